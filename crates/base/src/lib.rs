@@ -1,0 +1,13 @@
+//! Time, sizes, rates, chance and the segment: the words every other room of Bentpipe speaks.
+//!
+//! Nothing here reads a clock, rolls unseeded dice or touches the machine.
+
+mod rate;
+mod rng;
+mod segment;
+mod time;
+
+pub use rate::Rate;
+pub use rng::Rng;
+pub use segment::{EcnField, Extension, Flags, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions};
+pub use time::{Duration, Instant};

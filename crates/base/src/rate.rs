@@ -1,0 +1,102 @@
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Duration;
+
+/// A transmission rate in whole bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Nothing flows.
+    pub const ZERO: Self = Self(0);
+
+    /// A rate of `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+
+    /// A rate of `mbps` million bits per second.
+    pub const fn from_mbps(mbps: u64) -> Self {
+        Self(mbps * 1_000_000)
+    }
+
+    /// The rate that carries `bytes_per_s` bytes a second, rounded to the nearest bit; negative and NaN give zero.
+    pub fn from_bytes_per_s(bytes_per_s: f64) -> Self {
+        Self(libm::round(bytes_per_s * 8.0) as u64)
+    }
+
+    /// Bits per second.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_s(self) -> f64 {
+        self.0 as f64 / 8.0
+    }
+
+    /// Time to put `bytes` on the line, rounded **up** to the nanosecond so that no link ever delivers above its rate.
+    /// A rate of zero takes for ever.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        match bytes.checked_mul(8_000_000_000) {
+            Some(scaled) => Duration::from_nanos(scaled.div_ceil(self.0)),
+            None => {
+                let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0));
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Whole bytes that fit into `span` at this rate, rounded down.
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0 bit/s"),
+            n if n % 1_000_000_000 == 0 => write!(f, "{} Gbit/s", n / 1_000_000_000),
+            n if n % 1_000_000 == 0 => write!(f, "{} Mbit/s", n / 1_000_000),
+            n if n % 1_000 == 0 => write!(f, "{} kbit/s", n / 1_000),
+            n => write!(f, "{n} bit/s"),
+        }
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_bytes_at_ten_megabit_take_800_us() {
+        assert_eq!(Rate::from_mbps(10).time_for(1000), Duration::from_micros(800));
+    }
+
+    #[test]
+    fn rounding_never_exceeds_the_rate() {
+        let rate = Rate::from_bps(7);
+        assert!(rate.bytes_in(rate.time_for(1)) >= 1);
+        assert!(rate.bytes_in(rate.time_for(1).saturating_sub(Duration::from_nanos(1))) < 1);
+        assert_eq!(Rate::ZERO.time_for(1), Duration::MAX);
+    }
+
+    #[test]
+    fn display() {
+        assert_eq!(Rate::from_mbps(10).to_string(), "10 Mbit/s");
+        assert_eq!(Rate::from_bps(256_000).to_string(), "256 kbit/s");
+    }
+}

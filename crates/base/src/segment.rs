@@ -1,0 +1,199 @@
+use crate::Rate;
+
+bitflags::bitflags! {
+    /// TCP header flags (RFC 9293 section 3.1, RFC 3168).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Flags: u16 {
+        /// No more data from the sender.
+        const FIN = 0x001;
+        /// Synchronise sequence numbers.
+        const SYN = 0x002;
+        /// Reset the connection.
+        const RST = 0x004;
+        /// Push.
+        const PSH = 0x008;
+        /// The acknowledgement field is valid.
+        const ACK = 0x010;
+        /// Urgent (carried, never acted upon).
+        const URG = 0x020;
+        /// ECN echo (RFC 3168).
+        const ECE = 0x040;
+        /// Congestion window reduced (RFC 3168).
+        const CWR = 0x080;
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnField {
+    /// Not ECN-capable: a queue that wants to mark drops instead.
+    #[default]
+    NotCapable,
+    /// ECN-capable transport.
+    Capable,
+    /// Congestion experienced.
+    Congested,
+}
+
+/// Half-open range `[start, end)` of the sequence space that a receiver holds (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackRange {
+    /// First sequence number held.
+    pub start: u64,
+    /// First sequence number not held.
+    pub end: u64,
+}
+
+/// Up to four SACK blocks, most recent first. A first block at or below the cumulative ACK, or inside the second, is
+/// a D-SACK (RFC 2883).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackRange; 4],
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const EMPTY: Self = Self { len: 0, blocks: [SackRange { start: 0, end: 0 }; 4] };
+
+    /// Appends a block; a fifth is dropped silently because it would not fit the TCP header.
+    pub fn push(&mut self, block: SackRange) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+            *slot = block;
+            self.len += 1;
+        }
+    }
+
+    /// The blocks, most recent first.
+    pub fn as_slice(&self) -> &[SackRange] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// True without blocks.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of blocks.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// Options that only a SYN carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SynOptions {
+    /// Largest payload the sender of this SYN accepts, in bytes.
+    pub mss: Option<u16>,
+    /// Window scale shift, 0 to 14 (RFC 7323).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018).
+    pub sack_permitted: bool,
+    /// The sender of this SYN replies to probes as Bentpipe's receivers do.
+    pub probes_permitted: bool,
+    /// The sender of this SYN has the receiver half (the reflector) of this algorithm's feedback, by registry number; 0 is none.
+    pub feedback: u8,
+}
+
+/// Generation of a probe, echoed in the reply so that a sender can tell episodes apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProbeTag(pub u16);
+
+/// Whether a segment is a low-priority probe, the reply to one, or neither.
+///
+/// Receivers answer every probe at once with one pure ACK that is a `Reply`; a reply never counts as a duplicate ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Probe {
+    /// Ordinary segment.
+    #[default]
+    No,
+    /// A probe (dummy, NIL or outstanding segment).
+    Probe(ProbeTag),
+    /// The acknowledgement that a probe elicited.
+    Reply(ProbeTag),
+}
+
+/// Fields that some algorithms exchange with the peer or with routers on the path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Extension {
+    /// Nothing.
+    #[default]
+    None,
+    /// XCP congestion header on data: sender's RTT and inter-packet time in seconds, requested change in bytes/s (routers lower it).
+    Xcp {
+        /// Smoothed round-trip time of the sender in seconds, 0 while unknown.
+        rtt_s: f32,
+        /// Idealised inter-packet time in seconds.
+        spacing_s: f32,
+        /// Throughput change in bytes per second: requested by the sender, reduced by routers, returned by the receiver.
+        delta_bytes_per_s: f32,
+    },
+    /// Position of a data segment in its wave (TCP Real).
+    Wave {
+        /// Wave number.
+        id: u16,
+        /// Segments in the wave.
+        size: u16,
+        /// Index of this segment within the wave.
+        index: u16,
+        /// The sender was limited by its window during the wave.
+        limited: bool,
+    },
+    /// Data-receiving rate that the receiver measured for a wave (TCP Real), or for the last round trip.
+    ReceiveRate {
+        /// Wave number the rate belongs to.
+        id: u16,
+        /// Measured rate.
+        rate: Rate,
+        /// Enough arrivals to trust it.
+        valid: bool,
+    },
+    /// A bare value from routers or the receiver whose meaning the algorithm defines (BA-TCP, DVegas, explicit error notification).
+    Value(u64),
+}
+
+/// A TCP segment without its payload: what `wire` reads and writes and what the simulator carries.
+///
+/// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first byte of data is 1, the FIN follows the last
+/// byte. 32-bit wrap-around exists only in `wire`.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Segment {
+    /// Sequence number of the SYN, the first payload byte, or the FIN.
+    pub seq: u64,
+    /// Next sequence number expected, valid with [`Flags::ACK`].
+    pub ack: u64,
+    /// Payload length in bytes.
+    pub len: u32,
+    /// Receive window in bytes, already scaled.
+    pub window: u32,
+    /// Header flags.
+    pub flags: Flags,
+    /// ECN field of the IP header.
+    pub ecn: EcnField,
+    /// Probe, reply to a probe, or neither.
+    pub probe: Probe,
+    /// Low drop priority (DSCP LE, RFC 8622).
+    pub low_priority: bool,
+    /// Timestamps option: value and echo in milliseconds of the sender's clocks (RFC 7323).
+    pub timestamps: Option<(u32, u32)>,
+    /// Options of a SYN; `None` on all other segments.
+    pub syn_options: Option<SynOptions>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// Algorithm fields.
+    pub extension: Extension,
+}
+
+impl Segment {
+    /// Sequence numbers this segment occupies: payload plus one for SYN and one for FIN.
+    pub fn seq_len(&self) -> u64 {
+        u64::from(self.len)
+            + u64::from(self.flags.contains(Flags::SYN))
+            + u64::from(self.flags.contains(Flags::FIN))
+    }
+
+    /// First sequence number after this segment.
+    pub fn seq_end(&self) -> u64 {
+        self.seq + self.seq_len()
+    }
+}

@@ -1,0 +1,95 @@
+use bentpipe_base::{Instant, Segment};
+use serde::Serialize;
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropCause {
+    /// The queue had no room, or active queue management chose this packet.
+    Queue,
+    /// A low-priority packet was refused or pushed out by a priority discipline.
+    LowPriority,
+    /// Transmission error.
+    Error,
+    /// The link was out.
+    Outage,
+}
+
+/// What an algorithm shows of itself, compared before and after each call.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct WindowState {
+    /// Congestion window in segments, including the inflation of a classical fast recovery.
+    pub cwnd: f64,
+    /// Slow-start threshold in segments; infinite while unset.
+    pub ssthresh: f64,
+    /// Pacing rate in bits per second; zero when pacing is off.
+    pub pacing_bps: u64,
+    /// Name of the phase the algorithm is in.
+    pub phase: &'static str,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event {
+    /// A connection sent a segment.
+    Sent(Segment),
+    /// A connection received a segment.
+    Received(Segment),
+    /// Window, threshold, rate or phase changed.
+    Window(WindowState),
+    /// A round-trip sample in nanoseconds, with the smoothed value after it.
+    Rtt {
+        /// Latest sample.
+        sample_ns: u64,
+        /// Smoothed round-trip time.
+        srtt_ns: u64,
+    },
+    /// Loss recovery began.
+    RecoveryEntered,
+    /// Loss recovery ended.
+    RecoveryLeft,
+    /// The retransmission timer expired; consecutive expiries counted from 1.
+    Timeout {
+        /// 1 for the first expiry of an episode.
+        consecutive: u32,
+    },
+    /// A reduction was taken back because the loss or timeout turned out to be none.
+    Undone,
+    /// A link accepted a packet: waiting packets and bytes after it.
+    Enqueued {
+        /// Packets waiting.
+        packets: u32,
+        /// Bytes waiting.
+        bytes: u64,
+    },
+    /// A link dropped a packet of so many bytes.
+    Dropped {
+        /// Why.
+        cause: DropCause,
+        /// Size on the wire.
+        bytes: u32,
+    },
+}
+
+/// An event with its time and its place: a flow or a link by its index in the world.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Record {
+    /// When.
+    pub at: Instant,
+    /// Index of the connection end or link, in the namespace that the driver documents.
+    pub source: u32,
+    /// What.
+    pub event: Event,
+}
+
+/// Takes records. The drivers are generic over it, so that a world without a trace pays nothing.
+pub trait Sink {
+    /// Takes one record.
+    fn record(&mut self, record: &Record);
+}
+
+impl<F: FnMut(&Record)> Sink for F {
+    fn record(&mut self, record: &Record) {
+        self(record);
+    }
+}
