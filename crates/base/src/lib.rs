@@ -6,8 +6,10 @@ mod rate;
 mod rng;
 mod segment;
 mod time;
+mod window;
 
 pub use rate::Rate;
 pub use rng::Rng;
 pub use segment::{EcnField, Extension, Flags, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions};
 pub use time::{Duration, Instant};
+pub use window::WindowState;

@@ -1,1 +1,20 @@
-//! (being written)
+//! Congestion control: what an algorithm is told, what it decides, and the registry of all of them.
+//!
+//! An algorithm is a pure state machine. It never sees a connection, a clock or a socket: the engine counts everything
+//! once (flight, round-trip time, delivery rate, recovery episodes) and hands over small structs. Windows are real
+//! numbers counted in full-sized segments, as in the papers; the engine sends while
+//! `in flight < floor(min(window, receive window))`.
+//!
+//! Reading order: [`CongestionControl`], then [`Classic`] with [`reno`], then any other algorithm beside its paper.
+
+mod classic;
+mod control;
+pub mod reno;
+mod registry;
+
+pub use classic::{Classic, Rule, Windows};
+pub use control::{
+    Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment, ProbeReply,
+    ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
+};
+pub use registry::{Algorithm, Custom, Entry, REGISTRY};

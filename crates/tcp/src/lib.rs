@@ -1,1 +1,15 @@
-//! (being written)
+//! The TCP engine: one connection end as a pure state machine, without clock, socket or payload.
+//!
+//! A driver calls one `handle_*` method (or `write`, `read`, `close`), then drains [`Connection::poll_transmit`] until it
+//! returns `None`, takes the [`Events`], and reads [`Connection::next_timeout`]. See [`Connection`].
+
+mod config;
+mod connection;
+mod stats;
+
+pub use config::{
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout,
+    WindowValidation,
+};
+pub use connection::{Connection, Events, State};
+pub use stats::Stats;

@@ -1,4 +1,4 @@
-use bentpipe_base::{Instant, Segment};
+use bentpipe_base::{Instant, Segment, WindowState};
 use serde::Serialize;
 
 /// Why a packet did not arrive.
@@ -13,19 +13,6 @@ pub enum DropCause {
     Error,
     /// The link was out.
     Outage,
-}
-
-/// What an algorithm shows of itself, compared before and after each call.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct WindowState {
-    /// Congestion window in segments, including the inflation of a classical fast recovery.
-    pub cwnd: f64,
-    /// Slow-start threshold in segments; infinite while unset.
-    pub ssthresh: f64,
-    /// Pacing rate in bits per second; zero when pacing is off.
-    pub pacing_bps: u64,
-    /// Name of the phase the algorithm is in.
-    pub phase: &'static str,
 }
 
 /// One thing that happened.

@@ -2,4 +2,4 @@
 
 mod event;
 
-pub use event::{DropCause, Event, Record, Sink, WindowState};
+pub use event::{DropCause, Event, Record, Sink};

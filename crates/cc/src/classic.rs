@@ -1,0 +1,143 @@
+//! What Reno and its descendants share: slow start, threshold, reduction and undo, written once.
+
+use crate::{Ack, CongestionControl, Loss, Path, Phase, RtoAction, Timeout};
+
+/// The two numbers of every window-based sender, in segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Windows {
+    /// Congestion window, at least one.
+    pub cwnd: f64,
+    /// Slow-start threshold; infinite until the first loss unless configured.
+    pub ssthresh: f64,
+}
+
+impl Windows {
+    /// True below the threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// A window law to plug into [`Classic`]: how the window grows and to what it shrinks.
+///
+/// The defaults are Reno's (RFC 5681), so a rule states only what it changes.
+pub trait Rule: Clone + Send {
+    /// Growth in slow start for an ACK of `ack.acked` segments. Default: one segment per segment acknowledged.
+    fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let _ = path;
+        windows.cwnd += f64::from(ack.acked);
+    }
+
+    /// Growth in congestion avoidance. Default: one segment per window acknowledged.
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let _ = path;
+        windows.cwnd += f64::from(ack.acked) / windows.cwnd;
+    }
+
+    /// New threshold, and window, after a loss episode began. Default: half of what was outstanding (RFC 5681 equation 4).
+    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+        let _ = (windows, path);
+        f64::from(loss.outstanding) / 2.0
+    }
+
+    /// New threshold after a timeout. Default: half of what was outstanding.
+    fn reduce_at_timeout(&mut self, windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
+        let _ = (windows, path);
+        f64::from(timeout.outstanding) / 2.0
+    }
+
+    /// Sees every ACK first, duplicates included: estimators live here.
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let _ = (windows, ack, path);
+    }
+}
+
+/// A classical sender: slow start up to ssthresh, congestion avoidance above, one reduction per loss episode, a window of
+/// one after a timeout, and undo.
+#[derive(Clone, Debug)]
+pub struct Classic<R> {
+    windows: Windows,
+    rule: R,
+    /// State before the last reduction, for [`CongestionControl::on_undo`].
+    before: Option<(Windows, R)>,
+}
+
+impl<R: Rule> Classic<R> {
+    /// A sender with these initial windows.
+    pub fn new(windows: Windows, rule: R) -> Self {
+        Self { windows, rule, before: None }
+    }
+
+    /// Current window and threshold.
+    pub fn windows(&self) -> Windows {
+        self.windows
+    }
+
+    /// The rule and its state.
+    pub fn rule(&self) -> &R {
+        &self.rule
+    }
+}
+
+/// RFC 5681 equation 4: a threshold is never below two segments.
+const MIN_SSTHRESH: f64 = 2.0;
+
+impl<R: Rule> CongestionControl for Classic<R> {
+    fn window(&self) -> f64 {
+        self.windows.cwnd
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.windows.ssthresh
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.rule.observe(&mut self.windows, ack, path);
+        // In fast recovery the window stands still; after a timeout slow start begins at once.
+        if ack.acked == 0 || ack.phase == Phase::Recovery || !ack.window_limited {
+            return;
+        }
+        if self.windows.in_slow_start() {
+            self.rule.slow_start(&mut self.windows, ack, path);
+        } else {
+            self.rule.avoid(&mut self.windows, ack, path);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
+        self.before = Some((self.windows, self.rule.clone()));
+        let target = self.rule.reduce(&self.windows, loss, path);
+        self.windows.ssthresh = target.max(MIN_SSTHRESH);
+        self.windows.cwnd = self.windows.ssthresh;
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
+        if timeout.consecutive == 1 {
+            self.before = Some((self.windows, self.rule.clone()));
+            let target = self.rule.reduce_at_timeout(&self.windows, timeout, path);
+            self.windows.ssthresh = target.max(MIN_SSTHRESH);
+        }
+        self.windows.cwnd = 1.0;
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_undo(&mut self, _path: &Path) {
+        if let Some((before, rule)) = self.before.take() {
+            self.windows = Windows {
+                cwnd: self.windows.cwnd.max(before.cwnd),
+                ssthresh: self.windows.ssthresh.max(before.ssthresh),
+            };
+            self.rule = rule;
+        }
+    }
+
+    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
+        self.windows.cwnd = self.windows.cwnd.min(restart);
+    }
+
+    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
+        self.windows.ssthresh = self.windows.ssthresh.max(0.75 * self.windows.cwnd);
+        self.windows.cwnd = (self.windows.cwnd / 2.0).max(floor);
+    }
+}

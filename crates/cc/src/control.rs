@@ -1,0 +1,386 @@
+//! The contract between the engine and an algorithm.
+
+use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment, WindowState};
+
+/// What an algorithm knows when its connection is established.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Start {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Initial window in segments.
+    pub initial_window: f64,
+    /// Initial slow-start threshold in segments; infinite if unset.
+    pub initial_ssthresh: f64,
+    /// Seed for the algorithms that toss coins (each connection has its own).
+    pub seed: u64,
+}
+
+/// The path as the engine knows it at the time of a call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Path {
+    /// Time of the call.
+    pub now: Instant,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
+    pub srtt: Duration,
+    /// Round-trip time variation (RFC 6298).
+    pub rttvar: Duration,
+    /// Smallest round-trip sample so far; [`Duration::MAX`] before the first.
+    pub min_rtt: Duration,
+    /// Retransmission timeout without back-off.
+    pub rto: Duration,
+    /// Segments believed to be in the network: outstanding, less those SACKed or marked lost, plus retransmissions
+    /// (RFC 6675 `pipe`).
+    pub in_flight: u32,
+    /// Segments sent and not cumulatively acknowledged (RFC 5681 `FlightSize`). Probes never count.
+    pub outstanding: u32,
+    /// Receive window in whole segments.
+    pub receive_window: u32,
+    /// First unacknowledged sequence number.
+    pub snd_una: u64,
+    /// Next new sequence number.
+    pub snd_nxt: u64,
+    /// Bytes written by the application and not yet sent for the first time.
+    pub unsent: u64,
+    /// Payload bytes known to have reached the receiver since the connection began.
+    pub delivered: u64,
+    /// Whether the peer replies to probes.
+    pub peer_probes: PeerProbes,
+}
+
+impl Path {
+    /// Smoothed round-trip time in seconds; zero before the first sample.
+    pub fn srtt_s(&self) -> f64 {
+        self.srtt.as_secs_f64()
+    }
+}
+
+/// Whether the peer understands probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PeerProbes {
+    /// The handshake did not say; the algorithm finds out in band or does without.
+    #[default]
+    Unknown,
+    /// Agreed in the handshake.
+    Agreed,
+}
+
+/// Where the sender stands in loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// No loss episode.
+    #[default]
+    Open,
+    /// Fast recovery: between the detection of a loss and the acknowledgement of everything sent before it.
+    Recovery,
+    /// After a retransmission timeout, until everything sent before it is acknowledged.
+    Loss,
+}
+
+/// Delivery-rate sample of one ACK (draft-ietf-ccwg-bbr section 4.1).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateSample {
+    /// Delivery rate over the sampling interval.
+    pub rate: Rate,
+    /// Bytes delivered over the sampling interval.
+    pub delivered: u64,
+    /// Length of the interval.
+    pub interval: Duration,
+    /// Total delivered when the newest acknowledged segment was sent: starts a new round trip when it passes the mark.
+    pub prior_delivered: u64,
+    /// The sample was taken while the application did not fill the window.
+    pub app_limited: bool,
+    /// Segments in flight when the newest acknowledged segment was sent.
+    pub tx_in_flight: u32,
+    /// Segments marked lost between the transmission of the newest acknowledged segment and now.
+    pub lost: u32,
+}
+
+/// An acknowledgement. Called for new ACKs, and for duplicates (`acked == 0`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ack {
+    /// Segments newly acknowledged cumulatively; zero for a duplicate.
+    pub acked: u32,
+    /// Segments newly reported by SACK.
+    pub sacked: u32,
+    /// Payload bytes newly known to have been delivered, cumulatively or by SACK.
+    pub delivered_bytes: u64,
+    /// Segments newly marked lost.
+    pub lost: u32,
+    /// Round-trip sample, by Karn's rule or timestamps.
+    pub rtt: Option<Duration>,
+    /// Delivery-rate sample.
+    pub rate: Option<RateSample>,
+    /// Recovery state in which this ACK arrived. The ACK that ends an episode still arrives in it.
+    pub phase: Phase,
+    /// This ACK ended the episode of `phase`.
+    pub ends_episode: bool,
+    /// The window, not the application or the receiver, limited the sender since the last ACK: only then may it grow.
+    pub window_limited: bool,
+    /// The peer echoed a congestion mark (RFC 3168 ECE).
+    pub ecn_echo: bool,
+}
+
+/// Why the window must shrink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Segments were lost.
+    Loss,
+    /// A router marked congestion (RFC 3168).
+    Mark,
+}
+
+/// A loss or mark episode begins; reported once per episode.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Loss {
+    /// What happened.
+    pub cause: Cause,
+    /// Segments marked lost so far in this episode.
+    pub lost: u32,
+    /// Segments outstanding just before the detection (`FlightSize` of RFC 5681).
+    pub outstanding: u32,
+    /// Segments in the network just before the detection.
+    pub in_flight: u32,
+    /// Segments validated as used within the last round trips (RFC 7661 `pipeACK`), if validation is on.
+    pub validated: Option<f64>,
+}
+
+/// The retransmission timer expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeout {
+    /// 1 for the first expiry since an ACK made progress.
+    pub consecutive: u32,
+    /// Segments outstanding.
+    pub outstanding: u32,
+}
+
+/// What the engine does about a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtoAction {
+    /// Mark everything lost and retransmit from the first unacknowledged segment.
+    Retransmit {
+        /// Double the timer (RFC 6298 section 5.5), or keep it.
+        back_off: bool,
+    },
+    /// Believe nothing yet: send this and freeze until it is answered or times out.
+    ProbeFirst(ProbeKind),
+}
+
+/// A segment just left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Sequence number of the first byte.
+    pub seq: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Sent before.
+    pub retransmission: bool,
+}
+
+/// What a probe carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeKind {
+    /// A copy of the data segment sent last (Peach's dummy segment): worthless to the receiver.
+    Dummy,
+    /// A copy of one outstanding segment, counted from the oldest, modulo the number outstanding (Swift, Peach+): repairs if
+    /// that one was lost.
+    Outstanding(u32),
+    /// The newest outstanding segment as an ordinary retransmission (STAR's acknowledgement error notification).
+    Newest,
+    /// No new bytes, just below the first unacknowledged one: asks the receiver for an ACK.
+    AckPath,
+}
+
+/// A probe to send now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeRequest {
+    /// What it carries.
+    pub kind: ProbeKind,
+    /// Echoed in the reply.
+    pub tag: ProbeTag,
+}
+
+/// When the engine asks for probes: after it has sent all the data that the window allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeMoment {
+    /// Data segments (new or retransmitted) sent since the last arrival or wake-up.
+    pub data_sent: u32,
+}
+
+/// A probe was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeReply {
+    /// Tag of the probe.
+    pub tag: ProbeTag,
+    /// Segments that the reply acknowledged cumulatively: an outstanding segment may repair a hole.
+    pub acked: u32,
+    /// Recovery state in which the reply arrived.
+    pub phase: Phase,
+}
+
+/// How the engine holds the window against what was sent while it recovers from a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Accounting {
+    /// Against [`Path::in_flight`] (RFC 6675): each SACKed or lost segment makes room.
+    #[default]
+    Pipe,
+    /// Against [`Path::outstanding`] (RFC 5681, RFC 6582): the algorithm inflates its own window on duplicate ACKs.
+    Outstanding,
+}
+
+/// What the algorithm says of the oldest outstanding segment when asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doubt {
+    /// Nothing special.
+    None,
+    /// Retransmit the oldest segment now, though the usual evidence is missing (Vegas's fine-grained timeout).
+    Oldest,
+    /// Retransmit everything that is neither acknowledged nor SACKed (WestwoodBR's bulk repeat).
+    Everything,
+}
+
+/// Which of the optional calls an algorithm wants; asked once. The engine skips the others altogether.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    /// Window arithmetic during recovery.
+    pub accounting: Accounting,
+    /// Call [`CongestionControl::next_probe`] and offer probes in the handshake.
+    pub probes: bool,
+    /// Call [`CongestionControl::on_sent`].
+    pub sent: bool,
+    /// Call [`CongestionControl::doubt`] on every ACK.
+    pub doubts: bool,
+    /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.
+    pub feedback: u8,
+}
+
+/// A congestion control algorithm.
+///
+/// The engine calls `on_*` as things happen and then reads [`window`](Self::window), the pacing rate and the next wake-up.
+/// Only the first three methods are required. All times come from [`Path::now`].
+pub trait CongestionControl: Send {
+    /// Congestion window in segments, at least one.
+    fn window(&self) -> f64;
+
+    /// An ACK arrived: new data acknowledged (`ack.acked > 0`), or a duplicate. Replies to probes are not reported here
+    /// unless they acknowledge new data.
+    fn on_ack(&mut self, ack: &Ack, path: &Path);
+
+    /// A loss or mark episode begins (not called again before it ends).
+    fn on_loss(&mut self, loss: &Loss, path: &Path);
+
+    /// Slow-start threshold in segments, infinite if the algorithm has none yet.
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    /// Name of the current phase for traces, in the words of the paper.
+    fn phase(&self) -> &'static str {
+        if self.window() < self.ssthresh() { "slow-start" } else { "congestion-avoidance" }
+    }
+
+    /// Which optional calls to make. Must not change over the life of the connection.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+
+    /// The handshake is complete; `path.srtt` holds its round trip.
+    fn on_established(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// The retransmission timer expired.
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction;
+
+    /// The last `on_loss` or `on_rto` turned out to be a mistake: take the reduction back.
+    fn on_undo(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// The sender was idle for longer than a retransmission timeout and is about to send; `restart` is the restart
+    /// window of RFC 5681 section 4.1 in segments.
+    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
+        let _ = (restart, path);
+    }
+
+    /// A window went unused for so long that it no longer says anything about the path (RFC 7661 section 4.4.3):
+    /// halve it, not below `floor` segments.
+    fn on_unvalidated(&mut self, floor: f64, path: &Path) {
+        let _ = (floor, path);
+    }
+
+    /// A data segment left (if [`Wants::sent`]).
+    fn on_sent(&mut self, sent: &Sent, path: &Path) {
+        let _ = (sent, path);
+    }
+
+    /// The rate at which to space segments, if the algorithm sets one.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Asked after data until it returns `None` (if [`Wants::probes`]): the next probe to send now.
+    fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
+        let _ = (moment, path);
+        None
+    }
+
+    /// A probe was answered.
+    fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
+        let _ = (reply, path);
+    }
+
+    /// True while duplicate ACKs without SACK news must not count as a sign of loss, because they may answer probes at a
+    /// receiver that does not know them.
+    fn distrusts_duplicates(&self) -> bool {
+        false
+    }
+
+    /// Asked on every ACK (if [`Wants::doubts`]): should something be retransmitted ahead of the usual evidence?
+    /// `oldest_sent` is the time at which the oldest outstanding segment last left.
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        let _ = (oldest_sent, path);
+        Doubt::None
+    }
+
+    /// Time of the next wake-up; [`Instant::FAR_FUTURE`] for none.
+    fn wake_at(&self) -> Instant {
+        Instant::FAR_FUTURE
+    }
+
+    /// The wake-up time has come.
+    fn on_wake(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// Fields to put into a data segment about to leave (if the peer agreed to [`Wants::feedback`]).
+    fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
+        let _ = (sent, path);
+        Extension::None
+    }
+
+    /// Fields that came back with an ACK (if the peer agreed to [`Wants::feedback`]).
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let _ = (fields, path);
+    }
+
+    /// What traces and figures show.
+    fn snapshot(&self) -> WindowState {
+        WindowState {
+            cwnd: self.window(),
+            ssthresh: self.ssthresh(),
+            pacing_bps: self.pacing_rate().map_or(0, Rate::bps),
+            phase: self.phase(),
+        }
+    }
+}
+
+/// The receiver half of an algorithm that has one.
+pub trait Reflector: Send {
+    /// A data segment arrived. `duplicate` if every byte of it was there already.
+    fn on_data(&mut self, now: Instant, segment: &Segment, duplicate: bool);
+
+    /// Fields for the ACK about to leave.
+    fn reply(&mut self, now: Instant) -> Extension;
+}

@@ -1,0 +1,138 @@
+//! The list of all algorithms. Adding one means a file, its paper note and one entry here.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{CongestionControl, Start};
+
+/// An algorithm from outside: a name and a function that builds one sender.
+#[derive(Clone, Copy)]
+pub struct Custom {
+    /// Name in tables and results.
+    pub name: &'static str,
+    /// Builds the sender of one connection.
+    pub build: fn(&Start) -> Box<dyn CongestionControl>,
+}
+
+impl PartialEq for Custom {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl core::fmt::Debug for Custom {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What `bentpipe list cc` says of an algorithm.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    /// Name in scenarios and on the command line.
+    pub name: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// Citation.
+    pub paper: &'static str,
+    /// Year of the publication.
+    pub year: u16,
+    /// Has a receiver half.
+    pub needs_receiver: bool,
+    /// Wants something of routers.
+    pub needs_routers: bool,
+    /// What remains is still useful with an unmodified receiver.
+    pub works_with_plain_receiver: bool,
+    /// Runs in the simulator.
+    pub in_simulation: bool,
+    /// Runs over real sockets.
+    pub on_the_wire: bool,
+    /// Runs in the Linux kernel.
+    pub in_kernel: bool,
+}
+
+macro_rules! registry {
+    ($($variant:ident, $module:ident, $entry:expr;)*) => {
+        /// Every algorithm with its parameters.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Algorithm {
+            $(#[doc = concat!("See [`crate::", stringify!($module), "`].")] $variant(crate::$module::Config),)*
+            /// A user's own.
+            Custom(Custom),
+        }
+
+        /// All registered algorithms in the order of `bentpipe list cc`.
+        pub static REGISTRY: &[Entry] = &[$($entry),*];
+
+        impl Algorithm {
+            /// The algorithm `name` with the parameters that `parameters` deserialises to (a table; what is absent keeps its default).
+            ///
+            /// # Errors
+            /// `Ok(None)` if there is no such algorithm; the deserialiser's error for an unknown or unfit parameter.
+            pub fn from_parameters<'de, D: Deserializer<'de>>(name: &str, parameters: D) -> Result<Option<Self>, D::Error> {
+                $(if name == $entry.name {
+                    return crate::$module::Config::deserialize(parameters).map(|config| Some(Self::$variant(config)));
+                })*
+                Ok(None)
+            }
+
+            /// The algorithm `name` with default parameters.
+            pub fn from_name(name: &str) -> Option<Self> {
+                $(if name == $entry.name {
+                    return Some(Self::$variant(crate::$module::Config::default()));
+                })*
+                None
+            }
+
+            /// Registry name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $entry.name,)*
+                    Self::Custom(custom) => custom.name,
+                }
+            }
+
+            /// The parameters, for display: a table of scalars.
+            ///
+            /// # Errors
+            /// Only those of the serialiser.
+            pub fn parameters<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(config) => config.serialize(serializer),)*
+                    Self::Custom(_) => serializer.serialize_unit(),
+                }
+            }
+
+            /// A sender of one connection.
+            pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+                match self {
+                    $(Self::$variant(config) => config.build(start),)*
+                    Self::Custom(custom) => (custom.build)(start),
+                }
+            }
+        }
+    };
+}
+
+/// An entry of a sender-only algorithm; the others override fields.
+const SENDER_ONLY: Entry = Entry {
+    name: "",
+    title: "",
+    paper: "",
+    year: 0,
+    needs_receiver: false,
+    needs_routers: false,
+    works_with_plain_receiver: true,
+    in_simulation: true,
+    on_the_wire: false,
+    in_kernel: false,
+};
+
+registry! {
+    Reno, reno, Entry {
+        name: "reno",
+        title: "Reno's window law: slow start, congestion avoidance, half on loss",
+        paper: "RFC 5681 (Allman, Paxson, Blanton)",
+        year: 2009,
+        ..SENDER_ONLY
+    };
+}

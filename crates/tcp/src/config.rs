@@ -1,0 +1,267 @@
+//! Everything that can be configured of a connection.
+
+use bentpipe_base::Duration;
+use bentpipe_cc::Algorithm;
+
+/// How losses are found and repaired. Chosen beside the algorithm, not inside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Recovery {
+    /// Fast retransmit and fast recovery until the first new ACK (RFC 5681 section 3.2). No SACK option.
+    Reno,
+    /// Stays in recovery over partial ACKs (RFC 6582). No SACK option.
+    NewReno,
+    /// Conservative SACK-based recovery (RFC 6675).
+    Sack,
+    /// RACK-TLP: losses by time of transmission, tail loss probes (RFC 8985).
+    #[default]
+    Rack,
+}
+
+impl Recovery {
+    /// Whether this recovery uses the SACK option.
+    pub const fn uses_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayedAck {
+    /// Every segment at once.
+    Off,
+    /// Every `every` full segments, or after `timer` (RFC 5681 section 4.2).
+    On {
+        /// Full-sized segments per ACK, usually 2.
+        every: u32,
+        /// Longest delay of an ACK, at most 500 ms.
+        timer: Duration,
+        /// Segments acknowledged at once at the start of the connection and after a repaired loss.
+        quick: u32,
+    },
+}
+
+/// Bounds of the retransmission timer (RFC 6298).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtoBounds {
+    /// Timer before the first round-trip sample.
+    pub initial: Duration,
+    /// Smallest timeout.
+    pub floor: Duration,
+    /// Largest timeout, back-off included.
+    pub ceiling: Duration,
+    /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
+    pub tick: Duration,
+}
+
+/// How the engine finds out that a timeout was none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SpuriousTimeout {
+    /// It does not.
+    Off,
+    /// F-RTO (RFC 5682), with SACK where it is in use.
+    #[default]
+    FRto,
+    /// Eifel detection by timestamps (RFC 3522) with the response of RFC 4015.
+    Eifel,
+}
+
+/// How segments are spaced.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Pacing {
+    /// Segments leave as soon as the window allows, unless the algorithm sets a rate.
+    #[default]
+    Algorithm,
+    /// Segments always leave as soon as the window allows.
+    Off,
+    /// At `cwnd / srtt` times a gain, unless the algorithm sets a rate.
+    Window {
+        /// Gain below ssthresh, usually 2.
+        slow_start_gain: f64,
+        /// Gain above ssthresh, usually 1.2.
+        avoidance_gain: f64,
+    },
+}
+
+/// What becomes of a window that is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WindowValidation {
+    /// It stays.
+    Off,
+    /// It shrinks to the restart window after an idle time of one RTO (RFC 5681 section 4.1).
+    #[default]
+    Restart,
+    /// It is kept for five minutes but does not grow, and a loss reduces what was used (RFC 7661).
+    Rfc7661,
+}
+
+/// Initial congestion window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindow {
+    /// So many segments.
+    Segments(u32),
+    /// Two to four segments by size (RFC 3390).
+    Rfc3390,
+    /// Ten segments (RFC 6928).
+    Rfc6928,
+}
+
+impl InitialWindow {
+    /// The window in whole segments for a maximum segment size in bytes.
+    pub fn segments(self, mss: u32) -> u32 {
+        let bytes = match self {
+            Self::Segments(n) => return n.max(1),
+            Self::Rfc3390 => (4 * mss).min(4380.max(2 * mss)),
+            Self::Rfc6928 => (10 * mss).min(14600.max(2 * mss)),
+        };
+        (bytes / mss.max(1)).max(1)
+    }
+}
+
+/// Receive buffer, from which the advertised window follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceiveWindow {
+    /// A buffer of so many bytes.
+    Fixed(u64),
+    /// Begins with `initial` bytes and doubles what the reader took in a round trip, up to `limit`.
+    Auto {
+        /// First window in bytes.
+        initial: u64,
+        /// Largest window in bytes.
+        limit: u64,
+    },
+}
+
+impl ReceiveWindow {
+    /// The largest window this can become, in bytes: decides the window scale.
+    pub const fn limit(self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => bytes,
+            Self::Auto { limit, .. } => limit,
+        }
+    }
+}
+
+/// Probing of an idle connection (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// Idle time before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes before the connection is given up.
+    pub probes: u32,
+}
+
+/// Configuration of one connection end.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Congestion control and its parameters.
+    pub cc: Algorithm,
+    /// Largest payload this end sends or accepts, in bytes.
+    pub mss: u32,
+    /// Loss detection and repair.
+    pub recovery: Recovery,
+    /// Proportional rate reduction during recovery (RFC 6937).
+    pub prr: bool,
+    /// Limited transmit on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Duplicate ACKs, or segments SACKed above, that prove a loss. Usually 3.
+    pub dup_thresh: u32,
+    /// Report duplicates by D-SACK (RFC 2883).
+    pub dsack: bool,
+    /// Timestamps option (RFC 7323): round-trip samples from every ACK, PAWS.
+    pub timestamps: bool,
+    /// Window scale option (RFC 7323).
+    pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Nagle's algorithm (RFC 9293 section 3.7.4).
+    pub nagle: bool,
+    /// When this end acknowledges.
+    pub delayed_ack: DelayedAck,
+    /// Retransmission timer.
+    pub rto: RtoBounds,
+    /// Detection of timeouts that are none.
+    pub spurious_timeout: SpuriousTimeout,
+    /// Spacing of segments.
+    pub pacing: Pacing,
+    /// What becomes of an unused window.
+    pub window_validation: WindowValidation,
+    /// Initial window.
+    pub initial_window: InitialWindow,
+    /// Initial slow-start threshold in segments; `None` is infinite.
+    pub initial_ssthresh: Option<f64>,
+    /// Receive buffer.
+    pub receive_window: ReceiveWindow,
+    /// Bytes the application may have written and not yet seen acknowledged.
+    pub send_buffer: u64,
+    /// Largest number of segments sent on one ACK; `None` is no limit.
+    pub max_burst: Option<u32>,
+    /// Keep-alive; off if `None`.
+    pub keep_alive: Option<KeepAlive>,
+    /// Gives up when data stays unacknowledged for so long (RFC 793 user timeout); `None` leaves it to `retries`.
+    pub user_timeout: Option<Duration>,
+    /// Consecutive timeouts before a connection is given up.
+    pub retries: u32,
+    /// Consecutive timeouts of the handshake before it is given up.
+    pub syn_retries: u32,
+    /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
+    pub time_wait: Duration,
+    /// Answer probes and offer to do so in the handshake.
+    pub probe_replies: bool,
+}
+
+impl Default for Config {
+    /// What a current host does: CUBIC's role is left to the caller, the rest is RACK-TLP, timestamps, SACK, an initial window of
+    /// ten, delayed ACKs and an auto-tuned receive window.
+    fn default() -> Self {
+        Self {
+            cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
+            mss: 1448,
+            recovery: Recovery::default(),
+            prr: false,
+            limited_transmit: true,
+            dup_thresh: 3,
+            dsack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            nagle: false,
+            delayed_ack: DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 },
+            rto: RtoBounds {
+                initial: Duration::from_secs(1),
+                floor: Duration::from_millis(200),
+                ceiling: Duration::from_secs(60),
+                tick: Duration::from_millis(1),
+            },
+            spurious_timeout: SpuriousTimeout::default(),
+            pacing: Pacing::default(),
+            window_validation: WindowValidation::default(),
+            initial_window: InitialWindow::Rfc6928,
+            initial_ssthresh: None,
+            receive_window: ReceiveWindow::Auto { initial: 128 << 10, limit: 64 << 20 },
+            send_buffer: 64 << 20,
+            max_burst: None,
+            keep_alive: None,
+            user_timeout: None,
+            retries: 15,
+            syn_retries: 6,
+            time_wait: Duration::from_secs(60),
+            probe_replies: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3390 and RFC 6928, for the segment sizes that matter.
+    #[test]
+    fn initial_windows() {
+        let table = |iw: InitialWindow| [536, 1000, 1095, 1448, 1460, 2190, 9000].map(|mss| iw.segments(mss));
+        assert_eq!(table(InitialWindow::Segments(1)), [1; 7]);
+        assert_eq!(table(InitialWindow::Rfc3390), [4, 4, 4, 3, 3, 2, 2]);
+        assert_eq!(table(InitialWindow::Rfc6928), [10, 10, 10, 10, 10, 6, 2]);
+    }
+}

@@ -1,0 +1,32 @@
+/// What one connection end counted over its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Data segments sent, retransmissions included, probes not.
+    pub sent_segments: u64,
+    /// Payload bytes sent, retransmissions included, probes not.
+    pub sent_bytes: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timer expiries.
+    pub timeouts: u64,
+    /// Fast recovery episodes.
+    pub recoveries: u64,
+    /// Reductions taken back.
+    pub undone: u64,
+    /// Low-priority probes sent.
+    pub probes_sent: u64,
+    /// Replies to probes received.
+    pub probes_acked: u64,
+    /// Reductions because of an ECN echo.
+    pub ecn_reductions: u64,
+    /// Tail loss probes sent.
+    pub tail_loss_probes: u64,
+    /// Pure ACKs sent.
+    pub acks_sent: u64,
+    /// Data segments received, duplicates included.
+    pub received_segments: u64,
+    /// Data segments received that held nothing new.
+    pub duplicate_segments: u64,
+    /// Bytes delivered to the application in order.
+    pub delivered_bytes: u64,
+}
