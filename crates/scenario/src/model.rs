@@ -1,0 +1,127 @@
+//! A scenario, typed and validated: what the simulator and the emulator build their worlds from.
+
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_net::LinkConfig;
+
+/// A world: its nodes, the links between them, the flows over them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Name: that of the file without its ending.
+    pub name: String,
+    /// One line for `bentpipe list scenarios`.
+    pub title: String,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Seed of all random streams, unless the command line gives another.
+    pub seed: u64,
+    /// Groups of hosts and routers.
+    pub nodes: Vec<NodeGroup>,
+    /// Groups of links.
+    pub links: Vec<LinkGroup>,
+    /// Groups of flows.
+    pub flows: Vec<FlowGroup>,
+}
+
+/// Whether a node ends connections or only forwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeKind {
+    /// Ends connections.
+    Host,
+    /// Forwards packets.
+    Router,
+}
+
+/// `count` nodes of one kind: `name` if there is one, else `name.0`, `name.1` ...
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeGroup {
+    /// Name of the group.
+    pub name: String,
+    /// Host or router.
+    pub kind: NodeKind,
+    /// How many, at least one.
+    pub count: u32,
+}
+
+/// Duplex links between two node groups. Between groups of `n` and 1 nodes there are `n` links, between two groups of
+/// `n` nodes there are `n`, one for each pair with the same index.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkGroup {
+    /// Name of the group.
+    pub name: String,
+    /// Node group at the near end.
+    pub from: String,
+    /// Node group at the far end.
+    pub to: String,
+    /// From near to far.
+    pub forward: LinkConfig,
+    /// From far to near.
+    pub reverse: LinkConfig,
+}
+
+/// Flows of one kind. Flow `i` runs from node `i mod n` of `from` to node `i mod m` of `to`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowGroup {
+    /// Name of the group.
+    pub name: String,
+    /// Node group of the senders.
+    pub from: String,
+    /// Node group of the receivers.
+    pub to: String,
+    /// How many flows.
+    pub count: u32,
+    /// Kept as it is when `compare` or `--cc` changes the algorithm of the others.
+    pub fixed: bool,
+    /// Start of the first flow.
+    pub start: Duration,
+    /// Each flow starts at `start` plus a uniform draw from `[0, stagger)`.
+    pub stagger: Duration,
+    /// Algorithm with recovery as the user wrote it: `peach`, `newreno`, `hybla+sack`.
+    pub cc: String,
+    /// Configuration of the sending end.
+    pub sender: Arc<bentpipe_tcp::Config>,
+    /// Configuration of the receiving end.
+    pub receiver: Arc<bentpipe_tcp::Config>,
+    /// Bytes of IP and TCP headers of every packet on the wire.
+    pub header_bytes: u32,
+    /// What the application sends.
+    pub traffic: Traffic,
+}
+
+/// What the application of a flow sends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Traffic {
+    /// As much as TCP takes, without end.
+    Bulk,
+    /// So many bytes, then the connection closes.
+    File {
+        /// Payload bytes.
+        bytes: u64,
+    },
+    /// A page again and again: the next begins an idle time after the last byte was acknowledged.
+    Pages {
+        /// Full segments per page.
+        segments: u32,
+        /// Time between the end of a page and the start of the next.
+        idle: Idle,
+        /// Each page on a fresh connection, or all on one.
+        fresh_connection: bool,
+    },
+    /// Constant bit rate without congestion control: packets of `packet_bytes` on the wire.
+    Cbr {
+        /// Rate on the wire.
+        rate: Rate,
+        /// Packet size on the wire.
+        packet_bytes: u32,
+    },
+}
+
+/// Idle time between two pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// Always the same.
+    Fixed(Duration),
+    /// Exponentially distributed with this mean.
+    Exponential(Duration),
+}

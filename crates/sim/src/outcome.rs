@@ -1,0 +1,132 @@
+//! What a run measured: the document of `bentpipe run --json`.
+
+use serde::Serialize;
+
+/// Result of one run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version of Bentpipe.
+    pub version: &'static str,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated seconds.
+    pub simulated_s: f64,
+    /// Real seconds that the run took: the only field that may differ between two runs with one seed.
+    pub wall_s: f64,
+    /// Events that the loop handled.
+    pub events: u64,
+    /// One entry for each flow in the order of the scenario.
+    pub flows: Vec<FlowOutcome>,
+    /// One entry for each direction of each link.
+    pub links: Vec<LinkOutcome>,
+    /// Sums over the flows.
+    pub totals: Totals,
+}
+
+/// Result of one flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowOutcome {
+    /// `group` or `group.index`.
+    pub name: String,
+    /// Flow group.
+    pub group: String,
+    /// Algorithm as the user named it.
+    pub cc: String,
+    /// Payload delivered in order, each byte once, over the simulated time.
+    pub goodput_bps: f64,
+    /// The same in full segments a second.
+    pub goodput_segments_per_s: f64,
+    /// Payload bytes delivered in order.
+    pub delivered_bytes: u64,
+    /// Data segments sent, retransmissions included, probes not.
+    pub sent_segments: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timer expiries.
+    pub timeouts: u64,
+    /// Low-priority probes sent.
+    pub probes_sent: u64,
+    /// Replies to probes received.
+    pub probes_acked: u64,
+    /// Smoothed round-trip time at the end; null before the first sample.
+    pub srtt_ms: Option<f64>,
+    /// Time from the start of the flow until all its data was acknowledged; null for a flow that does not end. Mean over the pages of a flow of pages.
+    pub completion_s: Option<f64>,
+    /// Why the connection ended before its time; null if it did not.
+    pub aborted: Option<&'static str>,
+}
+
+/// Result of one direction of a link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LinkOutcome {
+    /// `link` or `link.index`.
+    pub name: String,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Packets that reached the far end.
+    pub delivered_packets: u64,
+    /// Ordinary packets that the queue refused or dropped.
+    pub dropped_by_queue: u64,
+    /// Packets lost to transmission errors and outages.
+    pub dropped_by_error: u64,
+    /// Low-priority packets that a discipline refused or pushed out.
+    pub dropped_low_priority: u64,
+    /// Share of the time in which the transmitter was busy.
+    pub utilisation: f64,
+}
+
+/// Sums over the flows.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Totals {
+    /// Sum of the goodputs.
+    pub goodput_bps: f64,
+    /// Sum of the goodputs in segments a second.
+    pub goodput_segments_per_s: f64,
+    /// Jain's fairness index of the flows' goodputs.
+    pub jain_index: f64,
+    /// Probes sent over data segments sent.
+    pub probe_overhead: f64,
+    /// Data packets that reached their receiver with something new.
+    pub data_packets_delivered: u64,
+}
+
+/// Time series of a run, recorded on request for reports.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Series {
+    /// One for each flow.
+    pub flows: Vec<FlowSeries>,
+    /// One for each direction of each link that is a bottleneck (or was asked for).
+    pub links: Vec<LinkSeries>,
+}
+
+/// Time series of one flow; each point is `(seconds, value)`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct FlowSeries {
+    /// Name of the flow.
+    pub name: String,
+    /// Congestion window in segments.
+    pub cwnd: Vec<(f64, f64)>,
+    /// Slow-start threshold in segments, absent while infinite.
+    pub ssthresh: Vec<(f64, f64)>,
+    /// Smoothed round-trip time in milliseconds.
+    pub srtt_ms: Vec<(f64, f64)>,
+    /// Sequence number of first transmissions, in segments.
+    pub sent: Vec<(f64, f64)>,
+    /// Sequence number of retransmissions, in segments.
+    pub retransmitted: Vec<(f64, f64)>,
+    /// Cumulative acknowledgement, in segments.
+    pub acked: Vec<(f64, f64)>,
+}
+
+/// Time series of one direction of a link.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct LinkSeries {
+    /// Name of the link and direction.
+    pub name: String,
+    /// Packets waiting.
+    pub queue_packets: Vec<(f64, f64)>,
+    /// Times of drops and the packets waiting then.
+    pub drops: Vec<(f64, f64)>,
+}
