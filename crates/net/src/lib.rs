@@ -1,1 +1,30 @@
-//! (being written)
+//! Links: a transmitter with a queue in front of it and a path behind it.
+//!
+//! Everything here is a pure state machine, generic over the packet and told the time by its driver, so the simulator
+//! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
+//!
+//! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate, outages), transmission errors
+//! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Reading order: `link`, `line`, `queue`, `loss`.
+
+mod config;
+mod error;
+mod flight;
+mod ledger;
+mod line;
+mod link;
+mod loss;
+mod outage;
+mod packet;
+mod queue;
+mod schedule;
+mod size_cache;
+
+pub use config::{LinkConfig, Reordering};
+pub use error::ConfigError;
+pub use ledger::{Dropped, LinkStats};
+pub use link::{Arrival, Link, Verdict};
+pub use loss::{LOSSES, LossConfig, LossModel};
+pub use outage::{Outage, OutageEffect, Outages};
+pub use packet::Packet;
+pub use queue::{Backlog, Limit, QUEUES, QueueConfig};
+pub use schedule::{Interpolation, Quantity, Schedule};

@@ -1,0 +1,147 @@
+use core::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use bentpipe_base::Instant;
+use bentpipe_trace::DropCause;
+
+/// What becomes of a packet after its transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// It arrives.
+    Arrives,
+    /// It arrives and a copy of it too.
+    ArrivesTwice,
+    /// The receiving end discards what is left of it.
+    Lost(DropCause),
+}
+
+/// A packet between the decision to send it and its arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight<P> {
+    /// When it arrives, or would.
+    pub due: Instant,
+    pub fate: Fate,
+    pub packet: P,
+}
+
+/// The packets on their way, by due time. Equal due times keep the order of transmission.
+#[derive(Clone, Debug)]
+pub(crate) enum Flight<P> {
+    /// Of a link whose due times never descend.
+    InOrder(VecDeque<InFlight<P>>),
+    /// Of a link that reorders.
+    ByTime { heap: BinaryHeap<Reverse<Ranked<P>>>, pushed: u64 },
+}
+
+impl<P> Flight<P> {
+    pub fn new(may_reorder: bool) -> Self {
+        if may_reorder {
+            Self::ByTime { heap: BinaryHeap::new(), pushed: 0 }
+        } else {
+            Self::InOrder(VecDeque::new())
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, flying: InFlight<P>) {
+        match self {
+            Self::InOrder(queue) => queue.push_back(flying),
+            Self::ByTime { heap, pushed } => {
+                *pushed += 1;
+                heap.push(Reverse(Ranked { rank: *pushed, flying }));
+            }
+        }
+    }
+
+    /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
+    #[inline]
+    pub fn next_due(&self) -> Instant {
+        let next = match self {
+            Self::InOrder(queue) => queue.front().map(|flying| flying.due),
+            Self::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
+        };
+        next.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// Takes the next packet if it is due at `now`.
+    #[inline]
+    pub fn pop_due(&mut self, now: Instant) -> Option<InFlight<P>> {
+        if self.next_due() > now {
+            return None;
+        }
+        match self {
+            Self::InOrder(queue) => queue.pop_front(),
+            Self::ByTime { heap, .. } => heap.pop().map(|ranked| ranked.0.flying),
+        }
+    }
+
+    /// Puts a packet back in front of all others; it must have been taken just before.
+    pub fn push_front(&mut self, flying: InFlight<P>) {
+        match self {
+            Self::InOrder(queue) => queue.push_front(flying),
+            // Ranks begin at 1.
+            Self::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::InOrder(queue) => queue.len(),
+            Self::ByTime { heap, .. } => heap.len(),
+        }
+    }
+}
+
+/// A packet in flight, ordered by due time and then by the order of transmission.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranked<P> {
+    rank: u64,
+    flying: InFlight<P>,
+}
+
+impl<P> Ranked<P> {
+    fn key(&self) -> (Instant, u64) {
+        (self.flying.due, self.rank)
+    }
+}
+
+impl<P> PartialEq for Ranked<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<P> Eq for Ranked<P> {}
+
+impl<P> PartialOrd for Ranked<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Ranked<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_time_sorts_by_due_time_and_keeps_the_order_of_ties() {
+        let mut flight = Flight::new(true);
+        for (packet, due) in [(1, 50), (2, 20), (3, 50), (4, 20)] {
+            flight.push(InFlight { due: Instant::from_nanos(due), fate: Fate::Arrives, packet });
+        }
+        assert_eq!(flight.next_due(), Instant::from_nanos(20));
+        assert!(flight.pop_due(Instant::from_nanos(19)).is_none());
+        let mut order = Vec::new();
+        while let Some(flying) = flight.pop_due(Instant::from_nanos(50)) {
+            order.push(flying.packet);
+        }
+        assert_eq!(order, [2, 4, 1, 3]);
+        assert_eq!(flight.next_due(), Instant::FAR_FUTURE);
+    }
+}

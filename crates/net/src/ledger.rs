@@ -1,0 +1,86 @@
+use std::collections::VecDeque;
+
+use bentpipe_base::Instant;
+use bentpipe_trace::DropCause;
+
+use crate::queue::Backlog;
+
+/// What a link counts. At any time
+/// `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still inside`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkStats {
+    /// Packets offered to the link, accepted or not.
+    pub enqueued_packets: u64,
+    /// Bytes offered to the link, accepted or not.
+    pub enqueued_bytes: u64,
+    /// Packets that arrived, copies included.
+    pub delivered_packets: u64,
+    /// Bytes that arrived, copies included.
+    pub delivered_bytes: u64,
+    /// Second arrivals made by duplication.
+    pub duplicated_packets: u64,
+    /// Packets without room in the queue, or chosen by active queue management.
+    pub dropped_by_queue: u64,
+    /// Low-priority packets refused or pushed out.
+    pub dropped_low_priority: u64,
+    /// Packets lost to transmission errors.
+    pub dropped_by_error: u64,
+    /// Packets lost to an outage.
+    pub dropped_by_outage: u64,
+    /// Packets marked "congestion experienced" (RFC 3168).
+    pub marked_packets: u64,
+    /// Most packets that waited at once.
+    pub max_waiting_packets: u32,
+    /// Most bytes that waited at once.
+    pub max_waiting_bytes: u64,
+}
+
+impl LinkStats {
+    /// Packets dropped for any cause.
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped_by_queue + self.dropped_low_priority + self.dropped_by_error + self.dropped_by_outage
+    }
+}
+
+/// A packet that will not arrive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dropped<P> {
+    /// The packet, to be released by the driver.
+    pub packet: P,
+    /// Why.
+    pub cause: DropCause,
+    /// When. This may lie before the time at which the link reported it: queues decide when the link is next touched.
+    pub at: Instant,
+}
+
+/// The books of a link: its counters, and the dropped packets that the driver has not fetched yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger<P> {
+    pub stats: LinkStats,
+    pub dropped: VecDeque<Dropped<P>>,
+}
+
+impl<P> Ledger<P> {
+    pub fn new() -> Self {
+        Self { stats: LinkStats::default(), dropped: VecDeque::new() }
+    }
+
+    /// Books a dropped packet and keeps it for the driver.
+    pub fn drop_packet(&mut self, packet: P, cause: DropCause, at: Instant) {
+        let count = match cause {
+            DropCause::Queue => &mut self.stats.dropped_by_queue,
+            DropCause::LowPriority => &mut self.stats.dropped_low_priority,
+            DropCause::Error => &mut self.stats.dropped_by_error,
+            DropCause::Outage => &mut self.stats.dropped_by_outage,
+        };
+        *count += 1;
+        self.dropped.push_back(Dropped { packet, cause, at });
+    }
+
+    /// Books the backlog after an arrival.
+    #[inline]
+    pub fn note_backlog(&mut self, backlog: Backlog) {
+        self.stats.max_waiting_packets = self.stats.max_waiting_packets.max(backlog.packets);
+        self.stats.max_waiting_bytes = self.stats.max_waiting_bytes.max(backlog.bytes);
+    }
+}

@@ -1,0 +1,343 @@
+//! Transmission errors.
+
+use bentpipe_base::Rng;
+
+use crate::ConfigError;
+use crate::error::check_probability;
+use crate::size_cache::SizeCache;
+
+/// Name and meaning of every loss model.
+pub const LOSSES: &[(&str, &str)] = &[
+    ("none", "no transmission errors"),
+    ("packet", "each packet is lost with one probability, whatever its size"),
+    ("bit", "each bit errs independently; one bad bit loses the packet"),
+    ("byte", "each byte errs independently; one bad byte loses the packet"),
+    ("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
+    ("list", "exactly the packets with the listed numbers are lost"),
+    ("trace", "a recorded sequence of lost and not lost, once or repeated"),
+];
+
+/// Transmission errors of one direction of a link.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct LossConfig {
+    /// Which packets are lost.
+    pub model: LossModel,
+    /// True if only packets with payload meet the model: the others are never lost, are not counted by
+    /// [`LossModel::List`] and [`LossModel::Trace`] and do not move the state of [`LossModel::GilbertElliott`].
+    pub data_only: bool,
+}
+
+/// Which packets are lost, decided in the order of transmission.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum LossModel {
+    /// None.
+    #[default]
+    None,
+    /// Each packet with the same probability.
+    Packet {
+        /// Probability that a packet is lost.
+        probability: f64,
+    },
+    /// Independent bit errors: a packet of L bytes is lost with probability `1 - (1 - p)^(8 L)`.
+    Bit {
+        /// Probability that a bit errs.
+        probability: f64,
+    },
+    /// Independent byte errors: a packet of L bytes is lost with probability `1 - (1 - p)^L`.
+    Byte {
+        /// Probability that a byte errs.
+        probability: f64,
+    },
+    /// Two states, good and bad (Gilbert, "Capacity of a burst-noise channel", BSTJ 39, 1960; Elliott, "Estimates of
+    /// error rates for codes on burst-noise channels", BSTJ 42, 1963). Each packet meets the loss probability of the
+    /// state, then the state may change. The first state is drawn from the stationary distribution.
+    GilbertElliott {
+        /// Probability of leaving the good state after a packet (p).
+        good_to_bad: f64,
+        /// Probability of leaving the bad state after a packet (r); the mean burst lasts 1/r packets.
+        bad_to_good: f64,
+        /// Loss probability in the good state; 0 for a Gilbert channel.
+        loss_good: f64,
+        /// Loss probability in the bad state; 1 for the simplified Gilbert channel.
+        loss_bad: f64,
+    },
+    /// Exactly these packets, numbered from 1 in the order of transmission.
+    List {
+        /// Numbers of the lost packets, strictly ascending.
+        numbers: Vec<u64>,
+    },
+    /// A recorded sequence, one entry per packet.
+    Trace {
+        /// True for each packet that is lost.
+        lost: Vec<bool>,
+        /// True if the sequence starts again after its end; otherwise nothing is lost after it.
+        repeat: bool,
+    },
+}
+
+impl LossConfig {
+    /// `model` for all packets.
+    pub fn all(model: LossModel) -> Self {
+        Self { model, data_only: false }
+    }
+
+    /// `model` for packets with payload.
+    pub fn data(model: LossModel) -> Self {
+        Self { model, data_only: true }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match &self.model {
+            LossModel::None => Ok(()),
+            LossModel::Packet { probability }
+            | LossModel::Bit { probability }
+            | LossModel::Byte { probability } => check_probability("probability", *probability),
+            LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                check_probability("good_to_bad", *good_to_bad)?;
+                check_probability("bad_to_good", *bad_to_good)?;
+                check_probability("loss_good", *loss_good)?;
+                check_probability("loss_bad", *loss_bad)
+            }
+            LossModel::List { numbers } => validate_numbers(numbers),
+            LossModel::Trace { lost, .. } if lost.is_empty() => {
+                Err(ConfigError::new("lost", "an empty sequence", "at least one entry"))
+            }
+            LossModel::Trace { .. } => Ok(()),
+        }
+    }
+}
+
+impl LossModel {
+    /// Name of the model in [`LOSSES`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Packet { .. } => "packet",
+            Self::Bit { .. } => "bit",
+            Self::Byte { .. } => "byte",
+            Self::GilbertElliott { .. } => "gilbert-elliott",
+            Self::List { .. } => "list",
+            Self::Trace { .. } => "trace",
+        }
+    }
+}
+
+fn validate_numbers(numbers: &[u64]) -> Result<(), ConfigError> {
+    if numbers.first() == Some(&0) {
+        return Err(ConfigError::new("numbers", 0, "numbers from 1"));
+    }
+    match numbers.windows(2).find(|pair| pair[0] >= pair[1]) {
+        Some(pair) => {
+            Err(ConfigError::new("numbers", format!("{} after {}", pair[1], pair[0]), "strictly ascending"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Probability that at least one of `units` independent units errs, each with `probability`, exact also where the
+/// product is tiny.
+fn any_of(units: f64, probability: f64) -> f64 {
+    -libm::expm1(units * libm::log1p(-probability))
+}
+
+/// The running loss process of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    process: Process,
+    data_only: bool,
+    rng: Rng,
+}
+
+#[derive(Clone, Debug)]
+enum Process {
+    None,
+    Packet(f64),
+    Sized { units_per_byte: f64, probability: f64, cache: SizeCache<f64> },
+    GilbertElliott { bad: bool, leave: [f64; 2], loss: [f64; 2] },
+    List { numbers: Vec<u64>, next: usize, sent: u64 },
+    Trace { lost: Vec<bool>, next: usize, repeat: bool },
+}
+
+impl Loss {
+    /// Of a validated configuration; `rng` is the link's stream for losses.
+    pub fn new(config: &LossConfig, mut rng: Rng) -> Self {
+        Self { process: Process::new(&config.model, &mut rng), data_only: config.data_only, rng }
+    }
+
+    /// True if the packet that is transmitted next is lost. Call once per packet in the order of transmission.
+    #[inline]
+    pub fn strikes(&mut self, size: u32, is_data: bool) -> bool {
+        if matches!(self.process, Process::None) || (self.data_only && !is_data) {
+            return false;
+        }
+        self.process.strikes(size, &mut self.rng)
+    }
+}
+
+impl Process {
+    fn new(model: &LossModel, rng: &mut Rng) -> Self {
+        let sized = |units_per_byte, probability| Self::Sized {
+            units_per_byte,
+            probability,
+            cache: SizeCache::new(),
+        };
+        match *model {
+            LossModel::None => Self::None,
+            LossModel::Packet { probability } => Self::Packet(probability),
+            LossModel::Bit { probability } => sized(8.0, probability),
+            LossModel::Byte { probability } => sized(1.0, probability),
+            LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let changes = good_to_bad + bad_to_good;
+                // A channel that never changes stays good.
+                let share_bad = if changes > 0.0 { good_to_bad / changes } else { 0.0 };
+                let (leave, loss) = ([good_to_bad, bad_to_good], [loss_good, loss_bad]);
+                Self::GilbertElliott { bad: rng.chance(share_bad), leave, loss }
+            }
+            LossModel::List { ref numbers } => Self::List { numbers: numbers.clone(), next: 0, sent: 0 },
+            LossModel::Trace { ref lost, repeat } => Self::Trace { lost: lost.clone(), next: 0, repeat },
+        }
+    }
+
+    fn strikes(&mut self, size: u32, rng: &mut Rng) -> bool {
+        match self {
+            Self::None => false,
+            Self::Packet(probability) => rng.chance(*probability),
+            Self::Sized { units_per_byte, probability, cache } => {
+                rng.chance(cache.get(size, || any_of(f64::from(size) * *units_per_byte, *probability)))
+            }
+            Self::GilbertElliott { bad, leave, loss } => {
+                let state = usize::from(*bad);
+                let lost = rng.chance(loss[state]);
+                *bad ^= rng.chance(leave[state]);
+                lost
+            }
+            Self::List { numbers, next, sent } => {
+                *sent += 1;
+                let lost = numbers.get(*next) == Some(sent);
+                *next += usize::from(lost);
+                lost
+            }
+            Self::Trace { lost, next, repeat } => {
+                if *repeat && *next == lost.len() {
+                    *next = 0;
+                }
+                let outcome = lost.get(*next).copied();
+                *next += usize::from(outcome.is_some());
+                outcome.unwrap_or(false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(model: LossModel, packets: usize) -> Vec<bool> {
+        let mut loss = Loss::new(&LossConfig::all(model), Rng::stream(1, "loss"));
+        (0..packets).map(|_| loss.strikes(1500, true)).collect()
+    }
+
+    fn share(outcomes: &[bool]) -> f64 {
+        outcomes.iter().filter(|lost| **lost).count() as f64 / outcomes.len() as f64
+    }
+
+    #[test]
+    fn bit_errors_become_packet_errors_literally() {
+        assert!((any_of(8.0 * 1500.0, 1e-6) - 0.011_928_3).abs() < 1e-7);
+        assert!((any_of(8.0 * 1500.0, 1e-5) - 0.113_080).abs() < 1e-6);
+        // Far below the resolution of 1 - (1 - p)^n in floating point.
+        assert!((any_of(12_000.0, 1e-18) / 1.2e-14 - 1.0).abs() < 1e-9);
+        assert_eq!([any_of(12_000.0, 0.0), any_of(12_000.0, 1.0)], [0.0, 1.0]);
+    }
+
+    #[test]
+    fn measured_shares_agree_with_the_probability() {
+        let n = 200_000;
+        assert!((share(&losses(LossModel::Packet { probability: 0.01 }, n)) - 0.01).abs() < 0.001);
+        assert!((share(&losses(LossModel::Bit { probability: 1e-5 }, n)) - 0.1131).abs() < 0.003);
+        assert!((share(&losses(LossModel::Byte { probability: 1e-5 }, n)) - 0.014_888).abs() < 0.001);
+    }
+
+    #[test]
+    fn gilbert_elliott_is_stationary_and_bursty() {
+        // Share of the bad state p/(p+r) = 0.01/0.26; loss = (1-s) 0.001 + s 0.8 = 0.031731; mean burst of pure
+        // Gilbert losses 1/r = 4.
+        let model = LossModel::GilbertElliott {
+            good_to_bad: 0.01,
+            bad_to_good: 0.25,
+            loss_good: 0.001,
+            loss_bad: 0.8,
+        };
+        assert!((share(&losses(model, 1_000_000)) - 0.031_731).abs() < 0.001);
+        let gilbert =
+            LossModel::GilbertElliott { good_to_bad: 0.01, bad_to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+        let outcomes = losses(gilbert, 1_000_000);
+        let bursts = outcomes.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let lost = outcomes.iter().filter(|lost| **lost).count();
+        assert!((lost as f64 / bursts as f64 - 4.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn the_first_state_of_gilbert_elliott_is_stationary_too() {
+        let model =
+            LossModel::GilbertElliott { good_to_bad: 0.1, bad_to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 };
+        let first =
+            |seed| Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss")).strikes(40, true);
+        let outcomes: Vec<_> = (0..10_000).map(first).collect();
+        assert!((share(&outcomes) - 0.25).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_list_strikes_exactly_its_numbers() {
+        let outcomes = losses(LossModel::List { numbers: vec![1, 3, 100] }, 200);
+        let struck: Vec<_> = (1..=200).filter(|n| outcomes[n - 1]).collect();
+        assert_eq!(struck, [1, 3, 100]);
+    }
+
+    #[test]
+    fn data_only_neither_strikes_nor_counts_the_others() {
+        let config = LossConfig::data(LossModel::List { numbers: vec![2] });
+        let mut loss = Loss::new(&config, Rng::stream(1, "loss"));
+        let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(40, is_data));
+        assert_eq!(outcomes, [false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_trace_ends_or_repeats() {
+        let lost = vec![true, false];
+        assert_eq!(
+            losses(LossModel::Trace { lost: lost.clone(), repeat: false }, 5),
+            [true, false, false, false, false]
+        );
+        assert_eq!(losses(LossModel::Trace { lost, repeat: true }, 5), [true, false, true, false, true]);
+    }
+
+    #[test]
+    fn impossible_models_are_refused() {
+        let refused = |model| LossConfig::all(model).validate().unwrap_err().field;
+        assert_eq!(refused(LossModel::Bit { probability: -0.1 }), "probability");
+        assert_eq!(refused(LossModel::Packet { probability: f64::NAN }), "probability");
+        assert_eq!(refused(LossModel::List { numbers: vec![0] }), "numbers");
+        assert_eq!(refused(LossModel::List { numbers: vec![3, 3] }), "numbers");
+        assert_eq!(refused(LossModel::Trace { lost: vec![], repeat: true }), "lost");
+    }
+
+    #[test]
+    fn every_model_is_listed_by_its_name() {
+        let sized = LossModel::Bit { probability: 0.0 };
+        let gilbert =
+            LossModel::GilbertElliott { good_to_bad: 0.0, bad_to_good: 0.0, loss_good: 0.0, loss_bad: 0.0 };
+        let models = [
+            LossModel::None,
+            LossModel::Packet { probability: 0.0 },
+            sized,
+            LossModel::Byte { probability: 0.0 },
+            gilbert,
+            LossModel::List { numbers: vec![] },
+            LossModel::Trace { lost: vec![], repeat: false },
+        ];
+        let names: Vec<_> = LOSSES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(models.map(|model| model.name()).to_vec(), names);
+    }
+}

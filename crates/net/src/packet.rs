@@ -1,0 +1,25 @@
+/// What a link needs to know of a packet.
+///
+/// The simulator's packet is a small ticket that names a segment in the driver's arena; the emulator's is a frame.
+/// `Clone` is used for duplication only.
+pub trait Packet: Clone {
+    /// Size on the wire in bytes, all headers included.
+    fn size(&self) -> u32;
+
+    /// True if queues that know priorities may sacrifice this packet for others (DSCP LE, RFC 8622).
+    fn low_priority(&self) -> bool;
+
+    /// A number that is equal for all packets of one flow and direction; fair queues separate by it.
+    fn flow(&self) -> u64;
+
+    /// True if the packet carries payload; a loss model may spare the others (see [`LossConfig::data_only`]).
+    ///
+    /// [`LossConfig::data_only`]: crate::LossConfig::data_only
+    fn is_data(&self) -> bool;
+
+    /// True if the packet may be marked instead of dropped (RFC 3168 section 5: ECT or already CE).
+    fn ecn_capable(&self) -> bool;
+
+    /// Sets "congestion experienced" (RFC 3168 section 5). Only called on ECN-capable packets.
+    fn mark_congested(&mut self);
+}

@@ -1,0 +1,148 @@
+//! What the tests of links share: a packet, and a driver that checks from outside what every link must keep.
+#![allow(dead_code)] // each test binary uses its part
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Arrival, Dropped, Link, LinkConfig, Packet, QueueConfig, Verdict};
+
+/// A packet that remembers its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    pub id: u64,
+    pub size: u32,
+    pub flow: u64,
+    pub low_priority: bool,
+    pub data: bool,
+    pub ecn_capable: bool,
+    pub marked: bool,
+}
+
+impl Packet for Probe {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn low_priority(&self) -> bool {
+        self.low_priority
+    }
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+    fn is_data(&self) -> bool {
+        self.data
+    }
+    fn ecn_capable(&self) -> bool {
+        self.ecn_capable
+    }
+    fn mark_congested(&mut self) {
+        assert!(self.ecn_capable, "marked a packet that is not ECN-capable");
+        self.marked = true;
+    }
+}
+
+/// A data packet of 1000 bytes.
+pub fn packet(id: u64) -> Probe {
+    Probe { id, size: 1000, flow: 0, low_priority: false, data: true, ecn_capable: false, marked: false }
+}
+
+/// A low-priority data packet of 1000 bytes.
+pub fn low(id: u64) -> Probe {
+    Probe { low_priority: true, ..packet(id) }
+}
+
+/// 8 Mbit/s (a packet of 1000 bytes takes 1 ms) and 100 ms with this queue.
+pub fn config(queue: QueueConfig) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(100), queue)
+}
+
+/// `millis` milliseconds after the epoch.
+pub fn ms(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+/// A link, and everything that came out of it.
+pub struct Bench {
+    pub link: Link<Probe>,
+    pub arrived: Vec<(Instant, Arrival<Probe>)>,
+    pub dropped: Vec<Dropped<Probe>>,
+}
+
+impl Bench {
+    pub fn new(config: &LinkConfig) -> Self {
+        Self::with_seed(config, 1)
+    }
+
+    pub fn with_seed(config: &LinkConfig, seed: u64) -> Self {
+        let link = Link::new(config, seed, "test").expect("a valid configuration");
+        Self { link, arrived: Vec::new(), dropped: Vec::new() }
+    }
+
+    /// Runs the link's own events up to `now`, then offers a packet.
+    pub fn offer(&mut self, now: Instant, packet: Probe) -> Verdict {
+        self.run_until(now);
+        let verdict = self.link.enqueue(now, packet);
+        self.collect_dropped();
+        verdict
+    }
+
+    /// Offers a run of packets with ids from `ids` at one instant.
+    pub fn offer_all(&mut self, now: Instant, ids: core::ops::Range<u64>) {
+        for id in ids {
+            self.offer(now, packet(id));
+        }
+    }
+
+    /// Runs the link's own events up to and including `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        let mut last = Instant::ZERO;
+        while self.link.next_event() <= end && self.link.next_event() < Instant::FAR_FUTURE {
+            let now = self.link.next_event();
+            assert!(now >= last, "an event in the past");
+            let before = self.progress();
+            while let Some(arrival) = self.link.deliver(now) {
+                self.arrived.push((now, arrival));
+            }
+            self.collect_dropped();
+            assert!(now > last || before != self.progress(), "no progress at {now:?}");
+            last = now;
+        }
+    }
+
+    /// Runs until nothing is inside.
+    pub fn finish(&mut self) {
+        while self.link.next_event() < Instant::FAR_FUTURE {
+            self.run_until(self.link.next_event());
+        }
+        assert_eq!(self.link.packets_inside(), 0, "packets inside and no event");
+    }
+
+    fn collect_dropped(&mut self) {
+        while let Some(dropped) = self.link.poll_dropped() {
+            self.dropped.push(dropped);
+        }
+        self.check_conservation();
+    }
+
+    fn progress(&self) -> (usize, usize, Instant) {
+        (self.arrived.len(), self.dropped.len(), self.link.next_event())
+    }
+
+    /// Every packet offered is delivered, dropped or inside, and the counters agree with what came out.
+    pub fn check_conservation(&self) {
+        let stats = self.link.stats();
+        let out = stats.delivered_packets + stats.dropped_packets() + self.link.packets_inside() as u64;
+        assert_eq!(stats.enqueued_packets + stats.duplicated_packets, out, "{stats:?}");
+        assert_eq!(stats.delivered_packets, self.arrived.len() as u64);
+        assert_eq!(stats.dropped_packets(), self.dropped.len() as u64);
+    }
+
+    pub fn arrived_ids(&self) -> Vec<u64> {
+        self.arrived.iter().map(|(_, arrival)| arrival.packet.id).collect()
+    }
+
+    pub fn arrival_times(&self) -> Vec<Instant> {
+        self.arrived.iter().map(|(at, _)| *at).collect()
+    }
+
+    pub fn dropped_ids(&self) -> Vec<u64> {
+        self.dropped.iter().map(|dropped| dropped.packet.id).collect()
+    }
+}
