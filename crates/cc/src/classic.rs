@@ -124,11 +124,12 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn on_undo(&mut self, _path: &Path) {
         if let Some((before, rule)) = self.before.take() {
-            self.windows = Windows {
-                cwnd: self.windows.cwnd.max(before.cwnd),
-                ssthresh: self.windows.ssthresh.max(before.ssthresh),
-            };
-            self.rule = rule;
+            self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
+            // A sender that has outgrown its old window meanwhile keeps what it has (RFC 9438 section 4.9.2).
+            if before.cwnd > self.windows.cwnd {
+                self.windows.cwnd = before.cwnd;
+                self.rule = rule;
+            }
         }
     }
 
