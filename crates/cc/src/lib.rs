@@ -9,12 +9,17 @@
 
 mod classic;
 mod control;
-pub mod reno;
+pub mod cubic;
+#[cfg(test)]
+mod fixture;
+pub mod hystart;
+mod parameters;
 mod registry;
+pub mod reno;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{
-    Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment, ProbeReply,
-    ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
+    Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
+    ProbeReply, ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
 };
 pub use registry::{Algorithm, Custom, Entry, REGISTRY};

@@ -135,4 +135,11 @@ registry! {
         year: 2009,
         ..SENDER_ONLY
     };
+    Cubic, cubic, Entry {
+        name: "cubic",
+        title: "the window is a cubic function of the time since the last loss",
+        paper: "RFC 9438 (Xu, Ha, Rhee, Goel, Eggert)",
+        year: 2023,
+        ..SENDER_ONLY
+    };
 }

@@ -1,0 +1,350 @@
+//! CUBIC: the window follows a cubic function of the time since the last loss, whatever the round-trip time.
+//!
+//! RFC 9438, Xu, Ha, Rhee, Goel, Eggert, "CUBIC for Fast and Long-Distance Networks", 2023.
+//!
+//! | RFC 9438        | here                  | unit             |
+//! |-----------------|-----------------------|------------------|
+//! | `C`             | [`Config::c`]         | segments / s³    |
+//! | `β_cubic`       | [`Config::beta`]      | -                |
+//! | `α_cubic`       | `reno_alpha`          | segments / RTT   |
+//! | `W_max`         | `w_max`, `Stage::w_max` | segments       |
+//! | `cwnd_prior`    | `cwnd_prior`          | segments         |
+//! | `t_epoch`, `t`  | `Stage::elapsed_s`    | s                |
+//! | `K`             | `Stage::k_s`          | s                |
+//! | `W_cubic(t)`    | [`Stage::w_cubic`]    | segments         |
+//! | `W_est`         | `Stage::w_est`        | segments         |
+//!
+//! What differs from the RFC stands in `papers/cubic.md`.
+
+use bentpipe_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::hystart::HyStart;
+use crate::parameters::{fraction, positive};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+
+/// Parameters of CUBIC.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Aggressiveness in segments per cubic second (section 5.1).
+    #[serde(deserialize_with = "positive")]
+    pub c: f64,
+    /// What a loss leaves of the window (section 4.6).
+    #[serde(deserialize_with = "fraction")]
+    pub beta: f64,
+    /// Release bandwidth faster when the window at the loss is smaller than at the loss before (section 4.7).
+    pub fast_convergence: bool,
+    /// Leave the first slow start by HyStart++ (section 4.10).
+    pub hystart: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
+    }
+}
+
+impl Config {
+    /// A CUBIC sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Cubic::new(*self)))
+    }
+}
+
+/// One stage of congestion avoidance: from its first ACK to the next loss.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    /// `t`: time in this stage, less the times in which the sender had nothing to send (section 5.8).
+    elapsed_s: f64,
+    /// Arrival of the last ACK, from which `elapsed_s` goes on.
+    last_ack: Instant,
+    /// Where the curve is flat, in segments.
+    w_max: f64,
+    /// When the curve is flat.
+    k_s: f64,
+    /// The window that Reno would have by now.
+    w_est: f64,
+}
+
+impl Stage {
+    /// Section 4.2: a curve that passes through `cwnd` now and is flat at `w_max`.
+    fn begin(cwnd: f64, w_max: f64, c: f64, now: Instant) -> Self {
+        // A window beyond W_max is an origin of its own: K = 0 (as after a timeout, section 4.8).
+        let w_max = w_max.max(cwnd);
+        let k_s = libm::cbrt((w_max - cwnd) / c); // Figure 2
+        Self { elapsed_s: 0.0, last_ack: now, w_max, k_s, w_est: cwnd }
+    }
+
+    /// Figure 1.
+    fn w_cubic(&self, t: f64, c: f64) -> f64 {
+        let from_plateau = t - self.k_s;
+        c * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+}
+
+/// The window law of RFC 9438.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: Config,
+    hystart: HyStart,
+    /// Plateau for the next stage; `None` before the first loss and after a timeout, when the stage begins on its plateau.
+    w_max: Option<f64>,
+    /// Window before the last reduction: beyond it Reno's share grows at Reno's own pace.
+    cwnd_prior: f64,
+    stage: Option<Stage>,
+}
+
+impl Cubic {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            hystart: HyStart::configured(config.hystart),
+            w_max: None,
+            cwnd_prior: 0.0,
+            stage: None,
+        }
+    }
+
+    /// `α_cubic` of section 4.3: the additive increase that, with `β_cubic`, gives Reno's average window. From
+    /// `cwnd_prior` on the increase is Reno's own.
+    fn reno_alpha(&self, w_est: f64) -> f64 {
+        if w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.config.beta) / (1.0 + self.config.beta) }
+    }
+
+    /// Section 4.6, Figure 5: the part of the flight that survives. Segments that limited transmit sent beyond the
+    /// window do not count (RFC 5681 section 3.2 (2)).
+    fn survivors(&self, windows: &Windows, outstanding: u32) -> f64 {
+        f64::from(outstanding).min(windows.cwnd) * self.config.beta
+    }
+
+    fn end_stage(&mut self, windows: &Windows) {
+        self.cwnd_prior = windows.cwnd;
+        self.stage = None;
+        self.hystart.stop();
+    }
+}
+
+impl Rule for Cubic {
+    fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.stage = None;
+        self.hystart.grow(windows, ack, path);
+        if !windows.in_slow_start() && self.cwnd_prior == 0.0 {
+            self.cwnd_prior = windows.cwnd; // section 4.10: left slow start without a loss
+        }
+    }
+
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let c = self.config.c;
+        let cwnd = windows.cwnd;
+        let mut stage =
+            self.stage.unwrap_or_else(|| Stage::begin(cwnd, self.w_max.unwrap_or(cwnd), c, path.now));
+        let acked = f64::from(ack.acked);
+        stage.w_est += self.reno_alpha(stage.w_est) * acked / cwnd; // Figure 4
+        self.stage = Some(stage);
+        if stage.w_cubic(stage.elapsed_s, c) < stage.w_est {
+            windows.cwnd = cwnd.max(stage.w_est); // section 4.3: Reno-friendly region
+            return;
+        }
+        // Sections 4.2, 4.4, 4.5: approach within one round trip what the curve says of its end.
+        let target = stage.w_cubic(stage.elapsed_s + path.srtt_s(), c).clamp(cwnd, 1.5 * cwnd);
+        windows.cwnd = (cwnd + acked * (target - cwnd) / cwnd).min(target);
+    }
+
+    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+        let smaller_than_before = self.w_max.is_some_and(|w_max| windows.cwnd < w_max);
+        self.w_max = Some(if smaller_than_before && self.config.fast_convergence {
+            windows.cwnd * (1.0 + self.config.beta) / 2.0 // section 4.7, Figure 6
+        } else {
+            windows.cwnd
+        });
+        self.end_stage(windows);
+        self.survivors(windows, loss.outstanding)
+    }
+
+    fn reduce_at_timeout(&mut self, windows: &Windows, timeout: &Timeout, _path: &Path) -> f64 {
+        self.w_max = None; // section 4.8: the next stage begins with K = 0
+        self.end_stage(windows);
+        self.survivors(windows, timeout.outstanding)
+    }
+
+    /// Moves `t` on. Time passes only between ACKs that find the window in use (section 5.8). No ACK for a whole
+    /// retransmission timeout, without a timeout, means that nothing was outstanding: that time does not count either.
+    fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        if let Some(stage) = &mut self.stage {
+            let silence = path.now.since(stage.last_ack);
+            stage.last_ack = path.now;
+            let counts = ack.window_limited && silence <= path.rto;
+            stage.elapsed_s += if counts { silence } else { Duration::ZERO }.as_secs_f64();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, MSS, path_at};
+    use crate::{Phase, RtoAction};
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9 * b.abs().max(1.0)
+    }
+
+    fn cubic(cwnd: f64, config: Config) -> Classic<Cubic> {
+        Classic::new(Windows { cwnd, ssthresh: 2.0 }, Cubic::new(config))
+    }
+
+    /// Acknowledges a window per round trip, evenly spaced, from `from` to `to` seconds.
+    fn run(sender: &mut Classic<Cubic>, from: f64, to: f64) {
+        let mut now = from;
+        while now <= to {
+            sender.on_ack(&fixture::ack(1), &path_at(now));
+            now += path_at(now).srtt_s() / sender.window();
+        }
+    }
+
+    #[test]
+    fn a_loss_leaves_seven_tenths_and_k_follows() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_loss(&fixture::loss(100), &path_at(0.0));
+        assert!(close(sender.window(), 70.0));
+        sender.on_ack(&fixture::ack(1), &path_at(1.0));
+        let stage = sender.rule().stage.unwrap();
+        assert!(close(stage.k_s, libm::cbrt(30.0 / 0.4)), "Figure 2: 4.217 s");
+        assert!(close(stage.w_cubic(0.0, 0.4), 70.0));
+        assert!(close(stage.w_cubic(stage.k_s, 0.4), 100.0));
+    }
+
+    #[test]
+    fn the_window_is_back_at_its_plateau_after_k_and_convex_beyond() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_loss(&fixture::loss(100), &path_at(0.0));
+        run(&mut sender, 1.0, 1.0 + 4.217);
+        assert!((sender.window() - 100.0).abs() < 0.5, "{}", sender.window());
+        run(&mut sender, 5.22, 1.0 + 2.0 * 4.217);
+        assert!((sender.window() - 130.0).abs() < 5.0, "{}", sender.window());
+    }
+
+    #[test]
+    fn one_ack_moves_towards_the_curve_one_round_trip_ahead() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_loss(&fixture::loss(100), &path_at(0.0));
+        sender.on_ack(&fixture::ack(1), &path_at(1.0)); // at t = 0 Reno is ahead
+        let cwnd = 70.0 + 3.0 * 0.3 / 1.7 / 70.0;
+        assert!(close(sender.window(), cwnd));
+        sender.on_ack(&fixture::ack(1), &path_at(1.1));
+        let from_plateau = 0.1 + 0.55 - libm::cbrt(75.0);
+        let target = 100.0 + 0.4 * from_plateau * from_plateau * from_plateau;
+        assert!(close(sender.window(), cwnd + (target - cwnd) / cwnd));
+    }
+
+    #[test]
+    fn a_terrestrial_path_follows_reno() {
+        // Over 20 ms the cubic grows slower than Reno: W_est = 7 + 0.529 per window until the old window, then 1 per window.
+        let mut sender = cubic(10.0, Config::default());
+        sender.on_loss(&fixture::loss(10), &path_at(0.0));
+        let near = |now| Path { srtt: Duration::from_millis(20), ..path_at(now) };
+        sender.on_ack(&fixture::ack(1), &near(0.02));
+        assert!(close(sender.window(), 7.0 + 3.0 * 0.3 / 1.7 / 7.0));
+        for i in 1..200 {
+            sender.on_ack(&fixture::ack(1), &near(0.02 + f64::from(i) * 0.002));
+        }
+        assert!(sender.window() > 15.0, "faster than the plateau at 10: {}", sender.window());
+    }
+
+    #[test]
+    fn fast_convergence_gives_way() {
+        for (fast_convergence, w_max) in [(true, 80.0 * 0.85), (false, 80.0)] {
+            let mut sender = cubic(100.0, Config { fast_convergence, ..Config::default() });
+            sender.on_loss(&fixture::loss(100), &path_at(0.0));
+            while sender.window() < 80.0 {
+                sender.on_ack(&fixture::ack(1), &path_at(1.0));
+            }
+            sender.on_loss(&fixture::loss(80), &path_at(5.0));
+            assert!((sender.rule().w_max.unwrap() - w_max).abs() < 0.1);
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_a_curve_without_plateau() {
+        let mut sender = cubic(100.0, Config::default());
+        let timeout = Timeout { consecutive: 1, outstanding: 100 };
+        assert_eq!(sender.on_rto(&timeout, &path_at(0.0)), RtoAction::Retransmit { back_off: true });
+        assert_eq!(sender.window(), 1.0);
+        assert!(close(sender.ssthresh(), 70.0));
+        sender.on_ack(&fixture::ack(69), &path_at(1.0));
+        sender.on_ack(&fixture::ack(1), &path_at(1.1));
+        let stage = sender.rule().stage.unwrap();
+        assert_eq!((stage.k_s, stage.w_max), (0.0, 70.0));
+    }
+
+    #[test]
+    fn a_spurious_loss_is_taken_back() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_ack(&fixture::ack(1), &path_at(0.0));
+        let (window, elapsed) = (sender.window(), sender.rule().stage.unwrap().elapsed_s);
+        sender.on_loss(&fixture::loss(100), &path_at(0.1));
+        sender.on_undo(&path_at(0.2));
+        assert_eq!(sender.window(), window);
+        assert_eq!(sender.rule().stage.unwrap().elapsed_s, elapsed);
+    }
+
+    #[test]
+    fn time_without_data_does_not_count() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_loss(&fixture::loss(100), &path_at(0.0));
+        let elapsed = |sender: &Classic<Cubic>| sender.rule().stage.unwrap().elapsed_s;
+        sender.on_ack(&fixture::ack(1), &path_at(1.0));
+        sender.on_ack(&fixture::ack(1), &path_at(1.5));
+        assert!(close(elapsed(&sender), 0.5));
+        sender.on_ack(&Ack { window_limited: false, ..fixture::ack(1) }, &path_at(2.0));
+        assert!(close(elapsed(&sender), 0.5), "limited by the application");
+        sender.on_ack(&fixture::ack(1), &path_at(2.25));
+        assert!(close(elapsed(&sender), 0.75));
+        sender.on_ack(&fixture::ack(1), &path_at(60.0));
+        assert!(close(elapsed(&sender), 0.75), "idle");
+    }
+
+    #[test]
+    fn recovery_freezes_the_window() {
+        let mut sender = cubic(100.0, Config::default());
+        sender.on_loss(&fixture::loss(100), &path_at(0.0));
+        sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(5) }, &path_at(0.3));
+        assert!(close(sender.window(), 70.0));
+    }
+
+    #[test]
+    fn hystart_ends_slow_start_before_a_loss_does() {
+        let mut sender =
+            Classic::new(Windows { cwnd: 10.0, ssthresh: f64::INFINITY }, Cubic::new(Config::default()));
+        let mut nxt = 10;
+        for una in 1..2000_u64 {
+            let path =
+                Path { snd_una: 1 + una * u64::from(MSS), snd_nxt: 1 + nxt * u64::from(MSS), ..path_at(0.0) };
+            // The queue grows by 2 ms per segment in flight.
+            let rtt = Duration::from_millis(550 + 2 * (nxt - una));
+            sender.on_ack(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &path);
+            nxt = una + sender.window() as u64;
+        }
+        let Windows { cwnd, ssthresh } = sender.windows();
+        assert!(ssthresh < 100.0 && cwnd >= ssthresh, "{cwnd} {ssthresh}");
+        assert!(sender.rule().cwnd_prior > 0.0, "section 4.10");
+    }
+
+    #[test]
+    fn unfit_parameters_are_refused() {
+        use serde::de::IntoDeserializer;
+        use serde::de::value::{Error, MapDeserializer};
+        let read = |key: &'static str, value: f64| {
+            Config::deserialize(
+                MapDeserializer::<_, Error>::new([(key, value)].into_iter()).into_deserializer(),
+            )
+        };
+        assert_eq!(read("c", 0.2).unwrap().c, 0.2);
+        assert!(read("beta", 1.5).is_err());
+        assert!(read("c", -1.0).is_err());
+        assert!(read("gamma", 1.0).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! What the unit tests feed to algorithms: a quiet GEO path and an unremarkable ACK, to be changed by struct update.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::{Ack, Cause, Loss, Path, PeerProbes, Phase};
+
+/// Segment size of the tests.
+pub const MSS: u32 = 1000;
+
+/// A GEO path of 550 ms with a receive window of 64 segments.
+pub fn path() -> Path {
+    let rtt = Duration::from_millis(550);
+    Path {
+        now: Instant::ZERO,
+        mss: MSS,
+        srtt: rtt,
+        rttvar: Duration::ZERO,
+        min_rtt: rtt,
+        rto: Duration::from_secs(1),
+        in_flight: 0,
+        outstanding: 0,
+        receive_window: 64,
+        snd_una: 1,
+        snd_nxt: 1,
+        unsent: 0,
+        delivered: 0,
+        peer_probes: PeerProbes::Agreed,
+    }
+}
+
+/// The path at `seconds`.
+pub fn path_at(seconds: f64) -> Path {
+    Path { now: Instant::ZERO + Duration::from_secs_f64(seconds), ..path() }
+}
+
+/// An ACK of `acked` segments while the window limits the sender.
+pub fn ack(acked: u32) -> Ack {
+    Ack {
+        acked,
+        sacked: 0,
+        delivered_bytes: u64::from(acked * MSS),
+        lost: 0,
+        rtt: None,
+        rate: None,
+        phase: Phase::Open,
+        ends_episode: false,
+        window_limited: true,
+        ecn_echo: false,
+    }
+}
+
+/// A loss of one segment out of `outstanding`.
+pub fn loss(outstanding: u32) -> Loss {
+    Loss { cause: Cause::Loss, lost: 1, outstanding, in_flight: outstanding - 4, validated: None }
+}

@@ -1,0 +1,23 @@
+//! Bounds that parameters are held to when a scenario is read.
+
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// A number strictly between zero and one.
+pub fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(D::Error::custom(format_args!("{value} is not between 0 and 1")))
+    }
+}
+
+/// A finite number above zero.
+pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(D::Error::custom(format_args!("{value} is not a positive number")))
+    }
+}
