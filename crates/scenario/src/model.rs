@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::LinkConfig;
+use bentpipe_tcp::Recovery;
 
 /// A world: its nodes, the links between them, the flows over them.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,6 +80,8 @@ pub struct FlowGroup {
     pub stagger: Duration,
     /// Algorithm with recovery as the user wrote it: `peach`, `newreno`, `hybla+sack`.
     pub cc: String,
+    /// Recovery that goes with an algorithm whose name brings none.
+    pub default_recovery: Recovery,
     /// Configuration of the sending end.
     pub sender: Arc<bentpipe_tcp::Config>,
     /// Configuration of the receiving end.
