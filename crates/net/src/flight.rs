@@ -84,6 +84,11 @@ impl<P> Flight<P> {
         }
     }
 
+    /// True if no packet pushed later can be due before one that is in flight.
+    pub fn is_in_order(&self) -> bool {
+        matches!(self, Self::InOrder(_))
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::InOrder(queue) => queue.len(),

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
+use crate::Packet;
 use crate::queue::Backlog;
 
 /// What a link counts. At any time
@@ -60,7 +61,7 @@ pub(crate) struct Ledger<P> {
     pub dropped: VecDeque<Dropped<P>>,
 }
 
-impl<P> Ledger<P> {
+impl<P: Packet> Ledger<P> {
     pub fn new() -> Self {
         Self { stats: LinkStats::default(), dropped: VecDeque::new() }
     }
@@ -75,6 +76,13 @@ impl<P> Ledger<P> {
         };
         *count += 1;
         self.dropped.push_back(Dropped { packet, cause, at });
+    }
+
+    /// Books an arrival at the far end.
+    #[inline]
+    pub fn count_delivery(&mut self, packet: &P) {
+        self.stats.delivered_packets += 1;
+        self.stats.delivered_bytes += u64::from(packet.size());
     }
 
     /// Books the backlog after an arrival.

@@ -26,5 +26,5 @@ pub use link::{Arrival, Link, Verdict};
 pub use loss::{LOSSES, LossConfig, LossModel};
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
-pub use queue::{Backlog, Limit, QUEUES, QueueConfig};
+pub use queue::{Backlog, CoDelConfig, FqCoDelConfig, Limit, QUEUES, QueueConfig, RedConfig, RedUnit};
 pub use schedule::{Interpolation, Quantity, Schedule};

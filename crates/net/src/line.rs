@@ -64,6 +64,22 @@ impl Line {
         }
     }
 
+    /// When the next transmission may start if a packet is there by then.
+    #[inline]
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Lets an idle transmitter wait for a packet that comes at `now`.
+    pub fn wait_until(&mut self, now: Instant) {
+        self.free_at = self.next_start(now);
+    }
+
+    /// When the latest transmission ends.
+    pub fn last_end(&self) -> Instant {
+        self.last_end
+    }
+
     /// When a packet that is there from `now` on may start, all given before it served.
     #[inline]
     pub fn next_start(&self, now: Instant) -> Instant {

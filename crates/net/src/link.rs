@@ -1,25 +1,24 @@
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rng};
 use bentpipe_trace::DropCause;
 
 use crate::flight::{Fate, Flight, InFlight};
 use crate::ledger::Ledger;
 use crate::line::Line;
-use crate::queue::{Backlog, Fifo, Turn};
+use crate::queue::{Admit, Backlog, Fifo, Held, Queue, Turn};
 use crate::{ConfigError, Dropped, LinkConfig, LinkStats, Packet};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
 /// The driver calls [`Link::enqueue`] with a packet, or [`Link::deliver`] when [`Link::next_event`] has come, until it
 /// returns nothing; after either it fetches what was lost with [`Link::poll_dropped`] until that returns nothing; then
-/// it reads [`Link::next_event`] again. Time must not go backwards. At one instant, services that start come before
-/// arrivals at the queue.
+/// it reads [`Link::next_event`] again. Time must not go backwards. At one instant, transmissions that start come
+/// before arrivals at the queue.
 ///
 /// A packet needs one event: decisions in between are made, with their exact times, when the link is next touched.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    queue: Fifo,
-    line: Line,
-    flight: Flight<P>,
+    queue: Queue<P>,
+    path: Path<P>,
     ledger: Ledger<P>,
 }
 
@@ -46,34 +45,33 @@ impl<P: Packet> Link<P> {
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            queue: Fifo::new(&config.queue),
-            line: Line::new(config, seed, name),
-            flight: Flight::new(config.may_reorder()),
+            queue: Queue::new(&config.queue, Rng::stream(seed, &format!("{name}/queue"))),
+            path: Path { line: Line::new(config, seed, name), flight: Flight::new(config.may_reorder()) },
             ledger: Ledger::new(),
         })
     }
 
     /// Offers a packet to the queue.
+    #[inline]
     pub fn enqueue(&mut self, now: Instant, packet: P) -> Verdict {
-        let size = packet.size();
-        self.ledger.stats.enqueued_packets += 1;
-        self.ledger.stats.enqueued_bytes += u64::from(size);
-        self.queue.advance(now);
-        if let Err(cause) = self.queue.admit(&packet) {
-            self.ledger.drop_packet(packet, cause, now);
-            return Verdict::Dropped(cause);
-        }
-        let start = self.line.next_start(now);
-        let end = self.transmit(start, packet);
-        self.queue.take(now, Turn { start, end, size });
-        self.ledger.note_backlog(self.queue.backlog());
-        Verdict::Accepted
+        let Self { queue, path, ledger } = self;
+        ledger.stats.enqueued_packets += 1;
+        ledger.stats.enqueued_bytes += u64::from(packet.size());
+        let verdict = match queue {
+            Queue::Fifo(fifo) => path.enqueue_fifo(now, packet, fifo, ledger),
+            Queue::Held(held) => path.enqueue_held(now, packet, held, ledger),
+        };
+        ledger.note_backlog(queue.backlog());
+        verdict
     }
 
     /// The next packet that has arrived by `now`; call until it returns nothing.
     #[inline]
     pub fn deliver(&mut self, now: Instant) -> Option<Arrival<P>> {
-        while let Some(flying) = self.flight.pop_due(now) {
+        if let Queue::Held(held) = &mut self.queue {
+            self.path.serve(now, held, &mut self.ledger);
+        }
+        while let Some(flying) = self.path.flight.pop_due(now) {
             let packet = match flying.fate {
                 Fate::Arrives => flying.packet,
                 Fate::ArrivesTwice => return Some(self.deliver_first_of_two(flying)),
@@ -82,7 +80,7 @@ impl<P: Packet> Link<P> {
                     continue;
                 }
             };
-            self.count_delivery(&packet);
+            self.ledger.count_delivery(&packet);
             return Some(Arrival { packet, copy_follows: false });
         }
         None
@@ -98,7 +96,10 @@ impl<P: Packet> Link<P> {
     /// When [`Link::deliver`] must be called next; [`Instant::FAR_FUTURE`] while nothing is pending.
     #[inline]
     pub fn next_event(&self) -> Instant {
-        self.flight.next_due()
+        match &self.queue {
+            Queue::Fifo(_) => self.path.flight.next_due(),
+            Queue::Held(held) => self.path.next_event(held),
+        }
     }
 
     /// The counters so far.
@@ -113,12 +114,96 @@ impl<P: Packet> Link<P> {
 
     /// Packets accepted that have neither arrived nor been dropped: waiting, in transmission or on the path.
     pub fn packets_inside(&self) -> usize {
-        self.flight.len()
+        let held = match &self.queue {
+            // Their packets are in flight from the moment of arrival.
+            Queue::Fifo(_) => 0,
+            Queue::Held(held) => held.backlog().packets as usize,
+        };
+        held + self.path.flight.len()
     }
 
-    /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation.
+    /// Time the transmitter has been sending up to `now`, which must be the time of the latest call or later. Divide by
+    /// the time observed for the utilisation.
     pub fn busy_time(&self, now: Instant) -> Duration {
-        self.line.given() - self.queue.given_ahead(now)
+        let ahead = match &self.queue {
+            Queue::Fifo(fifo) => fifo.given_ahead(now),
+            Queue::Held(_) => self.path.line.last_end().since(now),
+        };
+        self.path.line.given() - ahead
+    }
+
+    fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
+        let packet = flying.packet.clone();
+        self.path.flight.push_front(InFlight { fate: Fate::Arrives, ..flying });
+        self.ledger.stats.duplicated_packets += 1;
+        self.ledger.count_delivery(&packet);
+        Arrival { packet, copy_follows: true }
+    }
+}
+
+/// What lies behind the queue: the transmitter, and the packets that it has dealt with.
+#[derive(Clone, Debug)]
+struct Path<P> {
+    line: Line,
+    flight: Flight<P>,
+}
+
+impl<P: Packet> Path<P> {
+    /// Gives an arriving packet its turn at once.
+    #[inline]
+    fn enqueue_fifo(&mut self, now: Instant, packet: P, fifo: &mut Fifo, ledger: &mut Ledger<P>) -> Verdict {
+        let mut packet = packet;
+        let size = packet.size();
+        fifo.advance(now);
+        match fifo.admit(now, &packet) {
+            Admit::Accept => {}
+            Admit::Mark => {
+                packet.mark_congested();
+                ledger.stats.marked_packets += 1;
+            }
+            Admit::Drop(cause) => {
+                ledger.drop_packet(packet, cause, now);
+                return Verdict::Dropped(cause);
+            }
+        }
+        let start = self.line.next_start(now);
+        let end = self.transmit(start, packet);
+        fifo.take(now, Turn { start, end, size });
+        Verdict::Accepted
+    }
+
+    /// Lets an arriving packet wait, and serves what may start by then.
+    fn enqueue_held(
+        &mut self,
+        now: Instant,
+        packet: P,
+        held: &mut Held<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Verdict {
+        self.serve(now, held, ledger);
+        if held.backlog().packets == 0 {
+            self.line.wait_until(now);
+        }
+        let verdict = held.enqueue(now, packet, ledger);
+        self.serve(now, held, ledger);
+        verdict
+    }
+
+    /// Starts every transmission that starts at or before `now`, each at its own time.
+    fn serve(&mut self, now: Instant, held: &mut Held<P>, ledger: &mut Ledger<P>) {
+        while held.backlog().packets > 0 && self.line.free_at() <= now {
+            let start = self.line.free_at();
+            let Some(packet) = held.dequeue(start, ledger) else { return };
+            self.transmit(start, packet);
+        }
+    }
+
+    /// When something happens next if `held` is the queue.
+    fn next_event(&self, held: &Held<P>) -> Instant {
+        let due = self.flight.next_due();
+        let overtakes = !self.flight.is_in_order() || due == Instant::FAR_FUTURE;
+        // A packet that still waits cannot arrive before one in flight, unless the link reorders.
+        if overtakes && held.backlog().packets > 0 { due.min(self.line.free_at()) } else { due }
     }
 
     /// Sends a packet at `start`, returns the end of its transmission.
@@ -127,19 +212,5 @@ impl<P: Packet> Link<P> {
         let passage = self.line.carry(start, packet.size(), packet.is_data());
         self.flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
         passage.end
-    }
-
-    fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
-        let packet = flying.packet.clone();
-        self.flight.push_front(InFlight { fate: Fate::Arrives, ..flying });
-        self.ledger.stats.duplicated_packets += 1;
-        self.count_delivery(&packet);
-        Arrival { packet, copy_follows: true }
-    }
-
-    #[inline]
-    fn count_delivery(&mut self, packet: &P) {
-        self.ledger.stats.delivered_packets += 1;
-        self.ledger.stats.delivered_bytes += u64::from(packet.size());
     }
 }

@@ -3,7 +3,8 @@ use std::collections::VecDeque;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_trace::DropCause;
 
-use super::{Backlog, Limit, QueueConfig};
+use super::red::{Early, Red};
+use super::{Backlog, Limit};
 use crate::Packet;
 
 /// A queue that keeps the order of arrival and decides at the arrival.
@@ -15,12 +16,12 @@ pub(crate) struct Fifo {
     admission: Admission,
     waiting: VecDeque<Turn>,
     backlog: Backlog,
-    /// End of the latest turn that has begun.
-    service_end: Instant,
+    /// The latest turn that has begun.
+    in_service: Turn,
 }
 
 /// The transmission of one packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     pub start: Instant,
     pub end: Instant,
@@ -30,45 +31,56 @@ pub(crate) struct Turn {
 
 /// Which arrivals may wait.
 #[derive(Clone, Debug)]
-enum Admission {
+pub(crate) enum Admission {
     DropTail(Limit),
-    Threshold { limit: Limit, theta: u32 },
+    Threshold { limit: Limit, low_priority_threshold: u32 },
+    Red(Box<Red>),
+}
+
+/// The decision on an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Admit {
+    Accept,
+    /// Accept it marked "congestion experienced".
+    Mark,
+    Drop(DropCause),
 }
 
 impl Fifo {
-    /// Of a validated configuration; none if the discipline is not a first-in-first-out one.
-    pub fn new(config: &QueueConfig) -> Self {
-        let admission = match *config {
-            QueueConfig::DropTail { limit } => Admission::DropTail(limit),
-            QueueConfig::Threshold { limit, low_priority_threshold: theta } => {
-                Admission::Threshold { limit, theta }
-            }
-        };
-        Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), service_end: Instant::ZERO }
+    pub fn new(admission: Admission) -> Self {
+        Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), in_service: Turn::default() }
     }
 
     /// Lets the turns begin that start at or before `now`.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
-        while let Some(turn) = self.waiting.front()
+        while let Some(&turn) = self.waiting.front()
             && turn.start <= now
         {
             self.backlog.remove(turn.size);
-            self.service_end = turn.end;
+            self.in_service = turn;
             self.waiting.pop_front();
         }
     }
 
-    /// Decides on an arrival; call [`Fifo::advance`] before.
+    /// Decides on a packet that arrives at `now`; call [`Fifo::advance`] before.
     #[inline]
-    pub fn admit<P: Packet>(&self, packet: &P) -> Result<(), DropCause> {
+    pub fn admit<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {
         let limit = match self.admission {
-            Admission::Threshold { theta, .. } if packet.low_priority() && self.backlog.packets > theta => {
-                return Err(DropCause::LowPriority);
+            Admission::DropTail(limit) => limit,
+            Admission::Threshold { limit, low_priority_threshold } => {
+                if packet.low_priority() && self.backlog.packets > low_priority_threshold {
+                    return Admit::Drop(DropCause::LowPriority);
+                }
+                limit
             }
-            Admission::DropTail(limit) | Admission::Threshold { limit, .. } => limit,
+            Admission::Red(_) => return self.admit_by_red(now, packet),
         };
-        if limit.has_room(self.backlog, packet.size()) { Ok(()) } else { Err(DropCause::Queue) }
+        if limit.has_room(self.backlog, packet.size()) {
+            Admit::Accept
+        } else {
+            Admit::Drop(DropCause::Queue)
+        }
     }
 
     /// Keeps the turn of a packet admitted at `now`.
@@ -78,7 +90,7 @@ impl Fifo {
             self.backlog.add(turn.size);
             self.waiting.push_back(turn);
         } else {
-            self.service_end = turn.end;
+            self.in_service = turn;
         }
     }
 
@@ -89,7 +101,30 @@ impl Fifo {
 
     /// Transmission time already given away that lies after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
-        let in_service = self.service_end.since(now);
+        let in_service = self.in_service.end.since(now);
         self.waiting.iter().fold(in_service, |sum, turn| sum + turn.end.since(turn.start.max(now)))
+    }
+
+    fn admit_by_red<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {
+        let Admission::Red(red) = &mut self.admission else { return Admit::Accept };
+        let Turn { start, end, size } = self.in_service;
+        let idle = now.since(end);
+        if self.waiting.is_empty() && !idle.is_zero() && size > 0 {
+            let per_byte = end.since(start).as_secs_f64() / f64::from(size);
+            let packet_time = Duration::from_secs_f64(per_byte * f64::from(red.config().mean_packet_bytes));
+            red.age(idle, packet_time);
+        } else {
+            red.sample(self.backlog);
+        }
+        let early = red.decide(packet.size());
+        if !red.config().limit.has_room(self.backlog, packet.size()) {
+            red.note_overflow();
+            return Admit::Drop(DropCause::Queue);
+        }
+        match early {
+            Early::Accept => Admit::Accept,
+            Early::Signal if red.config().ecn && packet.ecn_capable() => Admit::Mark,
+            Early::Signal | Early::Drop => Admit::Drop(DropCause::Queue),
+        }
     }
 }

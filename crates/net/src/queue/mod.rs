@@ -3,21 +3,48 @@
 //! The packet in transmission does not wait: a queue of 50 packets holds 50 besides the one being sent. A packet that
 //! meets an idle transmitter passes through the queue in no time, so it must fit the limit all the same.
 //!
-//! Two kinds: a [`Fifo`] decides when a packet arrives and then knows its departure, which needs no further event;
-//! the others decide when the transmitter falls free, and hold the packets until then.
+//! Two kinds: a [`Fifo`] decides when a packet arrives and then knows its departure, which needs no further event; a
+//! [`Held`] queue decides when the transmitter falls free, and keeps the packets until then.
 
+mod codel;
 mod fifo;
+mod fq_codel;
+mod held;
+mod lane;
+mod priority;
+mod push_out;
+mod red;
 
 use core::fmt;
 
-pub(crate) use fifo::{Fifo, Turn};
+use bentpipe_base::Rng;
+use codel::CoDel;
+pub use codel::CoDelConfig;
+use fifo::Admission;
+pub(crate) use fifo::{Admit, Fifo, Turn};
+use fq_codel::FqCoDel;
+pub use fq_codel::FqCoDelConfig;
+pub(crate) use held::Held;
+use priority::{Priority, Room};
+use push_out::PushOut;
+use red::Red;
+pub use red::{RedConfig, RedUnit};
 
-use crate::ConfigError;
+use crate::{ConfigError, Packet};
 
 /// Name and meaning of every queue.
 pub const QUEUES: &[(&str, &str)] = &[
     ("drop-tail", "first in, first out; an arrival without room is dropped"),
     ("threshold", "drop-tail, and low priority is refused when more than a threshold waits"),
+    ("push-out", "first in, first out; when full, low priority gives way, youngest first"),
+    (
+        "strict",
+        "low priority is sent only while nothing else waits, and gives way when the shared room is full",
+    ),
+    ("priority", "low priority is sent only while nothing else waits; each class has its own room"),
+    ("red", "random early detection (Floyd and Jacobson 1993), gentle, with ECN if wanted"),
+    ("codel", "controlled delay (RFC 8289), with ECN if wanted"),
+    ("fq-codel", "a CoDel queue per flow, served in turn (RFC 8290)"),
 ];
 
 /// The queue of a link.
@@ -36,6 +63,36 @@ pub enum QueueConfig {
         /// Most packets waiting at which a low-priority packet is accepted (theta).
         low_priority_threshold: u32,
     },
+    /// First in, first out. An ordinary packet that finds no room takes that of the youngest low-priority packets
+    /// waiting, and goes to the end; a low-priority packet that finds no room is dropped.
+    PushOut {
+        /// Room for waiting packets of both priorities.
+        limit: Limit,
+    },
+    /// Two classes in shared room: low priority is sent only while no ordinary packet waits, and gives way as with
+    /// [`QueueConfig::PushOut`] (the lower-effort behaviour of RFC 8622).
+    Strict {
+        /// Room for waiting packets of both priorities.
+        limit: Limit,
+    },
+    /// Two classes in separate room: low priority is sent only while no ordinary packet waits.
+    Priority {
+        /// Room for ordinary packets.
+        ordinary: Limit,
+        /// Room for low-priority packets.
+        low: Limit,
+    },
+    /// Random early detection.
+    Red(RedConfig),
+    /// Controlled delay.
+    CoDel {
+        /// Room for waiting packets, meant as the physical memory behind CoDel.
+        limit: Limit,
+        /// CoDel's parameters.
+        codel: CoDelConfig,
+    },
+    /// Flow queues under CoDel.
+    FqCoDel(FqCoDelConfig),
 }
 
 impl Default for QueueConfig {
@@ -51,12 +108,31 @@ impl QueueConfig {
         match self {
             Self::DropTail { .. } => "drop-tail",
             Self::Threshold { .. } => "threshold",
+            Self::PushOut { .. } => "push-out",
+            Self::Strict { .. } => "strict",
+            Self::Priority { .. } => "priority",
+            Self::Red(_) => "red",
+            Self::CoDel { .. } => "codel",
+            Self::FqCoDel(_) => "fq-codel",
         }
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
-            Self::DropTail { limit } | Self::Threshold { limit, .. } => limit.validate("limit"),
+            Self::DropTail { limit }
+            | Self::Threshold { limit, .. }
+            | Self::PushOut { limit }
+            | Self::Strict { limit } => limit.validate("limit"),
+            Self::Priority { ordinary, low } => {
+                ordinary.validate("ordinary")?;
+                low.validate("low")
+            }
+            Self::Red(red) => red.validate(),
+            Self::CoDel { limit, codel } => {
+                limit.validate("limit")?;
+                codel.validate().map_err(|e| e.within("codel"))
+            }
+            Self::FqCoDel(fq_codel) => fq_codel.validate(),
         }
     }
 }
@@ -118,5 +194,75 @@ impl Backlog {
     pub(crate) fn remove(&mut self, size: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(size);
+    }
+}
+
+/// The running queue of a link.
+#[derive(Clone, Debug)]
+pub(crate) enum Queue<P> {
+    Fifo(Fifo),
+    Held(Held<P>),
+}
+
+impl<P: Packet> Queue<P> {
+    /// Of a validated configuration; `rng` is the link's stream for queues.
+    pub fn new(config: &QueueConfig, mut rng: Rng) -> Self {
+        match *config {
+            QueueConfig::DropTail { limit } => Self::Fifo(Fifo::new(Admission::DropTail(limit))),
+            QueueConfig::Threshold { limit, low_priority_threshold } => {
+                Self::Fifo(Fifo::new(Admission::Threshold { limit, low_priority_threshold }))
+            }
+            QueueConfig::Red(red) => Self::Fifo(Fifo::new(Admission::Red(Box::new(Red::new(red, rng))))),
+            QueueConfig::PushOut { limit } => Self::Held(Held::PushOut(PushOut::new(limit))),
+            QueueConfig::Strict { limit } => Self::Held(Held::Priority(Priority::new(Room::Shared(limit)))),
+            QueueConfig::Priority { ordinary, low } => {
+                Self::Held(Held::Priority(Priority::new(Room::Separate { ordinary, low })))
+            }
+            QueueConfig::CoDel { limit, codel } => Self::Held(Held::CoDel(CoDel::new(limit, codel))),
+            QueueConfig::FqCoDel(config) => Self::Held(Held::FqCoDel(FqCoDel::new(config, rng.bits()))),
+        }
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Self::Fifo(fifo) => fifo.backlog(),
+            Self::Held(held) => held.backlog(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_queue_is_listed_by_its_name_and_accepts_its_defaults() {
+        let limit = Limit::Packets(50);
+        let queues = [
+            QueueConfig::default(),
+            QueueConfig::Threshold { limit, low_priority_threshold: 3 },
+            QueueConfig::PushOut { limit },
+            QueueConfig::Strict { limit },
+            QueueConfig::Priority { ordinary: limit, low: limit },
+            QueueConfig::Red(RedConfig::default()),
+            QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
+            QueueConfig::FqCoDel(FqCoDelConfig::default()),
+        ];
+        let listed: Vec<_> = QUEUES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(queues.each_ref().map(QueueConfig::name).to_vec(), listed);
+        queues.iter().for_each(|queue| assert_eq!(queue.validate(), Ok(())));
+    }
+
+    #[test]
+    fn impossible_queues_are_refused_by_field() {
+        let codel = CoDelConfig { target: bentpipe_base::Duration::ZERO, ..CoDelConfig::default() };
+        let limit = Limit::Bytes(9000);
+        let refused = |queue: QueueConfig| queue.validate().unwrap_err().field;
+        assert_eq!(refused(QueueConfig::CoDel { limit, codel }), "codel.target");
+        assert_eq!(refused(QueueConfig::Priority { ordinary: limit, low: Limit::Bytes(0) }), "low");
+        let red = RedConfig { max_threshold: 5.0, ..RedConfig::default() };
+        assert_eq!(refused(QueueConfig::Red(red)), "max_threshold");
+        let fq_codel = FqCoDelConfig { queues: 0, ..FqCoDelConfig::default() };
+        assert_eq!(refused(QueueConfig::FqCoDel(fq_codel)), "queues");
     }
 }

@@ -1,0 +1,235 @@
+//! CoDel: Nichols, Jacobson, McGregor, Iyengar, "Controlled Delay Active Queue Management", RFC 8289, 2018.
+//!
+//! | symbol (section 5) | here |
+//! |---|---|
+//! | TARGET, INTERVAL | [`CoDelConfig`] |
+//! | first_above_time | `Control::first_above` |
+//! | drop_next, count, lastcount, dropping | the same |
+//! | maxpacket | largest packet seen by the queue |
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_trace::DropCause;
+
+use super::lane::Lane;
+use super::{Backlog, Limit};
+use crate::ledger::Ledger;
+use crate::{ConfigError, Packet, Verdict};
+
+/// Parameters of CoDel.
+///
+/// The defaults are for paths of up to a few hundred milliseconds. Over a geostationary satellite the interval should
+/// be the round-trip time, and the target 5 to 10 % of it (RFC 8289 sections 4.2 and 4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// Standing delay that is acceptable, more than 0 s.
+    pub target: Duration,
+    /// Time for which the delay must stay above the target before CoDel acts, and the first distance between drops.
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    /// 5 ms, 100 ms (RFC 8289 section 4.4), no ECN.
+    fn default() -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
+    }
+}
+
+impl CoDelConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        if self.target.is_zero() {
+            return Err(ConfigError::new("target", self.target, "more than 0 s"));
+        }
+        if self.interval < self.target {
+            return Err(ConfigError::new("interval", self.interval, "at least the target"));
+        }
+        Ok(())
+    }
+}
+
+/// A bounded first-in-first-out queue under CoDel.
+#[derive(Clone, Debug)]
+pub(crate) struct CoDel<P> {
+    limit: Limit,
+    lane: Lane<P>,
+    control: Control,
+}
+
+impl<P: Packet> CoDel<P> {
+    pub fn new(limit: Limit, config: CoDelConfig) -> Self {
+        Self { limit, lane: Lane::new(), control: Control::new(config) }
+    }
+
+    pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
+        if !self.limit.has_room(self.lane.backlog(), packet.size()) {
+            ledger.drop_packet(packet, DropCause::Queue, now);
+            return Verdict::Dropped(DropCause::Queue);
+        }
+        self.lane.push(now, packet);
+        Verdict::Accepted
+    }
+
+    pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
+        self.control.dequeue(&mut self.lane, now, ledger)
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.lane.backlog()
+    }
+}
+
+/// CoDel's state over one lane (RFC 8289 section 5).
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    config: CoDelConfig,
+    /// When the delay will have been above the target for one interval; none while it is below.
+    first_above: Option<Instant>,
+    dropping: bool,
+    drop_next: Instant,
+    /// Drops (or marks) since the dropping state was entered.
+    count: u32,
+    /// `count` when the dropping state was entered last.
+    last_count: u32,
+}
+
+/// The packet at the head and whether the delay allows to drop it.
+struct Head<P> {
+    packet: P,
+    ok_to_drop: bool,
+}
+
+impl Control {
+    pub fn new(config: CoDelConfig) -> Self {
+        Self { config, first_above: None, dropping: false, drop_next: Instant::ZERO, count: 0, last_count: 0 }
+    }
+
+    /// The next packet to send at `now`; none only if the lane is empty.
+    pub fn dequeue<P: Packet>(
+        &mut self,
+        lane: &mut Lane<P>,
+        now: Instant,
+        ledger: &mut Ledger<P>,
+    ) -> Option<P> {
+        let head = self.pop(lane, now);
+        let ok_to_drop = head.as_ref().is_some_and(|head| head.ok_to_drop);
+        let head = match (self.dropping, ok_to_drop) {
+            (true, true) => self.keep_dropping(head, lane, now, ledger),
+            (true, false) => {
+                self.dropping = false;
+                head
+            }
+            (false, true) => self.start_dropping(head, lane, now, ledger),
+            (false, false) => head,
+        };
+        head.map(|head| head.packet)
+    }
+
+    /// `dodequeue` of the RFC: takes the head and tracks how long the delay has been above the target.
+    fn pop<P: Packet>(&mut self, lane: &mut Lane<P>, now: Instant) -> Option<Head<P>> {
+        let Some(stamped) = lane.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        let delay = now.since(stamped.arrived);
+        let ok_to_drop = if delay < self.config.target || lane.backlog().bytes <= u64::from(lane.largest()) {
+            self.first_above = None;
+            false
+        } else {
+            let first_above = *self.first_above.get_or_insert(now + self.config.interval);
+            now >= first_above
+        };
+        Some(Head { packet: stamped.packet, ok_to_drop })
+    }
+
+    /// Drops as many heads as the control law asks for by `now`.
+    fn keep_dropping<P: Packet>(
+        &mut self,
+        mut head: Option<Head<P>>,
+        lane: &mut Lane<P>,
+        now: Instant,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Head<P>> {
+        while self.dropping && now >= self.drop_next {
+            self.count += 1;
+            head = match self.mark(head?, ledger) {
+                Ok(marked) => {
+                    self.drop_next = self.control_law(self.drop_next);
+                    return Some(marked);
+                }
+                Err(victim) => self.replace(victim, lane, now, ledger),
+            };
+            if head.as_ref().is_some_and(|head| head.ok_to_drop) {
+                self.drop_next = self.control_law(self.drop_next);
+            } else {
+                self.dropping = false;
+            }
+        }
+        head
+    }
+
+    /// Drops (or marks) one head and enters the dropping state, at the earlier pace if that was left recently.
+    fn start_dropping<P: Packet>(
+        &mut self,
+        head: Option<Head<P>>,
+        lane: &mut Lane<P>,
+        now: Instant,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Head<P>> {
+        let head = match self.mark(head?, ledger) {
+            Ok(marked) => Some(marked),
+            Err(victim) => self.replace(victim, lane, now, ledger),
+        };
+        self.dropping = true;
+        let earlier_drops = self.count.saturating_sub(self.last_count);
+        let recent = now.since(self.drop_next) < self.config.interval * 16;
+        self.count = if earlier_drops > 1 && recent { earlier_drops } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.control_law(now);
+        head
+    }
+
+    /// Marks the packet if that is wanted and possible, gives it back to be dropped otherwise.
+    fn mark<P: Packet>(&self, mut head: Head<P>, ledger: &mut Ledger<P>) -> Result<Head<P>, Head<P>> {
+        if !(self.config.ecn && head.packet.ecn_capable()) {
+            return Err(head);
+        }
+        head.packet.mark_congested();
+        ledger.stats.marked_packets += 1;
+        Ok(head)
+    }
+
+    /// Drops `victim` and takes the packet behind it.
+    fn replace<P: Packet>(
+        &mut self,
+        victim: Head<P>,
+        lane: &mut Lane<P>,
+        now: Instant,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Head<P>> {
+        ledger.drop_packet(victim.packet, DropCause::Queue, now);
+        self.pop(lane, now)
+    }
+
+    /// When the next drop follows one at `time`: interval / sqrt(count) later.
+    fn control_law(&self, time: Instant) -> Instant {
+        time + self.config.interval.mul_f64(1.0 / libm::sqrt(f64::from(self.count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_control_law_shrinks_with_the_square_root_of_the_count() {
+        let mut control = Control::new(CoDelConfig::default());
+        let after = |control: &Control| control.control_law(Instant::ZERO).as_nanos();
+        control.count = 1;
+        assert_eq!(after(&control), 100_000_000);
+        control.count = 4;
+        assert_eq!(after(&control), 50_000_000);
+        control.count = 2;
+        assert_eq!(after(&control), 70_710_678);
+    }
+}

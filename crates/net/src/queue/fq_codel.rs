@@ -1,0 +1,200 @@
+//! FQ-CoDel: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, "The Flow Queue CoDel Packet Scheduler and Active
+//! Queue Management Algorithm", RFC 8290, 2018.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::Instant;
+use bentpipe_trace::DropCause;
+
+use super::Backlog;
+use super::codel::{CoDelConfig, Control};
+use super::lane::Lane;
+use crate::ledger::Ledger;
+use crate::{ConfigError, Packet, Verdict};
+
+/// Most packets dropped at once from the fattest queue (RFC 8290 section 4.1).
+const MAX_BATCH: u32 = 64;
+
+/// Parameters of FQ-CoDel (RFC 8290 section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDelConfig {
+    /// Most packets waiting in all queues together, at least 1.
+    pub limit_packets: u32,
+    /// Number of queues that flows are hashed into, 1 to 65,536.
+    pub queues: u32,
+    /// Bytes that a queue may send per round, at least 1; the size of the largest packet is a good value.
+    pub quantum_bytes: u32,
+    /// CoDel over each queue.
+    pub codel: CoDelConfig,
+}
+
+impl Default for FqCoDelConfig {
+    /// 10,240 packets, 1,024 queues, 1,514 bytes, CoDel's defaults with ECN.
+    fn default() -> Self {
+        Self {
+            limit_packets: 10_240,
+            queues: 1_024,
+            quantum_bytes: 1_514,
+            codel: CoDelConfig { ecn: true, ..CoDelConfig::default() },
+        }
+    }
+}
+
+impl FqCoDelConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        if self.limit_packets == 0 {
+            return Err(ConfigError::new("limit_packets", 0, "at least 1"));
+        }
+        if !(1..=65_536).contains(&self.queues) {
+            return Err(ConfigError::new("queues", self.queues, "1 to 65536"));
+        }
+        if self.quantum_bytes == 0 {
+            return Err(ConfigError::new("quantum_bytes", 0, "at least 1"));
+        }
+        self.codel.validate().map_err(|e| e.within("codel"))
+    }
+}
+
+/// Flows hashed into queues that take turns (deficit round robin), new ones first, each under CoDel.
+#[derive(Clone, Debug)]
+pub(crate) struct FqCoDel<P> {
+    config: FqCoDelConfig,
+    /// Perturbs the hash, so that runs with other seeds see other collisions.
+    salt: u64,
+    flows: Vec<FlowQueue<P>>,
+    /// Queues that became active recently, by index.
+    new: VecDeque<usize>,
+    /// The other active queues, by index.
+    old: VecDeque<usize>,
+    backlog: Backlog,
+}
+
+#[derive(Clone, Debug)]
+struct FlowQueue<P> {
+    lane: Lane<P>,
+    control: Control,
+    /// Bytes that may still be sent in this round; negative after overdrawing.
+    credit: i64,
+    /// On one of the two lists.
+    active: bool,
+}
+
+/// The list from whose head a queue was taken.
+#[derive(Clone, Copy)]
+enum List {
+    New,
+    Old,
+}
+
+impl<P: Packet> FqCoDel<P> {
+    pub fn new(config: FqCoDelConfig, salt: u64) -> Self {
+        let flow =
+            || FlowQueue { lane: Lane::new(), control: Control::new(config.codel), credit: 0, active: false };
+        Self {
+            config,
+            salt,
+            flows: (0..config.queues).map(|_| flow()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            backlog: Backlog::default(),
+        }
+    }
+
+    /// Accepts every packet, and makes room at the expense of the fattest queue where the limit is exceeded.
+    pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
+        let index = self.index_of(packet.flow());
+        self.backlog.add(packet.size());
+        let flow = &mut self.flows[index];
+        flow.lane.push(now, packet);
+        if !flow.active {
+            flow.active = true;
+            flow.credit = i64::from(self.config.quantum_bytes);
+            self.new.push_back(index);
+        }
+        if self.backlog.packets > self.config.limit_packets {
+            self.thin_fattest(now, ledger);
+        }
+        Verdict::Accepted
+    }
+
+    /// The next packet to send at `now`; none only if all queues are empty (RFC 8290 section 4.2).
+    pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
+        loop {
+            let (list, index) = self.head()?;
+            let flow = &mut self.flows[index];
+            if flow.credit <= 0 {
+                flow.credit += i64::from(self.config.quantum_bytes);
+                self.move_to_old(list, index);
+                continue;
+            }
+            let before = flow.lane.backlog();
+            let packet = flow.control.dequeue(&mut flow.lane, now, ledger);
+            let after = flow.lane.backlog();
+            self.backlog.packets -= before.packets - after.packets;
+            self.backlog.bytes -= before.bytes - after.bytes;
+            if let Some(packet) = packet {
+                flow.credit -= i64::from(packet.size());
+                return Some(packet);
+            }
+            self.retire(list, index);
+        }
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn index_of(&self, flow: u64) -> usize {
+        // The finaliser of SplitMix64, then the high bits scaled to the number of queues.
+        let mut hash = flow ^ self.salt;
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^= hash >> 31;
+        ((u128::from(hash) * u128::from(self.config.queues)) >> 64) as usize
+    }
+
+    /// The queue whose turn it is: new ones come first.
+    fn head(&self) -> Option<(List, usize)> {
+        let new = self.new.front().map(|&index| (List::New, index));
+        new.or_else(|| self.old.front().map(|&index| (List::Old, index)))
+    }
+
+    fn remove_head(&mut self, list: List) {
+        match list {
+            List::New => self.new.pop_front(),
+            List::Old => self.old.pop_front(),
+        };
+    }
+
+    fn move_to_old(&mut self, list: List, index: usize) {
+        self.remove_head(list);
+        self.old.push_back(index);
+    }
+
+    /// An empty queue leaves the old list; a new one must pass through the old list first, so that a flow cannot stay
+    /// new by sending single packets.
+    fn retire(&mut self, list: List, index: usize) {
+        match list {
+            List::New => self.move_to_old(list, index),
+            List::Old => {
+                self.remove_head(list);
+                self.flows[index].active = false;
+            }
+        }
+    }
+
+    /// Drops half the packets of the queue with the most bytes, at most [`MAX_BATCH`], from its head: several at once,
+    /// because finding that queue costs a walk over the active ones.
+    fn thin_fattest(&mut self, now: Instant, ledger: &mut Ledger<P>) {
+        let active = self.new.iter().chain(&self.old).copied();
+        let Some(fattest) = active.max_by_key(|&index| self.flows[index].lane.backlog().bytes) else {
+            return;
+        };
+        let lane = &mut self.flows[fattest].lane;
+        for _ in 0..lane.backlog().packets.div_ceil(2).min(MAX_BATCH) {
+            let Some(stamped) = lane.pop() else { return };
+            self.backlog.remove(stamped.packet.size());
+            ledger.drop_packet(stamped.packet, DropCause::Queue, now);
+        }
+    }
+}

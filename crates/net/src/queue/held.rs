@@ -1,0 +1,49 @@
+use bentpipe_base::Instant;
+
+use super::Backlog;
+use super::codel::CoDel;
+use super::fq_codel::FqCoDel;
+use super::priority::Priority;
+use super::push_out::PushOut;
+use crate::ledger::Ledger;
+use crate::{Packet, Verdict};
+
+/// A queue that decides when the transmitter falls free, and keeps its packets until then.
+#[derive(Clone, Debug)]
+pub(crate) enum Held<P> {
+    PushOut(PushOut<P>),
+    Priority(Priority<P>),
+    CoDel(CoDel<P>),
+    FqCoDel(FqCoDel<P>),
+}
+
+impl<P: Packet> Held<P> {
+    /// Offers a packet; it and others that must make room for it may end in the ledger.
+    pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
+        match self {
+            Self::PushOut(queue) => queue.enqueue(now, packet, ledger),
+            Self::Priority(queue) => queue.enqueue(now, packet, ledger),
+            Self::CoDel(queue) => queue.enqueue(now, packet, ledger),
+            Self::FqCoDel(queue) => queue.enqueue(now, packet, ledger),
+        }
+    }
+
+    /// The packet whose transmission starts at `now`; none only if nothing waits.
+    pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
+        match self {
+            Self::PushOut(queue) => queue.dequeue(),
+            Self::Priority(queue) => queue.dequeue(),
+            Self::CoDel(queue) => queue.dequeue(now, ledger),
+            Self::FqCoDel(queue) => queue.dequeue(now, ledger),
+        }
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Self::PushOut(queue) => queue.backlog(),
+            Self::Priority(queue) => queue.backlog(),
+            Self::CoDel(queue) => queue.backlog(),
+            Self::FqCoDel(queue) => queue.backlog(),
+        }
+    }
+}

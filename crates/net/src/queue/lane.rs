@@ -1,0 +1,48 @@
+use std::collections::VecDeque;
+
+use bentpipe_base::Instant;
+
+use super::Backlog;
+use crate::Packet;
+
+/// A first-in-first-out line of packets that remembers when each came.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane<P> {
+    packets: VecDeque<Stamped<P>>,
+    backlog: Backlog,
+    largest: u32,
+}
+
+/// A packet and its time of arrival at the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamped<P> {
+    pub packet: P,
+    pub arrived: Instant,
+}
+
+impl<P: Packet> Lane<P> {
+    pub fn new() -> Self {
+        Self { packets: VecDeque::new(), backlog: Backlog::default(), largest: 0 }
+    }
+
+    pub fn push(&mut self, arrived: Instant, packet: P) {
+        self.largest = self.largest.max(packet.size());
+        self.backlog.add(packet.size());
+        self.packets.push_back(Stamped { packet, arrived });
+    }
+
+    pub fn pop(&mut self) -> Option<Stamped<P>> {
+        let stamped = self.packets.pop_front()?;
+        self.backlog.remove(stamped.packet.size());
+        Some(stamped)
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Size in bytes of the largest packet seen so far.
+    pub fn largest(&self) -> u32 {
+        self.largest
+    }
+}

@@ -1,0 +1,97 @@
+use std::collections::VecDeque;
+
+use bentpipe_base::Instant;
+use bentpipe_trace::DropCause;
+
+use super::{Backlog, Limit};
+use crate::ledger::Ledger;
+use crate::{Packet, Verdict};
+
+/// First in, first out; when it is full, an ordinary packet takes the room of the youngest low-priority ones.
+#[derive(Clone, Debug)]
+pub(crate) struct PushOut<P> {
+    limit: Limit,
+    /// Waiting packets in order; nothing where one was pushed out.
+    slots: VecDeque<Option<P>>,
+    /// Slots that have left at the front so far: the number of the first slot.
+    left: u64,
+    /// Numbers of the slots of waiting low-priority packets, oldest first.
+    low: VecDeque<u64>,
+    low_bytes: u64,
+    backlog: Backlog,
+}
+
+impl<P: Packet> PushOut<P> {
+    pub fn new(limit: Limit) -> Self {
+        Self {
+            limit,
+            slots: VecDeque::new(),
+            left: 0,
+            low: VecDeque::new(),
+            low_bytes: 0,
+            backlog: Backlog::default(),
+        }
+    }
+
+    pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
+        let size = packet.size();
+        if packet.low_priority() {
+            if !self.limit.has_room(self.backlog, size) {
+                ledger.drop_packet(packet, DropCause::LowPriority, now);
+                return Verdict::Dropped(DropCause::LowPriority);
+            }
+            self.low.push_back(self.left + self.slots.len() as u64);
+            self.low_bytes += u64::from(size);
+        } else if !self.make_room(size, now, ledger) {
+            ledger.drop_packet(packet, DropCause::Queue, now);
+            return Verdict::Dropped(DropCause::Queue);
+        }
+        self.backlog.add(size);
+        self.slots.push_back(Some(packet));
+        Verdict::Accepted
+    }
+
+    /// The next packet to send; none only if nothing waits.
+    pub fn dequeue(&mut self) -> Option<P> {
+        loop {
+            let slot = self.slots.pop_front()?;
+            self.left += 1;
+            if let Some(packet) = slot {
+                if packet.low_priority() {
+                    self.low.pop_front();
+                    self.low_bytes -= u64::from(packet.size());
+                }
+                self.backlog.remove(packet.size());
+                return Some(packet);
+            }
+        }
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Pushes out low-priority packets until `size` bytes fit; pushes out none if all of them would not do.
+    fn make_room(&mut self, size: u32, now: Instant, ledger: &mut Ledger<P>) -> bool {
+        let ordinary = Backlog {
+            packets: self.backlog.packets - self.low.len() as u32,
+            bytes: self.backlog.bytes - self.low_bytes,
+        };
+        if !self.limit.has_room(ordinary, size) {
+            return false;
+        }
+        while !self.limit.has_room(self.backlog, size) {
+            let Some(victim) = self.take_youngest_low() else { return false };
+            ledger.drop_packet(victim, DropCause::LowPriority, now);
+        }
+        true
+    }
+
+    fn take_youngest_low(&mut self) -> Option<P> {
+        let number = self.low.pop_back()?;
+        let victim = self.slots.get_mut((number - self.left) as usize)?.take()?;
+        self.low_bytes -= u64::from(victim.size());
+        self.backlog.remove(victim.size());
+        Some(victim)
+    }
+}

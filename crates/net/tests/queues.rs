@@ -1,0 +1,272 @@
+//! The disciplines that hold their packets, and RED, on a link: behaviour worked by hand.
+
+mod common;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{
+    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, QueueConfig, RedConfig,
+    Verdict,
+};
+use bentpipe_trace::DropCause;
+use common::{Bench, Probe, config, low, ms, packet};
+
+const DROPPED_LOW: Verdict = Verdict::Dropped(DropCause::LowPriority);
+const DROPPED: Verdict = Verdict::Dropped(DropCause::Queue);
+
+fn push_out(packets: u32) -> Bench {
+    Bench::new(&config(QueueConfig::PushOut { limit: Limit::Packets(packets) }))
+}
+
+fn strict(packets: u32) -> Bench {
+    Bench::new(&config(QueueConfig::Strict { limit: Limit::Packets(packets) }))
+}
+
+#[test]
+fn push_out_takes_the_room_of_the_youngest_low_packet() {
+    let mut bench = push_out(4);
+    // 0 is sent, 1 to 4 fill the queue.
+    for packet in [packet(0), low(1), packet(2), low(3), packet(4)] {
+        assert_eq!(bench.offer(ms(0), packet), Verdict::Accepted);
+    }
+    assert_eq!(bench.offer(ms(0), low(5)), DROPPED_LOW);
+    assert_eq!(bench.offer(ms(0), packet(6)), Verdict::Accepted);
+    assert_eq!(bench.offer(ms(0), packet(7)), Verdict::Accepted);
+    assert_eq!(bench.offer(ms(0), packet(8)), DROPPED);
+    assert_eq!(bench.dropped_ids(), [5, 3, 1, 8]);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 2, 4, 6, 7]);
+    assert_eq!(bench.link.stats().dropped_low_priority, 3);
+    assert_eq!(bench.arrival_times(), [ms(101), ms(102), ms(103), ms(104), ms(105)]);
+}
+
+#[test]
+fn push_out_in_bytes_takes_as_many_as_it_needs_or_none() {
+    let mut bench = Bench::new(&config(QueueConfig::PushOut { limit: Limit::Bytes(3000) }));
+    bench.offer(ms(0), packet(0));
+    for packet in [low(1), low(2), packet(3)] {
+        bench.offer(ms(0), packet);
+    }
+    let sized = |id, size| Probe { size, ..packet(id) };
+    assert_eq!(bench.offer(ms(0), sized(4, 2001)), DROPPED);
+    assert_eq!(bench.dropped_ids(), [4]);
+    assert_eq!(bench.offer(ms(0), sized(5, 1500)), Verdict::Accepted);
+    assert_eq!(bench.dropped_ids(), [4, 2, 1]);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 3, 5]);
+}
+
+#[test]
+fn push_out_forgets_low_packets_that_have_left() {
+    let mut bench = push_out(2);
+    bench.offer_all(ms(0), 0..1);
+    bench.offer(ms(0), low(1));
+    bench.offer(ms(0), packet(2));
+    // At 1 ms the low packet is sent: it can no longer give way.
+    bench.offer(ms(1), packet(3));
+    assert_eq!(bench.offer(ms(1), packet(4)), DROPPED);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn strict_sends_low_priority_last_and_never_interrupts() {
+    let mut bench = strict(10);
+    for packet in [low(0), low(1), packet(2), low(3), packet(4)] {
+        bench.offer(ms(0), packet);
+    }
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 2, 4, 1, 3]);
+}
+
+#[test]
+fn strict_pushes_out_the_youngest_low_packet() {
+    let mut bench = strict(3);
+    for packet in [packet(0), low(1), low(2), packet(3), packet(4)] {
+        bench.offer(ms(0), packet);
+    }
+    assert_eq!(bench.dropped_ids(), [2]);
+    assert_eq!(bench.offer(ms(0), low(5)), DROPPED_LOW);
+    bench.offer(ms(0), packet(6));
+    assert_eq!(bench.offer(ms(0), packet(7)), DROPPED);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 3, 4, 6]);
+}
+
+#[test]
+fn separate_rooms_do_not_touch_each_other() {
+    let queue = QueueConfig::Priority { ordinary: Limit::Packets(1), low: Limit::Packets(2) };
+    let mut bench = Bench::new(&config(queue));
+    let offered = [packet(0), low(1), low(2), low(3), packet(4), packet(5)];
+    let verdicts = offered.map(|packet| bench.offer(ms(0), packet));
+    assert_eq!(verdicts[3], DROPPED_LOW);
+    assert_eq!(verdicts[5], DROPPED);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 4, 1, 2]);
+}
+
+#[test]
+fn a_held_queue_waits_out_an_outage() {
+    let outages =
+        Outages { intervals: vec![Outage { from: ms(2), to: ms(50) }], effect: OutageEffect::Pause };
+    let queue = QueueConfig::Strict { limit: Limit::Packets(10) };
+    let mut bench = Bench::new(&LinkConfig { outages, ..config(queue) });
+    for (at, packet) in [(0, packet(0)), (20, low(1)), (30, packet(2))] {
+        bench.offer(ms(at), packet);
+    }
+    assert_eq!(bench.link.backlog().packets, 2);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 2, 1]);
+    assert_eq!(bench.arrival_times(), [ms(101), ms(151), ms(152)]);
+    assert_eq!(bench.link.busy_time(ms(500)), Duration::from_millis(3));
+}
+
+/// A CoDel link that is offered one packet per 0.5 ms, twice its rate, for `millis`.
+fn overloaded_codel(codel: CoDelConfig, millis: u64, ecn_capable: bool) -> Bench {
+    let mut bench = Bench::new(&config(QueueConfig::CoDel { limit: Limit::Packets(10_000), codel }));
+    for id in 0..2 * millis {
+        let at = Instant::ZERO + Duration::from_micros(500 * id);
+        bench.offer(at, Probe { ecn_capable, ..packet(id) });
+    }
+    bench
+}
+
+#[test]
+fn codel_drops_at_the_times_of_the_control_law() {
+    let bench = overloaded_codel(CoDelConfig::default(), 300, false);
+    // Packet n starts at n ms and has waited n/2 ms: 10 ms is the first start with 5 ms of delay, so dropping begins
+    // at 110 ms; then every 100 ms / sqrt(count), each seen at the next start of a transmission.
+    let times: Vec<_> = bench.dropped.iter().map(|dropped| dropped.at).collect();
+    // 110 + 100 = 210, + 70.7 = 280.7
+    assert_eq!(times, [ms(110), ms(210), ms(281)]);
+    assert!(bench.dropped.iter().all(|dropped| dropped.cause == DropCause::Queue));
+}
+
+#[test]
+fn codel_marks_where_it_may() {
+    let codel = CoDelConfig { ecn: true, ..CoDelConfig::default() };
+    let mut bench = overloaded_codel(codel, 300, true);
+    bench.run_until(ms(400));
+    assert!(bench.dropped.is_empty());
+    let marked: Vec<_> = bench.arrived.iter().filter(|(_, arrival)| arrival.packet.marked).collect();
+    assert_eq!(marked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [ms(211), ms(311), ms(382)]);
+}
+
+#[test]
+fn codel_leaves_a_short_standing_queue_alone() {
+    // Exactly at its rate, with a standing queue of 4 ms.
+    let queue = QueueConfig::CoDel { limit: Limit::Packets(100), codel: CoDelConfig::default() };
+    let mut bench = Bench::new(&config(queue));
+    bench.offer_all(ms(0), 0..4);
+    for id in 4..2000 {
+        bench.offer(ms(id - 3), packet(id));
+    }
+    bench.finish();
+    assert_eq!(bench.dropped, []);
+}
+
+fn of_flow(id: u64, flow: u64) -> Probe {
+    Probe { flow, ..packet(id) }
+}
+
+#[test]
+fn fq_codel_lets_flows_take_turns_and_new_flows_first() {
+    let queue = FqCoDelConfig { quantum_bytes: 1000, ..FqCoDelConfig::default() };
+    let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
+    for id in 0..6 {
+        bench.offer(ms(0), of_flow(id, 1));
+    }
+    for id in 10..13 {
+        bench.offer(ms(0), of_flow(id, 2));
+    }
+    // A third flow arrives while the others are old: it goes before them, once.
+    bench.offer(ms(3), of_flow(20, 3));
+    bench.offer(ms(3), of_flow(21, 3));
+    bench.finish();
+    // Flow 1 has used its quantum on packet 0 when flow 2 arrives. After 20 the old list is 2, 1, 3, all without credit
+    // but 1, which was given its new quantum when 11 overtook it.
+    assert_eq!(bench.arrived_ids(), [0, 10, 1, 11, 20, 2, 21, 12, 3, 4, 5]);
+}
+
+#[test]
+fn fq_codel_protects_a_sparse_flow_from_a_bulk_flow() {
+    let mut bench = Bench::new(&config(QueueConfig::FqCoDel(FqCoDelConfig::default())));
+    for id in 0..500 {
+        bench.offer(ms(0), of_flow(id, 1));
+    }
+    bench.offer(ms(10), of_flow(1000, 2));
+    bench.finish();
+    let sparse = bench.arrived.iter().find(|(_, arrival)| arrival.packet.id == 1000).map(|(at, _)| *at);
+    // It waits for one packet in transmission at most.
+    assert_eq!(sparse, Some(ms(112)));
+}
+
+#[test]
+fn fq_codel_takes_half_of_the_fattest_queue_when_it_overflows() {
+    let queue = FqCoDelConfig { limit_packets: 20, ..FqCoDelConfig::default() };
+    let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
+    // One is sent, 15 and 5 wait; the next one overflows the limit.
+    for id in 0..16 {
+        bench.offer(ms(0), of_flow(id, 1));
+    }
+    for id in 20..25 {
+        bench.offer(ms(0), of_flow(id, 2));
+    }
+    assert_eq!(bench.dropped, []);
+    bench.offer(ms(0), of_flow(25, 2));
+    assert_eq!(bench.dropped_ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(bench.link.backlog().packets, 13);
+}
+
+#[test]
+fn red_marks_or_drops_early_and_drops_for_lack_of_room() {
+    let red = RedConfig { weight: 0.5, ecn: true, limit: Limit::Packets(30), ..RedConfig::default() };
+    let run = |ecn_capable| {
+        let mut bench = Bench::new(&config(QueueConfig::Red(red)));
+        for id in 0..2000 {
+            let at = Instant::ZERO + Duration::from_micros(900 * id);
+            bench.offer(at, Probe { ecn_capable, ..packet(id) });
+        }
+        bench.finish();
+        bench
+    };
+    let dropping = run(false);
+    assert_eq!(dropping.link.stats().marked_packets, 0);
+    // 10 % too much is offered: the drops must amount to that, and the queue stays between the thresholds.
+    assert!((180..=200).contains(&dropping.dropped.len()), "{}", dropping.dropped.len());
+    assert!(dropping.link.stats().max_waiting_packets < 25);
+
+    let marking = run(true);
+    assert!(marking.link.stats().marked_packets > 100);
+    // Marks do not relieve this queue, so it fills until everything beyond twice the upper threshold is dropped.
+    assert!(marking.link.stats().dropped_by_queue > 100);
+}
+
+#[test]
+fn red_forgets_its_average_while_the_link_is_idle() {
+    let red = RedConfig { weight: 0.2, limit: Limit::Packets(100), ..RedConfig::default() };
+    let mut bench = Bench::new(&config(QueueConfig::Red(red)));
+    bench.offer_all(ms(0), 0..60);
+    let early = bench.dropped.len();
+    assert!(early > 0);
+    // A second later, a burst that stays below the lower threshold meets an empty average.
+    bench.offer_all(ms(1000), 100..105);
+    assert_eq!(bench.dropped.len(), early);
+}
+
+#[test]
+fn a_hundred_thousand_packets_can_wait() {
+    for queue in [
+        QueueConfig::DropTail { limit: Limit::Packets(100_000) },
+        QueueConfig::PushOut { limit: Limit::Packets(100_000) },
+        QueueConfig::Strict { limit: Limit::Packets(100_000) },
+    ] {
+        let mut bench = Bench::new(&config(queue));
+        for id in 0..100_002 {
+            bench.offer(ms(0), packet(id));
+        }
+        assert_eq!(bench.dropped_ids(), [100_001]);
+        assert_eq!(bench.link.stats().max_waiting_packets, 100_000);
+        bench.finish();
+        assert_eq!(bench.arrived.len(), 100_001);
+    }
+}
