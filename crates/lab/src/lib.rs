@@ -1,1 +1,19 @@
-//! (being written)
+//! The laboratory: comparisons over algorithms, varied values and seeds on all cores; statistics, tables, reports.
+//!
+//! Reading order: [`Plan`] says what to compare, [`run_all`] works it off, [`Comparison`] is what came out, and
+//! [`table`], [`csv_table`] and [`report`] show it.
+
+mod comparison;
+pub mod csv_table;
+#[cfg(test)]
+mod example;
+mod plan;
+mod pool;
+pub mod report;
+pub mod stats;
+pub mod table;
+
+pub use comparison::{Comparison, Metric, Row, Sample};
+pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
+pub use pool::{Progress, run_all, threads};
+pub use stats::Summary;

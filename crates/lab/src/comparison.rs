@@ -1,0 +1,268 @@
+//! What a comparison found: the document of `bentpipe compare --json`.
+
+use std::collections::BTreeMap;
+
+use bentpipe_sim::{FlowOutcome, Outcome};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::plan::{Cell, Plan, Point, Setting};
+use crate::stats::{self, Summary};
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metric {
+    /// Sum of the goodputs of all flows, in bits per second.
+    Goodput,
+    /// The same in full segments a second.
+    GoodputSegments,
+    /// Jain's fairness index of the flows' goodputs.
+    Jain,
+    /// Data segments sent again, all flows.
+    Retransmissions,
+    /// Timer expiries, all flows.
+    Timeouts,
+    /// Probes as a share of what was sent.
+    ProbeOverhead,
+    /// Mean completion time of the flows that end, in seconds.
+    Completion,
+}
+
+impl Metric {
+    /// All metrics in the order of documents and tables.
+    pub const ALL: [Self; 7] = [
+        Self::Goodput,
+        Self::GoodputSegments,
+        Self::Jain,
+        Self::Retransmissions,
+        Self::Timeouts,
+        Self::ProbeOverhead,
+        Self::Completion,
+    ];
+
+    /// Field name in JSON and column name in CSV.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Goodput => "goodput_bps",
+            Self::GoodputSegments => "goodput_segments_per_s",
+            Self::Jain => "jain_index",
+            Self::Retransmissions => "retransmitted_segments",
+            Self::Timeouts => "timeouts",
+            Self::ProbeOverhead => "probe_overhead",
+            Self::Completion => "completion_s",
+        }
+    }
+
+    /// The value in one run; `None` where it has no meaning (no flow ends).
+    pub fn of(self, outcome: &Outcome) -> Option<f64> {
+        let sum = |field: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(field).sum::<u64>() as f64;
+        let value = match self {
+            Self::Goodput => outcome.totals.goodput_bps,
+            Self::GoodputSegments => outcome.totals.goodput_segments_per_s,
+            Self::Jain => outcome.totals.jain_index,
+            Self::Retransmissions => sum(|flow| flow.retransmitted_segments),
+            Self::Timeouts => sum(|flow| flow.timeouts),
+            Self::ProbeOverhead => outcome.totals.probe_overhead,
+            Self::Completion => {
+                let times: Vec<f64> = outcome.flows.iter().filter_map(|flow| flow.completion_s).collect();
+                return stats::mean(&times);
+            }
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+/// What is kept of one run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sample {
+    /// Seed of the run.
+    pub seed: u64,
+    /// One value for each of [`Metric::ALL`].
+    values: [Option<f64>; Metric::ALL.len()],
+    /// Mean goodput of a flow of each group, in bits per second.
+    pub groups: BTreeMap<String, f64>,
+}
+
+impl Sample {
+    /// What is kept of `outcome`.
+    pub fn of(outcome: &Outcome) -> Self {
+        let mut flows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for flow in &outcome.flows {
+            flows.entry(flow.group.clone()).or_default().push(flow.goodput_bps);
+        }
+        let groups = flows.into_iter().filter_map(|(group, of)| Some((group, stats::mean(&of)?))).collect();
+        Self { seed: outcome.seed, values: Metric::ALL.map(|metric| metric.of(outcome)), groups }
+    }
+
+    /// The value of a metric.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.values[metric as usize]
+    }
+}
+
+/// One algorithm at one combination of the varied values, over the seeds that finished.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Algorithm and varied values.
+    pub cell: Cell,
+    /// The runs in the order of their seeds.
+    pub samples: Vec<Sample>,
+}
+
+impl Row {
+    /// A metric over the seeds.
+    pub fn summary(&self, metric: Metric) -> Summary {
+        Summary::of(&self.samples.iter().filter_map(|sample| sample.get(metric)).collect::<Vec<_>>())
+    }
+
+    /// Mean goodput of one flow of each group, over the seeds.
+    pub fn groups(&self) -> BTreeMap<&str, Summary> {
+        let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (group, goodput) in self.samples.iter().flat_map(|sample| &sample.groups) {
+            values.entry(group).or_default().push(*goodput);
+        }
+        values.into_iter().map(|(group, of)| (group, Summary::of(&of))).collect()
+    }
+}
+
+struct Settings<'a>(&'a [Setting]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|setting| (&setting.key, &setting.value)))
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("cc", &self.cell.cc)?;
+        map.serialize_entry("vary", &Settings(&self.cell.vary))?;
+        for metric in Metric::ALL {
+            map.serialize_entry(metric.key(), &self.summary(metric))?;
+        }
+        map.serialize_entry("seeds_done", &self.samples.len())?;
+        let groups = self.groups();
+        if groups.len() > 1 {
+            map.serialize_entry("flow_goodput_bps_by_group", &groups)?;
+        }
+        map.end()
+    }
+}
+
+/// A comparison, or as much of it as was done.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version of Bentpipe.
+    pub version: String,
+    /// Seeds asked for.
+    pub seeds: u32,
+    /// The first of them; the others follow it.
+    pub first_seed: u64,
+    /// All runs finished.
+    pub complete: bool,
+    /// Rows of which at least one run finished: algorithms, and for each the varied values.
+    pub rows: Vec<Row>,
+}
+
+impl Comparison {
+    /// Puts what the runs of `plan` measured into rows.
+    pub fn new(plan: &Plan, done: impl IntoIterator<Item = (Point, Sample)>) -> Self {
+        let row = |cell: Cell| Row { cell, samples: Vec::new() };
+        let mut rows: Vec<Row> = plan.cells().into_iter().map(row).collect();
+        for (point, sample) in done {
+            rows[point.cell].samples.push(sample);
+        }
+        let complete = rows.iter().all(|row| row.samples.len() == plan.seeds as usize);
+        rows.retain(|row| !row.samples.is_empty());
+        for row in &mut rows {
+            row.samples.sort_by_key(|sample| sample.seed.wrapping_sub(plan.first_seed));
+        }
+        Self {
+            scenario: plan.scenario.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            seeds: plan.seeds,
+            first_seed: plan.first_seed,
+            complete,
+            rows,
+        }
+    }
+
+    /// Algorithms that have a row, in the order of the plan.
+    pub fn algorithms(&self) -> Vec<&str> {
+        unique(self.rows.iter().map(|row| row.cell.cc.as_str()))
+    }
+
+    /// Combinations of varied values that have a row, in the order of the plan.
+    pub fn combinations(&self) -> Vec<&[Setting]> {
+        unique(self.rows.iter().map(|row| row.cell.vary.as_slice()))
+    }
+
+    /// The row of an algorithm at a combination.
+    pub fn row(&self, cc: &str, vary: &[Setting]) -> Option<&Row> {
+        self.rows.iter().find(|row| row.cell.cc == cc && row.cell.vary == vary)
+    }
+}
+
+fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut seen, item| {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn rows_hold_what_finished_and_say_so() {
+        let plan = example::plan();
+        let runs = plan.points().into_iter().map(|point| {
+            let outcome = example::outcome(&plan.cells()[point.cell].cc, point.seed);
+            (point, Sample::of(&outcome))
+        });
+        let runs: Vec<_> = runs.collect();
+        let whole = Comparison::new(&plan, runs.clone());
+        assert!(whole.complete);
+        assert_eq!((whole.rows.len(), whole.rows[0].samples.len()), (4, 3));
+
+        let part = Comparison::new(&plan, runs.into_iter().rev().take(2));
+        assert!(!part.complete);
+        assert_eq!(part.rows.len(), 2);
+        assert_eq!(part.algorithms(), ["peach"]);
+    }
+
+    #[test]
+    fn json_has_the_promised_shape() {
+        let json = serde_json::to_value(example::comparison()).unwrap();
+        assert_eq!(json["scenario"], "example");
+        assert_eq!(json["seeds"], 3);
+        let row = &json["rows"][0];
+        assert_eq!(row["cc"], "reno");
+        assert_eq!(row["vary"]["link.satellite.loss.rate"], 1e-4);
+        for metric in Metric::ALL {
+            let summary = &row[metric.key()];
+            for field in ["mean", "ci95", "min", "max"] {
+                assert!(summary.get(field).is_some(), "{}.{field}", metric.key());
+            }
+        }
+        assert_eq!(row["timeouts"]["mean"], 2.0);
+        assert!(row["completion_s"]["mean"].is_null());
+        assert!(row.get("flow_goodput_bps_by_group").is_none());
+    }
+
+    #[test]
+    fn groups_are_told_apart() {
+        let mut outcome = example::outcome("reno", 1);
+        outcome.flows[1].group = "ground".into();
+        let sample = Sample::of(&outcome);
+        assert_eq!(sample.groups["bulk"], outcome.flows[0].goodput_bps);
+        assert_eq!(sample.groups["ground"], outcome.flows[1].goodput_bps);
+    }
+}

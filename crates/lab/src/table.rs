@@ -1,0 +1,255 @@
+//! Results for the terminal.
+
+use bentpipe_sim::Outcome;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+
+use crate::comparison::{Comparison, Metric, Row};
+use crate::plan::Setting;
+use crate::stats::Summary;
+
+/// How wide a table may be and whether it may use colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Look {
+    /// Columns of the terminal; `None` where the output is no terminal.
+    pub width: Option<u16>,
+    /// Colour and weight.
+    pub colour: bool,
+}
+
+/// A rate scaled to a unit that suits `largest`: divisor and unit.
+pub fn rate_unit(largest: f64) -> (f64, &'static str) {
+    match largest {
+        x if x >= 1e9 => (1e9, "Gbit/s"),
+        x if x >= 1e6 => (1e6, "Mbit/s"),
+        x if x >= 1e3 => (1e3, "kbit/s"),
+        _ => (1.0, "bit/s"),
+    }
+}
+
+/// A number with three or four digits that matter.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        x if x >= 1000.0 => format!("{value:.0}"),
+        x if x >= 100.0 => format!("{value:.1}"),
+        x if x >= 1.0 => format!("{value:.2}"),
+        x if x >= 0.001 => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+fn plus_minus(summary: Summary, divisor: f64) -> String {
+    match (summary.mean, summary.ci95) {
+        (Some(mean), Some(ci)) => format!("{} ± {}", short(mean / divisor), short(ci / divisor)),
+        (Some(mean), None) => short(mean / divisor),
+        _ => "–".into(),
+    }
+}
+
+fn new_table(look: Look) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners()).set_content_arrangement(ContentArrangement::Dynamic);
+    match look.width {
+        Some(width) => table.set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    if look.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table
+}
+
+fn right(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn heads<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Cell> {
+    names.into_iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)).collect()
+}
+
+/// The comparison as text: goodput by varied value and algorithm, then what else was measured.
+pub fn comparison(comparison: &Comparison, look: Look) -> String {
+    let largest = comparison.rows.iter().filter_map(|row| row.summary(Metric::Goodput).mean).fold(0.0, f64::max);
+    let unit = rate_unit(largest);
+    let mut text = format!("Goodput of all flows together, {}, mean ± 95 % over seeds\n", unit.1);
+    text += &goodput(comparison, unit.0, look);
+    text += "\n\nWhat it cost (means over seeds)\n";
+    text += &costs(comparison, look);
+    if comparison.rows.iter().any(|row| row.groups().len() > 1) {
+        text += "\n\nGoodput of one flow by group, Mbit/s\n";
+        text += &groups(comparison, look);
+    }
+    text
+}
+
+fn goodput(comparison: &Comparison, divisor: f64, look: Look) -> String {
+    let mut table = new_table(look);
+    let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
+    let algorithms = comparison.algorithms();
+    table.set_header(heads(keys.iter().map(|s| s.key.as_str()).chain(algorithms.iter().copied())));
+    for vary in comparison.combinations() {
+        let mean = |cc: &str| comparison.row(cc, vary).and_then(|row| row.summary(Metric::Goodput).mean);
+        let best = algorithms.iter().filter_map(|cc| mean(cc)).fold(f64::NEG_INFINITY, f64::max);
+        let cell = |cc: &&str| {
+            let summary = comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default();
+            let cell = right(plus_minus(summary, divisor));
+            let is_best = algorithms.len() > 1 && summary.mean == Some(best);
+            if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
+        };
+        table.add_row(values(vary).chain(algorithms.iter().map(cell)));
+    }
+    table.to_string()
+}
+
+fn values(vary: &[Setting]) -> impl Iterator<Item = Cell> {
+    vary.iter().map(|setting| right(&setting.value))
+}
+
+fn costs(comparison: &Comparison, look: Look) -> String {
+    let mut table = new_table(look);
+    let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
+    let completes = comparison.rows.iter().any(|row| row.summary(Metric::Completion).mean.is_some());
+    let metrics = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
+    let last = completes.then_some("completion, s");
+    let keys = keys.iter().map(|s| s.key.as_str());
+    table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last)));
+    for vary in comparison.combinations() {
+        for row in comparison.algorithms().iter().filter_map(|cc| comparison.row(cc, vary)) {
+            let cells = values(vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
+            table.add_row(cells.chain(completes.then(|| mean(row, Metric::Completion))));
+        }
+    }
+    table.to_string()
+}
+
+fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
+    let overhead = row.summary(Metric::ProbeOverhead).mean.unwrap_or(0.0) * 100.0;
+    let overhead = if overhead == 0.0 { "–".into() } else { format!("{overhead:.2} %") };
+    let jain = row.summary(Metric::Jain).mean.map_or("–".into(), |jain| format!("{jain:.3}"));
+    let cells = [right(jain), mean(row, Metric::Retransmissions), mean(row, Metric::Timeouts), right(overhead)];
+    cells.into_iter()
+}
+
+fn mean(row: &Row, metric: Metric) -> Cell {
+    right(row.summary(metric).mean.map_or("–".into(), short))
+}
+
+fn groups(comparison: &Comparison, look: Look) -> String {
+    let mut table = new_table(look);
+    let Some(first) = comparison.rows.first() else { return String::new() };
+    let names: Vec<String> = first.groups().into_keys().map(str::to_owned).collect();
+    let keys = first.cell.vary.iter().map(|setting| setting.key.as_str());
+    table.set_header(heads(keys.chain(["cc"]).chain(names.iter().map(String::as_str))));
+    for vary in comparison.combinations() {
+        for row in comparison.algorithms().iter().filter_map(|cc| comparison.row(cc, vary)) {
+            let found = row.groups();
+            let cell = |name: &String| {
+                right(plus_minus(found.get(name.as_str()).copied().unwrap_or_default(), 1e6))
+            };
+            table.add_row(values(vary).chain([Cell::new(&row.cell.cc)]).chain(names.iter().map(cell)));
+        }
+    }
+    table.to_string()
+}
+
+/// Flows beyond these are summed up in one line.
+const SHOWN_FLOWS: usize = 30;
+
+/// A run as text: flows, links, totals.
+pub fn outcome(outcome: &Outcome, look: Look) -> String {
+    let totals = &outcome.totals;
+    let unit = rate_unit(totals.goodput_bps);
+    let mut text = flows(outcome, look);
+    if let Some(more) = outcome.flows.len().checked_sub(SHOWN_FLOWS).filter(|more| *more > 0) {
+        text += &format!("\n… and {more} more flows");
+    }
+    text += &format!("\n\n{}\n\n", links(outcome, look));
+    text += &format!(
+        "{} {} in all, fairness {:.3} (Jain), {} data packets delivered in {:.0} s\n",
+        short(totals.goodput_bps / unit.0),
+        unit.1,
+        totals.jain_index,
+        totals.data_packets_delivered,
+        outcome.simulated_s,
+    );
+    text += &format!("seed {}, {} events, {:.2} s of real time", outcome.seed, outcome.events, outcome.wall_s);
+    text
+}
+
+fn flows(outcome: &Outcome, look: Look) -> String {
+    let mut table = new_table(look);
+    let largest = outcome.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
+    let unit = rate_unit(largest);
+    let goodput = format!("goodput, {}", unit.1);
+    let probes = outcome.flows.iter().any(|flow| flow.probes_sent > 0);
+    let completes = outcome.flows.iter().any(|flow| flow.completion_s.is_some());
+    let fixed = ["flow", "cc", &goodput, "sent", "sent again", "timeouts", "RTT, ms"];
+    let optional = probes.then_some("probes").into_iter().chain(completes.then_some("completion, s"));
+    table.set_header(heads(fixed.into_iter().chain(optional)));
+    for flow in outcome.flows.iter().take(SHOWN_FLOWS) {
+        let mut name = flow.name.clone();
+        if let Some(cause) = flow.aborted {
+            name += &format!(" (ended early: {cause})");
+        }
+        let mut row = vec![Cell::new(name), Cell::new(&flow.cc), right(short(flow.goodput_bps / unit.0))];
+        row.extend([flow.sent_segments, flow.retransmitted_segments, flow.timeouts].map(right));
+        row.push(right(flow.srtt_ms.map_or("–".into(), |rtt| format!("{rtt:.1}"))));
+        row.extend(probes.then(|| right(flow.probes_sent)));
+        row.extend(completes.then(|| right(flow.completion_s.map_or("–".into(), short))));
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+/// Links beyond these are left out: those that did not drop first.
+const SHOWN_LINKS: usize = 12;
+
+fn links(outcome: &Outcome, look: Look) -> String {
+    let mut table = new_table(look);
+    table.set_header(heads(["link", "", "busy", "delivered", "queue drops", "errors", "low-priority drops"]));
+    let mut links: Vec<_> = outcome.links.iter().collect();
+    links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
+    for link in links.into_iter().take(SHOWN_LINKS) {
+        let mut row = vec![Cell::new(&link.name), Cell::new(link.direction)];
+        row.push(right(format!("{:.1} %", 100.0 * link.utilisation)));
+        row.push(right(link.delivered_packets));
+        row.extend([link.dropped_by_queue, link.dropped_by_error, link.dropped_low_priority].map(right));
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn a_comparison_reads_like_a_table() {
+        let text = comparison(&example::comparison(), Look::default());
+        println!("{text}");
+        let line = |key: &str| text.lines().find(|line| line.contains(key)).unwrap().to_owned();
+        assert!(line("1e-4").contains("404.0 ± 4.97"), "{text}");
+        assert!(line("1e-4").contains("804.0 ± 4.97"), "{text}");
+        assert!(text.contains("5.00 %"), "{text}");
+        assert!(!text.contains('\u{1b}'), "no colour unless asked for");
+        let look = Look { colour: true, width: Some(80) };
+        assert!(comparison(&example::comparison(), look).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_run_reads_like_a_table() {
+        let text = outcome(&example::outcome("peach", 1), Look::default());
+        println!("{text}");
+        assert!(text.contains("bulk.1"));
+        assert!(text.contains("802.0 kbit/s in all"));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 1234.5, 123.45, 7.123, 0.01234, 1e-5].map(short);
+        assert_eq!(shown, ["0", "1234", "123.5", "7.12", "0.0123", "1.00e-5"]);
+    }
+}
