@@ -1,7 +1,7 @@
 //! Everything that can be configured of a connection.
 
 use bentpipe_base::Duration;
-use bentpipe_cc::Algorithm;
+use bentpipe_cc::{Algorithm, Reflector};
 
 /// How losses are found and repaired. Chosen beside the algorithm, not inside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -152,6 +152,27 @@ pub struct KeepAlive {
     pub probes: u32,
 }
 
+/// The receiver half of an algorithm's feedback that an end offers.
+#[derive(Clone, Copy)]
+pub struct Reflection {
+    /// Registry number by which the sender asks for it.
+    pub number: u8,
+    /// Builds the receiver half of one connection.
+    pub build: fn() -> Box<dyn Reflector>,
+}
+
+impl PartialEq for Reflection {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl std::fmt::Debug for Reflection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "reflection {}", self.number)
+    }
+}
+
 /// Configuration of one connection end.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -209,6 +230,8 @@ pub struct Config {
     pub time_wait: Duration,
     /// Answer probes and offer to do so in the handshake.
     pub probe_replies: bool,
+    /// Receiver half to offer to a sender that asks for it.
+    pub reflection: Option<Reflection>,
 }
 
 impl Default for Config {
@@ -248,6 +271,7 @@ impl Default for Config {
             syn_retries: 6,
             time_wait: Duration::from_secs(60),
             probe_replies: true,
+            reflection: None,
         }
     }
 }

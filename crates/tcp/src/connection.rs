@@ -1,10 +1,16 @@
-//! One end of a TCP connection.
+//! One end of a TCP connection: what the driver calls.
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Instant, Segment, WindowState};
+use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, Segment, WindowState};
+use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
+use crate::context::{Context, Tracer};
+use crate::handshake::Handshake;
+use crate::receiver::Receiver;
+use crate::sender::{Outgoing, Sender, Verdict};
+use crate::timers::{Timers, expired};
 use crate::{Config, Stats};
 
 bitflags::bitflags! {
@@ -32,7 +38,7 @@ bitflags::bitflags! {
 
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the names are those of RFC 9293")]
+#[expect(missing_docs, reason = "the names are those of RFC 9293")]
 pub enum State {
     Listen,
     SynSent,
@@ -47,69 +53,421 @@ pub enum State {
     Closed,
 }
 
-/// One end of a TCP connection. Order of calls:
+impl State {
+    /// The handshake is complete and the connection not yet over.
+    pub const fn is_synchronised(self) -> bool {
+        !matches!(self, Self::Listen | Self::SynSent | Self::SynReceived | Self::Closed)
+    }
+
+    /// The peer may still send data.
+    pub(crate) const fn receives(self) -> bool {
+        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+
+    /// Data or a FIN of ours may still have to leave.
+    const fn sends(self) -> bool {
+        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
+    }
+}
+
+/// One end of a TCP connection: a pure state machine without clock, socket or payload.
+///
+/// Order of calls:
 ///
 /// 1. one of `handle_segment`, `handle_timeout`, `write`, `read`, `close`, `abort`;
 /// 2. [`poll_transmit`](Self::poll_transmit) until it returns `None`;
 /// 3. [`take_events`](Self::take_events);
-/// 4. [`next_timeout`](Self::next_timeout).
+/// 4. [`next_timeout`](Self::next_timeout), and `handle_timeout` no later than then.
+///
+/// Times must not go backwards.
 pub struct Connection {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) state: State,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) handshake: Handshake,
+    pub(crate) timers: Timers,
+    pub(crate) events: Events,
+    pub(crate) stats: Stats,
+    pub(crate) reflector: Option<Box<dyn Reflector>>,
+    /// Timestamps were agreed on.
+    pub(crate) timestamps: bool,
+    /// SACK was agreed on.
+    pub(crate) sack: bool,
+    /// Last arrival of anything acceptable, for keep-alive.
+    pub(crate) last_heard: Instant,
+    keep_alives: u32,
+    reset: Option<Segment>,
+    tracer: Option<Box<Tracer>>,
 }
 
-#[allow(unused_variables, missing_docs)]
+/// Milliseconds for the timestamps option; never zero, which means "no echo".
+pub(crate) fn clock_ms(now: Instant) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).max(1)
+}
+
 impl Connection {
     /// Opens actively: the first `poll_transmit` gives the SYN. `seed` feeds algorithms that toss coins.
     pub fn connect(config: Arc<Config>, seed: u64, now: Instant) -> Self {
-        Self { config }
+        let mut connection = Self::new(config, seed, State::SynSent);
+        connection.begin_handshake(now);
+        connection
     }
+
     /// Waits for a SYN.
     pub fn listen(config: Arc<Config>, seed: u64) -> Self {
-        Self { config }
+        Self::new(config, seed, State::Listen)
     }
-    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {}
-    pub fn handle_timeout(&mut self, now: Instant) {}
+
+    fn new(config: Arc<Config>, seed: u64, state: State) -> Self {
+        Self {
+            state,
+            sender: Sender::new(&config, seed),
+            receiver: Receiver::new(&config),
+            handshake: Handshake::new(seed),
+            timers: Timers::OFF,
+            events: Events::empty(),
+            stats: Stats::default(),
+            reflector: None,
+            timestamps: false,
+            sack: false,
+            last_heard: Instant::ZERO,
+            keep_alives: 0,
+            reset: None,
+            tracer: None,
+            config,
+        }
+    }
+
+    /// The sending half beside everything it needs of the rest.
+    pub(crate) fn split(&mut self, now: Instant) -> (&mut Sender, Context<'_>) {
+        let context = Context {
+            now,
+            config: &self.config,
+            stats: &mut self.stats,
+            timers: &mut self.timers,
+            events: &mut self.events,
+            tracer: &mut self.tracer,
+        };
+        (&mut self.sender, context)
+    }
+
+    /// Takes a segment from the peer.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        self.trace(now, Event::Received(*segment));
+        match self.state {
+            State::Closed => self.refuse(segment),
+            State::Listen => self.on_syn(now, segment),
+            State::SynSent => self.on_syn_ack(now, segment),
+            _ => self.on_segment(now, segment),
+        }
+        self.finish(now);
+    }
+
+    /// Looks at all deadlines.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        // When the pacing gate opens, `poll_transmit` does the rest.
+        expired(&mut self.timers.pace, now);
+        if expired(&mut self.timers.delayed_ack, now) {
+            self.receiver.ack_now();
+        }
+        let (sender, mut cx) = self.split(now);
+        if expired(&mut cx.timers.algorithm, now) {
+            sender.on_wake(&mut cx);
+        }
+        if expired(&mut cx.timers.reorder, now) {
+            sender.on_reorder_timer(&mut cx);
+        }
+        let mut verdict = Verdict::GoOn;
+        if expired(&mut cx.timers.persist, now) {
+            verdict = sender.on_persist(&mut cx);
+        }
+        if expired(&mut self.timers.retransmit, now) {
+            verdict = if self.state.is_synchronised() {
+                let (sender, mut cx) = self.split(now);
+                sender.on_deadline(&mut cx)
+            } else {
+                self.handshake_timeout(now)
+            };
+        }
+        if verdict == Verdict::GiveUp {
+            self.give_up();
+        }
+        if expired(&mut self.timers.life, now) {
+            self.on_life_timer(now);
+        }
+        self.finish(now);
+    }
+
     /// Takes up to `bytes` bytes from the application; returns how many fitted into the send buffer.
     pub fn write(&mut self, now: Instant, bytes: u64) -> u64 {
-        0
+        if self.sender.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
+            return 0;
+        }
+        let buffered = self.sender.written.saturating_sub(self.sender.una.max(1));
+        let taken = bytes.min(self.config.send_buffer.saturating_sub(buffered));
+        self.sender.written += taken;
+        self.sender.blocked_writer = taken < bytes;
+        self.finish(now);
+        taken
     }
+
     /// Hands up to `limit` in-order bytes to the application and opens the receive window accordingly.
     pub fn read(&mut self, now: Instant, limit: u64) -> u64 {
-        0
+        let (bytes, tell_peer) = self.receiver.read(limit, &self.config);
+        if tell_peer {
+            self.receiver.ack_now();
+        }
+        let rtt = self.sender.srtt().unwrap_or(Duration::from_millis(100));
+        self.receiver.tune(now, rtt, &self.config);
+        self.stats.delivered_bytes += bytes;
+        bytes
     }
-    /// No more data will be written: sends a FIN after what is queued.
-    pub fn close(&mut self, now: Instant) {}
-    /// Gives up at once with a RST.
-    pub fn abort(&mut self, now: Instant) {}
+
+    /// No more data will be written: a FIN follows what is queued.
+    pub fn close(&mut self, now: Instant) {
+        match self.state {
+            State::Listen => self.become_closed(Events::CLOSED),
+            State::SynSent if self.sender.written == 1 => self.become_closed(Events::CLOSED),
+            // What was written before the handshake is over still leaves.
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
+                self.sender.fin_queued = true;
+                self.state = match self.state {
+                    State::CloseWait => State::LastAck,
+                    State::Established => State::FinWait1,
+                    other => other,
+                };
+            }
+            _ => {}
+        }
+        self.finish(now);
+    }
+
+    /// Gives up at once and tells the peer with a RST.
+    pub fn abort(&mut self, now: Instant) {
+        if self.state.is_synchronised() || self.state == State::SynReceived {
+            self.reset = Some(Segment {
+                seq: self.sender.nxt,
+                ack: self.receiver.nxt,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.become_closed(Events::CLOSED);
+        self.finish(now);
+    }
+
+    /// The next segment to send, until `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let segment = self.next_segment(now)?;
+        self.trace(now, Event::Sent(segment));
+        Some(segment)
+    }
+
+    fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reset) = self.reset.take() {
+            return Some(reset);
+        }
+        match self.state {
+            State::SynSent | State::SynReceived => return self.next_syn(now),
+            State::Listen | State::Closed => return None,
+            _ => {}
+        }
+        if let Some(tag) = self.receiver.next_probe_reply() {
+            let reply = self.acknowledgement(now);
+            return Some(Segment { probe: Probe::Reply(tag), low_priority: true, ..reply });
+        }
+        if self.state.sends() {
+            let (sender, mut cx) = self.split(now);
+            if let Some(outgoing) = sender.next_segment(&mut cx) {
+                return Some(self.assemble(now, &outgoing));
+            }
+        }
+        if self.receiver.must_ack_now() {
+            return Some(self.acknowledgement(now));
+        }
+        if self.state.sends() && self.sender.wants().probes {
+            let (sender, mut cx) = self.split(now);
+            let outgoing = sender.next_probe(&mut cx);
+            sender.arm_wake(&mut cx);
+            return outgoing.map(|outgoing| self.assemble(now, &outgoing));
+        }
         None
     }
+
+    fn assemble(&mut self, now: Instant, outgoing: &Outgoing) -> Segment {
+        let mut flags = Flags::ACK;
+        flags.set(Flags::FIN, outgoing.fin);
+        flags.set(Flags::CWR, outgoing.congestion_reduced);
+        flags.set(Flags::PSH, outgoing.len > 0 && outgoing.seq + u64::from(outgoing.len) == self.sender.written);
+        Segment {
+            seq: outgoing.seq,
+            len: outgoing.len,
+            flags: flags | self.echo_flag(),
+            ecn: if outgoing.ecn_capable { EcnField::Capable } else { EcnField::NotCapable },
+            probe: outgoing.probe,
+            low_priority: outgoing.low_priority,
+            extension: outgoing.extension,
+            ..self.header(now)
+        }
+    }
+
+    /// A pure ACK.
+    fn acknowledgement(&mut self, now: Instant) -> Segment {
+        self.stats.acks_sent += 1;
+        let mut segment = self.header(now);
+        segment.flags |= self.echo_flag();
+        if let Some(reflector) = &mut self.reflector {
+            segment.extension = reflector.reply(now);
+        }
+        segment
+    }
+
+    fn echo_flag(&self) -> Flags {
+        if self.receiver.ecn_echo { Flags::ECE } else { Flags::empty() }
+    }
+
+    /// What every segment of a synchronised connection carries.
+    fn header(&mut self, now: Instant) -> Segment {
+        let room = if self.timestamps { 3 } else { 4 };
+        self.timers.delayed_ack = Instant::FAR_FUTURE;
+        Segment {
+            seq: self.sender.nxt,
+            ack: self.receiver.nxt,
+            window: self.receiver.acknowledged(&self.config),
+            flags: Flags::ACK,
+            timestamps: self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
+            sack: if self.sack { self.receiver.sack_blocks(room, self.config.dsack) } else { Default::default() },
+            ..Segment::default()
+        }
+    }
+
+    /// What happened since the last call.
     pub fn take_events(&mut self) -> Events {
-        Events::empty()
+        std::mem::take(&mut self.events)
     }
+
+    /// Earliest deadline; [`Instant::FAR_FUTURE`] for none.
     pub fn next_timeout(&self) -> Instant {
-        Instant::FAR_FUTURE
+        self.timers.earliest()
     }
+
+    /// State by RFC 9293.
     pub fn state(&self) -> State {
-        State::Closed
+        self.state
     }
+
+    /// Counts since the connection began.
     pub fn stats(&self) -> &Stats {
-        todo!()
+        &self.stats
     }
+
     /// Window, threshold and phase now.
     pub fn window_state(&self) -> WindowState {
-        todo!()
+        self.sender.snapshot()
     }
+
+    /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
-        None
+        self.sender.srtt()
     }
+
+    /// In-order bytes waiting to be read.
     pub fn readable(&self) -> u64 {
-        0
+        self.receiver.readable()
     }
-    /// Turns the recording of events on; [`poll_trace`](Self::poll_trace) then returns them.
-    pub fn set_tracing(&mut self, on: bool) {}
+
+    /// Payload bytes that the peer has acknowledged.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.sender.una.saturating_sub(1).min(self.sender.written - 1)
+    }
+
+    /// Bytes of memory held, the structure itself included.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.sender.heap_bytes() + self.receiver.heap_bytes()
+    }
+
+    /// Turns the recording of events on or off; [`poll_trace`](Self::poll_trace) returns them.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.tracer = on.then(Box::default);
+    }
+
     /// Oldest unread event with its time.
     pub fn poll_trace(&mut self) -> Option<(Instant, Event)> {
-        None
+        self.tracer.as_mut()?.queue.pop_front()
+    }
+
+    pub(crate) fn trace(&mut self, now: Instant, event: Event) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.queue.push_back((now, event));
+        }
+    }
+
+    /// Ends every call: the algorithm's wake-up and what it shows of itself.
+    fn finish(&mut self, now: Instant) {
+        let (sender, mut cx) = self.split(now);
+        sender.arm_wake(&mut cx);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.compare(now, self.sender.snapshot());
+        }
+    }
+
+    /// A segment for a connection that does not exist (RFC 9293 section 3.10.7.1).
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let reset = if segment.flags.contains(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
+        } else {
+            Segment { ack: segment.seq_end(), flags: Flags::RST | Flags::ACK, ..Segment::default() }
+        };
+        self.reset = Some(reset);
+    }
+
+    pub(crate) fn become_closed(&mut self, why: Events) {
+        self.state = State::Closed;
+        self.timers = Timers::OFF;
+        self.events |= why;
+    }
+
+    pub(crate) fn give_up(&mut self) {
+        if self.state.is_synchronised() {
+            self.reset = Some(Segment {
+                seq: self.sender.nxt,
+                ack: self.receiver.nxt,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.become_closed(Events::TIMED_OUT);
+    }
+
+    /// TIME-WAIT is over, or the connection was silent for long.
+    fn on_life_timer(&mut self, now: Instant) {
+        if self.state == State::TimeWait {
+            self.become_closed(Events::CLOSED);
+            return;
+        }
+        let Some(keep_alive) = self.config.keep_alive.filter(|_| self.state.is_synchronised()) else { return };
+        let idle_until = self.last_heard + keep_alive.idle;
+        if now < idle_until {
+            self.keep_alives = 0;
+            self.timers.life = idle_until;
+        } else if self.keep_alives >= keep_alive.probes {
+            self.give_up();
+        } else {
+            self.keep_alives += 1;
+            self.sender.window_probe = true;
+            self.timers.life = now + keep_alive.interval;
+        }
+    }
+
+    /// Starts the keep-alive clock of a new connection.
+    pub(crate) fn arm_keep_alive(&mut self, now: Instant) {
+        self.last_heard = now;
+        if let Some(keep_alive) = self.config.keep_alive {
+            self.timers.life = now + keep_alive.idle;
+        }
     }
 }

@@ -3,12 +3,18 @@
 //! A driver calls one `handle_*` method (or `write`, `read`, `close`), then drains [`Connection::poll_transmit`] until it
 //! returns `None`, takes the [`Events`], and reads [`Connection::next_timeout`]. See [`Connection`].
 
+mod arrival;
 mod config;
 mod connection;
+mod context;
+mod handshake;
+mod receiver;
+mod sender;
 mod stats;
+mod timers;
 
 pub use config::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout,
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, RtoBounds, SpuriousTimeout,
     WindowValidation,
 };
 pub use connection::{Connection, Events, State};

@@ -1,0 +1,166 @@
+//! An arriving segment on a connection past LISTEN and SYN-SENT (RFC 9293 section 3.10.7.4).
+
+use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
+
+use crate::connection::{Connection, Events, State};
+use crate::receiver::Arrival;
+use crate::sender::AckField;
+
+impl Connection {
+    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if !self.is_acceptable(segment) {
+            return;
+        }
+        self.last_heard = now;
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived && !self.complete_passive(now, segment) {
+            return;
+        }
+        if let (Some((value, _)), true) = (segment.timestamps, self.timestamps) {
+            self.receiver.note_timestamp(value, segment.seq);
+        }
+        let (sender, mut cx) = self.split(now);
+        if sender.on_ack(&mut cx, segment) == AckField::NeverSent {
+            self.receiver.ack_now();
+            return;
+        }
+        self.after_our_fin(now);
+        self.take_probe(segment);
+        if segment.seq_len() > 0 && self.state.receives() {
+            self.take_data(now, segment);
+        } else if segment.seq_len() > 0 && self.state != State::Closed {
+            // The peer repeats what it already finished: its ACK was lost.
+            self.receiver.ack_now();
+            if self.state == State::TimeWait {
+                self.timers.life = now + self.config.time_wait;
+            }
+        }
+    }
+
+    /// Steps one to four: old timestamps, sequence number, RST, SYN. What fails them changes nothing but may be answered.
+    fn is_acceptable(&mut self, segment: &Segment) -> bool {
+        let reset = segment.flags.contains(Flags::RST);
+        if self.timestamps && !reset && segment.timestamps.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent)) {
+            self.receiver.ack_now();
+            return false;
+        }
+        if reset {
+            // RFC 5961 section 3.2: only the exact number resets; others in the window are challenged.
+            if segment.seq == self.receiver.nxt {
+                self.become_closed(Events::RESET);
+            } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.edge() {
+                self.receiver.ack_now();
+            }
+            return false;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && segment.seq == 0 {
+                if segment.flags.contains(Flags::ACK) {
+                    return true;
+                }
+                self.repeat_syn_ack();
+            } else {
+                self.receiver.ack_now();
+            }
+            return false;
+        }
+        if segment.seq > self.receiver.edge().max(self.receiver.nxt) {
+            self.receiver.ack_now();
+            return false;
+        }
+        if segment.seq_len() == 0 && segment.seq < self.receiver.nxt && segment.probe == Probe::No {
+            // A window probe or keep-alive asks for an answer.
+            self.receiver.ack_now();
+        }
+        true
+    }
+
+    /// A probe is answered at once whatever it holds, and never counts for delayed ACKs.
+    fn take_probe(&mut self, segment: &Segment) {
+        if let Probe::Probe(tag) = segment.probe {
+            if self.config.probe_replies {
+                self.receiver.owe_probe_reply(tag);
+            } else {
+                self.receiver.ack_now();
+            }
+        }
+    }
+
+    fn take_data(&mut self, now: Instant, segment: &Segment) {
+        let before = self.receiver.readable();
+        let fin = segment.flags.contains(Flags::FIN);
+        let arrival = self.receiver.take(segment.seq, segment.seq_end(), fin);
+        let is_probe = self.config.probe_replies && segment.probe != Probe::No;
+        if segment.len > 0 {
+            self.stats.received_segments += 1;
+            self.stats.duplicate_segments += u64::from(arrival == Arrival::Duplicate);
+        }
+        if let Some(reflector) = &mut self.reflector {
+            reflector.on_data(now, segment, arrival == Arrival::Duplicate);
+        }
+        self.note_marks(segment);
+        if is_probe {
+            self.receiver.forget_duplicate();
+        } else if arrival == Arrival::Duplicate || arrival == Arrival::OutsideWindow {
+            self.receiver.ack_now();
+        } else if let Some(delay) = self.receiver.schedule_ack(arrival, segment.len, &self.config) {
+            self.timers.delayed_ack = now + delay;
+        }
+        if self.receiver.readable() > before {
+            self.events |= Events::READABLE;
+        }
+        if self.receiver.finished() {
+            self.after_their_fin(now);
+        }
+    }
+
+    /// RFC 3168 section 6.1.3: echo until the sender says it reduced.
+    fn note_marks(&mut self, segment: &Segment) {
+        if !self.sender.ecn {
+            return;
+        }
+        if segment.flags.contains(Flags::CWR) {
+            self.receiver.ecn_echo = false;
+        }
+        if segment.ecn == EcnField::Congested {
+            self.receiver.ecn_echo = true;
+        }
+    }
+
+    fn after_our_fin(&mut self, now: Instant) {
+        if !self.sender.fin_queued || !self.sender.all_acked() {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.begin_time_wait(now),
+            State::LastAck => self.become_closed(Events::CLOSED),
+            _ => {}
+        }
+    }
+
+    fn after_their_fin(&mut self, now: Instant) {
+        self.receiver.ack_now();
+        self.events |= Events::PEER_CLOSED;
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.begin_time_wait(now),
+            _ => {}
+        }
+    }
+
+    fn begin_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.retransmit = Instant::FAR_FUTURE;
+        self.timers.persist = Instant::FAR_FUTURE;
+        self.timers.life = now + self.config.time_wait;
+    }
+}
+
+/// Whether timestamp `a` is before `b` modulo 2^32 (RFC 7323 section 5.2).
+fn is_older(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}

@@ -1,0 +1,44 @@
+//! What the halves of a connection share while one call is handled.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::{Instant, WindowState};
+use bentpipe_trace::Event;
+
+use crate::timers::Timers;
+use crate::{Config, Events, Stats};
+
+/// Borrowed parts of a connection beside the half that works.
+pub(crate) struct Context<'a> {
+    pub now: Instant,
+    pub config: &'a Config,
+    pub stats: &'a mut Stats,
+    pub timers: &'a mut Timers,
+    pub events: &'a mut Events,
+    pub tracer: &'a mut Option<Box<Tracer>>,
+}
+
+impl Context<'_> {
+    pub fn trace(&mut self, event: Event) {
+        if let Some(tracer) = self.tracer {
+            tracer.queue.push_back((self.now, event));
+        }
+    }
+}
+
+/// Events waiting for the driver, and the window as last seen.
+#[derive(Debug, Default)]
+pub(crate) struct Tracer {
+    pub queue: VecDeque<(Instant, Event)>,
+    window: Option<WindowState>,
+}
+
+impl Tracer {
+    /// Emits the window if it differs from the last one seen.
+    pub fn compare(&mut self, now: Instant, window: WindowState) {
+        if self.window != Some(window) {
+            self.window = Some(window);
+            self.queue.push_back((now, Event::Window(window)));
+        }
+    }
+}

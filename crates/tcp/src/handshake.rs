@@ -1,0 +1,198 @@
+//! Opening a connection: active, passive and simultaneous (RFC 9293 section 3.5), with the options agreed on.
+
+use bentpipe_base::{Flags, Instant, Segment, SynOptions};
+
+use crate::connection::{Connection, Events, State, clock_ms};
+use crate::sender::Verdict;
+
+/// What is remembered until the handshake is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshake {
+    /// A SYN or SYN-ACK is due.
+    due: bool,
+    sent_at: Instant,
+    tries: u32,
+    seed: u64,
+    /// The peer's SYN asked for ECN.
+    ecn: bool,
+    /// What the peer's SYN offered.
+    peer: Option<SynOptions>,
+    /// The peer's SYN carried a timestamp.
+    peer_timestamps: bool,
+}
+
+impl Handshake {
+    pub fn new(seed: u64) -> Self {
+        Self { due: false, sent_at: Instant::ZERO, tries: 0, seed, ecn: false, peer: None, peer_timestamps: false }
+    }
+}
+
+impl Connection {
+    pub(crate) fn begin_handshake(&mut self, now: Instant) {
+        self.handshake.due = true;
+        self.timers.retransmit = now + self.sender.rto();
+    }
+
+    /// LISTEN: only a SYN opens.
+    pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.refuse(segment);
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.note_syn(segment);
+            self.state = State::SynReceived;
+            self.begin_handshake(now);
+        }
+    }
+
+    /// SYN-SENT: a SYN-ACK completes, a bare SYN is a simultaneous open.
+    pub(crate) fn on_syn_ack(&mut self, now: Instant, segment: &Segment) {
+        let acks = segment.flags.contains(Flags::ACK);
+        if acks && segment.ack != self.sender.nxt {
+            self.refuse(segment);
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acks {
+                self.become_closed(Events::RESET);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.note_syn(segment);
+        if acks {
+            self.sender.una = segment.ack;
+            self.establish(now, segment);
+            self.receiver.ack_now();
+        } else {
+            self.state = State::SynReceived;
+            self.begin_handshake(now);
+        }
+    }
+
+    /// Remembers what the peer's SYN offers.
+    fn note_syn(&mut self, segment: &Segment) {
+        self.receiver.synchronise();
+        self.handshake.peer = segment.syn_options;
+        self.handshake.ecn = segment.flags.contains(Flags::ECE);
+        if let Some((value, _)) = segment.timestamps {
+            self.handshake.peer_timestamps = true;
+            self.receiver.ts_recent = value;
+        }
+    }
+
+    /// A SYN or SYN-ACK, if one is due.
+    pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
+        if !std::mem::take(&mut self.handshake.due) {
+            return None;
+        }
+        let answers = self.state == State::SynReceived;
+        self.handshake.sent_at = now;
+        self.sender.nxt = 1;
+        let mut flags = Flags::SYN;
+        flags.set(Flags::ACK, answers);
+        flags.set(Flags::ECE, self.config.ecn && (!answers || self.handshake.ecn));
+        flags.set(Flags::CWR, self.config.ecn && !answers);
+        let timestamps = self.config.timestamps && (!answers || self.handshake.peer_timestamps);
+        Some(Segment {
+            seq: 0,
+            ack: if answers { self.receiver.nxt } else { 0 },
+            window: self.receiver.syn_window(),
+            flags,
+            timestamps: timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
+            syn_options: Some(self.offer(answers)),
+            ..Segment::default()
+        })
+    }
+
+    /// What our SYN offers, or our SYN-ACK agrees to.
+    fn offer(&self, answers: bool) -> SynOptions {
+        let config = &self.config;
+        let peer = self.handshake.peer.filter(|_| answers);
+        let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
+        let wants = self.sender.wants();
+        let reflected = |peer: SynOptions| self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 });
+        SynOptions {
+            mss: Some(config.mss.min(65_535) as u16),
+            window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some()).then_some(self.receiver.scale),
+            sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
+            probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
+            feedback: peer.map_or(wants.feedback, reflected),
+        }
+    }
+
+    /// SYN-RECEIVED: the ACK of our SYN completes the handshake. False if the segment is to be dropped.
+    pub(crate) fn complete_passive(&mut self, now: Instant, segment: &Segment) -> bool {
+        if segment.ack == 0 || segment.ack > self.sender.nxt {
+            self.refuse(segment);
+            return false;
+        }
+        self.sender.una = segment.ack.min(1);
+        self.establish(now, segment);
+        true
+    }
+
+    fn establish(&mut self, now: Instant, segment: &Segment) {
+        let peer = self.handshake.peer.unwrap_or_default();
+        self.state = State::Established;
+        self.timers.retransmit = Instant::FAR_FUTURE;
+        self.sack = self.config.recovery.uses_sack() && peer.sack_permitted;
+        self.timestamps = self.config.timestamps && self.handshake.peer_timestamps;
+        if peer.window_scale.is_none() {
+            self.receiver.scale = 0;
+        }
+        if !self.sack {
+            self.sender.do_without_sack();
+        }
+        let lost_syn = self.handshake.tries > 0;
+        self.sender.reset_back_off();
+        if let Some(mss) = peer.mss {
+            self.sender.limit_mss(&self.config, u32::from(mss), self.handshake.seed);
+        }
+        self.sender.open_window(segment.seq, segment.window);
+        self.sender.ecn = self.config.ecn && self.handshake.ecn;
+        self.agree_on_probes_and_feedback(peer);
+        self.arm_keep_alive(now);
+        self.events |= Events::ESTABLISHED;
+        if !lost_syn {
+            self.sender.handshake_rtt(now.since(self.handshake.sent_at));
+        }
+        self.sender.established(now, lost_syn);
+        if self.sender.fin_queued {
+            self.state = State::FinWait1;
+        }
+    }
+
+    fn agree_on_probes_and_feedback(&mut self, peer: SynOptions) {
+        if self.config.probe_replies && peer.probes_permitted {
+            self.sender.peer_answers_probes();
+        }
+        let wanted = self.sender.wants().feedback;
+        self.sender.feedback = wanted != 0 && peer.feedback == wanted;
+        let asked = self.config.reflection.filter(|reflection| reflection.number == peer.feedback);
+        self.reflector = asked.map(|reflection| (reflection.build)());
+    }
+
+    /// The SYN or SYN-ACK was not answered in time.
+    pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Verdict {
+        if self.handshake.tries >= self.config.syn_retries {
+            return Verdict::GiveUp;
+        }
+        self.handshake.tries += 1;
+        self.sender.back_off();
+        self.begin_handshake(now);
+        Verdict::GoOn
+    }
+
+    /// The peer repeated its SYN: our answer was lost.
+    pub(crate) fn repeat_syn_ack(&mut self) {
+        self.handshake.due = true;
+        self.handshake.tries += 1;
+    }
+}

@@ -1,0 +1,401 @@
+//! The receiving half: reassembly, acknowledgements, SACK blocks, advertised window.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange};
+
+use crate::{Config, DelayedAck, ReceiveWindow};
+
+/// Replies owed to probes at one time; probes beyond this within one drain get no answer of their own.
+const MAX_PROBE_REPLIES: usize = 256;
+
+/// What became of an arriving segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// Extended the in-order stream.
+    InOrder,
+    /// Kept for later: something before it is missing.
+    OutOfOrder,
+    /// Held nothing new.
+    Duplicate,
+    /// Beyond the window that was advertised.
+    OutsideWindow,
+}
+
+/// How soon an ACK must leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum AckDue {
+    #[default]
+    No,
+    /// When the timer says or data leaves.
+    Delayed,
+    Now,
+}
+
+/// State of the receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next sequence number expected.
+    pub nxt: u64,
+    /// Everything below was handed to the application.
+    read_to: u64,
+    /// Position of the peer's FIN, once known.
+    fin_at: Option<u64>,
+    /// Ranges held above `nxt`, in order, disjoint and not touching.
+    ranges: VecDeque<SackRange>,
+    /// Ranges as last reported, most recent first (RFC 2018 section 4).
+    recent: [SackRange; 4],
+    /// Duplicate to report once (RFC 2883).
+    dsack: Option<SackRange>,
+    due: AckDue,
+    /// Payload bytes received in order since the last ACK.
+    unacked_bytes: u32,
+    /// Segments still to be acknowledged at once.
+    quick: u32,
+    /// Right edge of the window as advertised.
+    edge: u64,
+    /// Receive buffer in bytes.
+    buffer: u64,
+    /// Window scale that this end announced.
+    pub scale: u8,
+    /// Timestamp to echo (RFC 7323 section 4.3).
+    pub ts_recent: u32,
+    /// `nxt` of the last ACK sent.
+    last_ack: u64,
+    /// A congestion mark arrived and the sender has not yet confirmed a reduction.
+    pub ecn_echo: bool,
+    /// Tags of the probes to answer.
+    probes: VecDeque<ProbeTag>,
+    tuning: Tuning,
+}
+
+/// Auto-tuning of the receive buffer: twice what the reader takes in a round trip (dynamic right-sizing).
+#[derive(Clone, Copy, Debug, Default)]
+struct Tuning {
+    since: Instant,
+    read_at_since: u64,
+}
+
+impl Receiver {
+    pub fn new(config: &Config) -> Self {
+        let buffer = match config.receive_window {
+            ReceiveWindow::Fixed(bytes) => bytes,
+            ReceiveWindow::Auto { initial, .. } => initial,
+        };
+        let limit = config.receive_window.limit();
+        let scale = (0..14).find(|shift| (65_535_u64 << shift) >= limit).unwrap_or(14);
+        let quick = match config.delayed_ack {
+            DelayedAck::Off => 0,
+            DelayedAck::On { quick, .. } => quick,
+        };
+        Self {
+            nxt: 0,
+            read_to: 1,
+            fin_at: None,
+            ranges: VecDeque::new(),
+            recent: [SackRange::default(); 4],
+            dsack: None,
+            due: AckDue::No,
+            unacked_bytes: 0,
+            quick,
+            edge: 0,
+            buffer,
+            scale: if config.window_scaling { scale } else { 0 },
+            ts_recent: 0,
+            last_ack: 0,
+            ecn_echo: false,
+            probes: VecDeque::new(),
+            tuning: Tuning::default(),
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub fn synchronise(&mut self) {
+        self.nxt = 1;
+        self.edge = 1;
+    }
+
+    /// Bytes in order and not yet read.
+    pub fn readable(&self) -> u64 {
+        let end = if self.finished() { self.nxt - 1 } else { self.nxt };
+        end.saturating_sub(self.read_to)
+    }
+
+    /// The peer's FIN and everything before it arrived.
+    pub fn finished(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.nxt > fin)
+    }
+
+    /// Right edge of the window as the peer knows it.
+    pub fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// Whether a segment with this timestamp and start updates the timestamp to echo (RFC 7323 section 4.3).
+    pub fn note_timestamp(&mut self, value: u32, start: u64) {
+        if start <= self.last_ack {
+            self.ts_recent = value;
+        }
+    }
+
+    /// Takes `[start, end)`; the FIN, if any, is the last sequence number of it.
+    pub fn take(&mut self, start: u64, end: u64, fin: bool) -> Arrival {
+        if start >= self.edge.max(self.nxt + 1) {
+            return Arrival::OutsideWindow;
+        }
+        if fin {
+            self.fin_at = Some(end - 1);
+        }
+        if end <= self.nxt {
+            self.dsack = Some(SackRange { start, end });
+            return Arrival::Duplicate;
+        }
+        if start <= self.nxt {
+            self.nxt = end;
+            self.absorb();
+            return Arrival::InOrder;
+        }
+        self.keep(SackRange { start, end })
+    }
+
+    /// Moves `nxt` over the ranges that it reached.
+    fn absorb(&mut self) {
+        while let Some(front) = self.ranges.front() {
+            if front.start > self.nxt {
+                break;
+            }
+            self.nxt = self.nxt.max(front.end);
+            self.ranges.pop_front();
+        }
+    }
+
+    /// Keeps a range above `nxt`, merged with what it touches.
+    fn keep(&mut self, new: SackRange) -> Arrival {
+        let mut merged = new;
+        match self.ranges.back_mut() {
+            None => self.ranges.push_back(new),
+            Some(last) if last.end < new.start => self.ranges.push_back(new),
+            // The usual case while a hole is open: the next segment in sequence.
+            Some(last) if last.end == new.start => {
+                last.end = new.end;
+                merged = *last;
+            }
+            Some(_) => {
+                let at = self.ranges.partition_point(|range| range.end < new.start);
+                let covers = self.ranges.get(at).is_some_and(|range| range.start <= new.start && new.end <= range.end);
+                if covers {
+                    self.dsack = Some(new);
+                    self.report(self.ranges[at]);
+                    return Arrival::Duplicate;
+                }
+                merged = self.merge_at(at, new);
+            }
+        }
+        self.report(merged);
+        Arrival::OutOfOrder
+    }
+
+    fn merge_at(&mut self, at: usize, mut merged: SackRange) -> SackRange {
+        while let Some(range) = self.ranges.get(at).copied().filter(|range| range.start <= merged.end) {
+            merged = SackRange { start: merged.start.min(range.start), end: merged.end.max(range.end) };
+            self.ranges.remove(at);
+        }
+        self.ranges.insert(at, merged);
+        merged
+    }
+
+    /// Puts a range at the head of those reported; what it swallowed leaves the list.
+    fn report(&mut self, range: SackRange) {
+        let old = self.recent;
+        let others = old.iter().filter(|old| old.start < range.start || old.end > range.end);
+        self.recent = [SackRange::default(); 4];
+        for (slot, reported) in self.recent.iter_mut().zip(core::iter::once(&range).chain(others)) {
+            *slot = *reported;
+        }
+    }
+
+    /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
+    pub fn sack_blocks(&mut self, room: usize, dsack: bool) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
+            blocks.push(duplicate);
+        }
+        if self.ranges.is_empty() {
+            return blocks;
+        }
+        for range in self.recent {
+            if range.start > self.nxt && blocks.len() < room {
+                blocks.push(range);
+            }
+        }
+        blocks
+    }
+
+    /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
+    pub fn schedule_ack(&mut self, arrival: Arrival, len: u32, config: &Config) -> Option<Duration> {
+        let DelayedAck::On { every, timer, .. } = config.delayed_ack else {
+            self.due = AckDue::Now;
+            return None;
+        };
+        self.unacked_bytes += len;
+        let gap = arrival != Arrival::InOrder || !self.ranges.is_empty() || self.finished();
+        if gap {
+            // After a hole the sender needs its ACKs quickly again.
+            self.quick = self.quick.max(2);
+        }
+        let full = self.unacked_bytes >= every.saturating_mul(config.mss);
+        if gap || full || self.quick > 0 || timer.is_zero() {
+            self.quick = self.quick.saturating_sub(1);
+            self.due = AckDue::Now;
+            return None;
+        }
+        let start = self.due == AckDue::No;
+        self.due = AckDue::Delayed;
+        start.then_some(timer)
+    }
+
+    /// A duplicate that came as a probe is no news to the sender.
+    pub fn forget_duplicate(&mut self) {
+        self.dsack = None;
+    }
+
+    pub fn ack_now(&mut self) {
+        self.due = AckDue::Now;
+    }
+
+    pub fn must_ack_now(&self) -> bool {
+        self.due == AckDue::Now
+    }
+
+    /// A probe arrived and wants its own answer.
+    pub fn owe_probe_reply(&mut self, tag: ProbeTag) {
+        if self.probes.len() < MAX_PROBE_REPLIES {
+            self.probes.push_back(tag);
+        }
+    }
+
+    pub fn next_probe_reply(&mut self) -> Option<ProbeTag> {
+        self.probes.pop_front()
+    }
+
+    /// An ACK leaves: nothing is owed any more. Returns the window to advertise in bytes.
+    pub fn acknowledged(&mut self, config: &Config) -> u32 {
+        self.due = AckDue::No;
+        self.unacked_bytes = 0;
+        self.last_ack = self.nxt;
+        self.advertise(config)
+    }
+
+    /// Advances the right edge in worthwhile steps only (silly window avoidance, RFC 9293 section 3.8.6.2.2), never back.
+    fn advertise(&mut self, config: &Config) -> u32 {
+        let target = self.read_to + self.buffer;
+        let step = u64::from(config.mss).min(self.buffer / 2);
+        if target >= self.edge + step {
+            self.edge = target;
+        }
+        let unit = 1_u64 << self.scale;
+        let window = self.edge.saturating_sub(self.nxt).div_ceil(unit).min(65_535) * unit;
+        self.edge = self.edge.max(self.nxt).max(self.nxt + window);
+        window as u32
+    }
+
+    /// The window of a SYN: never scaled.
+    pub fn syn_window(&mut self) -> u32 {
+        let window = self.buffer.min(65_535);
+        self.edge = self.nxt.max(1) + window;
+        window as u32
+    }
+
+    /// The application takes up to `limit` bytes. True if the window opened enough that the peer must be told.
+    pub fn read(&mut self, limit: u64, config: &Config) -> (u64, bool) {
+        let bytes = self.readable().min(limit);
+        self.read_to += bytes;
+        let advertised = self.edge.saturating_sub(self.nxt);
+        let possible = (self.read_to + self.buffer).saturating_sub(self.nxt);
+        // Tell a peer that was nearly stopped; others learn it from the next ACK.
+        let starved = advertised < u64::from(config.mss) && possible >= u64::from(config.mss).min(self.buffer / 2);
+        (bytes, bytes > 0 && starved)
+    }
+
+    /// Grows an auto-tuned buffer once per round trip.
+    pub fn tune(&mut self, now: Instant, rtt: Duration, config: &Config) {
+        let ReceiveWindow::Auto { limit, .. } = config.receive_window else { return };
+        if self.buffer >= limit || now.since(self.tuning.since) < rtt {
+            return;
+        }
+        let taken = self.read_to - self.tuning.read_at_since;
+        if self.tuning.read_at_since > 0 {
+            // Twice the last round trip lets slow start double; the sum keeps one more window in reserve.
+            self.buffer = self.buffer.max(taken.saturating_mul(4)).min(limit);
+        }
+        self.tuning = Tuning { since: now, read_at_since: self.read_to };
+    }
+
+    /// Bytes on the heap, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<SackRange>() + self.probes.capacity() * size_of::<ProbeTag>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver() -> Receiver {
+        let config = Config { receive_window: ReceiveWindow::Fixed(100_000), ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronise();
+        receiver.acknowledged(&config);
+        receiver
+    }
+
+    fn blocks(receiver: &mut Receiver) -> Vec<(u64, u64)> {
+        receiver.sack_blocks(4, true).as_slice().iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    /// RFC 2018 section 8, case 2 in spirit: every other segment is lost; the most recent block comes first.
+    #[test]
+    fn most_recent_block_first() {
+        let mut receiver = receiver();
+        for start in [1001, 3001, 5001] {
+            assert_eq!(receiver.take(start, start + 1000, false), Arrival::OutOfOrder);
+        }
+        assert_eq!(blocks(&mut receiver), [(5001, 6001), (3001, 4001), (1001, 2001)]);
+        assert_eq!(receiver.take(2001, 3001, false), Arrival::OutOfOrder);
+        assert_eq!(blocks(&mut receiver), [(1001, 4001), (5001, 6001)]);
+        assert_eq!(receiver.take(1, 1001, false), Arrival::InOrder);
+        assert_eq!(receiver.nxt, 4001);
+        assert_eq!(blocks(&mut receiver), [(5001, 6001)]);
+    }
+
+    #[test]
+    fn duplicates_are_reported_once() {
+        let mut receiver = receiver();
+        receiver.take(1, 1001, false);
+        assert_eq!(receiver.take(1, 1001, false), Arrival::Duplicate);
+        assert_eq!(blocks(&mut receiver), [(1, 1001)]);
+        assert_eq!(blocks(&mut receiver), []);
+    }
+
+    #[test]
+    fn the_fin_is_not_data() {
+        let mut receiver = receiver();
+        receiver.take(1, 502, true);
+        assert!(receiver.finished());
+        assert_eq!(receiver.readable(), 500);
+    }
+
+    #[test]
+    fn the_right_edge_never_retreats() {
+        let config = Config { receive_window: ReceiveWindow::Fixed(3000), mss: 1000, ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronise();
+        assert_eq!(receiver.acknowledged(&config), 3000);
+        receiver.take(1, 3001, false);
+        assert_eq!(receiver.acknowledged(&config), 0);
+        assert_eq!(receiver.take(3001, 3002, false), Arrival::InOrder, "a window probe of one byte is not lost");
+        let (bytes, tell) = receiver.read(3001, &config);
+        assert_eq!((bytes, tell), (3001, true));
+        assert_eq!(receiver.acknowledged(&config), 3000);
+    }
+}

@@ -1,0 +1,221 @@
+//! What an arriving acknowledgement changes.
+
+use bentpipe_base::{Duration, Instant, Probe, SackRange, Segment};
+use bentpipe_cc::{Ack, Doubt, ProbeReply};
+use bentpipe_trace::Event;
+
+use super::scoreboard::{Mark, Progress};
+use super::{Limit, Sender};
+use crate::connection::clock_ms;
+use crate::context::Context;
+use crate::{Events, Recovery};
+
+/// What became of an acknowledgement field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AckField {
+    /// Taken.
+    Taken,
+    /// Acknowledges something never sent.
+    NeverSent,
+}
+
+/// What the steps of one ACK pass on.
+struct Step {
+    progress: Progress,
+    advanced: bool,
+    /// A duplicate in the sense of RFC 5681, or with SACK news.
+    duplicate: bool,
+    dsack: bool,
+    rtt: Option<Duration>,
+}
+
+impl Sender {
+    /// Takes the acknowledgement of a segment with the ACK flag.
+    pub fn on_ack(&mut self, cx: &mut Context, segment: &Segment) -> AckField {
+        if segment.ack > self.nxt {
+            return AckField::NeverSent;
+        }
+        if segment.ack < self.una && segment.sack.is_empty() {
+            return AckField::Taken;
+        }
+        self.burst = 0;
+        let same_window = segment.window == self.peer_window;
+        self.update_window(segment);
+        let mut step = self.take_reports(segment);
+        step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
+        self.measure(cx, segment, &mut step);
+        if step.advanced {
+            self.timeouts = 0;
+            self.persists = 0;
+        }
+        let unfrozen = std::mem::take(&mut self.frozen);
+        if unfrozen && !step.advanced {
+            self.retransmission_timeout(cx);
+        }
+        self.judge(cx, segment, &step);
+        self.after_ack(cx, &step);
+        AckField::Taken
+    }
+
+    /// Applies SACK blocks and the cumulative ACK to the scoreboard.
+    fn take_reports(&mut self, segment: &Segment) -> Step {
+        let mut progress = Progress::default();
+        let mut dsack = false;
+        let blocks = segment.sack.as_slice();
+        if let Some(first) = blocks.first() {
+            let inside_second = blocks.get(1).is_some_and(|second| second.start <= first.start && first.end <= second.end);
+            dsack = first.end <= segment.ack || inside_second;
+            for block in blocks {
+                if block.end > segment.ack.max(self.una) && block.end <= self.nxt && block.start < block.end {
+                    let start = block.start.max(segment.ack).max(self.una);
+                    self.board.sack(SackRange { start, end: block.end }, &mut progress);
+                }
+            }
+        }
+        let advanced = segment.ack > self.una;
+        if advanced {
+            self.board.advance(segment.ack, &mut progress);
+            self.una = segment.ack;
+        }
+        let duplicate = !advanced && segment.seq_len() == 0 && segment.ack == self.una && !self.board.is_empty();
+        Step { progress, advanced, duplicate, dsack, rtt: None }
+    }
+
+    fn update_window(&mut self, segment: &Segment) {
+        let newer = self.window_seq < segment.seq || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
+        if newer {
+            self.peer_window = segment.window;
+            self.largest_window = self.largest_window.max(segment.window);
+            self.window_seq = segment.seq;
+            self.window_ack = segment.ack;
+            self.edge = segment.ack + u64::from(segment.window);
+        }
+    }
+
+    /// Round-trip time and delivered bytes.
+    fn measure(&mut self, cx: &mut Context, segment: &Segment, step: &mut Step) {
+        let progress = &step.progress;
+        if progress.delivered > 0 {
+            self.rate.deliver(cx.now, progress.delivered);
+        }
+        let ambiguous = progress.repeated_acked && !self.recovery.uses_sack();
+        step.rtt = match &progress.newest {
+            // Karn: only what was sent once can be timed.
+            Some(newest) if !newest.has(Mark::REPEATED) && !ambiguous => Some(cx.now.since(newest.sent_at)),
+            _ => segment.timestamps.filter(|_| step.advanced).and_then(|(_, echo)| {
+                let age = clock_ms(cx.now).wrapping_sub(echo);
+                (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
+            }),
+        };
+        if let Some(rtt) = step.rtt.filter(|rtt| !rtt.is_zero()) {
+            self.rtt.sample(rtt);
+            self.rtt.reset_back_off();
+            cx.trace(Event::Rtt { sample_ns: rtt.as_nanos(), srtt_ns: self.rtt.srtt.as_nanos() });
+        }
+    }
+
+    /// Finds losses, follows the episode and tells the algorithm.
+    fn judge(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+        let reply = matches!(segment.probe, Probe::Reply(_));
+        let news = step.advanced || step.progress.sacked > 0;
+        let counts = step.duplicate && !reply;
+        let lost_before = self.board.total_lost;
+        let phase_before = self.phase();
+        let begins = self.find_losses(cx, step, counts);
+        let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
+        if begins && self.episode.is_open() {
+            self.enter_recovery(cx, newly_lost);
+        } else if segment.flags.contains(bentpipe_base::Flags::ECE) {
+            self.congestion_echo(cx);
+        }
+        let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
+        let phase = self.phase();
+        if !began {
+            self.doubt_timeout(cx, &step.progress, segment.timestamps.map(|(_, echo)| echo));
+        }
+        let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
+        if step.advanced {
+            self.duplicates = 0;
+        }
+        self.refresh(cx.now);
+        if self.feedback {
+            self.cc.on_feedback(&segment.extension, &self.path);
+        }
+        let rate = step.progress.newest.as_ref().and_then(|newest| self.rate.sample(newest, self.rtt.min, self.board.total_lost));
+        if news || counts {
+            let ack = Ack {
+                acked: step.progress.acked,
+                sacked: step.progress.sacked,
+                delivered_bytes: step.progress.delivered,
+                lost: newly_lost,
+                rtt: step.rtt,
+                rate,
+                phase,
+                ends_episode,
+                window_limited: self.limit == Limit::Window,
+                ecn_echo: segment.flags.contains(bentpipe_base::Flags::ECE),
+            };
+            self.cc.on_ack(&ack, &self.path);
+        }
+        if let Probe::Reply(tag) = segment.probe {
+            cx.stats.probes_acked += 1;
+            self.cc.on_probe_acked(&ProbeReply { tag, acked: step.progress.acked, phase }, &self.path);
+        }
+        if self.wants.doubts {
+            self.ask_doubt();
+        }
+    }
+
+    /// Marks what the recovery in use believes lost. True if that begins an episode.
+    fn find_losses(&mut self, cx: &mut Context, step: &Step, counts: bool) -> bool {
+        match self.recovery {
+            Recovery::Reno | Recovery::NewReno => counts && self.count_duplicate(cx),
+            Recovery::Sack => step.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0,
+            Recovery::Rack => {
+                if step.progress.newest.is_none() && !step.dsack {
+                    return false;
+                }
+                let (newly_lost, again) = self.rack_on_ack(cx.now, &step.progress, step.dsack, cx.config);
+                cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
+                newly_lost > 0
+            }
+        }
+    }
+
+    /// Algorithms that retransmit on evidence of their own.
+    fn ask_doubt(&mut self) {
+        let Some(front) = self.board.front() else { return };
+        match self.cc.doubt(front.sent_at, &self.path) {
+            Doubt::None => {}
+            Doubt::Oldest => {
+                self.board.mark_lost(self.board.front_index());
+                self.forced = 1;
+            }
+            Doubt::Everything => self.board.mark_all_lost(),
+        }
+    }
+
+    /// Timers and events after the algorithm has spoken.
+    fn after_ack(&mut self, cx: &mut Context, step: &Step) {
+        self.settle_tail_probe(cx, step.dsack);
+        if self.board.is_empty() {
+            cx.timers.retransmit = Instant::FAR_FUTURE;
+            cx.timers.reorder = Instant::FAR_FUTURE;
+            self.waiting_since = Instant::FAR_FUTURE;
+        } else if step.advanced {
+            self.waiting_since = cx.now;
+            self.arm_retransmission(cx);
+        }
+        if !step.advanced {
+            return;
+        }
+        self.validate_window(cx.now, cx.config);
+        if self.una == self.nxt && self.una >= self.written {
+            *cx.events |= Events::ALL_ACKED;
+        }
+        if self.blocked_writer && self.written - self.una < cx.config.send_buffer {
+            self.blocked_writer = false;
+            *cx.events |= Events::WRITABLE;
+        }
+    }
+}

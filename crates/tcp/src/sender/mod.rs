@@ -1,0 +1,335 @@
+//! The sending half: what was sent, what became of it, and what may be sent next.
+
+mod ack;
+mod pacer;
+mod probe;
+mod rack;
+mod rate;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod timeout;
+mod transmit;
+mod validation;
+
+pub(crate) use ack::AckField;
+pub(crate) use timeout::Verdict;
+pub(crate) use transmit::Outgoing;
+
+use bentpipe_base::{Duration, Instant, WindowState};
+use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
+
+use crate::{Config, Recovery};
+use pacer::Pacer;
+use rack::Rack;
+use rate::DeliveryRate;
+use recovery::Episode;
+use rtt::RttEstimator;
+use scoreboard::{Index, Scoreboard};
+use validation::Validation;
+
+/// What the retransmission deadline means when it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deadline {
+    /// Retransmission timeout.
+    Retransmission,
+    /// Tail loss probe (RFC 8985 section 7).
+    TailLossProbe,
+}
+
+/// Why the sender last stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Limit {
+    /// The congestion window is full.
+    Window,
+    /// The peer's receive window is full.
+    Receiver,
+    /// Nothing left to send.
+    Application,
+}
+
+/// State of the sending half.
+pub(crate) struct Sender {
+    /// First unacknowledged sequence number.
+    pub una: u64,
+    /// Next sequence number to send for the first time.
+    pub nxt: u64,
+    /// End of what the application wrote.
+    pub written: u64,
+    /// The application closed: a FIN follows what it wrote.
+    pub fin_queued: bool,
+    /// A write was cut short: tell the application when there is room.
+    pub blocked_writer: bool,
+    /// Payload bytes of a full segment, agreed with the peer.
+    pub mss: u32,
+    /// Right edge of the peer's receive window.
+    edge: u64,
+    /// Receive window as last advertised, and the largest ever.
+    peer_window: u32,
+    largest_window: u32,
+    /// Sequence and acknowledgement number of the last window update (RFC 9293 SND.WL1, SND.WL2).
+    window_seq: u64,
+    window_ack: u64,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    rate: DeliveryRate,
+    pacer: Pacer,
+    pub cc: Box<dyn CongestionControl>,
+    wants: Wants,
+    path: Path,
+    /// The configured recovery, or NewReno if the peer does not know SACK.
+    recovery: Recovery,
+    episode: Episode,
+    /// Duplicate ACKs in a row, for the recoveries without SACK.
+    duplicates: u32,
+    /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
+    inflation: f64,
+    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
+    recover_point: u64,
+    /// Retransmissions that leave whatever the window says.
+    forced: u32,
+    /// New segments that leave instead of retransmissions (F-RTO).
+    prefer_new: u32,
+    /// New segments that leave though the congestion window is full (tail loss probe).
+    beyond_window: u32,
+    /// A segment to send once more, whatever the window says: a tail loss probe or a question.
+    question: Option<Index>,
+    /// An empty segment below `una` is due, to which the peer must answer.
+    pub window_probe: bool,
+    /// Sequence number and length of the data segment sent last.
+    last_segment: (u64, u32),
+    rack: Rack,
+    deadline: Deadline,
+    /// Consecutive retransmission timeouts.
+    timeouts: u32,
+    /// Consecutive zero-window probes.
+    persists: u32,
+    /// A question was asked before a timeout is believed; nothing else leaves.
+    frozen: bool,
+    limit: Limit,
+    /// Data segments sent since the last arrival or wake-up.
+    burst: u32,
+    /// Time of the last transmission of data.
+    last_sent: Instant,
+    /// Since when the oldest data waits for an acknowledgement (user timeout).
+    waiting_since: Instant,
+    validation: Validation,
+    /// The peer echoes marks and this end honours them (RFC 3168).
+    pub ecn: bool,
+    /// Marks up to here belong to the reduction already made.
+    ecn_recover: u64,
+    /// The next new segment confirms the reduction.
+    pub congestion_reduced: bool,
+    /// The peer has the receiver half that the algorithm asks for.
+    pub feedback: bool,
+}
+
+impl Sender {
+    pub fn new(config: &Config, seed: u64) -> Self {
+        let cc = config.cc.build(&Self::start(config, config.mss, seed));
+        let wants = cc.wants();
+        Self {
+            una: 0,
+            nxt: 0,
+            written: 1,
+            fin_queued: false,
+            blocked_writer: false,
+            mss: config.mss,
+            edge: 0,
+            peer_window: 0,
+            largest_window: 0,
+            window_seq: 0,
+            window_ack: 0,
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(config.rto),
+            rate: DeliveryRate::default(),
+            pacer: Pacer::default(),
+            cc,
+            wants,
+            path: Path {
+                now: Instant::ZERO,
+                mss: config.mss,
+                srtt: Duration::ZERO,
+                rttvar: Duration::ZERO,
+                min_rtt: Duration::MAX,
+                rto: config.rto.initial,
+                in_flight: 0,
+                outstanding: 0,
+                receive_window: 0,
+                snd_una: 0,
+                snd_nxt: 0,
+                unsent: 0,
+                delivered: 0,
+                peer_probes: PeerProbes::Unknown,
+            },
+            recovery: config.recovery,
+            episode: Episode::Open,
+            duplicates: 0,
+            inflation: 0.0,
+            recover_point: 0,
+            forced: 0,
+            prefer_new: 0,
+            beyond_window: 0,
+            question: None,
+            window_probe: false,
+            last_segment: (0, 0),
+            rack: Rack::default(),
+            deadline: Deadline::Retransmission,
+            timeouts: 0,
+            persists: 0,
+            frozen: false,
+            limit: Limit::Application,
+            burst: 0,
+            last_sent: Instant::ZERO,
+            waiting_since: Instant::FAR_FUTURE,
+            validation: Validation::default(),
+            ecn: false,
+            ecn_recover: 0,
+            congestion_reduced: false,
+            feedback: false,
+        }
+    }
+
+    fn start(config: &Config, mss: u32, seed: u64) -> Start {
+        Start {
+            mss,
+            initial_window: f64::from(config.initial_window.segments(mss)),
+            initial_ssthresh: config.initial_ssthresh.unwrap_or(f64::INFINITY),
+            seed,
+        }
+    }
+
+    /// The peer accepts smaller segments than ours: the algorithm begins with what fits.
+    pub fn limit_mss(&mut self, config: &Config, mss: u32, seed: u64) {
+        if mss < self.mss {
+            self.mss = mss.max(1);
+            self.path.mss = self.mss;
+            self.cc = config.cc.build(&Self::start(config, self.mss, seed));
+        }
+    }
+
+    /// What the handshake says of the peer's window.
+    pub fn open_window(&mut self, seq: u64, window: u32) {
+        self.peer_window = window;
+        self.largest_window = window;
+        self.edge = self.una + u64::from(window);
+        self.window_seq = seq;
+        self.window_ack = self.una;
+    }
+
+    /// The peer does not know SACK.
+    pub fn do_without_sack(&mut self) {
+        if self.recovery.uses_sack() {
+            self.recovery = Recovery::NewReno;
+        }
+    }
+
+    /// A round trip measured by the handshake.
+    pub fn handshake_rtt(&mut self, rtt: Duration) {
+        self.rtt.sample(rtt);
+    }
+
+    pub fn peer_answers_probes(&mut self) {
+        self.path.peer_probes = PeerProbes::Agreed;
+    }
+
+    /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
+    pub fn established(&mut self, now: Instant, lost_syn: bool) {
+        self.una = 1;
+        self.nxt = 1;
+        self.recover_point = 0;
+        self.waiting_since = now;
+        self.refresh(now);
+        if lost_syn {
+            self.cc.on_idle_restart(1.0, &self.path);
+        }
+        self.cc.on_established(&self.path);
+    }
+
+    /// What traces show.
+    pub fn snapshot(&self) -> WindowState {
+        let state = self.cc.snapshot();
+        WindowState { cwnd: state.cwnd + self.inflation, ..state }
+    }
+
+    pub fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        (!self.rtt.srtt.is_zero()).then_some(self.rtt.srtt)
+    }
+
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    pub fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
+    pub fn reset_back_off(&mut self) {
+        self.rtt.reset_back_off();
+    }
+
+    /// Everything sent has been acknowledged, the FIN included.
+    pub fn all_acked(&self) -> bool {
+        self.una == self.nxt && self.nxt == self.stream_end()
+    }
+
+    /// Sequence number after the last one to send, as far as known.
+    pub fn stream_end(&self) -> u64 {
+        self.written + u64::from(self.fin_queued)
+    }
+
+    fn phase(&self) -> Phase {
+        match self.episode {
+            Episode::Open => Phase::Open,
+            Episode::Recovery { .. } => Phase::Recovery,
+            Episode::Loss { .. } => Phase::Loss,
+        }
+    }
+
+    /// Refreshes what algorithms are told and returns it.
+    pub fn refresh(&mut self, now: Instant) -> &Path {
+        let path = &mut self.path;
+        path.now = now;
+        path.srtt = self.rtt.srtt;
+        path.rttvar = self.rtt.rttvar;
+        path.min_rtt = self.rtt.min;
+        path.rto = self.rtt.base_rto();
+        path.in_flight = self.board.in_flight();
+        path.outstanding = self.board.outstanding();
+        path.receive_window = self.peer_window / self.mss;
+        path.snd_una = self.una;
+        path.snd_nxt = self.nxt;
+        path.unsent = self.written.saturating_sub(self.nxt);
+        path.delivered = self.rate.delivered;
+        path
+    }
+
+    /// Congestion window in whole segments, inflation included.
+    fn window(&self) -> u32 {
+        (self.cc.window() + self.inflation) as u32
+    }
+
+    /// Segments that the congestion window is held against.
+    fn used(&self, config: &Config) -> u32 {
+        let by_outstanding = match self.episode {
+            Episode::Loss { .. } => false,
+            Episode::Recovery { .. } => self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack(),
+            // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
+            Episode::Open => !config.limited_transmit || !self.recovery.uses_sack(),
+        };
+        if !by_outstanding {
+            return self.board.in_flight();
+        }
+        let extra = if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
+        self.board.outstanding() - extra.min(self.board.outstanding())
+    }
+
+    /// Bytes on the heap, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        self.board.heap_bytes() + size_of_val(&*self.cc)
+    }
+}

@@ -1,0 +1,49 @@
+//! Low-priority probes: asked of the algorithm after data, answered by the peer, never counted as data.
+
+use bentpipe_base::{Instant, Probe};
+use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest};
+
+use super::Sender;
+use super::transmit::Outgoing;
+use crate::context::Context;
+
+impl Sender {
+    /// The next probe that the algorithm wants sent now.
+    pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
+        if !self.wants.probes || self.frozen {
+            return None;
+        }
+        self.refresh(cx.now);
+        let request = self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &self.path)?;
+        let (seq, len) = self.probe_payload(request)?;
+        cx.stats.probes_sent += 1;
+        Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
+    }
+
+    /// Sequence number and length of a probe; `None` before any data was sent.
+    fn probe_payload(&mut self, request: ProbeRequest) -> Option<(u64, u32)> {
+        match request.kind {
+            ProbeKind::Dummy => Some(self.last_segment).filter(|(seq, _)| *seq > 0),
+            ProbeKind::AckPath => Some((self.una.saturating_sub(1), 0)),
+            ProbeKind::Newest => self.copy(u64::from(self.board.outstanding().checked_sub(1)?)),
+            ProbeKind::Outstanding(nth) => self.copy(u64::from(nth.checked_rem(self.board.outstanding())?)),
+        }
+    }
+
+    fn copy(&mut self, nth: u64) -> Option<(u64, u32)> {
+        self.board.copied(self.board.front_index() + nth)
+    }
+
+    /// The algorithm's wake-up came.
+    pub fn on_wake(&mut self, cx: &mut Context) {
+        self.burst = 0;
+        self.refresh(cx.now);
+        self.cc.on_wake(&self.path);
+    }
+
+    /// Sets the wake-up after every call into the algorithm.
+    pub fn arm_wake(&self, cx: &mut Context) {
+        let at = self.cc.wake_at();
+        cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
+    }
+}

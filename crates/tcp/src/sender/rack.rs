@@ -1,0 +1,137 @@
+//! RACK: loss detection by time of transmission (RFC 8985).
+
+use bentpipe_base::{Duration, Instant};
+
+use super::Sender;
+use super::scoreboard::{Progress, Record, Verdict};
+use crate::Config;
+
+/// Rounds for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
+const PERSIST: u32 = 16;
+
+/// RACK's variables, by the names of RFC 8985.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rack {
+    /// Transmission time and end of the newest delivered segment.
+    xmit: Instant,
+    end: u64,
+    /// Its round-trip time.
+    rtt: Duration,
+    /// Highest sequence number delivered.
+    fack: u64,
+    reordering_seen: bool,
+    /// Width of the reordering window in quarters of the smallest round trip.
+    window_quarters: u64,
+    persist: u32,
+    /// The window was widened in the round that ends here.
+    widened_until: u64,
+    /// End of the tail loss probe in flight.
+    pub tail_probe: Option<TailProbe>,
+}
+
+/// A tail loss probe in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TailProbe {
+    /// `snd_nxt` when it was sent.
+    pub end: u64,
+    /// It repeated old data instead of carrying new.
+    pub retransmission: bool,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            xmit: Instant::ZERO,
+            end: 0,
+            rtt: Duration::ZERO,
+            fack: 0,
+            reordering_seen: false,
+            window_quarters: 1,
+            persist: 0,
+            widened_until: 0,
+            tail_probe: None,
+        }
+    }
+}
+
+impl Rack {
+    /// Steps 1 to 3: newest delivery, and whether something arrived out of order.
+    fn update(&mut self, now: Instant, newest: &Record, min_rtt: Duration) {
+        use super::scoreboard::Mark;
+        let rtt = now.since(newest.sent_at);
+        // The ACK of a retransmission that comes too soon answers the original.
+        if newest.has(Mark::REPEATED) && min_rtt != Duration::MAX && rtt < min_rtt {
+            return;
+        }
+        self.rtt = rtt;
+        if (newest.sent_at, newest.end()) > (self.xmit, self.end) {
+            self.xmit = newest.sent_at;
+            self.end = newest.end();
+        }
+    }
+
+    fn note_reordering(&mut self, progress: &Progress, highest: u64) {
+        if progress.original_delivered && progress.lowest_original < self.fack {
+            self.reordering_seen = true;
+        }
+        self.fack = self.fack.max(highest);
+    }
+
+    /// A D-SACK arrived: a retransmission was needless, so widen the window, once per round (step 4).
+    fn widen(&mut self, una: u64, nxt: u64) {
+        if una >= self.widened_until {
+            self.window_quarters += 1;
+            self.persist = PERSIST;
+            self.widened_until = nxt;
+        }
+    }
+
+    /// Recovery ended: a wide window narrows after enough rounds.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.window_quarters = 1;
+        }
+    }
+}
+
+impl Sender {
+    /// RACK's part of an ACK. Returns how many segments are newly lost.
+    pub(super) fn rack_on_ack(&mut self, now: Instant, progress: &Progress, dsack: bool, config: &Config) -> (u32, Option<Instant>) {
+        if let Some(newest) = &progress.newest {
+            self.rack.update(now, newest, self.rtt.min);
+            self.rack.note_reordering(progress, progress.highest);
+        }
+        if dsack {
+            self.rack.widen(self.una, self.nxt);
+        }
+        self.rack_detect(now, config)
+    }
+
+    /// Step 5: everything sent a reordering window before the newest delivery is lost.
+    pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
+        let Rack { xmit, end, rtt, .. } = self.rack;
+        if rtt.is_zero() {
+            return (0, None);
+        }
+        let wait = rtt + self.reordering_window(config);
+        self.board.mark_lost_by_time(|sent_at, segment_end| {
+            if (sent_at, segment_end) >= (xmit, end) {
+                Verdict::Unknown
+            } else if now >= sent_at + wait {
+                Verdict::Lost
+            } else {
+                Verdict::LostAt(sent_at + wait)
+            }
+        })
+    }
+
+    fn reordering_window(&self, config: &Config) -> Duration {
+        let proven = !self.episode.is_open() || self.board.sacked() >= config.dup_thresh;
+        if !self.rack.reordering_seen && proven {
+            return Duration::ZERO;
+        }
+        let quarter = if self.rtt.min == Duration::MAX { Duration::ZERO } else { self.rtt.min / 4 };
+        (quarter * self.rack.window_quarters).min(self.rtt.srtt)
+    }
+}

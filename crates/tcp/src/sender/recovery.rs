@@ -1,0 +1,263 @@
+//! Loss episodes: how they begin, what is sent in them, how they end, and how a mistake is taken back.
+
+use bentpipe_base::Instant;
+use bentpipe_cc::{Accounting, Cause, Loss};
+use bentpipe_trace::Event;
+
+use super::Sender;
+use super::scoreboard::{Index, Mark, Progress};
+use crate::context::Context;
+use crate::{Recovery, SpuriousTimeout};
+
+/// Where the sender stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Episode {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery until `recover` is acknowledged.
+    Recovery {
+        recover: u64,
+        prr: Prr,
+        /// Holes at or above this may still be filled early by RFC 6675 rule 3.
+        early_from: Index,
+    },
+    /// After a timeout, until `recover` is acknowledged.
+    Loss {
+        recover: u64,
+        doubt: TimeoutDoubt,
+    },
+}
+
+impl Episode {
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+}
+
+/// Whether the timeout may turn out to be none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimeoutDoubt {
+    /// It is believed.
+    None,
+    /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
+    AwaitFirst,
+    /// F-RTO sent new data and waits for the second (step 3).
+    AwaitSecond,
+    /// Eifel compares the echo of the first ACK with the time of the retransmission (RFC 3522), in milliseconds.
+    AwaitEcho(u32),
+}
+
+/// Proportional rate reduction (RFC 6937), in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prr {
+    delivered: u32,
+    out: u32,
+    flight_at_loss: u32,
+    ssthresh: u32,
+    /// Segments that may leave on the current ACK.
+    pub budget: u32,
+}
+
+impl Prr {
+    /// One ACK that delivered so many segments, with so many in flight after it.
+    fn on_ack(&mut self, delivered: u32, in_flight: u32) {
+        self.delivered += delivered;
+        self.budget = if in_flight > self.ssthresh {
+            let target = (u64::from(self.delivered) * u64::from(self.ssthresh)).div_ceil(u64::from(self.flight_at_loss.max(1)));
+            (target as u32).saturating_sub(self.out)
+        } else {
+            // Slow-start reduction bound: at most one more than was delivered.
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + 1;
+            (self.ssthresh - in_flight).min(limit)
+        };
+    }
+
+    pub fn sent(&mut self) {
+        self.out += 1;
+        self.budget = self.budget.saturating_sub(1);
+    }
+}
+
+/// Duplicate ACKs that a classical fast recovery credits to the window when it begins (RFC 5681 section 3.2 step 3).
+const INITIAL_INFLATION: f64 = 3.0;
+
+impl Sender {
+    /// Counts duplicates and decides whether an episode begins, for the recoveries without SACK.
+    pub(super) fn count_duplicate(&mut self, cx: &Context) -> bool {
+        if self.cc.distrusts_duplicates() {
+            return false;
+        }
+        self.duplicates += 1;
+        match self.episode {
+            Episode::Open => self.duplicates == cx.config.dup_thresh && self.una > self.recover_point,
+            Episode::Recovery { .. } => {
+                self.inflate(1.0);
+                false
+            }
+            Episode::Loss { .. } => false,
+        }
+    }
+
+    /// Classical inflation, unless the algorithm does its own.
+    fn inflate(&mut self, segments: f64) {
+        if self.wants.accounting == Accounting::Pipe {
+            self.inflation += segments;
+        }
+    }
+
+    /// A loss is proven: the window shrinks once and the first lost segment leaves at once.
+    pub(super) fn enter_recovery(&mut self, cx: &mut Context, newly_lost: u32) {
+        let sack = self.recovery.uses_sack();
+        if !sack {
+            self.board.mark_lost(self.board.front_index());
+        }
+        self.refresh(cx.now);
+        let flight_at_loss = self.board.in_flight() + newly_lost.max(1);
+        let loss = Loss {
+            cause: Cause::Loss,
+            lost: self.board.lost(),
+            outstanding: self.board.outstanding(),
+            in_flight: flight_at_loss,
+            validated: self.validated(cx.config),
+        };
+        self.cc.on_loss(&loss, &self.path);
+        let prr = Prr { flight_at_loss, ssthresh: self.cc.window() as u32, ..Prr::default() };
+        self.episode = Episode::Recovery { recover: self.nxt, prr, early_from: self.board.front_index() };
+        self.recover_point = self.nxt;
+        self.ecn_recover = self.nxt;
+        self.forced = 1;
+        if !sack {
+            self.inflate(INITIAL_INFLATION);
+        }
+        self.rack.tail_probe = None;
+        self.arm_retransmission(cx);
+        cx.stats.recoveries += 1;
+        cx.trace(Event::RecoveryEntered);
+    }
+
+    /// What an ACK means to the episode it arrived in. True if it ended it.
+    pub(super) fn follow_episode(&mut self, cx: &mut Context, progress: &Progress, advanced: bool) -> bool {
+        let in_flight = self.board.in_flight();
+        match &mut self.episode {
+            Episode::Open => false,
+            Episode::Recovery { recover, prr, .. } => {
+                prr.on_ack(progress.acked + progress.sacked, in_flight);
+                let over = self.una >= *recover || (advanced && self.recovery == Recovery::Reno);
+                if over {
+                    self.leave_episode(cx);
+                } else if advanced {
+                    self.partial_ack(progress.acked);
+                }
+                over
+            }
+            Episode::Loss { recover, .. } => {
+                let over = self.una >= *recover;
+                if over {
+                    self.leave_episode(cx);
+                }
+                over
+            }
+        }
+    }
+
+    fn leave_episode(&mut self, cx: &mut Context) {
+        self.episode = Episode::Open;
+        self.inflation = 0.0;
+        self.duplicates = 0;
+        self.forced = 0;
+        self.prefer_new = 0;
+        self.rack.recovered();
+        cx.trace(Event::RecoveryLeft);
+    }
+
+    /// The next hole is at the front: repair it at once where the window is held against everything outstanding.
+    fn partial_ack(&mut self, acked: u32) {
+        if !self.recovery.uses_sack() {
+            // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
+            self.inflation = (self.inflation - f64::from(acked)).max(0.0);
+            self.inflate(1.0);
+        } else if self.wants.accounting == Accounting::Pipe {
+            return;
+        }
+        if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED)) {
+            self.board.mark_lost(self.board.front_index());
+            self.forced = 1;
+        }
+    }
+
+    /// Tests whether the last timeout was none.
+    pub(super) fn doubt_timeout(&mut self, cx: &mut Context, progress: &Progress, echo: Option<u32>) {
+        let Episode::Loss { recover, doubt } = self.episode else { return };
+        let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
+        let next = match doubt {
+            TimeoutDoubt::None => return,
+            TimeoutDoubt::AwaitFirst if advanced && self.una < recover => {
+                self.prefer_new = 2;
+                TimeoutDoubt::AwaitSecond
+            }
+            TimeoutDoubt::AwaitSecond if progress.original_delivered && progress.lowest_original < recover => {
+                return self.undo(cx);
+            }
+            TimeoutDoubt::AwaitEcho(sent) if advanced && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) => {
+                return self.undo(cx);
+            }
+            TimeoutDoubt::AwaitEcho(_) if !advanced => return,
+            _ => {
+                self.prefer_new = 0;
+                TimeoutDoubt::None
+            }
+        };
+        self.episode = Episode::Loss { recover, doubt: next };
+    }
+
+    /// The reduction was a mistake.
+    fn undo(&mut self, cx: &mut Context) {
+        self.board.unmark_lost();
+        self.leave_episode(cx);
+        self.rtt.reset_back_off();
+        self.rtt.widen(self.path.srtt);
+        self.refresh(cx.now);
+        self.cc.on_undo(&self.path);
+        cx.stats.undone += 1;
+        cx.trace(Event::Undone);
+    }
+
+    /// How the engine will doubt a timeout at `now`.
+    pub(super) fn first_doubt(&self, cx: &Context, clock_ms: u32) -> TimeoutDoubt {
+        // A timeout during recovery, or after another one, is believed (RFC 5682 section 2.1 step 1).
+        let fresh = self.episode.is_open() && self.timeouts == 1 && self.board.outstanding() > 1;
+        match cx.config.spurious_timeout {
+            SpuriousTimeout::FRto if fresh => TimeoutDoubt::AwaitFirst,
+            SpuriousTimeout::Eifel if fresh && cx.config.timestamps => TimeoutDoubt::AwaitEcho(clock_ms),
+            _ => TimeoutDoubt::None,
+        }
+    }
+
+    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2).
+    pub(super) fn congestion_echo(&mut self, cx: &mut Context) {
+        if !self.ecn || !self.episode.is_open() || self.una <= self.ecn_recover {
+            return;
+        }
+        self.ecn_recover = self.nxt;
+        self.congestion_reduced = true;
+        self.refresh(cx.now);
+        let loss = Loss {
+            cause: Cause::Mark,
+            lost: 0,
+            outstanding: self.board.outstanding(),
+            in_flight: self.board.in_flight(),
+            validated: self.validated(cx.config),
+        };
+        self.cc.on_loss(&loss, &self.path);
+        cx.stats.ecn_reductions += 1;
+    }
+
+    /// The reordering timer came: what has not arrived by now is lost.
+    pub(crate) fn on_reorder_timer(&mut self, cx: &mut Context) {
+        let (newly_lost, again) = self.rack_detect(cx.now, cx.config);
+        cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
+        if newly_lost > 0 && self.episode.is_open() {
+            self.enter_recovery(cx, newly_lost);
+        }
+    }
+}

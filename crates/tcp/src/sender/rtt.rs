@@ -1,0 +1,109 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use bentpipe_base::Duration;
+
+use crate::RtoBounds;
+
+/// Smoothed round-trip time, its variation, and the timeout that follows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RttEstimator {
+    bounds: RtoBounds,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+    pub rttvar: Duration,
+    /// Smallest sample; [`Duration::MAX`] before the first.
+    pub min: Duration,
+    /// Consecutive doublings of the timeout.
+    back_off: u32,
+}
+
+impl RttEstimator {
+    pub fn new(bounds: RtoBounds) -> Self {
+        Self { bounds, srtt: Duration::ZERO, rttvar: Duration::ZERO, min: Duration::MAX, back_off: 0 }
+    }
+
+    /// RFC 6298 equations 2.2 and 2.3, alpha = 1/8, beta = 1/4.
+    pub fn sample(&mut self, rtt: Duration) {
+        self.min = self.min.min(rtt);
+        if self.srtt.is_zero() {
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+        } else {
+            self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
+            self.srtt = (self.srtt * 7 + rtt) / 8;
+        }
+    }
+
+    /// Timeout without back-off: SRTT + max(tick, 4 RTTVAR), rounded up to the tick, within the bounds.
+    pub fn base_rto(&self) -> Duration {
+        if self.srtt.is_zero() {
+            return self.bounds.initial;
+        }
+        let tick = self.bounds.tick.as_nanos().max(1);
+        let exact = self.srtt + (self.rttvar * 4).max(self.bounds.tick);
+        let rounded = Duration::from_nanos(exact.as_nanos().div_ceil(tick) * tick);
+        rounded.max(self.bounds.floor).min(self.bounds.ceiling)
+    }
+
+    /// Timeout now, back-off included (RFC 6298 rule 5.5).
+    pub fn rto(&self) -> Duration {
+        (self.base_rto() * (1_u64 << self.back_off.min(32))).min(self.bounds.ceiling)
+    }
+
+    pub fn back_off(&mut self) {
+        self.back_off += 1;
+    }
+
+    pub fn reset_back_off(&mut self) {
+        self.back_off = 0;
+    }
+
+    /// After a timeout that was none, be more cautious (RFC 4015 step 11).
+    pub fn widen(&mut self, rtt: Duration) {
+        self.srtt = self.srtt.max(rtt);
+        self.rttvar = self.rttvar.max(rtt / 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: RtoBounds = RtoBounds {
+        initial: Duration::from_secs(1),
+        floor: Duration::from_millis(200),
+        ceiling: Duration::from_secs(60),
+        tick: Duration::from_millis(1),
+    };
+
+    #[test]
+    fn first_sample_and_smoothing() {
+        let mut rtt = RttEstimator::new(BOUNDS);
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.sample(Duration::from_millis(500));
+        assert_eq!((rtt.srtt, rtt.rttvar), (Duration::from_millis(500), Duration::from_millis(250)));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500));
+        rtt.sample(Duration::from_millis(580));
+        assert_eq!(rtt.srtt, Duration::from_millis(510));
+        assert_eq!(rtt.rttvar, Duration::from_nanos(207_500_000));
+    }
+
+    /// With a steady round trip the timeout tends to it (TCP-STAR equation 1), if there is no floor.
+    #[test]
+    fn a_steady_round_trip_leaves_no_margin() {
+        let mut rtt = RttEstimator::new(RtoBounds { floor: Duration::ZERO, ..BOUNDS });
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500)));
+        assert!(rtt.rto().as_secs_f64() / 0.5 < 1.05);
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_the_ceiling() {
+        let mut rtt = RttEstimator::new(BOUNDS);
+        (0..3).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.rto(), Duration::from_secs(8));
+        (0..100).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+        rtt.reset_back_off();
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,605 @@
+//! Every segment sent and not yet cumulatively acknowledged, and what is known of it.
+//!
+//! Records lie in a ring in sequence order. All operations are amortised O(1) per segment, whatever the window: a segment
+//! is appended once, SACKed at most once between two losses, marked lost once per transmission and removed once; runs of
+//! SACKed segments are skipped by pointers that shorten as they are followed; lost segments wait in queues, so that finding
+//! the next one to retransmit never walks the window.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::{Instant, SackRange};
+
+/// Index of a segment since the connection began; never reused.
+pub(super) type Index = u64;
+
+bitflags::bitflags! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(super) struct Mark: u8 {
+        /// Reported by SACK.
+        const SACKED = 0x01;
+        /// Believed lost. Stays set while its retransmission is in flight.
+        const LOST = 0x02;
+        /// A retransmission is in flight.
+        const RETRANSMITTED = 0x04;
+        /// Sent more than once: no round-trip sample from it (Karn).
+        const REPEATED = 0x08;
+        /// Sent while the application did not fill the window.
+        const APP_LIMITED = 0x10;
+        /// Carries the FIN.
+        const FIN = 0x20;
+    }
+}
+
+/// One segment in the ring. 64 bytes: a cache line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// First sequence number.
+    pub start: u64,
+    /// Time of the last transmission.
+    pub sent_at: Instant,
+    /// Delivered bytes when it was sent (delivery-rate sampler).
+    pub delivered: u64,
+    /// Time at which `delivered` was reached.
+    pub delivered_at: Instant,
+    /// Start of the sampling interval on the sending side.
+    pub first_sent_at: Instant,
+    /// Sequence numbers occupied, the FIN's included.
+    pub seq_len: u32,
+    /// If SACKED: how many records to skip to reach one that may not be.
+    skip: u32,
+    /// Segments in flight when it was sent.
+    pub tx_in_flight: u32,
+    /// Segments marked lost before it was sent.
+    pub lost_before: u32,
+    pub marks: Mark,
+}
+
+impl Record {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.seq_len)
+    }
+
+    pub fn has(&self, mark: Mark) -> bool {
+        self.marks.contains(mark)
+    }
+}
+
+/// What an ACK changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Segments cumulatively acknowledged.
+    pub acked: u32,
+    /// Segments newly SACKed.
+    pub sacked: u32,
+    /// Sequence numbers newly known to have arrived.
+    pub delivered: u64,
+    /// The most recently sent segment among the newly delivered ones.
+    pub newest: Option<Record>,
+    /// A cumulatively acknowledged segment had been sent more than once.
+    pub repeated_acked: bool,
+    /// A newly delivered segment had been sent only once.
+    pub original_delivered: bool,
+    /// Lowest start among those.
+    pub lowest_original: u64,
+    /// Highest end among all newly delivered segments.
+    pub highest: u64,
+}
+
+impl Progress {
+    fn deliver(&mut self, record: &Record) {
+        self.delivered += u64::from(record.seq_len);
+        if !record.has(Mark::REPEATED) {
+            let first = !self.original_delivered;
+            self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
+            self.original_delivered = true;
+        }
+        self.highest = self.highest.max(record.end());
+        let newer = match &self.newest {
+            Some(newest) => (record.sent_at, record.start) > (newest.sent_at, newest.start),
+            None => true,
+        };
+        if newer {
+            self.newest = Some(*record);
+        }
+    }
+}
+
+/// The ring and its counts.
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Index of the front record.
+    base: Index,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// Largest index ever SACKed, plus one.
+    sack_top: Index,
+    /// Every segment below has `dup_thresh` SACKed ones above it.
+    edge: Index,
+    /// SACKed segments at or above `edge`.
+    sacked_above_edge: u32,
+    /// Lost segments waiting for their first retransmission, in sequence order.
+    lost_queue: VecDeque<Index>,
+    /// Segments whose retransmission was lost, before the others.
+    lost_again_queue: VecDeque<Index>,
+    /// Retransmissions in flight by time of transmission.
+    retransmissions: VecDeque<(Index, Instant)>,
+    /// Every original below was judged by time.
+    time_cursor: Index,
+    /// Segments marked lost since the connection began.
+    pub total_lost: u32,
+}
+
+impl Scoreboard {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Segments believed to be in the network (RFC 6675 `pipe`).
+    pub fn in_flight(&self) -> u32 {
+        self.outstanding() + self.retransmitted - self.sacked - self.lost
+    }
+
+    pub fn front(&self) -> Option<&Record> {
+        self.records.front()
+    }
+
+    pub fn back(&self) -> Option<&Record> {
+        self.records.back()
+    }
+
+    pub fn front_index(&self) -> Index {
+        self.base
+    }
+
+    pub fn back_index(&self) -> Option<Index> {
+        (!self.records.is_empty()).then(|| self.base + self.records.len() as u64 - 1)
+    }
+
+    pub fn get(&self, index: Index) -> Option<&Record> {
+        self.records.get(index.checked_sub(self.base)? as usize)
+    }
+
+    /// A new segment was sent for the first time.
+    pub fn push(&mut self, record: Record) {
+        debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
+        self.records.push_back(record);
+    }
+
+    /// An empty record for [`push`](Self::push).
+    pub fn record(start: u64, seq_len: u32, sent_at: Instant) -> Record {
+        Record {
+            start,
+            sent_at,
+            delivered: 0,
+            delivered_at: sent_at,
+            first_sent_at: sent_at,
+            seq_len,
+            skip: 1,
+            tx_in_flight: 0,
+            lost_before: 0,
+            marks: Mark::empty(),
+        }
+    }
+
+    /// A segment leaves again: `stamp` updates what the delivery-rate sampler keeps in the record.
+    pub fn retransmit(&mut self, index: Index, now: Instant, stamp: impl FnOnce(&mut Record)) {
+        let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
+        record.sent_at = now;
+        stamp(record);
+        if record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED) {
+            record.marks |= Mark::RETRANSMITTED;
+            self.retransmitted += 1;
+        }
+        record.marks |= Mark::REPEATED;
+        self.retransmissions.push_back((index, now));
+    }
+
+    /// A copy of a segment leaves as a probe, which may repair it: from now on its round trip is ambiguous. Returns its
+    /// sequence number and payload length.
+    pub fn copied(&mut self, index: Index) -> Option<(u64, u32)> {
+        let record = self.records.get_mut(index.checked_sub(self.base)? as usize)?;
+        record.marks |= Mark::REPEATED;
+        Some((record.start, record.seq_len - u32::from(record.has(Mark::FIN))))
+    }
+
+    /// Removes everything below `ack`, and trims a segment that it covers in part.
+    pub fn advance(&mut self, ack: u64, progress: &mut Progress) {
+        while let Some(front) = self.records.front() {
+            if front.end() > ack {
+                break;
+            }
+            let record = *front;
+            self.remove_front(&record);
+            progress.acked += 1;
+            progress.repeated_acked |= record.has(Mark::REPEATED);
+            if !record.has(Mark::SACKED) {
+                progress.deliver(&record);
+            }
+        }
+        if let Some(front) = self.records.front_mut().filter(|front| front.start < ack) {
+            let cut = (ack - front.start) as u32;
+            front.start = ack;
+            front.seq_len -= cut;
+            if !front.has(Mark::SACKED) {
+                progress.delivered += u64::from(cut);
+            }
+        }
+        if self.records.is_empty() {
+            self.forget();
+        }
+    }
+
+    fn remove_front(&mut self, record: &Record) {
+        self.records.pop_front();
+        if record.has(Mark::SACKED) {
+            self.sacked -= 1;
+            if self.base >= self.edge {
+                self.sacked_above_edge -= 1;
+            }
+        }
+        if record.has(Mark::LOST) {
+            self.lost -= 1;
+        }
+        if record.has(Mark::RETRANSMITTED) {
+            self.retransmitted -= 1;
+        }
+        self.base += 1;
+        self.edge = self.edge.max(self.base);
+    }
+
+    /// Nothing is outstanding: the queues hold only stale entries.
+    fn forget(&mut self) {
+        self.lost_queue.clear();
+        self.lost_again_queue.clear();
+        self.retransmissions.clear();
+    }
+
+    /// Takes one SACK block. Parts outside what is outstanding are ignored.
+    pub fn sack(&mut self, block: SackRange, progress: &mut Progress) {
+        let mut at = self.position(block.start);
+        loop {
+            at = self.next_unsacked(at);
+            let Some(record) = self.records.get_mut(at) else { return };
+            if record.end() > block.end {
+                return;
+            }
+            progress.sacked += 1;
+            progress.deliver(record);
+            if record.has(Mark::LOST) {
+                self.lost -= 1;
+            }
+            if record.has(Mark::RETRANSMITTED) {
+                self.retransmitted -= 1;
+            }
+            record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
+            record.marks |= Mark::SACKED;
+            record.skip = 1;
+            self.sacked += 1;
+            let index = self.base + at as u64;
+            self.sack_top = self.sack_top.max(index + 1);
+            if index >= self.edge {
+                self.sacked_above_edge += 1;
+            }
+            at += 1;
+        }
+    }
+
+    /// Position of the first record that starts at or after `seq`.
+    fn position(&self, seq: u64) -> usize {
+        let Some(front) = self.records.front() else { return 0 };
+        if seq <= front.start {
+            return 0;
+        }
+        // Most segments are full: the guess is usually right at once.
+        let guess = ((seq - front.start) / u64::from(front.seq_len.max(1))) as usize;
+        if self.records.get(guess).is_some_and(|record| record.start == seq) {
+            return guess;
+        }
+        self.records.partition_point(|record| record.start < seq)
+    }
+
+    /// First position at or after `at` that is not SACKED.
+    fn next_unsacked(&mut self, mut at: usize) -> usize {
+        while let Some(record) = self.records.get(at).filter(|record| record.has(Mark::SACKED)) {
+            let skip = record.skip as usize;
+            let beyond = match self.records.get(at + skip) {
+                Some(next) if next.has(Mark::SACKED) => next.skip,
+                _ => 0,
+            };
+            // Path halving: each walk leaves shorter pointers behind.
+            self.records[at].skip += beyond;
+            at += skip + beyond as usize;
+        }
+        at
+    }
+
+    /// Marks every segment that has `dup_thresh` SACKed segments above it (RFC 6675 `IsLost`, counted in segments). Returns how
+    /// many are newly lost.
+    pub fn mark_lost_by_count(&mut self, dup_thresh: u32) -> u32 {
+        let before = self.lost;
+        while let Some(record) = self.get(self.edge) {
+            let here = u32::from(record.has(Mark::SACKED));
+            if self.sacked_above_edge < dup_thresh + here {
+                break;
+            }
+            // A retransmitted segment keeps its chance: only time (RACK) can tell that the retransmission was lost.
+            if here == 0 && !record.has(Mark::LOST) {
+                self.mark_lost(self.edge);
+            }
+            self.sacked_above_edge -= here;
+            self.edge += 1;
+        }
+        self.lost - before
+    }
+
+    /// Marks what was sent so long before the newest delivered segment that it must be lost (RFC 8985 step 5).
+    /// `is_lost(sent_at, end)` judges; returns how many are newly lost and when to look again.
+    pub fn mark_lost_by_time(&mut self, judge: impl Fn(Instant, u64) -> Verdict) -> (u32, Option<Instant>) {
+        let mut newly = 0;
+        let mut again: Option<Instant> = None;
+        let mut later = |at: Instant| again = Some(again.map_or(at, |old: Instant| old.min(at)));
+        self.time_cursor = self.time_cursor.max(self.base);
+        while let Some(record) = self.get(self.time_cursor) {
+            if !record.marks.intersects(Mark::SACKED | Mark::LOST | Mark::REPEATED) {
+                match judge(record.sent_at, record.end()) {
+                    Verdict::Lost => {
+                        self.mark_lost(self.time_cursor);
+                        newly += 1;
+                    }
+                    Verdict::LostAt(at) => {
+                        later(at);
+                        break;
+                    }
+                    Verdict::Unknown => break,
+                }
+            }
+            self.time_cursor += 1;
+        }
+        while let Some(&(index, sent_at)) = self.retransmissions.front() {
+            let current = self.get(index).filter(|record| {
+                record.sent_at == sent_at && !record.has(Mark::SACKED) && (record.has(Mark::RETRANSMITTED) || !record.has(Mark::LOST))
+            });
+            if let Some(record) = current {
+                match judge(sent_at, record.end()) {
+                    Verdict::Lost => {
+                        self.mark_lost(index);
+                        newly += 1;
+                    }
+                    Verdict::LostAt(at) => {
+                        later(at);
+                        break;
+                    }
+                    Verdict::Unknown => break,
+                }
+            }
+            self.retransmissions.pop_front();
+        }
+        (newly, again)
+    }
+
+    /// Marks one segment lost, or its retransmission lost again.
+    pub fn mark_lost(&mut self, index: Index) {
+        let Some(offset) = index.checked_sub(self.base) else { return };
+        let Some(record) = self.records.get_mut(offset as usize) else { return };
+        if record.has(Mark::SACKED) {
+            return;
+        }
+        if record.has(Mark::LOST) {
+            if !record.has(Mark::RETRANSMITTED) {
+                return;
+            }
+            record.marks.remove(Mark::RETRANSMITTED);
+            self.retransmitted -= 1;
+            self.lost_again_queue.push_back(index);
+        } else {
+            record.marks |= Mark::LOST;
+            self.lost += 1;
+            self.lost_queue.push_back(index);
+        }
+        self.total_lost = self.total_lost.wrapping_add(1);
+    }
+
+    /// After a timeout: everything not SACKed is lost. If the receiver discarded what it had SACKed (the front is SACKED
+    /// and yet not acknowledged), its reports are forgotten too (RFC 2018 section 8).
+    pub fn mark_all_lost(&mut self) {
+        let reneged = self.front().is_some_and(|front| front.has(Mark::SACKED));
+        self.forget();
+        self.lost = 0;
+        self.retransmitted = 0;
+        for (offset, record) in self.records.iter_mut().enumerate() {
+            if reneged {
+                record.marks.remove(Mark::SACKED);
+            }
+            record.marks.remove(Mark::RETRANSMITTED | Mark::LOST);
+            if !record.has(Mark::SACKED) {
+                record.marks |= Mark::LOST;
+                self.lost += 1;
+                self.lost_queue.push_back(self.base + offset as u64);
+            }
+        }
+        self.total_lost = self.total_lost.wrapping_add(self.lost);
+        if reneged {
+            self.sacked = 0;
+            self.sacked_above_edge = 0;
+        }
+    }
+
+    /// The timeout was none: what was marked lost and not sent again is in flight after all.
+    pub fn unmark_lost(&mut self) {
+        for record in &mut self.records {
+            if record.has(Mark::LOST) {
+                self.lost -= 1;
+                if record.has(Mark::RETRANSMITTED) {
+                    self.retransmitted -= 1;
+                }
+                record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
+            }
+        }
+        self.lost_queue.clear();
+        self.lost_again_queue.clear();
+        self.edge = self.base;
+        self.sacked_above_edge = self.sacked;
+        self.time_cursor = self.base;
+    }
+
+    /// The next lost segment to send again: those lost twice first, for they hold up the receiver longest.
+    pub fn next_lost(&mut self) -> Option<Index> {
+        let waiting = |board: &Self, index: Index| {
+            board.get(index).is_some_and(|record| record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED))
+        };
+        while let Some(&index) = self.lost_again_queue.front() {
+            if waiting(self, index) {
+                return Some(index);
+            }
+            self.lost_again_queue.pop_front();
+        }
+        while let Some(&index) = self.lost_queue.front() {
+            if waiting(self, index) {
+                return Some(index);
+            }
+            self.lost_queue.pop_front();
+        }
+        None
+    }
+
+    /// First segment that is not SACKED and not yet sent again, at or after `from` and below the highest SACKed one: RFC 6675
+    /// `NextSeg` rule 3.
+    pub fn next_unsacked_hole(&mut self, from: Index) -> Option<Index> {
+        let mut at = (from.max(self.base) - self.base) as usize;
+        loop {
+            at = self.next_unsacked(at);
+            let index = self.base + at as u64;
+            if index >= self.sack_top {
+                return None;
+            }
+            if !self.records.get(at)?.has(Mark::REPEATED) {
+                return Some(index);
+            }
+            at += 1;
+        }
+    }
+
+    /// Bytes held by the ring and its queues, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<Record>()
+            + (self.lost_queue.capacity() + self.lost_again_queue.capacity()) * size_of::<Index>()
+            + self.retransmissions.capacity() * size_of::<(Index, Instant)>()
+    }
+}
+
+/// What time says of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Lost.
+    Lost,
+    /// Lost unless it arrives by then.
+    LostAt(Instant),
+    /// Sent after the newest delivered one: nothing can be said.
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for i in 0..segments {
+            board.push(Scoreboard::record(1 + i * MSS, MSS as u32, Instant::from_nanos(i)));
+        }
+        board
+    }
+
+    fn block(first: u64, last: u64) -> SackRange {
+        SackRange { start: 1 + first * MSS, end: 1 + (last + 1) * MSS }
+    }
+
+    #[test]
+    fn three_sacked_above_make_a_loss() {
+        let mut board = board(10);
+        let mut progress = Progress::default();
+        board.sack(block(1, 2), &mut progress);
+        assert_eq!(board.mark_lost_by_count(3), 0);
+        board.sack(block(1, 3), &mut progress);
+        assert_eq!(board.mark_lost_by_count(3), 1);
+        assert_eq!((progress.sacked, board.sacked(), board.lost()), (3, 3, 1));
+        assert_eq!(board.in_flight(), 6);
+        assert_eq!(board.next_lost(), Some(0));
+        board.retransmit(0, Instant::from_nanos(99), |_| {});
+        assert_eq!((board.in_flight(), board.next_lost()), (7, None));
+        board.advance(1 + 4 * MSS, &mut progress);
+        assert_eq!((board.outstanding(), board.in_flight(), board.sacked(), board.lost()), (6, 6, 0, 0));
+        assert!(progress.repeated_acked);
+    }
+
+    #[test]
+    fn scattered_losses_below_the_third_highest_sack() {
+        let mut board = board(20);
+        let mut progress = Progress::default();
+        for i in [1, 4, 7, 9] {
+            board.sack(block(i, i), &mut progress);
+        }
+        // 7, 9 and 4 are the three highest: everything unSACKed below 4 is lost.
+        assert_eq!(board.mark_lost_by_count(3), 3);
+        let mut lost = vec![];
+        while let Some(index) = board.next_lost() {
+            board.retransmit(index, Instant::ZERO, |_| {});
+            lost.push(index);
+        }
+        assert_eq!(lost, [0, 2, 3]);
+        assert_eq!(board.next_unsacked_hole(4), Some(5));
+    }
+
+    #[test]
+    fn a_partial_ack_trims_the_front() {
+        let mut board = board(2);
+        let mut progress = Progress::default();
+        board.advance(501, &mut progress);
+        assert_eq!((progress.acked, progress.delivered), (0, 500));
+        assert_eq!(board.front().unwrap().start, 501);
+        board.advance(1 + 2 * MSS, &mut progress);
+        assert_eq!((progress.acked, progress.delivered), (2, 2000));
+        assert!(board.is_empty());
+    }
+
+    #[test]
+    fn reneging_is_forgiven_after_a_timeout() {
+        let mut board = board(4);
+        let mut progress = Progress::default();
+        board.sack(block(1, 1), &mut progress);
+        board.advance(1 + MSS, &mut progress);
+        board.mark_all_lost();
+        assert_eq!((board.sacked(), board.lost(), board.in_flight()), (0, 3, 0));
+        assert_eq!(board.next_lost(), Some(1));
+    }
+
+    /// The whole point: long runs of SACKed segments are not walked again.
+    #[test]
+    fn skips_shorten() {
+        let mut board = board(10_000);
+        let mut progress = Progress::default();
+        for i in 1..10_000 {
+            board.sack(block(1, i), &mut progress);
+        }
+        assert_eq!(board.sacked(), 9_999);
+        board.next_unsacked(1);
+        assert!(board.records[1].skip > 1_000);
+    }
+}

@@ -1,0 +1,166 @@
+//! Retransmission timeout, tail loss probe, zero-window probe.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_cc::{Cause, Loss, ProbeKind, RtoAction, Timeout};
+use bentpipe_trace::Event;
+
+use super::rack::TailProbe;
+use super::recovery::Episode;
+use super::{Deadline, Sender};
+use crate::Recovery;
+use crate::connection::clock_ms;
+use crate::context::Context;
+
+/// Longest time that a peer is expected to delay an ACK (RFC 8985 section 7.2: WCDelAckT).
+const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    GoOn,
+    GiveUp,
+}
+
+impl Sender {
+    /// Starts the retransmission deadline anew: a tail loss probe if one may be sent, else the timeout.
+    pub(super) fn arm_retransmission(&mut self, cx: &mut Context) {
+        if self.board.is_empty() {
+            cx.timers.retransmit = Instant::FAR_FUTURE;
+            return;
+        }
+        let timeout = cx.now + self.rtt.rto();
+        cx.timers.retransmit = timeout;
+        self.deadline = Deadline::Retransmission;
+        let tail = self.recovery == Recovery::Rack
+            && self.episode.is_open()
+            && self.board.sacked() == 0
+            && self.rack.tail_probe.is_none()
+            && !self.rtt.srtt.is_zero();
+        if tail {
+            let extra = if self.board.outstanding() == 1 { WORST_DELAYED_ACK } else { Duration::ZERO };
+            let probe = cx.now + self.rtt.srtt * 2 + extra;
+            if probe < timeout {
+                cx.timers.retransmit = probe;
+                self.deadline = Deadline::TailLossProbe;
+            }
+        }
+    }
+
+    /// The deadline came.
+    pub fn on_deadline(&mut self, cx: &mut Context) -> Verdict {
+        if self.board.is_empty() {
+            return Verdict::GoOn;
+        }
+        if self.deadline == Deadline::TailLossProbe {
+            self.send_tail_probe(cx);
+            return Verdict::GoOn;
+        }
+        let waited = cx.now.since(self.waiting_since);
+        let expired = cx.config.user_timeout.is_some_and(|limit| waited >= limit);
+        if expired || self.timeouts >= cx.config.retries {
+            return Verdict::GiveUp;
+        }
+        self.retransmission_timeout(cx);
+        Verdict::GoOn
+    }
+
+    /// The timeout itself (RFC 6298 section 5.4 to 5.7).
+    pub(super) fn retransmission_timeout(&mut self, cx: &mut Context) {
+        self.timeouts += 1;
+        cx.stats.timeouts += 1;
+        cx.trace(Event::Timeout { consecutive: self.timeouts });
+        self.refresh(cx.now);
+        let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding() };
+        match self.cc.on_rto(&timeout, &self.path) {
+            RtoAction::Retransmit { back_off } => {
+                if back_off {
+                    self.rtt.back_off();
+                }
+                let doubt = self.first_doubt(cx, clock_ms(cx.now));
+                self.board.mark_all_lost();
+                self.episode = Episode::Loss { recover: self.nxt, doubt };
+                self.forced = 1;
+            }
+            RtoAction::ProbeFirst(kind) => {
+                self.rtt.back_off();
+                self.ask(kind);
+            }
+        }
+        self.recover_point = self.nxt;
+        self.ecn_recover = self.nxt;
+        self.duplicates = 0;
+        self.inflation = 0.0;
+        self.prefer_new = 0;
+        self.burst = 0;
+        self.rack.tail_probe = None;
+        self.arm_retransmission(cx);
+    }
+
+    /// Sends one ordinary segment and nothing else until it is answered.
+    fn ask(&mut self, kind: ProbeKind) {
+        match kind {
+            ProbeKind::AckPath => self.window_probe = true,
+            ProbeKind::Newest => self.question = self.board.back_index(),
+            ProbeKind::Dummy | ProbeKind::Outstanding(_) => self.question = Some(self.board.front_index()),
+        }
+        self.frozen = true;
+    }
+
+    /// RFC 8985 section 7.3: one new segment if the window of the receiver allows, else the newest once more.
+    fn send_tail_probe(&mut self, cx: &mut Context) {
+        let new = self.next_new(cx).is_ok();
+        // With new data the probe is settled by the ACK of that data.
+        self.rack.tail_probe = Some(TailProbe { end: self.nxt + u64::from(new), retransmission: !new });
+        if new {
+            self.beyond_window = 1;
+        } else {
+            self.question = self.board.back_index();
+        }
+        cx.stats.tail_loss_probes += 1;
+        self.arm_retransmission(cx);
+    }
+
+    /// RFC 8985 section 7.4: the probe is answered; if it repaired a loss, the window shrinks as for any other.
+    pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, dsack: bool) {
+        let Some(probe) = self.rack.tail_probe.filter(|probe| self.una >= probe.end) else { return };
+        let harmless = !probe.retransmission || dsack;
+        if harmless || self.una > probe.end {
+            self.rack.tail_probe = None;
+        }
+        if harmless || self.una == probe.end || !self.episode.is_open() {
+            return;
+        }
+        self.refresh(cx.now);
+        let loss = Loss {
+            cause: Cause::Loss,
+            lost: 1,
+            outstanding: self.board.outstanding().max(1),
+            in_flight: self.board.in_flight().max(1),
+            validated: self.validated(cx.config),
+        };
+        self.cc.on_loss(&loss, &self.path);
+    }
+
+    /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).
+    pub(super) fn arm_persist(&mut self, cx: &mut Context) {
+        if cx.timers.persist == Instant::FAR_FUTURE {
+            let wait = (self.rtt.rto() * (1_u64 << self.persists.min(16))).min(cx.config.rto.ceiling);
+            cx.timers.persist = cx.now + wait;
+        }
+    }
+
+    /// The persist timer came: ask for the window.
+    pub fn on_persist(&mut self, cx: &mut Context) -> Verdict {
+        if !self.board.is_empty() || self.nxt >= self.stream_end() {
+            return Verdict::GoOn;
+        }
+        self.persists += 1;
+        let waited = cx.now.since(self.waiting_since);
+        if cx.config.user_timeout.is_some_and(|limit| waited != Duration::ZERO && waited >= limit) {
+            return Verdict::GiveUp;
+        }
+        // A peer that answers with a closed window is alive and may take its time: no limit by count.
+        self.window_probe = true;
+        Verdict::GoOn
+    }
+}

@@ -1,0 +1,276 @@
+//! What may leave now, and in which order.
+
+use bentpipe_base::{Duration, Extension, Instant, Probe, Rate};
+use bentpipe_cc::{Accounting, Sent};
+
+use super::recovery::{Episode, TimeoutDoubt};
+use super::scoreboard::{Index, Scoreboard};
+use super::{Deadline, Limit, Sender};
+use crate::context::Context;
+use crate::{Pacing, Recovery};
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub seq: u64,
+    pub len: u32,
+    pub fin: bool,
+    pub probe: Probe,
+    pub low_priority: bool,
+    /// Confirms a reduction after an ECN echo.
+    pub congestion_reduced: bool,
+    /// ECN-capable: new data only (RFC 3168 section 6.1.5).
+    pub ecn_capable: bool,
+    pub extension: Extension,
+}
+
+impl Outgoing {
+    /// An ordinary segment.
+    pub(super) fn plain(seq: u64, len: u32) -> Self {
+        Self {
+            seq,
+            len,
+            fin: false,
+            probe: Probe::No,
+            low_priority: false,
+            congestion_reduced: false,
+            ecn_capable: false,
+            extension: Extension::None,
+        }
+    }
+}
+
+/// What would leave next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pick {
+    /// A segment once more.
+    Again(Index),
+    /// So many new bytes, and the FIN.
+    New { len: u32, fin: bool },
+}
+
+impl Sender {
+    /// The next data segment, or an empty one that asks for an ACK.
+    pub fn next_segment(&mut self, cx: &mut Context) -> Option<Outgoing> {
+        if self.window_probe {
+            self.window_probe = false;
+            return Some(Outgoing::plain(self.una.saturating_sub(1), 0));
+        }
+        if let Some(index) = self.question.take() {
+            if self.board.get(index).is_some() {
+                return Some(self.send_again(cx, index));
+            }
+        }
+        if self.frozen {
+            return None;
+        }
+        let pick = self.pick(cx)?;
+        if let Some(rate) = self.pacing_rate(cx) {
+            let ready = self.pacer.ready_at(cx.now);
+            if ready > cx.now {
+                cx.timers.pace = ready;
+                return None;
+            }
+            self.pacer.sent(cx.now, self.mss, rate);
+        }
+        let outgoing = match pick {
+            Pick::Again(index) => self.send_again(cx, index),
+            Pick::New { len, fin } => self.send_new(cx, len, fin),
+        };
+        self.account(cx);
+        Some(outgoing)
+    }
+
+    /// Chooses without sending. Notes why nothing may leave.
+    fn pick(&mut self, cx: &mut Context) -> Option<Pick> {
+        if self.forced > 0 {
+            if let Some(index) = self.board.next_lost() {
+                return Some(Pick::Again(index));
+            }
+            self.forced = 0;
+        }
+        if self.board.is_empty() && self.nxt >= self.stream_end() {
+            self.limit = Limit::Application;
+            return None;
+        }
+        let fits_burst = cx.config.max_burst.is_none_or(|burst| self.burst < burst);
+        let room = fits_burst && self.has_room(cx);
+        if room && !self.withholds_retransmissions() {
+            if let Some(index) = self.board.next_lost() {
+                return Some(Pick::Again(index));
+            }
+        }
+        if !room && self.beyond_window == 0 {
+            self.limit = Limit::Window;
+            return None;
+        }
+        match self.next_new(cx) {
+            Ok(pick) => Some(pick),
+            Err(limit) => {
+                self.stopped(cx, limit);
+                self.early_hole(cx).filter(|_| room).map(Pick::Again)
+            }
+        }
+    }
+
+    /// Whether the congestion window has room for one more.
+    fn has_room(&self, cx: &Context) -> bool {
+        match self.episode {
+            Episode::Recovery { prr, .. } if cx.config.prr && self.wants.accounting == Accounting::Pipe => prr.budget > 0,
+            _ => self.used(cx.config) < self.window(),
+        }
+    }
+
+    /// F-RTO sends new data, or nothing, until it has judged the timeout.
+    fn withholds_retransmissions(&self) -> bool {
+        matches!(self.episode, Episode::Loss { doubt: TimeoutDoubt::AwaitSecond, .. })
+    }
+
+    /// The next new segment as far as the application and the receiver allow.
+    pub(super) fn next_new(&self, cx: &Context) -> Result<Pick, Limit> {
+        let unsent = self.written.saturating_sub(self.nxt);
+        let fin = self.fin_queued && self.nxt < self.stream_end();
+        if unsent == 0 && !fin {
+            return Err(Limit::Application);
+        }
+        if self.withholds_retransmissions() && self.prefer_new == 0 {
+            return Err(Limit::Window);
+        }
+        let full = u64::from(self.mss);
+        let len = unsent.min(full);
+        let usable = self.edge.saturating_sub(self.nxt);
+        if len > usable {
+            // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
+            let worthwhile = usable > 0 && usable >= u64::from(self.largest_window / 2);
+            return if worthwhile { Ok(Pick::New { len: usable as u32, fin: false }) } else { Err(Limit::Receiver) };
+        }
+        let last = len == unsent;
+        if cx.config.nagle && len < full && !self.board.is_empty() && !(last && fin) {
+            return Err(Limit::Application);
+        }
+        Ok(Pick::New { len: len as u32, fin: last && fin })
+    }
+
+    /// New data cannot leave although the window has room.
+    fn stopped(&mut self, cx: &mut Context, limit: Limit) {
+        self.limit = limit;
+        if limit == Limit::Application {
+            self.rate.app_limited(self.nxt - self.una);
+        }
+        if limit == Limit::Receiver && self.board.is_empty() {
+            self.arm_persist(cx);
+        }
+    }
+
+    /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
+    fn early_hole(&mut self, cx: &Context) -> Option<Index> {
+        let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
+        if self.recovery != Recovery::Sack || self.wants.accounting != Accounting::Pipe {
+            return None;
+        }
+        let index = self.board.next_unsacked_hole(*early_from)?;
+        *early_from = index + 1;
+        Some(index)
+    }
+
+    fn send_again(&mut self, cx: &mut Context, index: Index) -> Outgoing {
+        let idle = self.board.in_flight() == 0;
+        let in_flight = self.board.in_flight() + 1;
+        let total_lost = self.board.total_lost;
+        let rate = &mut self.rate;
+        self.board.retransmit(index, cx.now, |record| {
+            rate.stamp(record, cx.now, idle);
+            record.tx_in_flight = in_flight;
+            record.lost_before = total_lost;
+        });
+        self.forced = self.forced.saturating_sub(1);
+        let (seq, len, fin) = match self.board.get(index) {
+            Some(record) => {
+                let fin = record.has(super::scoreboard::Mark::FIN);
+                (record.start, record.seq_len - u32::from(fin), fin)
+            }
+            None => (self.una, 0, false),
+        };
+        cx.stats.sent_segments += 1;
+        cx.stats.sent_bytes += u64::from(len);
+        cx.stats.retransmitted_segments += 1;
+        self.last_segment = (seq, len);
+        Outgoing { fin, extension: self.told(Sent { seq, len, retransmission: true }, cx.now), ..Outgoing::plain(seq, len) }
+    }
+
+    fn send_new(&mut self, cx: &mut Context, len: u32, fin: bool) -> Outgoing {
+        if self.board.is_empty() {
+            self.restart_after_idle(cx.now, cx.config);
+            self.waiting_since = cx.now;
+        }
+        let seq = self.nxt;
+        let mut record = Scoreboard::record(seq, len + u32::from(fin), cx.now);
+        let idle = self.board.in_flight() == 0;
+        self.rate.stamp(&mut record, cx.now, idle);
+        record.marks.set(super::scoreboard::Mark::FIN, fin);
+        record.tx_in_flight = self.board.in_flight() + 1;
+        record.lost_before = self.board.total_lost;
+        self.nxt = record.end();
+        self.board.push(record);
+        self.last_segment = (seq, len);
+        self.last_sent = cx.now;
+        self.prefer_new = self.prefer_new.saturating_sub(1);
+        self.beyond_window = 0;
+        cx.timers.persist = Instant::FAR_FUTURE;
+        if len > 0 {
+            cx.stats.sent_segments += 1;
+            cx.stats.sent_bytes += u64::from(len);
+        }
+        if cx.timers.retransmit == Instant::FAR_FUTURE || self.deadline == Deadline::TailLossProbe {
+            self.arm_retransmission(cx);
+        }
+        Outgoing {
+            fin,
+            ecn_capable: self.ecn,
+            congestion_reduced: std::mem::take(&mut self.congestion_reduced),
+            extension: self.told(Sent { seq, len, retransmission: false }, cx.now),
+            ..Outgoing::plain(seq, len)
+        }
+    }
+
+    /// Tells the algorithm of a departure and takes the fields it wants in the segment.
+    fn told(&mut self, sent: Sent, now: Instant) -> Extension {
+        if !self.wants.sent && !self.feedback {
+            return Extension::None;
+        }
+        self.refresh(now);
+        if self.wants.sent {
+            self.cc.on_sent(&sent, &self.path);
+        }
+        if self.feedback { self.cc.stamp(&sent, &self.path) } else { Extension::None }
+    }
+
+    fn account(&mut self, cx: &mut Context) {
+        self.burst += 1;
+        if let Episode::Recovery { prr, .. } = &mut self.episode {
+            prr.sent();
+        }
+        if self.board.in_flight() >= self.window() {
+            self.limit = Limit::Window;
+        }
+        if cx.timers.retransmit == Instant::FAR_FUTURE {
+            self.arm_retransmission(cx);
+        }
+    }
+
+    /// The rate at which segments are spaced, if they are.
+    fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
+        let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
+            Pacing::Off => return None,
+            Pacing::Algorithm => return self.cc.pacing_rate().filter(|rate| *rate != Rate::ZERO),
+            Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
+        };
+        if let Some(rate) = self.cc.pacing_rate() {
+            return Some(rate).filter(|rate| *rate != Rate::ZERO);
+        }
+        let window = self.cc.window();
+        let gain = if window < self.cc.ssthresh() { slow_start_gain } else { avoidance_gain };
+        let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
+        (!self.rtt.srtt.is_zero()).then(|| Rate::from_bytes_per_s(gain * window * f64::from(self.mss) / srtt))
+    }
+}

@@ -1,0 +1,53 @@
+//! The deadlines of a connection. A deadline in the far future is off.
+
+use bentpipe_base::Instant;
+
+/// One field for each deadline; drivers see only the earliest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timers {
+    /// Retransmission timeout, or the tail loss probe that comes before it.
+    pub retransmit: Instant,
+    /// RACK's reordering timer.
+    pub reorder: Instant,
+    /// Zero-window probe.
+    pub persist: Instant,
+    /// Pacing gate, while data waits behind it.
+    pub pace: Instant,
+    /// Wake-up that the algorithm asked for.
+    pub algorithm: Instant,
+    /// Delayed ACK.
+    pub delayed_ack: Instant,
+    /// Keep-alive, handshake, FIN-WAIT-2 and TIME-WAIT: what guards the life of the connection.
+    pub life: Instant,
+}
+
+impl Timers {
+    pub const OFF: Self = Self {
+        retransmit: Instant::FAR_FUTURE,
+        reorder: Instant::FAR_FUTURE,
+        persist: Instant::FAR_FUTURE,
+        pace: Instant::FAR_FUTURE,
+        algorithm: Instant::FAR_FUTURE,
+        delayed_ack: Instant::FAR_FUTURE,
+        life: Instant::FAR_FUTURE,
+    };
+
+    pub fn earliest(&self) -> Instant {
+        self.retransmit
+            .min(self.reorder)
+            .min(self.persist)
+            .min(self.pace)
+            .min(self.algorithm)
+            .min(self.delayed_ack)
+            .min(self.life)
+    }
+}
+
+/// True once if the deadline has passed, which turns it off.
+pub(crate) fn expired(deadline: &mut Instant, now: Instant) -> bool {
+    let hit = *deadline <= now;
+    if hit {
+        *deadline = Instant::FAR_FUTURE;
+    }
+    hit
+}

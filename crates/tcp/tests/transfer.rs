@@ -1,0 +1,114 @@
+//! Whole transfers over a small path: every recovery repairs, closes and counts.
+
+mod common;
+
+use bentpipe_base::Duration;
+use bentpipe_tcp::{Config, DelayedAck, Events, Recovery, State};
+use common::{Pair, ms};
+
+const RECOVERIES: [Recovery; 4] = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack];
+
+fn config(recovery: Recovery) -> Config {
+    Config { recovery, delayed_ack: DelayedAck::Off, mss: 1000, ..Config::default() }
+}
+
+#[test]
+fn a_file_arrives_and_both_ends_close() {
+    for recovery in RECOVERIES {
+        let mut pair = Pair::symmetric(config(recovery));
+        pair.write(0, 1_000_000);
+        pair.close(0);
+        pair.run(Duration::from_secs(10));
+        assert_eq!(pair.delivered(1), 1_000_000, "{recovery:?}");
+        assert!(pair.events[1].contains(Events::PEER_CLOSED));
+        pair.close(1);
+        pair.run(Duration::from_secs(100));
+        assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Closed; 2]);
+        assert_eq!(pair.ends[0].stats().retransmitted_segments, 0, "{recovery:?}");
+        assert_eq!(pair.ends[0].stats().timeouts, 0);
+    }
+}
+
+#[test]
+fn one_loss_costs_one_retransmission() {
+    for recovery in RECOVERIES {
+        let mut pair = Pair::symmetric(config(recovery));
+        pair.fate[0] = Box::new(|n, _| n != 40);
+        pair.write(0, 300_000);
+        pair.close(0);
+        pair.run(Duration::from_secs(10));
+        let stats = pair.ends[0].stats();
+        assert_eq!(pair.delivered(1), 300_000, "{recovery:?}");
+        assert_eq!((stats.retransmitted_segments, stats.timeouts, stats.recoveries), (1, 0, 1), "{recovery:?}");
+    }
+}
+
+#[test]
+fn ten_percent_loss_both_ways() {
+    for recovery in RECOVERIES {
+        for seed in 1..10_u64 {
+            let mut pair = Pair::symmetric(config(recovery));
+            let lossy = |salt: u64| {
+                let mut rng = bentpipe_base::Rng::stream(seed, &format!("loss{salt}"));
+                Box::new(move |_, _: &_| !rng.chance(0.1))
+            };
+            pair.fate = [lossy(0), lossy(1)];
+            pair.write(0, 300_000);
+            pair.close(0);
+            pair.run(Duration::from_secs(600));
+            assert_eq!(pair.delivered(1), 300_000, "{recovery:?} seed {seed}");
+            pair.close(1);
+            pair.run(Duration::from_secs(600));
+            assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Closed; 2], "{recovery:?} seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn data_flows_both_ways_at_once() {
+    let mut pair = Pair::symmetric(config(Recovery::Rack));
+    pair.write(0, 200_000);
+    pair.write(1, 100_000);
+    pair.run(Duration::from_secs(10));
+    assert_eq!((pair.delivered(0), pair.delivered(1)), (100_000, 200_000));
+}
+
+#[test]
+fn a_closed_window_is_probed_until_it_opens() {
+    let mut pair = Pair::symmetric(Config {
+        receive_window: bentpipe_tcp::ReceiveWindow::Fixed(10_000),
+        ..config(Recovery::Rack)
+    });
+    pair.reads = false;
+    pair.write(0, 50_000);
+    pair.run(Duration::from_secs(60));
+    assert_eq!(pair.ends[1].readable(), 10_000);
+    pair.reads = true;
+    let now = pair.now;
+    pair.ends[1].read(now, u64::MAX);
+    pair.run(Duration::from_secs(10));
+    assert_eq!(pair.delivered(1), 50_000);
+}
+
+#[test]
+fn a_vanished_peer_is_given_up() {
+    let mut pair = Pair::symmetric(Config { retries: 4, ..config(Recovery::Rack) });
+    pair.run(ms(500));
+    pair.fate = [Box::new(|_, _| false), Box::new(|_, _| false)];
+    pair.write(0, 5000);
+    pair.run(Duration::from_secs(300));
+    assert!(pair.events[0].contains(Events::TIMED_OUT));
+    assert_eq!(pair.ends[0].state(), State::Closed);
+}
+
+#[test]
+fn simultaneous_open() {
+    let config = std::sync::Arc::new(config(Recovery::Rack));
+    let mut pair = Pair::symmetric((*config).clone());
+    pair.ends[1] = bentpipe_tcp::Connection::connect(config, 3, pair.now);
+    pair.write(0, 3000);
+    pair.write(1, 4000);
+    pair.run(Duration::from_secs(5));
+    assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Established; 2]);
+    assert_eq!((pair.delivered(0), pair.delivered(1)), (4000, 3000));
+}
