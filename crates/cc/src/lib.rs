@@ -14,6 +14,7 @@ pub mod cubic;
 mod fixture;
 pub mod hystart;
 mod parameters;
+pub mod peach;
 mod registry;
 pub mod reno;
 

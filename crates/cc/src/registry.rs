@@ -142,4 +142,13 @@ registry! {
         year: 2023,
         ..SENDER_ONLY
     };
+    Peach, peach, Entry {
+        name: "peach",
+        title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",
+        paper: "Akyildiz, Morabito, Palazzo, IEEE/ACM Transactions on Networking 9(3)",
+        year: 2001,
+        needs_receiver: true,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }

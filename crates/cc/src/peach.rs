@@ -1,0 +1,578 @@
+//! TCP-Peach: ask the path with worthless low-priority copies what it could carry, and open the window by what comes back.
+//!
+//! I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion Control Scheme for Satellite IP Networks",
+//! IEEE/ACM Transactions on Networking 9(3), 2001.
+//!
+//! | paper              | here                                | unit     |
+//! |--------------------|-------------------------------------|----------|
+//! | `cwnd`             | `cwnd`                              | segments |
+//! | `rwnd`             | [`Path::receive_window`]            | segments |
+//! | τ                  | `Pacer::tau`                        | time     |
+//! | `wdsn`             | `wdsn`                              | probe replies |
+//! | `adsn`, n_dummy    | `Recovery::adsn`                    | probes   |
+//! | inflation of `cwnd` | `Recovery::inflated`               | segments |
+//! | unacknowledged data | [`Path::outstanding`]              | segments |
+//! | t_Retr + RTO       | the engine's retransmission timer, restarted at the fast retransmit | time |
+//! | `END`              | `State::Recovery` or not            | -        |
+//!
+//! Slow Start is replaced by Sudden Start (section III-B), Fast Recovery by Rapid Recovery (III-C). The sender is in
+//! Congestion Avoidance from the very first instant; the dummies of both algorithms are answered there (III-A).
+//! Several formulas and both listings are reconstructed: `papers/peach.md` says which, and what differs, with reasons.
+
+use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply,
+    ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
+};
+
+/// Parameters of TCP-Peach.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The paper to the letter, or what one would send into a network one does not own.
+    pub mode: Mode,
+    /// How the window is held against what was sent during Rapid Recovery.
+    pub form: Form,
+    /// Sudden Start; without it slow start, as an ablation.
+    pub sudden_start: bool,
+    /// Rapid Recovery; without it Reno's Fast Recovery, as an ablation.
+    pub rapid_recovery: bool,
+    /// Which ACK ends Rapid Recovery when several segments of a window were lost.
+    pub recovery_ends: RecoveryEnds,
+    /// Most probes of one Sudden Start in safe mode.
+    pub max_probes: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Paper,
+            form: Form::Inflation,
+            sudden_start: true,
+            rapid_recovery: true,
+            recovery_ends: RecoveryEnds::FullAck,
+            max_probes: 1024,
+        }
+    }
+}
+
+/// How literally to take the paper.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// To the letter.
+    Paper,
+    /// Replies count only in the episode that asked, probes are bounded by [`Config::max_probes`] and by the data that is
+    /// left to send, the window at a loss by the flight, and the burst at the end of a recovery is spaced.
+    Safe,
+}
+
+/// Window arithmetic of Rapid Recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// The paper's: each duplicate ACK inflates the window, which is held against all unacknowledged data.
+    Inflation,
+    /// RFC 6675's: the window stands still and is held against what is in flight.
+    Pipe,
+}
+
+/// Which new ACK ends Rapid Recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryEnds {
+    /// The ACK of everything sent before the loss was detected, as NewReno has it (RFC 6582).
+    FullAck,
+    /// The first new ACK, as the paper describes it for a single loss.
+    FirstAck,
+}
+
+impl Config {
+    /// A TCP-Peach sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Peach::new(*self, start))
+    }
+}
+
+/// Dummies of a running Sudden Start, one every τ.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Pacer {
+    next: Instant,
+    tau: Duration,
+    left: u32,
+}
+
+/// A recovery in progress.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Recovery {
+    /// Segments by which the window is inflated; taken back at the end.
+    inflated: u32,
+    /// Dummies that may still be sent.
+    adsn: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// Congestion Avoidance (or, after the fallback, all of Reno outside recovery).
+    Avoidance,
+    /// Sudden Start waits for the data segment that its dummies copy.
+    Armed,
+    /// Sudden Start sends dummies; everything else is Congestion Avoidance already.
+    SuddenStart(Pacer),
+    /// Rapid Recovery, or Fast Recovery without dummies.
+    Recovery(Recovery),
+}
+
+/// Whether the receiver knows dummy segments (section III-A: "can verify ... during the Sudden Start").
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Peer {
+    /// Neither told nor asked.
+    Unknown,
+    /// Dummies are out. `silent` earlier episodes gave no verdict.
+    Asked { silent: u32, answers: Answers },
+    /// It replies.
+    Replies,
+    /// It answered a dummy with a plain duplicate ACK; more of these are under way until then.
+    Unmodified { until: Instant },
+    /// It does not reply: Reno from now on.
+    Plain,
+}
+
+/// When the answers to an episode's dummies arrive; never, once the time is over.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Answers {
+    from: Instant,
+    until: Instant,
+}
+
+impl Answers {
+    const OVER: Self = Self { from: Instant::FAR_FUTURE, until: Instant::FAR_FUTURE };
+}
+
+/// Episodes without any answer after which the peer counts as plain.
+const SILENT_EPISODES: u32 = 2;
+
+/// What the last arrival or wake-up entitles to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Due {
+    dummies: u32,
+    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it.
+    beside: u32,
+}
+
+/// Spacing of the burst that the end of a recovery releases (safe mode).
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct ExitPace {
+    rate: Rate,
+    until: Instant,
+}
+
+/// A TCP-Peach sender.
+#[derive(Clone, Debug)]
+pub struct Peach {
+    config: Config,
+    cwnd: f64,
+    /// For the fallback and the ablation without Sudden Start; Peach itself has no slow start.
+    ssthresh: f64,
+    /// Replies that still must not open the window.
+    wdsn: u32,
+    state: State,
+    peer: Peer,
+    due: Due,
+    /// Generation of the probes, carried in their tags.
+    epoch: u16,
+    before: Option<Windows>,
+    exit_pace: Option<ExitPace>,
+}
+
+impl Peach {
+    /// A sender whose handshake is still to come.
+    pub fn new(config: Config, start: &Start) -> Self {
+        Self {
+            config,
+            cwnd: if config.sudden_start { 1.0 } else { start.initial_window },
+            ssthresh: start.initial_ssthresh,
+            wdsn: 0,
+            state: if config.sudden_start { State::Armed } else { State::Avoidance },
+            peer: Peer::Unknown,
+            due: Due::default(),
+            epoch: 0,
+            before: None,
+            exit_pace: None,
+        }
+    }
+
+    fn peer_is_plain(&self) -> bool {
+        matches!(self.peer, Peer::Plain | Peer::Unmodified { .. })
+    }
+
+    fn starts_suddenly(&self) -> bool {
+        self.config.sudden_start && !self.peer_is_plain()
+    }
+
+    fn recovers_rapidly(&self) -> bool {
+        self.config.rapid_recovery && !self.peer_is_plain()
+    }
+
+    fn in_slow_start(&self) -> bool {
+        !self.starts_suddenly() && self.cwnd < self.ssthresh
+    }
+
+    /// Opens the window by `segments`, up to the receive window. A receive window that shrank takes nothing away.
+    fn open(&mut self, segments: f64, path: &Path) {
+        let limit = f64::from(path.receive_window).max(self.cwnd);
+        self.cwnd = (self.cwnd + segments).min(limit);
+    }
+
+    /// Section III-A: Congestion Avoidance is Reno's, one segment per window. An ACK never adds more than one segment,
+    /// however many it covers: the window is one segment when a timeout's hole is filled.
+    fn avoid(&mut self, ack: &Ack, path: &Path) {
+        if !ack.window_limited {
+            return;
+        }
+        let acked = f64::from(ack.acked);
+        self.open(if self.in_slow_start() { acked } else { (acked / self.cwnd).min(1.0) }, path);
+    }
+}
+
+/// Sudden Start, section III-B and Fig. 2.
+impl Peach {
+    /// One data segment, then a dummy every τ. The dummies wait until that segment has left.
+    /// Where Sudden Start is replaced: one data segment, then slow start.
+    fn start_over(&mut self) {
+        self.cwnd = 1.0;
+        self.wdsn = 0;
+        self.due = Due::default();
+        self.epoch = self.epoch.wrapping_add(1);
+        self.state = if self.starts_suddenly() { State::Armed } else { State::Avoidance };
+    }
+
+    /// The data segment just left.
+    fn pace_dummies(&mut self, path: &Path) {
+        let rwnd = path.receive_window.max(1);
+        let left = match self.config.mode {
+            Mode::Paper => rwnd - 1,
+            Mode::Safe => (rwnd - 1).min(self.config.max_probes).min(segments_left(path)),
+        };
+        let tau = path.srtt / u64::from(rwnd); // equation (2)
+        self.state = match left {
+            0 => State::Avoidance,
+            _ => State::SuddenStart(Pacer { next: path.now + tau, tau, left }),
+        };
+    }
+
+    /// The next dummy is due.
+    fn pace_next(&mut self, pacer: Pacer) {
+        self.due = Due { dummies: 1, beside: u32::MAX };
+        self.state = match pacer.left - 1 {
+            0 => State::Avoidance,
+            left => State::SuddenStart(Pacer { next: pacer.next + pacer.tau, left, ..pacer }),
+        };
+    }
+}
+
+/// Data after the segment just sent, in segments.
+fn segments_left(path: &Path) -> u32 {
+    let bytes = (path.snd_nxt - path.snd_una).saturating_add(path.unsent);
+    let segments = bytes.div_ceil(u64::from(path.mss.max(1)));
+    u32::try_from(segments.saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+/// Rapid Recovery, section III-C and Fig. 4; Fast Recovery where it is replaced.
+impl Peach {
+    fn rapid_recovery(&mut self, loss: &Loss, path: &Path) {
+        let usable = self.cwnd.min(f64::from(path.receive_window));
+        let cwnd0 = libm::floor(match self.config.mode {
+            Mode::Paper => usable,
+            Mode::Safe => usable.min(f64::from(loss.outstanding)),
+        });
+        let half = libm::floor(cwnd0 / 2.0);
+        self.cwnd = half.max(1.0);
+        self.ssthresh = self.cwnd;
+        self.wdsn = half as u32;
+        self.state = State::Recovery(Recovery { inflated: 0, adsn: 2 * self.wdsn }); // equation (4)
+    }
+
+    /// RFC 5681 section 3.2: what Rapid Recovery replaces.
+    fn fast_recovery(&mut self, loss: &Loss) {
+        self.ssthresh = (f64::from(loss.outstanding) / 2.0).max(2.0);
+        self.cwnd = self.ssthresh;
+        // The duplicates before the one that proved the loss; that one is still to be handled.
+        let before = if self.config.form == Form::Inflation { 2 } else { 0 };
+        self.state = State::Recovery(Recovery { inflated: 0, adsn: 0 });
+        self.inflate(before);
+    }
+
+    /// An ACK during recovery.
+    fn recover(&mut self, ack: &Ack, path: &Path) {
+        let inflates = self.config.form == Form::Inflation;
+        if ack.acked == 0 {
+            self.inflate(u32::from(inflates));
+            self.pair_of_dummies();
+        } else if ack.ends_episode || self.config.recovery_ends == RecoveryEnds::FirstAck {
+            self.leave_recovery(path);
+        } else {
+            self.deflate(ack.acked - 1); // RFC 6582 section 3.2 step 5: partial deflation
+        }
+    }
+
+    /// The answer to an ACK that let no data leave: two dummies, twice the rate of the data before the loss.
+    fn pair_of_dummies(&mut self) {
+        if let State::Recovery(recovery) = &self.state {
+            self.due.dummies = recovery.adsn.min(2);
+        }
+    }
+
+    fn inflate(&mut self, segments: u32) {
+        if let State::Recovery(recovery) = &mut self.state {
+            recovery.inflated += segments;
+            self.cwnd += f64::from(segments);
+        }
+    }
+
+    fn deflate(&mut self, segments: u32) {
+        if let State::Recovery(recovery) = &mut self.state {
+            let segments = segments.min(recovery.inflated);
+            recovery.inflated -= segments;
+            self.cwnd = (self.cwnd - f64::from(segments)).max(1.0);
+        }
+    }
+
+    /// The lost segment is acknowledged: the inflation goes, `wdsn` stays, for its replies are still to come.
+    fn leave_recovery(&mut self, path: &Path) {
+        self.deflate(u32::MAX);
+        self.state = State::Avoidance;
+        if self.config.mode == Mode::Safe && !path.srtt.is_zero() {
+            let bytes_per_s = 2.0 * self.cwnd * f64::from(path.mss) / path.srtt_s();
+            let rate = Rate::from_bytes_per_s(bytes_per_s);
+            self.exit_pace = Some(ExitPace { rate, until: path.now + path.srtt / 2 });
+        }
+    }
+}
+
+/// The capability check, section III-A.
+impl Peach {
+    /// A dummy leaves. Those of an episode leave within a round trip, so the last reply is back within two.
+    fn ask(&mut self, path: &Path) {
+        let silent = match self.peer {
+            Peer::Unknown => 0,
+            Peer::Asked { silent, answers: Answers::OVER } => silent,
+            _ => return,
+        };
+        let from = path.now + path.min_rtt.min(path.srtt);
+        let until = path.now + path.srtt * 2 + path.rto / 2;
+        self.peer = Peer::Asked { silent, answers: Answers { from, until } };
+    }
+
+    /// A duplicate ACK without SACK news answers a dummy at a receiver that does not know dummies.
+    fn suspect(&mut self, ack: &Ack, path: &Path) {
+        if let Peer::Asked { answers, .. } = self.peer
+            && (ack.acked, ack.sacked) == (0, 0)
+            && path.now >= answers.from
+        {
+            self.behave_like_reno(path);
+            self.peer = Peer::Unmodified { until: path.now + path.srtt + path.rto / 2 };
+        }
+    }
+
+    /// "If the required modification is not implemented, TCP-Peach sender stops transmitting dummy segments".
+    fn behave_like_reno(&mut self, path: &Path) {
+        self.peer = Peer::Plain;
+        self.due = Due::default();
+        self.ssthresh = f64::from(path.receive_window).max(2.0);
+        match &mut self.state {
+            State::Recovery(recovery) => recovery.adsn = 0,
+            state => *state = State::Avoidance,
+        }
+    }
+
+    /// Time of the next step of the check.
+    fn verdict_at(&self) -> Instant {
+        match self.peer {
+            Peer::Asked { answers, .. } => answers.until,
+            Peer::Unmodified { until } => until,
+            Peer::Unknown | Peer::Replies | Peer::Plain => Instant::FAR_FUTURE,
+        }
+    }
+
+    fn give_verdict(&mut self, path: &Path) {
+        match self.peer {
+            Peer::Asked { silent, .. } if silent + 1 < SILENT_EPISODES => {
+                self.peer = Peer::Asked { silent: silent + 1, answers: Answers::OVER };
+            }
+            Peer::Asked { .. } => self.behave_like_reno(path),
+            Peer::Unmodified { .. } => self.peer = Peer::Plain,
+            Peer::Unknown | Peer::Replies | Peer::Plain => {}
+        }
+    }
+}
+
+impl CongestionControl for Peach {
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> f64 {
+        if self.starts_suddenly() { f64::INFINITY } else { self.ssthresh }
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.state {
+            State::Armed | State::SuddenStart(_) => "sudden-start",
+            State::Recovery(_) if self.recovers_rapidly() => "rapid-recovery",
+            State::Recovery(_) => "fast-recovery",
+            State::Avoidance if self.in_slow_start() => "slow-start",
+            State::Avoidance => "congestion-avoidance",
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        let accounting = match self.config.form {
+            Form::Inflation => Accounting::Outstanding,
+            Form::Pipe => Accounting::Pipe,
+        };
+        let probes = self.config.sudden_start || self.config.rapid_recovery;
+        Wants { accounting, probes, ..Wants::default() }
+    }
+
+    fn on_established(&mut self, path: &Path) {
+        if path.peer_probes == PeerProbes::Agreed {
+            self.peer = Peer::Replies;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.due.dummies = 0;
+        self.suspect(ack, path);
+        if self.exit_pace.is_some_and(|pace| path.now >= pace.until) {
+            self.exit_pace = None;
+        }
+        if matches!(self.state, State::Recovery(_)) {
+            self.recover(ack, path);
+        } else if ack.acked > 0 {
+            self.avoid(ack, path);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
+        self.before = Some(Windows { cwnd: self.cwnd, ssthresh: self.ssthresh });
+        self.epoch = self.epoch.wrapping_add(1);
+        self.due = Due { dummies: 0, beside: 1 };
+        if self.recovers_rapidly() && loss.cause == Cause::Loss {
+            self.rapid_recovery(loss, path);
+        } else {
+            self.fast_recovery(loss);
+        }
+        // A mark asks for the same reduction, and nothing is missing.
+        if loss.cause == Cause::Mark {
+            self.leave_recovery(path);
+        }
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+        if timeout.consecutive == 1 {
+            self.before = Some(Windows { cwnd: self.cwnd, ssthresh: self.ssthresh });
+            self.ssthresh = (f64::from(timeout.outstanding) / 2.0).max(2.0);
+        }
+        self.start_over();
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_undo(&mut self, _path: &Path) {
+        let Some(before) = self.before.take() else { return };
+        self.deflate(u32::MAX);
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.state = State::Avoidance;
+        self.due = Due::default();
+        // The window is back already, so the dummies of this episode must not open it once more. The next episode sets
+        // its own wdsn.
+        self.wdsn = u32::MAX;
+    }
+
+    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
+        if self.peer == Peer::Replies && self.config.sudden_start {
+            self.start_over();
+        } else {
+            self.cwnd = self.cwnd.min(restart);
+        }
+    }
+
+    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        self.cwnd = (self.cwnd / 2.0).max(floor);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.exit_pace.map(|pace| pace.rate)
+    }
+
+    fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
+        if self.state == State::Armed && moment.data_sent > 0 {
+            self.pace_dummies(path);
+        }
+        if self.due.dummies == 0 || moment.data_sent > self.due.beside {
+            self.due = Due::default();
+            return None;
+        }
+        self.due.dummies -= 1;
+        if let State::Recovery(recovery) = &mut self.state {
+            recovery.adsn -= 1;
+        }
+        self.ask(path);
+        Some(ProbeRequest { kind: ProbeKind::Dummy, tag: ProbeTag(self.epoch) })
+    }
+
+    /// Section III-A; during recovery the reply counts as the ACK of a data segment would (section III-C).
+    fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
+        self.peer = Peer::Replies;
+        if self.config.mode == Mode::Safe && reply.tag != ProbeTag(self.epoch) {
+            return;
+        }
+        let in_recovery = matches!(self.state, State::Recovery(_));
+        if self.wdsn > 0 {
+            self.wdsn -= 1;
+        } else if in_recovery {
+            self.inflate(1);
+        } else {
+            self.open(1.0, path);
+            self.exit_pace = None;
+        }
+        if in_recovery && self.config.mode == Mode::Paper {
+            self.pair_of_dummies();
+        }
+    }
+
+    fn distrusts_duplicates(&self) -> bool {
+        matches!(self.peer, Peer::Asked { .. } | Peer::Unmodified { .. })
+    }
+
+    fn wake_at(&self) -> Instant {
+        match self.state {
+            State::SuddenStart(pacer) => pacer.next.min(self.verdict_at()),
+            _ => self.verdict_at(),
+        }
+    }
+
+    fn on_wake(&mut self, path: &Path) {
+        if path.now >= self.verdict_at() {
+            self.give_verdict(path);
+        }
+        if let State::SuddenStart(pacer) = self.state
+            && path.now >= pacer.next
+        {
+            self.pace_next(pacer);
+        }
+    }
+}
+
+/// Equation (1): how long Reno's slow start takes until it sends at `rate`, with one ACK per segment of `segment_bits`.
+pub fn slow_start_duration(rtt: Duration, rate: Rate, segment_bits: f64) -> Duration {
+    let segments_per_rtt = rate.bps() as f64 * rtt.as_secs_f64() / segment_bits;
+    rtt.mul_f64(1.0 + libm::log2(segments_per_rtt))
+}
+
+#[cfg(test)]
+mod tests;
