@@ -42,7 +42,10 @@ impl Connection {
     /// Steps one to four: old timestamps, sequence number, RST, SYN. What fails them changes nothing but may be answered.
     fn is_acceptable(&mut self, segment: &Segment) -> bool {
         let reset = segment.flags.contains(Flags::RST);
-        if self.timestamps && !reset && segment.timestamps.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent)) {
+        if self.timestamps
+            && !reset
+            && segment.timestamps.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent))
+        {
             self.receiver.ack_now();
             return false;
         }

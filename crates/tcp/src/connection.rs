@@ -299,7 +299,10 @@ impl Connection {
         let mut flags = Flags::ACK;
         flags.set(Flags::FIN, outgoing.fin);
         flags.set(Flags::CWR, outgoing.congestion_reduced);
-        flags.set(Flags::PSH, outgoing.len > 0 && outgoing.seq + u64::from(outgoing.len) == self.sender.written);
+        flags.set(
+            Flags::PSH,
+            outgoing.len > 0 && outgoing.seq + u64::from(outgoing.len) == self.sender.written,
+        );
         Segment {
             seq: outgoing.seq,
             len: outgoing.len,
@@ -337,7 +340,11 @@ impl Connection {
             window: self.receiver.acknowledged(&self.config),
             flags: Flags::ACK,
             timestamps: self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
-            sack: if self.sack { self.receiver.sack_blocks(room, self.config.dsack) } else { Default::default() },
+            sack: if self.sack {
+                self.receiver.sack_blocks(room, self.config.dsack)
+            } else {
+                Default::default()
+            },
             ..Segment::default()
         }
     }
@@ -449,7 +456,9 @@ impl Connection {
             self.become_closed(Events::CLOSED);
             return;
         }
-        let Some(keep_alive) = self.config.keep_alive.filter(|_| self.state.is_synchronised()) else { return };
+        let Some(keep_alive) = self.config.keep_alive.filter(|_| self.state.is_synchronised()) else {
+            return;
+        };
         let idle_until = self.last_heard + keep_alive.idle;
         if now < idle_until {
             self.keep_alives = 0;

@@ -23,7 +23,15 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     pub fn new(seed: u64) -> Self {
-        Self { due: false, sent_at: Instant::ZERO, tries: 0, seed, ecn: false, peer: None, peer_timestamps: false }
+        Self {
+            due: false,
+            sent_at: Instant::ZERO,
+            tries: 0,
+            seed,
+            ecn: false,
+            peer: None,
+            peer_timestamps: false,
+        }
     }
 }
 
@@ -117,10 +125,13 @@ impl Connection {
         let peer = self.handshake.peer.filter(|_| answers);
         let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
         let wants = self.sender.wants();
-        let reflected = |peer: SynOptions| self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 });
+        let reflected = |peer: SynOptions| {
+            self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
+        };
         SynOptions {
             mss: Some(config.mss.min(65_535) as u16),
-            window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some()).then_some(self.receiver.scale),
+            window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some())
+                .then_some(self.receiver.scale),
             sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
             probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
             feedback: peer.map_or(wants.feedback, reflected),

@@ -14,8 +14,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, RtoBounds, SpuriousTimeout,
-    WindowValidation,
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, RtoBounds,
+    SpuriousTimeout, WindowValidation,
 };
 pub use connection::{Connection, Events, State};
 pub use stats::Stats;

@@ -182,7 +182,8 @@ impl Receiver {
             }
             Some(_) => {
                 let at = self.ranges.partition_point(|range| range.end < new.start);
-                let covers = self.ranges.get(at).is_some_and(|range| range.start <= new.start && new.end <= range.end);
+                let covers =
+                    self.ranges.get(at).is_some_and(|range| range.start <= new.start && new.end <= range.end);
                 if covers {
                     self.dsack = Some(new);
                     self.report(self.ranges[at]);
@@ -313,7 +314,8 @@ impl Receiver {
         let advertised = self.edge.saturating_sub(self.nxt);
         let possible = (self.read_to + self.buffer).saturating_sub(self.nxt);
         // Tell a peer that was nearly stopped; others learn it from the next ACK.
-        let starved = advertised < u64::from(config.mss) && possible >= u64::from(config.mss).min(self.buffer / 2);
+        let starved =
+            advertised < u64::from(config.mss) && possible >= u64::from(config.mss).min(self.buffer / 2);
         (bytes, bytes > 0 && starved)
     }
 
@@ -393,7 +395,11 @@ mod tests {
         assert_eq!(receiver.acknowledged(&config), 3000);
         receiver.take(1, 3001, false);
         assert_eq!(receiver.acknowledged(&config), 0);
-        assert_eq!(receiver.take(3001, 3002, false), Arrival::InOrder, "a window probe of one byte is not lost");
+        assert_eq!(
+            receiver.take(3001, 3002, false),
+            Arrival::InOrder,
+            "a window probe of one byte is not lost"
+        );
         let (bytes, tell) = receiver.read(3001, &config);
         assert_eq!((bytes, tell), (3001, true));
         assert_eq!(receiver.acknowledged(&config), 3000);

@@ -39,7 +39,11 @@ fn one_loss_costs_one_retransmission() {
         pair.run(Duration::from_secs(10));
         let stats = pair.ends[0].stats();
         assert_eq!(pair.delivered(1), 300_000, "{recovery:?}");
-        assert_eq!((stats.retransmitted_segments, stats.timeouts, stats.recoveries), (1, 0, 1), "{recovery:?}");
+        assert_eq!(
+            (stats.retransmitted_segments, stats.timeouts, stats.recoveries),
+            (1, 0, 1),
+            "{recovery:?}"
+        );
     }
 }
 
@@ -59,7 +63,11 @@ fn ten_percent_loss_both_ways() {
             assert_eq!(pair.delivered(1), 300_000, "{recovery:?} seed {seed}");
             pair.close(1);
             pair.run(Duration::from_secs(600));
-            assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Closed; 2], "{recovery:?} seed {seed}");
+            assert_eq!(
+                [pair.ends[0].state(), pair.ends[1].state()],
+                [State::Closed; 2],
+                "{recovery:?} seed {seed}"
+            );
         }
     }
 }

@@ -63,7 +63,8 @@ impl Sender {
         let mut dsack = false;
         let blocks = segment.sack.as_slice();
         if let Some(first) = blocks.first() {
-            let inside_second = blocks.get(1).is_some_and(|second| second.start <= first.start && first.end <= second.end);
+            let inside_second =
+                blocks.get(1).is_some_and(|second| second.start <= first.start && first.end <= second.end);
             dsack = first.end <= segment.ack || inside_second;
             for block in blocks {
                 if block.end > segment.ack.max(self.una) && block.end <= self.nxt && block.start < block.end {
@@ -77,12 +78,14 @@ impl Sender {
             self.board.advance(segment.ack, &mut progress);
             self.una = segment.ack;
         }
-        let duplicate = !advanced && segment.seq_len() == 0 && segment.ack == self.una && !self.board.is_empty();
+        let duplicate =
+            !advanced && segment.seq_len() == 0 && segment.ack == self.una && !self.board.is_empty();
         Step { progress, advanced, duplicate, dsack, rtt: None }
     }
 
     fn update_window(&mut self, segment: &Segment) {
-        let newer = self.window_seq < segment.seq || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
+        let newer = self.window_seq < segment.seq
+            || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
         if newer {
             self.peer_window = segment.window;
             self.largest_window = self.largest_window.max(segment.window);
@@ -141,7 +144,11 @@ impl Sender {
         if self.feedback {
             self.cc.on_feedback(&segment.extension, &self.path);
         }
-        let rate = step.progress.newest.as_ref().and_then(|newest| self.rate.sample(newest, self.rtt.min, self.board.total_lost));
+        let rate = step
+            .progress
+            .newest
+            .as_ref()
+            .and_then(|newest| self.rate.sample(newest, self.rtt.min, self.board.total_lost));
         if news || counts {
             let ack = Ack {
                 acked: step.progress.acked,
@@ -170,7 +177,9 @@ impl Sender {
     fn find_losses(&mut self, cx: &mut Context, step: &Step, counts: bool) -> bool {
         match self.recovery {
             Recovery::Reno | Recovery::NewReno => counts && self.count_duplicate(cx),
-            Recovery::Sack => step.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0,
+            Recovery::Sack => {
+                step.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0
+            }
             Recovery::Rack => {
                 if step.progress.newest.is_none() && !step.dsack {
                     return false;

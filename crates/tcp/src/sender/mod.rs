@@ -317,14 +317,17 @@ impl Sender {
     fn used(&self, config: &Config) -> u32 {
         let by_outstanding = match self.episode {
             Episode::Loss { .. } => false,
-            Episode::Recovery { .. } => self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack(),
+            Episode::Recovery { .. } => {
+                self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
+            }
             // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
             Episode::Open => !config.limited_transmit || !self.recovery.uses_sack(),
         };
         if !by_outstanding {
             return self.board.in_flight();
         }
-        let extra = if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
+        let extra =
+            if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
         self.board.outstanding() - extra.min(self.board.outstanding())
     }
 

@@ -97,7 +97,13 @@ impl Rack {
 
 impl Sender {
     /// RACK's part of an ACK. Returns how many segments are newly lost.
-    pub(super) fn rack_on_ack(&mut self, now: Instant, progress: &Progress, dsack: bool, config: &Config) -> (u32, Option<Instant>) {
+    pub(super) fn rack_on_ack(
+        &mut self,
+        now: Instant,
+        progress: &Progress,
+        dsack: bool,
+        config: &Config,
+    ) -> (u32, Option<Instant>) {
         if let Some(newest) = &progress.newest {
             self.rack.update(now, newest, self.rtt.min);
             self.rack.note_reordering(progress, progress.highest);

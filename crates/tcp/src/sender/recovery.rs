@@ -22,10 +22,7 @@ pub(super) enum Episode {
         early_from: Index,
     },
     /// After a timeout, until `recover` is acknowledged.
-    Loss {
-        recover: u64,
-        doubt: TimeoutDoubt,
-    },
+    Loss { recover: u64, doubt: TimeoutDoubt },
 }
 
 impl Episode {
@@ -63,7 +60,8 @@ impl Prr {
     fn on_ack(&mut self, delivered: u32, in_flight: u32) {
         self.delivered += delivered;
         self.budget = if in_flight > self.ssthresh {
-            let target = (u64::from(self.delivered) * u64::from(self.ssthresh)).div_ceil(u64::from(self.flight_at_loss.max(1)));
+            let target = (u64::from(self.delivered) * u64::from(self.ssthresh))
+                .div_ceil(u64::from(self.flight_at_loss.max(1)));
             (target as u32).saturating_sub(self.out)
         } else {
             // Slow-start reduction bound: at most one more than was delivered.
@@ -179,7 +177,8 @@ impl Sender {
         } else if self.wants.accounting == Accounting::Pipe {
             return;
         }
-        if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED)) {
+        if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED))
+        {
             self.board.mark_lost(self.board.front_index());
             self.forced = 1;
         }
@@ -195,10 +194,14 @@ impl Sender {
                 self.prefer_new = 2;
                 TimeoutDoubt::AwaitSecond
             }
-            TimeoutDoubt::AwaitSecond if progress.original_delivered && progress.lowest_original < recover => {
+            TimeoutDoubt::AwaitSecond
+                if progress.original_delivered && progress.lowest_original < recover =>
+            {
                 return self.undo(cx);
             }
-            TimeoutDoubt::AwaitEcho(sent) if advanced && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) => {
+            TimeoutDoubt::AwaitEcho(sent)
+                if advanced && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
+            {
                 return self.undo(cx);
             }
             TimeoutDoubt::AwaitEcho(_) if !advanced => return,

@@ -372,10 +372,13 @@ impl Scoreboard {
         }
         while let Some(&(index, sent_at)) = self.retransmissions.front() {
             let current = self.get(index).filter(|record| {
-                record.sent_at == sent_at && !record.has(Mark::SACKED) && (record.has(Mark::RETRANSMITTED) || !record.has(Mark::LOST))
+                record.sent_at == sent_at
+                    && !record.has(Mark::SACKED)
+                    && (record.has(Mark::RETRANSMITTED) || !record.has(Mark::LOST))
             });
-            if let Some(record) = current {
-                match judge(sent_at, record.end()) {
+            if current.is_some() {
+                // New data that left in the same instant may have left before this: only a later departure proves anything.
+                match judge(sent_at, u64::MAX) {
                     Verdict::Lost => {
                         self.mark_lost(index);
                         newly += 1;

@@ -116,7 +116,9 @@ impl Sender {
     /// Whether the congestion window has room for one more.
     fn has_room(&self, cx: &Context) -> bool {
         match self.episode {
-            Episode::Recovery { prr, .. } if cx.config.prr && self.wants.accounting == Accounting::Pipe => prr.budget > 0,
+            Episode::Recovery { prr, .. } if cx.config.prr && self.wants.accounting == Accounting::Pipe => {
+                prr.budget > 0
+            }
             _ => self.used(cx.config) < self.window(),
         }
     }
@@ -142,7 +144,11 @@ impl Sender {
         if len > usable {
             // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
             let worthwhile = usable > 0 && usable >= u64::from(self.largest_window / 2);
-            return if worthwhile { Ok(Pick::New { len: usable as u32, fin: false }) } else { Err(Limit::Receiver) };
+            return if worthwhile {
+                Ok(Pick::New { len: usable as u32, fin: false })
+            } else {
+                Err(Limit::Receiver)
+            };
         }
         let last = len == unsent;
         if cx.config.nagle && len < full && !self.board.is_empty() && !(last && fin) {
@@ -195,7 +201,11 @@ impl Sender {
         cx.stats.sent_bytes += u64::from(len);
         cx.stats.retransmitted_segments += 1;
         self.last_segment = (seq, len);
-        Outgoing { fin, extension: self.told(Sent { seq, len, retransmission: true }, cx.now), ..Outgoing::plain(seq, len) }
+        Outgoing {
+            fin,
+            extension: self.told(Sent { seq, len, retransmission: true }, cx.now),
+            ..Outgoing::plain(seq, len)
+        }
     }
 
     fn send_new(&mut self, cx: &mut Context, len: u32, fin: bool) -> Outgoing {

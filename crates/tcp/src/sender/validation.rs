@@ -57,13 +57,16 @@ impl Sender {
 
     /// `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section 4.4.1).
     pub(super) fn validated(&self, config: &Config) -> Option<f64> {
-        let on = config.window_validation == WindowValidation::Rfc7661 && self.validation.unused_since.is_some();
+        let on =
+            config.window_validation == WindowValidation::Rfc7661 && self.validation.unused_since.is_some();
         on.then(|| self.validation.pipe_ack())
     }
 
     /// The sender is about to send after a pause: restart window (RFC 5681 section 4.1).
     pub(super) fn restart_after_idle(&mut self, now: Instant, config: &Config) {
-        let idle = self.board.is_empty() && self.last_sent != Instant::ZERO && now.since(self.last_sent) > self.rtt.rto();
+        let idle = self.board.is_empty()
+            && self.last_sent != Instant::ZERO
+            && now.since(self.last_sent) > self.rtt.rto();
         if !idle || config.window_validation != WindowValidation::Restart {
             return;
         }
