@@ -38,7 +38,8 @@ pub fn short(value: f64) -> String {
     }
 }
 
-fn plus_minus(summary: Summary, divisor: f64) -> String {
+/// `7.91 ± 0.05`, without the interval if there is none.
+pub fn plus_minus(summary: Summary, divisor: f64) -> String {
     match (summary.mean, summary.ci95) {
         (Some(mean), Some(ci)) => format!("{} ± {}", short(mean / divisor), short(ci / divisor)),
         (Some(mean), None) => short(mean / divisor),

@@ -1,0 +1,102 @@
+"use strict";
+(() => {
+  const sections = JSON.parse(document.getElementById("sections").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const LIGHT = ["#1f6feb", "#e4572e", "#0b9e77", "#8a3ffc", "#c99700", "#d6336c", "#0891b2", "#66788a", "#7a5c3e", "#4d7c0f"];
+  const DARK = ["#6cb0ff", "#ff8a5c", "#3ddbaf", "#b794ff", "#f2c744", "#ff7eb0", "#4fd3ee", "#a9b8c7", "#c9a27e", "#a3d353"];
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "hexagon"];
+
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (index) => { const p = dark.matches ? DARK : LIGHT; return p[index % p.length]; };
+
+  function axis(a) {
+    const common = {
+      title: { text: a.title, font: { size: 13, color: css("--soft") }, standoff: 10 },
+      gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, automargin: true,
+      tickfont: { size: 12, color: css("--soft") },
+    };
+    if (a.scale === "log") return { ...common, type: "log", exponentformat: "power", dtick: 1, minor: { ticks: "outside", ticklen: 3, tickcolor: css("--line") } };
+    if (a.scale === "category") return { ...common, type: "category" };
+    return { ...common, exponentformat: "none", separatethousands: true };
+  }
+
+  function trace(t, shown) {
+    const c = colour(t.colour);
+    const base = {
+      name: t.name, x: t.x, y: t.y, legendgroup: t.name, showlegend: t.legend,
+      visible: t.choice === null || shown.has(t.choice), line: { color: c, width: 2 }, marker: { color: c },
+    };
+    const error = t.error.some((e) => e !== null)
+      ? { error_y: { type: "data", array: t.error, color: c, thickness: 1.4, width: 4 } } : {};
+    switch (t.style) {
+      case "bars": return { ...base, ...error, type: "bar", width: 0.55, marker: { color: c, cornerradius: 4 }, error_y: { ...error.error_y, color: css("--ink") } };
+      case "line": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.8 } };
+      case "step": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: t.legend ? 1.6 : 1, shape: "hv" }, opacity: t.legend ? 1 : 0.6 };
+      case "dashed": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.2, dash: "dash", shape: "hv" }, opacity: 0.7 };
+      case "marks": return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 6, symbol: "x-thin", line: { color: c, width: 1.4 } } };
+      default: return { ...base, ...error, type: "scatter", mode: "lines+markers", cliponaxis: false, marker: { color: c, size: 8, symbol: SYMBOLS[t.colour % SYMBOLS.length] } };
+    }
+  }
+
+  function layout(f) {
+    const overTime = f.x.scale === "time";
+    const bars = f.traces.some((t) => t.style === "bars");
+    return {
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 56, r: 14, t: 34, b: 46 },
+      xaxis: axis(f.x), yaxis: { ...axis(f.y), rangemode: "tozero" },
+      barmode: "overlay", showlegend: !bars && f.traces.length > 1,
+      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
+      hovermode: overTime || bars ? "closest" : "x unified",
+      hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
+      dragmode: "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--accent") },
+    };
+  }
+
+  const config = {
+    responsive: true, displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
+    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
+    toImageButtonOptions: { format: "svg", filename: "bentpipe" },
+  };
+
+  /* Zooming one chart over time zooms all of its section. */
+  function linkZoom(charts) {
+    let busy = false;
+    for (const chart of charts) {
+      chart.on("plotly_relayout", (change) => {
+        if (busy) return;
+        const all = change["xaxis.autorange"] === true;
+        const from = change["xaxis.range[0]"], to = change["xaxis.range[1]"];
+        if (!all && from === undefined) return;
+        busy = true;
+        const update = all ? { "xaxis.autorange": true } : { "xaxis.range[0]": from, "xaxis.range[1]": to };
+        Promise.all(charts.filter((c) => c !== chart).map((c) => Plotly.relayout(c, update))).finally(() => { busy = false; });
+      });
+    }
+  }
+
+  sections.forEach((section, number) => {
+    const root = document.querySelector(`[data-section="${number}"]`);
+    const charts = [...root.querySelectorAll(".chart")];
+    const buttons = [...root.querySelectorAll("[data-choice]")];
+    const shown = new Set(section.choices.slice(0, section.chosen));
+    const draw = () => section.figures.map((figure, index) =>
+      Plotly.react(charts[index], figure.traces.map((t) => trace(t, shown)), layout(figure), config));
+    const press = () => buttons.forEach((b) => b.setAttribute("aria-pressed", shown.has(b.dataset.choice)));
+    const show = () => section.figures.forEach((figure, index) =>
+      Plotly.restyle(charts[index], { visible: figure.traces.map((t) => t.choice === null || shown.has(t.choice)) }));
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        const choice = button.dataset.choice;
+        if (!section.several) { shown.clear(); shown.add(choice); }
+        else if (!shown.delete(choice)) shown.add(choice);
+        press();
+        show();
+      });
+    }
+    press();
+    Promise.all(draw()).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
+    dark.addEventListener("change", draw);
+  });
+})();

@@ -1,0 +1,188 @@
+//! What a figure shows, without how it is drawn: `assets/report.js` turns it into a chart.
+
+use serde::{Serialize, Serializer};
+
+/// Figures that belong together, with the choices above them.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// What the reader sees, in a sentence or two.
+    pub intro: String,
+    /// Choices that show and hide traces; none if empty.
+    pub choices: Vec<String>,
+    /// How many of the choices are on at first.
+    pub chosen: usize,
+    /// Several may be on at once.
+    pub several: bool,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// The part of a section that the page is laid out by.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outline {
+    title: String,
+    intro: String,
+    choices: Vec<String>,
+    figures: Vec<FigureOutline>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+struct FigureOutline {
+    title: String,
+    caption: String,
+    wide: bool,
+}
+
+impl Section {
+    /// The part that the page is laid out by.
+    pub fn outline(&self) -> Outline {
+        let figure = |figure: &Figure| FigureOutline {
+            title: figure.title.clone(),
+            caption: figure.caption.clone(),
+            wide: figure.wide,
+        };
+        Outline {
+            title: self.title.clone(),
+            intro: self.intro.clone(),
+            choices: self.choices.clone(),
+            figures: self.figures.iter().map(figure).collect(),
+        }
+    }
+}
+
+/// One chart.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Figure {
+    /// Heading.
+    pub title: String,
+    /// One line below the heading; may be empty.
+    pub caption: String,
+    /// Takes the width of the page.
+    pub wide: bool,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// What is drawn, in order.
+    pub traces: Vec<Trace>,
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Axis {
+    /// Quantity and unit.
+    pub title: String,
+    /// How values are placed.
+    pub scale: Scale,
+}
+
+/// How an axis places values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// Evenly by ratio.
+    Log,
+    /// Side by side in the order given.
+    Category,
+    /// Simulated time in seconds; zooming one such axis zooms all of its section.
+    Time,
+}
+
+/// How a trace is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// A line through marked points.
+    #[default]
+    Points,
+    /// A line.
+    Line,
+    /// A value that holds until the next.
+    Step,
+    /// The same, dashed.
+    Dashed,
+    /// Marks without a line.
+    Marks,
+    /// Bars.
+    Bars,
+}
+
+/// A curve, a cloud of marks, or bars.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Trace {
+    /// Name in the legend.
+    pub name: String,
+    /// The choice of the section that shows it; always shown without one.
+    pub choice: Option<String>,
+    /// Positions.
+    pub x: Vec<Position>,
+    /// Heights; `null` leaves a gap.
+    pub y: Vec<Option<Number>>,
+    /// Half widths of the confidence intervals; empty for none.
+    pub error: Vec<Option<Number>>,
+    /// How it is drawn.
+    pub style: Style,
+    /// Index into the palette.
+    pub colour: usize,
+    /// Stands in the legend.
+    pub legend: bool,
+}
+
+impl Trace {
+    /// A trace over time, thinned to what a screen can show.
+    pub fn over_time(name: impl Into<String>, points: &[(f64, f64)], style: Style) -> Self {
+        let kept = super::thin::thin(points, POINTS_PER_TRACE);
+        Self {
+            name: name.into(),
+            x: kept.iter().map(|point| Position::Number(Number(point.0))).collect(),
+            y: kept.iter().map(|point| Some(Number(point.1))).collect(),
+            style,
+            legend: true,
+            ..Self::default()
+        }
+    }
+
+    /// The same trace, shown by a choice.
+    pub fn shown_by(self, choice: impl Into<String>) -> Self {
+        Self { choice: Some(choice.into()), ..self }
+    }
+
+    /// The same trace in a colour of the palette.
+    pub fn coloured(self, colour: usize) -> Self {
+        Self { colour, ..self }
+    }
+
+    /// The same trace, absent from the legend.
+    pub fn without_legend(self) -> Self {
+        Self { legend: false, ..self }
+    }
+}
+
+/// Enough for a smooth curve on a wide screen and one or two steps of zoom.
+const POINTS_PER_TRACE: usize = 2400;
+
+/// A position on a horizontal axis.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Position {
+    /// On a scale.
+    Number(Number),
+    /// A category.
+    Text(String),
+}
+
+/// A number written with seven significant digits, which is plenty for a chart and halves the file.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Number(pub f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rounded = format!("{:.6e}", self.0).parse().unwrap_or(self.0);
+        serializer.serialize_f64(rounded)
+    }
+}

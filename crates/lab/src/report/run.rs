@@ -1,0 +1,223 @@
+//! The report of one run.
+
+use bentpipe_sim::{FlowSeries, LinkSeries, Outcome, Series};
+
+use super::figure::{Axis, Figure, Scale, Section, Style, Trace};
+use super::{Grid, GridCell, GridRow, Page, Provenance, render};
+use crate::table::{rate_unit, short};
+
+/// What the report of one run shows.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPage<'a> {
+    /// Where it comes from.
+    pub provenance: &'a Provenance,
+    /// What was measured.
+    pub outcome: &'a Outcome,
+    /// What happened over time.
+    pub series: &'a Series,
+}
+
+/// Flows with curves of their own.
+const DRAWN_FLOWS: usize = 8;
+/// Rows of the table of flows.
+const LISTED_FLOWS: usize = 200;
+
+impl RunPage<'_> {
+    /// The page as HTML.
+    ///
+    /// # Errors
+    /// Only if the template does not fit the code.
+    pub fn render(&self) -> Result<String, minijinja::Error> {
+        let totals = &self.outcome.totals;
+        let unit = rate_unit(totals.goodput_bps);
+        let page = Page {
+            heading: self.outcome.scenario.clone(),
+            finding: format!(
+                "{} flows carried {} {} in all over {} s; {}.",
+                self.outcome.flows.len(),
+                short(totals.goodput_bps / unit.0),
+                unit.1,
+                short(self.outcome.simulated_s),
+                fairness(totals.jain_index),
+            ),
+            facts: self.facts(),
+            sections: self.sections(),
+            grids: vec![self.flows(), self.links()],
+        };
+        render(&page, self.provenance)
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let totals = &self.outcome.totals;
+        let unit = rate_unit(totals.goodput_bps);
+        vec![
+            ("goodput of all flows", format!("{} {}", short(totals.goodput_bps / unit.0), unit.1)),
+            ("fairness (Jain)", format!("{:.3}", totals.jain_index)),
+            ("segments sent again", self.outcome.flows.iter().map(|f| f.retransmitted_segments).sum::<u64>().to_string()),
+            ("timeouts", self.outcome.flows.iter().map(|f| f.timeouts).sum::<u64>().to_string()),
+            ("probe overhead", format!("{:.2} %", 100.0 * totals.probe_overhead)),
+            ("seed", self.outcome.seed.to_string()),
+        ]
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let drawn: Vec<&FlowSeries> = self.series.flows.iter().take(DRAWN_FLOWS).collect();
+        let all = self.series.flows.len();
+        let intro = match all > drawn.len() {
+            true => format!("The first {} of {all} flows.", drawn.len()),
+            false => String::new(),
+        };
+        let coloured = |(colour, flow): (usize, &&FlowSeries)| (colour, flow.name.clone(), (*flow).clone());
+        let curves: Vec<Curves> = drawn.iter().enumerate().map(coloured).map(Curves::of_flow).collect();
+        let mut figures = flow_figures(&curves);
+        figures.push(queue_figure(self.series.links.iter().map(|link| (link.name.clone(), link))));
+        figures.retain(|figure| !figure.traces.is_empty());
+        let choices = drawn.iter().map(|flow| flow.name.clone()).collect();
+        vec![Section { title: "Over time".into(), intro, choices, chosen: 2, several: true, figures }]
+    }
+
+    fn flows(&self) -> Grid {
+        let largest = self.outcome.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
+        let unit = rate_unit(largest);
+        let head = ["flow", "algorithm", "sent", "sent again", "timeouts", "probes", "RTT, ms", "completion, s"];
+        let mut head: Vec<String> = head.map(str::to_owned).into();
+        head.insert(2, format!("goodput, {}", unit.1));
+        let optional = |value: Option<f64>| value.map_or("–".into(), short);
+        let row = |flow: &bentpipe_sim::FlowOutcome| {
+            let cells = [
+                short(flow.goodput_bps / unit.0),
+                flow.sent_segments.to_string(),
+                flow.retransmitted_segments.to_string(),
+                flow.timeouts.to_string(),
+                flow.probes_sent.to_string(),
+                optional(flow.srtt_ms),
+                optional(flow.completion_s),
+            ];
+            GridRow { names: vec![flow.name.clone(), flow.cc.clone()], cells: cells.map(plain).into() }
+        };
+        let flows = &self.outcome.flows;
+        let title = match flows.len() > LISTED_FLOWS {
+            true => format!("Flows (the first {LISTED_FLOWS} of {})", flows.len()),
+            false => "Flows".into(),
+        };
+        Grid { title, head, rows: flows.iter().take(LISTED_FLOWS).map(row).collect() }
+    }
+
+    fn links(&self) -> Grid {
+        let head = ["link", "direction", "busy", "delivered", "queue drops", "errors", "low-priority drops"];
+        let mut links: Vec<_> = self.outcome.links.iter().collect();
+        links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
+        let row = |link: &bentpipe_sim::LinkOutcome| {
+            let counts = [
+                link.delivered_packets,
+                link.dropped_by_queue,
+                link.dropped_by_error,
+                link.dropped_low_priority,
+            ];
+            let busy = format!("{:.1} %", 100.0 * link.utilisation);
+            let cells = [busy].into_iter().chain(counts.map(|count| count.to_string())).map(plain).collect();
+            GridRow { names: vec![link.name.clone(), link.direction.into()], cells }
+        };
+        let rows = links.into_iter().take(LISTED_FLOWS).map(row).collect();
+        Grid { title: "Links".into(), head: head.map(str::to_owned).into(), rows }
+    }
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text, best: false }
+}
+
+fn fairness(jain: f64) -> &'static str {
+    match jain {
+        x if x > 0.95 => "they shared evenly",
+        x if x > 0.8 => "they shared fairly evenly",
+        _ => "they shared unevenly",
+    }
+}
+
+/// The curves of one flow: in a colour, under a name, shown by a choice.
+pub(super) struct Curves {
+    pub colour: usize,
+    pub name: String,
+    pub choice: String,
+    pub series: FlowSeries,
+}
+
+impl Curves {
+    fn of_flow((colour, name, series): (usize, String, FlowSeries)) -> Self {
+        Self { colour, choice: name.clone(), name, series }
+    }
+
+    fn trace(&self, points: &[(f64, f64)], style: Style) -> Trace {
+        Trace::over_time(&self.name, points, style).shown_by(&self.choice).coloured(self.colour)
+    }
+
+    fn second(&self, what: &str, points: &[(f64, f64)], style: Style) -> Trace {
+        Trace { name: format!("{} {what}", self.name), ..self.trace(points, style).without_legend() }
+    }
+}
+
+fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
+    Figure {
+        title: title.into(),
+        caption: caption.into(),
+        x: Axis { title: "time, s".into(), scale: Scale::Time },
+        y: Axis { title: unit.into(), scale: Scale::Linear },
+        ..Figure::default()
+    }
+}
+
+/// Window, round-trip time and sequence numbers of some flows.
+pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
+    let mut window = over_time("Congestion window", "Dashed: slow-start threshold.", "segments");
+    let mut rtt = over_time("Round-trip time", "Smoothed, as the sender estimates it.", "ms");
+    let sequence = "Lines: first transmissions and, thinner, acknowledgements. Crosses: retransmissions.";
+    let mut sequence = Figure { wide: true, ..over_time("Sequence numbers", sequence, "segments") };
+    for of in curves {
+        window.traces.push(of.trace(&of.series.cwnd, Style::Step));
+        window.traces.push(of.second("ssthresh", &of.series.ssthresh, Style::Dashed));
+        rtt.traces.push(of.trace(&of.series.srtt_ms, Style::Line));
+        sequence.traces.push(of.trace(&of.series.sent, Style::Line));
+        sequence.traces.push(of.second("acknowledged", &of.series.acked, Style::Step));
+        sequence.traces.push(of.second("sent again", &of.series.retransmitted, Style::Marks));
+    }
+    let mut figures = vec![window, rtt, sequence];
+    for figure in &mut figures {
+        figure.traces.retain(|trace| !trace.x.is_empty());
+    }
+    figures
+}
+
+/// Queue length and drops of some links.
+pub(super) fn queue_figure<'a>(links: impl Iterator<Item = (String, &'a LinkSeries)>) -> Figure {
+    let mut figure = over_time("Queue", "Packets waiting. Crosses: drops.", "packets");
+    figure.wide = true;
+    for (colour, (name, link)) in links.enumerate() {
+        let drops = Trace::over_time(format!("{name} drops"), &link.drops, Style::Marks);
+        figure.traces.push(Trace::over_time(name, &link.queue_packets, Style::Step).coloured(colour));
+        figure.traces.push(drops.coloured(colour).without_legend());
+    }
+    figure.traces.retain(|trace| !trace.x.is_empty());
+    figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn a_page_holds_everything_and_asks_for_nothing() {
+        let provenance = Provenance { toml: "a = \"</script><b>\"".into(), ..Provenance::default() };
+        let (outcome, series) = (example::outcome("peach", 4), example::series());
+        let page = RunPage { provenance: &provenance, outcome: &outcome, series: &series };
+        let html = page.render().unwrap();
+        for wanted in ["Congestion window", "Sequence numbers", "Queue", "bulk.1", "&lt;b&gt;"] {
+            assert!(html.contains(wanted), "{wanted}");
+        }
+        for tag in [" src=", "<link", "@import", "url("] {
+            let ours = html.replace(super::super::PLOTLY, "");
+            assert!(!ours.contains(tag), "{tag}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Figures of a comparison: a metric against the varied quantity, one trace for each algorithm.
+
+use super::figure::{Axis, Figure, Number, Position, Scale, Style, Trace};
+use crate::comparison::{Comparison, Metric, Row};
+use crate::plan::{Setting, Value};
+use crate::table::rate_unit;
+
+/// A metric with the title, unit and divisor it is shown in.
+pub struct Scaled {
+    pub metric: Metric,
+    pub title: &'static str,
+    pub unit: &'static str,
+    pub divisor: f64,
+}
+
+impl Scaled {
+    /// The unit that suits the values of a comparison.
+    pub fn of(comparison: &Comparison, metric: Metric) -> Self {
+        let (title, unit, divisor) = match metric {
+            Metric::Goodput => {
+                let means = comparison.rows.iter().filter_map(|row| row.summary(metric).mean);
+                let (divisor, unit) = rate_unit(means.fold(0.0, f64::max));
+                ("Goodput", unit, divisor)
+            }
+            Metric::GoodputSegments => ("Goodput", "segments/s", 1.0),
+            Metric::Jain => ("Fairness", "Jain's index", 1.0),
+            Metric::Retransmissions => ("Retransmissions", "segments sent again", 1.0),
+            Metric::Timeouts => ("Timeouts", "timer expiries", 1.0),
+            Metric::ProbeOverhead => ("Probe overhead", "%", 0.01),
+            Metric::Completion => ("Completion time", "s", 1.0),
+        };
+        Self { metric, title, unit, divisor }
+    }
+
+    /// Title and unit.
+    pub fn heading(&self) -> String {
+        format!("{}, {}", self.title, self.unit)
+    }
+}
+
+/// `loss.rate = 1e-4, count = 20`.
+pub fn shown(vary: &[Setting]) -> String {
+    let one = |setting: &Setting| format!("{} = {}", setting.key, setting.value);
+    vary.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The varied path along the horizontal axis, and the combinations of the others to choose from.
+pub struct View<'a> {
+    comparison: &'a Comparison,
+    /// Index of the path on the axis; the algorithms themselves stand there if nothing varies.
+    along: Option<usize>,
+    axis: Axis,
+    /// One combination of the other paths for each choice.
+    others: Vec<Vec<Setting>>,
+}
+
+impl<'a> View<'a> {
+    /// Chooses the axis: the first path with more than one value.
+    pub fn of(comparison: &'a Comparison) -> Self {
+        let combinations = comparison.combinations();
+        let paths = combinations.first().map_or(0, |vary| vary.len());
+        let varies = |path: &usize| combinations.iter().any(|vary| vary[*path] != combinations[0][*path]);
+        let along = (0..paths).find(varies);
+        let mut others: Vec<Vec<Setting>> = Vec::new();
+        for rest in combinations.iter().map(|vary| without(vary, along)) {
+            if !others.contains(&rest) {
+                others.push(rest);
+            }
+        }
+        let axis = match along {
+            Some(path) => axis_of(combinations.iter().map(|vary| &vary[path])),
+            None => Axis { title: String::new(), scale: Scale::Category },
+        };
+        Self { comparison, along, axis, others }
+    }
+
+    /// What the reader may choose from; empty without a choice.
+    pub fn choices(&self) -> Vec<String> {
+        if self.others.len() < 2 { Vec::new() } else { self.others.iter().map(|other| shown(other)).collect() }
+    }
+
+    /// The figure of a metric.
+    pub fn figure(&self, metric: Metric) -> Figure {
+        let scaled = Scaled::of(self.comparison, metric);
+        let algorithms = self.comparison.algorithms();
+        let numbered = algorithms.into_iter().enumerate();
+        let trace = |(colour, cc)| self.others.iter().map(move |o| (colour, cc, o.as_slice()));
+        let traces = numbered.flat_map(trace).map(|(colour, cc, other)| {
+            let choice = (self.others.len() > 1).then(|| shown(other));
+            Trace { colour, choice, ..self.trace(&self.rows(cc, other), &scaled) }
+        });
+        Figure {
+            title: scaled.title.into(),
+            x: self.axis.clone(),
+            y: Axis { title: scaled.unit.into(), scale: Scale::Linear },
+            traces: traces.collect(),
+            ..Figure::default()
+        }
+    }
+
+    fn rows(&self, cc: &str, other: &[Setting]) -> Vec<&'a Row> {
+        let wanted = |row: &&Row| row.cell.cc == cc && without(&row.cell.vary, self.along) == other;
+        let mut rows: Vec<_> = self.comparison.rows.iter().filter(wanted).collect();
+        if self.axis.scale != Scale::Category {
+            rows.sort_by(|a, b| self.number(a).total_cmp(&self.number(b)));
+        }
+        rows
+    }
+
+    fn number(&self, row: &Row) -> f64 {
+        let quantity = |path: usize| row.cell.vary[path].value.quantity();
+        self.along.and_then(quantity).map_or(0.0, |quantity| quantity.0)
+    }
+
+    fn position(&self, row: &Row) -> Position {
+        match (self.along, self.axis.scale) {
+            (Some(path), Scale::Category) => Position::Text(row.cell.vary[path].value.0.clone()),
+            (Some(_), _) => Position::Number(Number(self.number(row))),
+            (None, _) => Position::Text(row.cell.cc.clone()),
+        }
+    }
+
+    fn trace(&self, rows: &[&Row], scaled: &Scaled) -> Trace {
+        let number = |value: Option<f64>| value.map(|value| Number(value / scaled.divisor));
+        Trace {
+            name: rows.first().map(|row| row.cell.cc.clone()).unwrap_or_default(),
+            x: rows.iter().map(|row| self.position(row)).collect(),
+            y: rows.iter().map(|row| number(row.summary(scaled.metric).mean)).collect(),
+            error: rows.iter().map(|row| number(row.summary(scaled.metric).ci95)).collect(),
+            style: if self.along.is_some() { Style::Points } else { Style::Bars },
+            legend: true,
+            ..Trace::default()
+        }
+    }
+}
+
+fn without(vary: &[Setting], path: Option<usize>) -> Vec<Setting> {
+    vary.iter().enumerate().filter(|(index, _)| Some(*index) != path).map(|(_, setting)| setting.clone()).collect()
+}
+
+/// Values that span more than this are spread by their ratios.
+const WIDE: f64 = 20.0;
+
+/// An axis for some settings of one path: numeric if all are numbers of one unit.
+fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
+    let key = settings.clone().next().map_or("", |setting| &setting.key);
+    let quantities: Option<Vec<(f64, &str)>> = settings.map(|setting| Value::quantity(&setting.value)).collect();
+    let Some(quantities) = quantities.filter(|all| all.iter().all(|one| one.1 == all[0].1)) else {
+        return Axis { title: key.into(), scale: Scale::Category };
+    };
+    let numbers: Vec<f64> = quantities.iter().map(|quantity| quantity.0).collect();
+    let positive = || numbers.iter().copied().filter(|number| *number > 0.0);
+    let spread = positive().fold(0.0, f64::max) / positive().fold(f64::INFINITY, f64::min);
+    let scale = match positive().count() == numbers.len() {
+        _ if spread < WIDE => Scale::Linear,
+        true => Scale::Log,
+        false => Scale::Category, // zero has no place on a logarithmic axis
+    };
+    let unit = quantities.first().map_or("", |one| one.1);
+    let title = if unit.is_empty() { key.to_owned() } else { format!("{key}, {unit}") };
+    Axis { title, scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale_of(values: &[&str]) -> (Scale, String) {
+        let setting = |value: &&str| Setting { key: "k".into(), value: Value((*value).into()) };
+        let settings: Vec<Setting> = values.iter().map(setting).collect();
+        let axis = axis_of(settings.iter());
+        (axis.scale, axis.title)
+    }
+
+    #[test]
+    fn axes_suit_their_values() {
+        assert_eq!(scale_of(&["1e-5", "1e-4", "1e-3"]), (Scale::Log, "k".into()));
+        assert_eq!(scale_of(&["0", "1e-4", "1e-2"]).0, Scale::Category);
+        assert_eq!(scale_of(&["0", "5", "10"]).0, Scale::Linear);
+        assert_eq!(scale_of(&["250 ms", "500 ms"]), (Scale::Linear, "k, ms".into()));
+        assert_eq!(scale_of(&["250 ms", "1 s"]).0, Scale::Category);
+        assert_eq!(scale_of(&["sack", "rack"]).0, Scale::Category);
+    }
+
+    #[test]
+    fn one_trace_for_each_algorithm_and_choice() {
+        let comparison = crate::example::comparison();
+        let figure = View::of(&comparison).figure(Metric::Goodput);
+        assert_eq!(figure.traces.len(), 2);
+        assert_eq!((figure.x.scale, figure.traces[1].name.as_str()), (Scale::Linear, "peach"));
+        assert_eq!(figure.traces[1].y[0], Some(Number(804.0)));
+    }
+}
