@@ -2,6 +2,8 @@
 //!
 //! Nothing here reads a clock, rolls unseeded dice or touches the machine.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod rate;
 mod rng;
 mod segment;

@@ -7,6 +7,8 @@
 //!
 //! Reading order: [`CongestionControl`], then [`Classic`] with [`reno`], then any other algorithm beside its paper.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod classic;
 mod control;
 pub mod cubic;

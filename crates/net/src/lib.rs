@@ -6,6 +6,8 @@
 //! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate, outages), transmission errors
 //! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Reading order: `link`, `line`, `queue`, `loss`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod config;
 mod error;
 mod flight;

@@ -1,0 +1,111 @@
+//! The plan of the house: which crates there are, what each may lean on, and what no file may contain.
+//!
+//! This is the only list to change when a crate is added.
+
+/// A crate of ours.
+pub struct Room {
+    /// Folder, from the root.
+    pub folder: &'static str,
+    /// Name in its `Cargo.toml`.
+    pub name: &'static str,
+    /// No clock, socket, file, thread or environment: the same code runs in the simulator and on real wires.
+    pub pure: bool,
+    /// Crates of ours that it may depend on.
+    pub leans_on: &'static [&'static str],
+    /// Crates of ours that its tests may use besides.
+    pub tests_lean_on: &'static [&'static str],
+}
+
+/// All of them, bottom up: each leans only on rooms above it in this list.
+pub const ROOMS: &[Room] = &[
+    Room { folder: "crates/base", name: "bentpipe-base", pure: true, leans_on: &[], tests_lean_on: &[] },
+    Room {
+        folder: "crates/trace",
+        name: "bentpipe-trace",
+        pure: true,
+        leans_on: &["bentpipe-base"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/cc",
+        name: "bentpipe-cc",
+        pure: true,
+        leans_on: &["bentpipe-base"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/net",
+        name: "bentpipe-net",
+        pure: true,
+        leans_on: &["bentpipe-base", "bentpipe-trace"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/tcp",
+        name: "bentpipe-tcp",
+        pure: true,
+        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-cc"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/scenario",
+        name: "bentpipe-scenario",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-net", "bentpipe-tcp"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/sim",
+        name: "bentpipe-sim",
+        pure: false,
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-trace",
+            "bentpipe-cc",
+            "bentpipe-net",
+            "bentpipe-tcp",
+            "bentpipe-scenario",
+        ],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/lab",
+        name: "bentpipe-lab",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-scenario", "bentpipe-sim"],
+        tests_lean_on: &[],
+    },
+    Room {
+        folder: "crates/cli",
+        name: "bentpipe",
+        pure: false,
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-trace",
+            "bentpipe-cc",
+            "bentpipe-net",
+            "bentpipe-scenario",
+            "bentpipe-sim",
+            "bentpipe-lab",
+        ],
+        tests_lean_on: &[],
+    },
+    Room { folder: "xtask", name: "xtask", pure: false, leans_on: &[], tests_lean_on: &[] },
+];
+
+/// Crates of others that a pure room may use: none of them reaches a clock, a socket or a file.
+pub const PURE_OUTSIDERS: &[&str] =
+    &["bitflags", "libm", "rand_core", "rand_xoshiro", "serde", "smallvec", "slab", "thiserror"];
+
+/// Modules of `std` that a pure room stays away from.
+pub const IMPURE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread", "time"];
+
+/// The attribute with which a pure room switches on the disallowed methods and types of `clippy.toml`.
+pub const PURE_ATTRIBUTE: &str =
+    "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]";
+
+/// Most lines between the braces of a function: it fits a screen.
+pub const FUNCTION_LINES: usize = 70;
+
+/// A file longer than this is mentioned; it need not be split, but somebody should look.
+pub const FILE_LINES: usize = 700;

@@ -1,0 +1,204 @@
+//! Files that nothing uses: Rust files outside every module tree, scenarios that are not built in.
+
+use std::collections::BTreeSet;
+
+use syn::{Attribute, Expr, ExprLit, Item, ItemMod, Lit, Meta};
+
+use super::source::Sources;
+use super::{Finding, Tree};
+
+/// Looks for Rust files no `mod` reaches, and for scenarios that the binary does not carry.
+pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
+    let mut reached = BTreeSet::new();
+    for root in sources.keys().filter(|path| is_root(tree, path)) {
+        reach(sources, root, Place::Root, &mut reached);
+    }
+    let dead = sources.keys().filter(|path| !reached.contains(**path));
+    let mut findings: Vec<Finding> = dead
+        .map(|path| {
+            let why = "the compiler never reads it, so it rots";
+            Finding::new((path, 1), "no `mod` leads here", why, "declare it, or delete it")
+        })
+        .collect();
+    let carriers: Vec<&str> = tree
+        .files()
+        .filter_map(|(path, text)| path.starts_with("crates/scenario/src/").then_some(text))
+        .collect();
+    for stem in tree.stems("scenarios", ".toml") {
+        let is_named =
+            |text: &&str| text.contains(&format!("\"{stem}\"")) || text.contains(&format!("/{stem}.toml\""));
+        if !carriers.iter().any(is_named) {
+            findings.push(Finding::new(
+                (&format!("scenarios/{stem}.toml"), 1),
+                "is not built in",
+                "a scenario in this folder can be run by its name from anywhere",
+                "add it to the built-in scenarios in crates/scenario",
+            ));
+        }
+    }
+    findings
+}
+
+/// Files with which a compilation begins: those Cargo finds by itself.
+fn is_root(tree: &Tree, path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    (0..parts.len()).any(|depth| {
+        let folder = parts[..depth].join("/");
+        let manifest = if depth == 0 { "Cargo.toml".to_owned() } else { format!("{folder}/Cargo.toml") };
+        let inside = matches!(
+            parts[depth..],
+            ["build.rs"]
+                | ["src", "lib.rs" | "main.rs"]
+                | ["src", "bin", _]
+                | ["src", "bin", _, "main.rs"]
+                | ["tests" | "benches" | "examples", _]
+                | ["tests" | "benches" | "examples", _, "main.rs"]
+        );
+        inside && tree.get(&manifest).is_some()
+    })
+}
+
+/// How a file came to be read: decides where its own modules lie.
+#[derive(Clone, Copy)]
+enum Place {
+    /// A compilation begins here, or `#[path]` named it: modules lie beside it.
+    Root,
+    /// By `mod name;`: modules lie in the folder of that name, which `name/mod.rs` is in already.
+    Module,
+}
+
+/// Follows `mod` from `path` on.
+fn reach(sources: &Sources, path: &str, place: Place, reached: &mut BTreeSet<String>) {
+    if !reached.insert(path.to_owned()) {
+        return;
+    }
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let home = match place {
+        Place::Module if name != "mod.rs" => format!("{folder}/{}", name.trim_end_matches(".rs")),
+        _ => folder.to_owned(),
+    };
+    follow(sources, &sources[path].items, (folder, &home), reached);
+}
+
+/// Follows the modules among `items`: `home` is where they lie, `folder` is what `#[path]` counts from.
+fn follow(sources: &Sources, items: &[Item], (folder, home): (&str, &str), reached: &mut BTreeSet<String>) {
+    for module in items.iter().filter_map(as_module) {
+        let name = module.ident.to_string();
+        if let Some((_, inline)) = &module.content {
+            let home = format!("{home}/{name}");
+            follow(sources, inline, (&home, &home), reached);
+            continue;
+        }
+        let candidates = match module.attrs.iter().find_map(path_attribute) {
+            Some(path) => vec![(normalise(&format!("{folder}/{path}")), Place::Root)],
+            None => vec![
+                (format!("{home}/{name}.rs"), Place::Module),
+                (format!("{home}/{name}/mod.rs"), Place::Module),
+            ],
+        };
+        for (file, place) in candidates.iter().filter(|(file, _)| sources.contains_key(file.as_str())) {
+            reach(sources, file, *place, reached);
+        }
+    }
+}
+
+fn as_module(item: &Item) -> Option<&ItemMod> {
+    if let Item::Mod(module) = item { Some(module) } else { None }
+}
+
+/// The file in `#[path = "file"]`.
+fn path_attribute(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(file), .. }) => Some(file.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Takes `..` out of a path.
+fn normalise(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::parse;
+    use super::*;
+
+    fn dead(files: &[(&str, &str)]) -> Vec<String> {
+        let tree = Tree::of(&[files, &[("a/Cargo.toml", "")]].concat());
+        check(&tree, &parse(&tree).0).into_iter().map(|finding| finding.file).collect()
+    }
+
+    #[test]
+    fn modules_are_followed_through_files_and_folders() {
+        let files = [
+            ("a/src/lib.rs", "mod one; mod two; #[cfg(test)] mod check;"),
+            ("a/src/one.rs", "mod deep;"),
+            ("a/src/one/deep.rs", ""),
+            ("a/src/two/mod.rs", "mod deep;"),
+            ("a/src/two/deep.rs", ""),
+            ("a/src/check.rs", ""),
+        ];
+        assert!(dead(&files).is_empty());
+    }
+
+    #[test]
+    fn inline_modules_and_paths_are_followed() {
+        let files = [
+            ("a/src/lib.rs", "mod outer { mod inner; } #[path = \"../shared/far.rs\"] mod far;"),
+            ("a/src/outer/inner.rs", ""),
+            ("a/shared/far.rs", ""),
+        ];
+        assert!(dead(&files).is_empty());
+    }
+
+    #[test]
+    fn a_module_looks_in_its_own_folder_only() {
+        let files = [("a/src/lib.rs", "mod one;"), ("a/src/one.rs", "mod deep;"), ("a/src/deep.rs", "")];
+        assert_eq!(dead(&files), ["a/src/deep.rs"]);
+    }
+
+    #[test]
+    fn what_no_module_declares_is_dead() {
+        let files = [
+            ("a/src/lib.rs", "// mod ghost;"),
+            ("a/src/ghost.rs", "mod child;"),
+            ("a/src/ghost/child.rs", ""),
+        ];
+        assert_eq!(dead(&files), ["a/src/ghost.rs", "a/src/ghost/child.rs"]);
+    }
+
+    #[test]
+    fn cargo_finds_tests_benches_and_programs_itself() {
+        let files = [
+            ("a/tests/link.rs", "mod common;"),
+            ("a/tests/common/mod.rs", ""),
+            ("a/benches/speed.rs", ""),
+            ("a/src/bin/tool.rs", ""),
+            ("a/src/main.rs", ""),
+            ("a/build.rs", ""),
+        ];
+        assert!(dead(&files).is_empty());
+        assert_eq!(dead(&[("loose/src/lib.rs", "")]), ["loose/src/lib.rs"]);
+    }
+
+    #[test]
+    fn a_scenario_must_be_built_in() {
+        let builtin = ("crates/scenario/src/builtin.rs", "include_str!(\"../../../scenarios/geo.toml\")");
+        let lib =
+            [("crates/scenario/Cargo.toml", ""), ("crates/scenario/src/lib.rs", "mod builtin;"), builtin];
+        let scenarios = [("scenarios/geo.toml", ""), ("scenarios/leo.toml", "")];
+        assert_eq!(dead(&[&lib[..], &scenarios].concat()), ["scenarios/leo.toml"]);
+    }
+}
