@@ -2,13 +2,14 @@ use std::collections::VecDeque;
 
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
+use serde::Serialize;
 
 use crate::Packet;
 use crate::queue::Backlog;
 
 /// What a link counts. At any time
 /// `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still inside`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LinkStats {
     /// Packets offered to the link, accepted or not.
     pub enqueued_packets: u64,

@@ -107,8 +107,12 @@ impl<P: Packet> Link<P> {
         &self.ledger.stats
     }
 
-    /// What waits, as of the latest call with a time.
-    pub fn backlog(&self) -> Backlog {
+    /// What waits at `now`.
+    pub fn backlog(&mut self, now: Instant) -> Backlog {
+        match &mut self.queue {
+            Queue::Fifo(fifo) => fifo.advance(now),
+            Queue::Held(held) => self.path.serve(now, held, &mut self.ledger),
+        }
         self.queue.backlog()
     }
 
@@ -122,12 +126,14 @@ impl<P: Packet> Link<P> {
         held + self.path.flight.len()
     }
 
-    /// Time the transmitter has been sending up to `now`, which must be the time of the latest call or later. Divide by
-    /// the time observed for the utilisation.
-    pub fn busy_time(&self, now: Instant) -> Duration {
-        let ahead = match &self.queue {
+    /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation.
+    pub fn busy_time(&mut self, now: Instant) -> Duration {
+        let ahead = match &mut self.queue {
             Queue::Fifo(fifo) => fifo.given_ahead(now),
-            Queue::Held(_) => self.path.line.last_end().since(now),
+            Queue::Held(held) => {
+                self.path.serve(now, held, &mut self.ledger);
+                self.path.line.last_end().since(now)
+            }
         };
         self.path.line.given() - ahead
     }

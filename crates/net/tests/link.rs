@@ -38,7 +38,7 @@ fn the_packet_in_transmission_does_not_wait() {
     let mut bench = Bench::new(&config(drop_tail(2)));
     bench.offer_all(ms(0), 0..5);
     assert_eq!(bench.dropped_ids(), [3, 4]);
-    assert_eq!(bench.link.backlog().packets, 2);
+    assert_eq!(bench.backlog().packets, 2);
     // At 1 ms the second packet starts and its place is free; the service comes before the arrival.
     assert_eq!(bench.offer(ms(1), packet(5)), Verdict::Accepted);
     assert_eq!(bench.offer(ms(1), packet(6)), Verdict::Dropped(DropCause::Queue));
@@ -54,7 +54,7 @@ fn a_limit_in_bytes_counts_bytes() {
         bench.offer(ms(0), sized(id, size));
     }
     assert_eq!(bench.dropped_ids(), [2, 4]);
-    assert_eq!(bench.link.backlog().bytes, 2000);
+    assert_eq!(bench.backlog().bytes, 2000);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_paused_link_loses_the_packet_in_transmission_and_keeps_the_queue() {
 fn an_idle_paused_link_starts_at_the_end_of_the_outage() {
     let mut bench = Bench::new(&with_outage(OutageEffect::Pause));
     bench.offer_all(ms(5), 0..2);
-    assert_eq!(bench.link.backlog().packets, 2);
+    assert_eq!(bench.backlog().packets, 2);
     bench.finish();
     assert_eq!(bench.arrival_times(), [ms(111), ms(112)]);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
     CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, QueueConfig, RedConfig,
     Verdict,
@@ -40,19 +40,21 @@ fn push_out_takes_the_room_of_the_youngest_low_packet() {
 }
 
 #[test]
-fn push_out_in_bytes_takes_as_many_as_it_needs_or_none() {
-    let mut bench = Bench::new(&config(QueueConfig::PushOut { limit: Limit::Bytes(3000) }));
-    bench.offer(ms(0), packet(0));
-    for packet in [low(1), low(2), packet(3)] {
-        bench.offer(ms(0), packet);
+fn in_bytes_as_many_low_packets_give_way_as_it_takes_or_none() {
+    let limit = Limit::Bytes(3000);
+    for queue in [QueueConfig::PushOut { limit }, QueueConfig::Strict { limit }] {
+        let mut bench = Bench::new(&config(queue));
+        for packet in [packet(0), low(1), low(2), packet(3)] {
+            bench.offer(ms(0), packet);
+        }
+        let sized = |id, size| Probe { size, ..packet(id) };
+        assert_eq!(bench.offer(ms(0), sized(4, 2001)), DROPPED);
+        assert_eq!(bench.dropped_ids(), [4]);
+        assert_eq!(bench.offer(ms(0), sized(5, 1500)), Verdict::Accepted);
+        assert_eq!(bench.dropped_ids(), [4, 2, 1]);
+        bench.finish();
+        assert_eq!(bench.arrived_ids(), [0, 3, 5]);
     }
-    let sized = |id, size| Probe { size, ..packet(id) };
-    assert_eq!(bench.offer(ms(0), sized(4, 2001)), DROPPED);
-    assert_eq!(bench.dropped_ids(), [4]);
-    assert_eq!(bench.offer(ms(0), sized(5, 1500)), Verdict::Accepted);
-    assert_eq!(bench.dropped_ids(), [4, 2, 1]);
-    bench.finish();
-    assert_eq!(bench.arrived_ids(), [0, 3, 5]);
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn a_held_queue_waits_out_an_outage() {
     for (at, packet) in [(0, packet(0)), (20, low(1)), (30, packet(2))] {
         bench.offer(ms(at), packet);
     }
-    assert_eq!(bench.link.backlog().packets, 2);
+    assert_eq!(bench.backlog().packets, 2);
     bench.finish();
     assert_eq!(bench.arrived_ids(), [0, 2, 1]);
     assert_eq!(bench.arrival_times(), [ms(101), ms(151), ms(152)]);
@@ -164,6 +166,20 @@ fn codel_leaves_a_short_standing_queue_alone() {
     assert_eq!(bench.dropped, []);
 }
 
+#[test]
+fn codel_leaves_a_queue_of_one_packet_alone_on_a_slow_link() {
+    // 20 ms per packet: each waits far longer than the target, but nothing waits behind it when it is sent.
+    let queue = QueueConfig::CoDel { limit: Limit::Packets(100), codel: CoDelConfig::default() };
+    let slow = LinkConfig::new(Rate::from_bps(400_000), Duration::from_millis(100), queue);
+    let mut bench = Bench::new(&slow);
+    bench.offer(ms(0), packet(0));
+    for id in 1..50 {
+        bench.offer(ms(20 * id - 20), packet(id));
+    }
+    bench.finish();
+    assert_eq!(bench.dropped, []);
+}
+
 fn of_flow(id: u64, flow: u64) -> Probe {
     Probe { flow, ..packet(id) }
 }
@@ -185,6 +201,24 @@ fn fq_codel_lets_flows_take_turns_and_new_flows_first() {
     // Flow 1 has used its quantum on packet 0 when flow 2 arrives. After 20 the old list is 2, 1, 3, all without credit
     // but 1, which was given its new quantum when 11 overtook it.
     assert_eq!(bench.arrived_ids(), [0, 10, 1, 11, 20, 2, 21, 12, 3, 4, 5]);
+}
+
+#[test]
+fn an_fq_codel_flow_does_not_stay_new_by_sending_single_packets() {
+    let queue = FqCoDelConfig { quantum_bytes: 1000, ..FqCoDelConfig::default() };
+    let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
+    let single = |id| Probe { size: 400, ..of_flow(id, 2) };
+    for id in 0..4 {
+        bench.offer(ms(0), of_flow(id, 1));
+    }
+    for id in 20..24 {
+        bench.offer(ms(0), of_flow(id, 3));
+    }
+    bench.offer(ms(0), single(10));
+    // 10 is sent from 2 to 2.4 ms; then its empty queue joins the old ones, behind flow 3.
+    bench.offer(ms(3), single(11));
+    bench.finish();
+    assert_eq!(bench.arrived_ids()[..6], [0, 20, 10, 1, 21, 11]);
 }
 
 #[test]
@@ -214,7 +248,7 @@ fn fq_codel_takes_half_of_the_fattest_queue_when_it_overflows() {
     assert_eq!(bench.dropped, []);
     bench.offer(ms(0), of_flow(25, 2));
     assert_eq!(bench.dropped_ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(bench.link.backlog().packets, 13);
+    assert_eq!(bench.backlog().packets, 13);
 }
 
 #[test]

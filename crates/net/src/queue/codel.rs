@@ -232,4 +232,49 @@ mod tests {
         control.count = 2;
         assert_eq!(after(&control), 70_710_678);
     }
+
+    #[derive(Clone)]
+    struct Plain;
+
+    impl Packet for Plain {
+        fn size(&self) -> u32 {
+            1000
+        }
+        fn low_priority(&self) -> bool {
+            false
+        }
+        fn flow(&self) -> u64 {
+            0
+        }
+        fn is_data(&self) -> bool {
+            true
+        }
+        fn ecn_capable(&self) -> bool {
+            false
+        }
+        fn mark_congested(&mut self) {}
+    }
+
+    /// `count` after a control that entered the dropping state with count 2 and left it with 6 enters it again
+    /// this long after its next drop would have been due.
+    fn count_when_dropping_again(after: Duration) -> u32 {
+        let mut lane = Lane::new();
+        (0..5).for_each(|_| lane.push(Instant::ZERO, Plain));
+        let mut control = Control::new(CoDelConfig::default());
+        (control.count, control.last_count) = (6, 2);
+        control.drop_next = Instant::ZERO + Duration::from_secs(1);
+        control.first_above = Some(control.drop_next);
+        let now = control.drop_next + after;
+        let mut ledger = Ledger::new();
+        assert!(control.dequeue(&mut lane, now, &mut ledger).is_some());
+        assert_eq!(ledger.stats.dropped_by_queue, 1);
+        assert_eq!(control.last_count, control.count);
+        control.count
+    }
+
+    #[test]
+    fn dropping_resumes_at_the_earlier_pace_within_sixteen_intervals() {
+        assert_eq!(count_when_dropping_again(Duration::from_millis(1599)), 4);
+        assert_eq!(count_when_dropping_again(Duration::from_millis(1600)), 1);
+    }
 }

@@ -1,7 +1,9 @@
 //! Queues in front of the transmitter.
 //!
 //! The packet in transmission does not wait: a queue of 50 packets holds 50 besides the one being sent. A packet that
-//! meets an idle transmitter passes through the queue in no time, so it must fit the limit all the same.
+//! meets an idle transmitter passes through the queue in no time, so it must fit the limit all the same. (ns-2 does not
+//! count the packet in transmission either, but its drop-tail refuses the packet that would fill the last place: its
+//! limit of 51 is a limit of 50 here.)
 //!
 //! Two kinds: a [`Fifo`] decides when a packet arrives and then knows its departure, which needs no further event; a
 //! [`Held`] queue decides when the transmitter falls free, and keeps the packets until then.

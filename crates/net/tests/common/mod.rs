@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Arrival, Dropped, Link, LinkConfig, Packet, QueueConfig, Verdict};
+use bentpipe_net::{Arrival, Backlog, Dropped, Link, LinkConfig, Packet, QueueConfig, Verdict};
 
 /// A packet that remembers its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,8 @@ pub struct Bench {
     pub link: Link<Probe>,
     pub arrived: Vec<(Instant, Arrival<Probe>)>,
     pub dropped: Vec<Dropped<Probe>>,
+    /// Time of the latest event or offer.
+    now: Instant,
 }
 
 impl Bench {
@@ -72,7 +74,7 @@ impl Bench {
 
     pub fn with_seed(config: &LinkConfig, seed: u64) -> Self {
         let link = Link::new(config, seed, "test").expect("a valid configuration");
-        Self { link, arrived: Vec::new(), dropped: Vec::new() }
+        Self { link, arrived: Vec::new(), dropped: Vec::new(), now: Instant::ZERO }
     }
 
     /// Runs the link's own events up to `now`, then offers a packet.
@@ -92,18 +94,24 @@ impl Bench {
 
     /// Runs the link's own events up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
-        let mut last = Instant::ZERO;
         while self.link.next_event() <= end && self.link.next_event() < Instant::FAR_FUTURE {
-            let now = self.link.next_event();
-            assert!(now >= last, "an event in the past");
-            let before = self.progress();
-            while let Some(arrival) = self.link.deliver(now) {
-                self.arrived.push((now, arrival));
-            }
-            self.collect_dropped();
-            assert!(now > last || before != self.progress(), "no progress at {now:?}");
-            last = now;
+            let event = self.link.next_event();
+            assert!(event >= self.now, "an event at {event:?}, before {:?}", self.now);
+            let before = (self.link.packets_inside(), self.link.next_event());
+            self.touch(event);
+            let after = (self.link.packets_inside(), self.link.next_event());
+            assert!(before != after, "an event at {event:?} at which nothing happened");
         }
+        self.now = end;
+    }
+
+    /// Calls the link at `now`, whether it asked for that or not.
+    pub fn touch(&mut self, now: Instant) {
+        self.now = now;
+        while let Some(arrival) = self.link.deliver(now) {
+            self.arrived.push((now, arrival));
+        }
+        self.collect_dropped();
     }
 
     /// Runs until nothing is inside.
@@ -112,17 +120,15 @@ impl Bench {
             self.run_until(self.link.next_event());
         }
         assert_eq!(self.link.packets_inside(), 0, "packets inside and no event");
+        assert_eq!(self.link.backlog(self.now), Backlog::default(), "packets or bytes waiting and no event");
     }
 
     fn collect_dropped(&mut self) {
         while let Some(dropped) = self.link.poll_dropped() {
+            assert!(dropped.at <= self.now, "dropped in the future");
             self.dropped.push(dropped);
         }
         self.check_conservation();
-    }
-
-    fn progress(&self) -> (usize, usize, Instant) {
-        (self.arrived.len(), self.dropped.len(), self.link.next_event())
     }
 
     /// Every packet offered is delivered, dropped or inside, and the counters agree with what came out.
@@ -132,6 +138,11 @@ impl Bench {
         assert_eq!(stats.enqueued_packets + stats.duplicated_packets, out, "{stats:?}");
         assert_eq!(stats.delivered_packets, self.arrived.len() as u64);
         assert_eq!(stats.dropped_packets(), self.dropped.len() as u64);
+    }
+
+    /// What waits after the latest event or offer.
+    pub fn backlog(&mut self) -> Backlog {
+        self.link.backlog(self.now)
     }
 
     pub fn arrived_ids(&self) -> Vec<u64> {
