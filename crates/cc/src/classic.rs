@@ -1,5 +1,7 @@
 //! What Reno and its descendants share: slow start, threshold, reduction and undo, written once.
 
+use bentpipe_base::Rate;
+
 use crate::{Ack, CongestionControl, Loss, Path, Phase, RtoAction, Timeout};
 
 /// The two numbers of every window-based sender, in segments.
@@ -22,6 +24,11 @@ impl Windows {
 ///
 /// The defaults are Reno's (RFC 5681), so a rule states only what it changes.
 pub trait Rule: Clone + Send {
+    /// The handshake is complete; `path.srtt` holds its round trip. Default: nothing changes.
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        let _ = (windows, path);
+    }
+
     /// Growth in slow start for an ACK of `ack.acked` segments. Default: one segment per segment acknowledged.
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = path;
@@ -34,7 +41,8 @@ pub trait Rule: Clone + Send {
         windows.cwnd += f64::from(ack.acked) / windows.cwnd;
     }
 
-    /// New threshold, and window, after a loss episode began. Default: half of what was outstanding (RFC 5681 equation 4).
+    /// New threshold after a loss episode began; the window falls to it, and stays if it is smaller already. Default: half of
+    /// what was outstanding (RFC 5681 equation 4).
     fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
         let _ = (windows, path);
         f64::from(loss.outstanding) / 2.0
@@ -49,6 +57,12 @@ pub trait Rule: Clone + Send {
     /// Sees every ACK first, duplicates included: estimators live here.
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = (windows, ack, path);
+    }
+
+    /// The rate at which to space segments. Default: none of its own.
+    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
+        let _ = windows;
+        None
     }
 }
 
@@ -91,6 +105,14 @@ impl<R: Rule> CongestionControl for Classic<R> {
         self.windows.ssthresh
     }
 
+    fn on_established(&mut self, path: &Path) {
+        self.rule.established(&mut self.windows, path);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rule.pacing_rate(&self.windows)
+    }
+
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.rule.observe(&mut self.windows, ack, path);
         // In fast recovery the window stands still; after a timeout slow start begins at once.
@@ -108,7 +130,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
         self.before = Some((self.windows, self.rule.clone()));
         let target = self.rule.reduce(&self.windows, loss, path);
         self.windows.ssthresh = target.max(MIN_SSTHRESH);
-        self.windows.cwnd = self.windows.ssthresh;
+        self.windows.cwnd = self.windows.cwnd.min(self.windows.ssthresh);
     }
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
