@@ -81,8 +81,6 @@ pub enum Phase {
 /// Delivery-rate sample of one ACK (draft-ietf-ccwg-bbr section 4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSample {
-    /// Delivery rate over the sampling interval.
-    pub rate: Rate,
     /// Bytes delivered over the sampling interval.
     pub delivered: u64,
     /// Length of the interval.
@@ -95,6 +93,13 @@ pub struct RateSample {
     pub tx_in_flight: u32,
     /// Segments marked lost between the transmission of the newest acknowledged segment and now.
     pub lost: u32,
+}
+
+impl RateSample {
+    /// Delivery rate over the sampling interval.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bytes_per_s(self.delivered as f64 / self.interval.as_secs_f64())
+    }
 }
 
 /// An acknowledgement. Called for new ACKs, and for duplicates (`acked == 0`).
@@ -249,6 +254,8 @@ pub struct Wants {
     pub probes: bool,
     /// Call [`CongestionControl::on_sent`].
     pub sent: bool,
+    /// Ask [`CongestionControl::wake_at`] after every call. Implied by `probes`.
+    pub wakes: bool,
     /// Call [`CongestionControl::doubt`] on every ACK.
     pub doubts: bool,
     /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.

@@ -23,8 +23,8 @@ use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply,
-    ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
+    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
+    ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
 };
 
 /// Parameters of TCP-Peach.
@@ -449,9 +449,14 @@ impl CongestionControl for Peach {
         if self.exit_pace.is_some_and(|pace| path.now >= pace.until) {
             self.exit_pace = None;
         }
-        if matches!(self.state, State::Recovery(_)) {
-            self.recover(ack, path);
-        } else if ack.acked > 0 {
+        let in_recovery = matches!(self.state, State::Recovery(_));
+        if in_recovery && ack.phase == Phase::Recovery {
+            return self.recover(ack, path);
+        }
+        if in_recovery {
+            self.leave_recovery(path); // a loss repaired before it was detected: by a tail loss probe
+        }
+        if ack.acked > 0 {
             self.avoid(ack, path);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::*;
-use crate::{Phase, fixture};
+use crate::fixture;
 
 const MSS: u64 = fixture::MSS as u64;
 const RTT: Duration = Duration::from_millis(550);
@@ -606,4 +606,12 @@ fn a_mark_halves_without_dummies() {
     world.peach.on_loss(&mark, &world.path());
     assert_eq!((world.peach.window(), world.peach.phase()), (15.0, "congestion-avoidance"));
     assert_eq!(world.peach.next_probe(&ProbeMoment { data_sent: 0 }, &world.path()), None);
+}
+
+#[test]
+fn a_loss_without_an_episode_only_halves() {
+    let mut world = World::figure_7(Config::default());
+    world.peach.on_loss(&fixture::loss(30), &world.path());
+    world.peach.on_ack(&fixture::ack(0), &world.path());
+    assert_eq!((world.peach.window(), world.peach.phase()), (15.0, "congestion-avoidance"));
 }

@@ -1,0 +1,244 @@
+//! What every registered algorithm owes to every sequence of calls. A new algorithm is tested by being registered.
+
+use bentpipe_base::{Duration, Instant, ProbeTag};
+use bentpipe_cc::{
+    Ack, Algorithm, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
+    REGISTRY, Sent, Start, Timeout,
+};
+use proptest::prelude::*;
+
+const MSS: u32 = 1000;
+/// More probes in one moment than any window of these tests explains.
+const TOO_MANY_PROBES: u32 = 10_000;
+/// More wake-ups at one instant than any pacer of these tests explains.
+const TOO_MANY_WAKE_UPS: u32 = 10_000;
+
+/// What happens to a connection.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Acked { segments: u32, rtt_ms: Option<u64>, window_limited: bool, ends_episode: bool },
+    Duplicate { sacked: u32 },
+    Lost(Cause),
+    TimedOut,
+    Undone,
+    ProbeAnswered { tag: u16, acked: u32 },
+    Idle { restart: u8 },
+    Unvalidated,
+    Sent { segments: u32 },
+    Passes { ms: u64 },
+    ReceiveWindow(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (1..40_u32, proptest::option::of(0..3000_u64), any::<bool>(), any::<bool>()).prop_map(
+            |(segments, rtt_ms, window_limited, ends_episode)| Step::Acked { segments, rtt_ms, window_limited, ends_episode }
+        ),
+        6 => (0..4_u32).prop_map(|sacked| Step::Duplicate { sacked }),
+        2 => prop_oneof![Just(Cause::Loss), Just(Cause::Mark)].prop_map(Step::Lost),
+        1 => Just(Step::TimedOut),
+        1 => Just(Step::Undone),
+        4 => (0..4_u16, 0..3_u32).prop_map(|(tag, acked)| Step::ProbeAnswered { tag, acked }),
+        1 => (1..10_u8).prop_map(|restart| Step::Idle { restart }),
+        1 => Just(Step::Unvalidated),
+        4 => (1..40_u32).prop_map(|segments| Step::Sent { segments }),
+        4 => (0..5000_u64).prop_map(|ms| Step::Passes { ms }),
+        1 => prop_oneof![Just(0_u32), 1..100_u32].prop_map(Step::ReceiveWindow),
+    ]
+}
+
+/// The engine's side of the contract, without an engine.
+struct Driver {
+    cc: Box<dyn CongestionControl>,
+    path: Path,
+    phase: Phase,
+    consecutive_timeouts: u32,
+    data_sent: u32,
+}
+
+impl Driver {
+    fn new(name: &str, peer_probes: PeerProbes) -> Self {
+        let start = Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, seed: 1 };
+        let rtt = Duration::from_millis(550);
+        let path = Path {
+            now: Instant::ZERO + Duration::from_secs(1),
+            mss: MSS,
+            srtt: rtt,
+            rttvar: rtt / 2,
+            min_rtt: rtt,
+            rto: rtt * 3,
+            in_flight: 0,
+            outstanding: 0,
+            receive_window: 64,
+            snd_una: 1,
+            snd_nxt: 1,
+            unsent: 1 << 30,
+            delivered: 0,
+            peer_probes,
+        };
+        let mut cc = Algorithm::from_name(name).expect("it is registered").build(&start);
+        cc.on_established(&path);
+        Self { cc, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0 }
+    }
+
+    fn apply(&mut self, step: Step) {
+        self.data_sent = 0;
+        match step {
+            Step::Acked { segments, rtt_ms, window_limited, ends_episode } => {
+                let rtt = rtt_ms.map(Duration::from_millis);
+                self.acknowledge(segments.min(self.path.outstanding), rtt, window_limited, ends_episode);
+            }
+            Step::Duplicate { sacked } => {
+                let ack = Ack { sacked, ..self.ack(0) };
+                self.cc.on_ack(&ack, &self.path);
+            }
+            Step::Lost(cause) => self.lose(cause),
+            Step::TimedOut => self.time_out(),
+            Step::Undone => {
+                self.cc.on_undo(&self.path);
+                self.phase = Phase::Open;
+            }
+            Step::ProbeAnswered { tag, acked } => {
+                let acked = acked.min(self.path.outstanding);
+                self.acknowledge(acked, None, true, false);
+                let reply = ProbeReply { tag: ProbeTag(tag), acked, phase: self.phase };
+                self.cc.on_probe_acked(&reply, &self.path);
+            }
+            Step::Idle { restart } => self.cc.on_idle_restart(f64::from(restart), &self.path),
+            Step::Unvalidated => self.cc.on_unvalidated(2.0, &self.path),
+            Step::Sent { segments } => self.send(segments),
+            Step::Passes { ms } => self.pass(Duration::from_millis(ms)),
+            Step::ReceiveWindow(segments) => self.path.receive_window = segments,
+        }
+        self.ask_for_probes();
+        self.check();
+    }
+
+    fn ack(&self, acked: u32) -> Ack {
+        Ack {
+            acked,
+            sacked: 0,
+            delivered_bytes: u64::from(acked * MSS),
+            lost: 0,
+            rtt: None,
+            rate: None,
+            phase: self.phase,
+            ends_episode: false,
+            window_limited: true,
+            ecn_echo: false,
+        }
+    }
+
+    fn acknowledge(&mut self, acked: u32, rtt: Option<Duration>, window_limited: bool, ends_episode: bool) {
+        if acked == 0 {
+            return;
+        }
+        self.path.snd_una += u64::from(acked * MSS);
+        self.path.outstanding -= acked;
+        self.path.in_flight = self.path.outstanding;
+        self.path.delivered += u64::from(acked * MSS);
+        self.consecutive_timeouts = 0;
+        let ends_episode = self.phase != Phase::Open && ends_episode;
+        let ack = Ack { rtt, window_limited, ends_episode, ..self.ack(acked) };
+        self.cc.on_ack(&ack, &self.path);
+        if ends_episode {
+            self.phase = Phase::Open;
+        }
+    }
+
+    fn lose(&mut self, cause: Cause) {
+        if self.phase != Phase::Open || self.path.outstanding == 0 {
+            return;
+        }
+        let Path { outstanding, in_flight, .. } = self.path;
+        let loss = Loss { cause, lost: 1, outstanding, in_flight, validated: None };
+        self.cc.on_loss(&loss, &self.path);
+        if cause == Cause::Loss {
+            self.phase = Phase::Recovery;
+            self.data_sent = 1;
+        }
+        let ack = self.ack(0);
+        self.cc.on_ack(&ack, &self.path);
+    }
+
+    fn time_out(&mut self) {
+        if self.path.outstanding == 0 {
+            return;
+        }
+        self.consecutive_timeouts += 1;
+        let timeout = Timeout { consecutive: self.consecutive_timeouts, outstanding: self.path.outstanding };
+        self.cc.on_rto(&timeout, &self.path);
+        self.phase = Phase::Loss;
+        self.data_sent = 1;
+    }
+
+    fn send(&mut self, segments: u32) {
+        for _ in 0..segments {
+            if self.path.outstanding >= self.cc.window().min(f64::from(self.path.receive_window)) as u32 {
+                break;
+            }
+            let sent = Sent { seq: self.path.snd_nxt, len: MSS, retransmission: false };
+            self.path.snd_nxt += u64::from(MSS);
+            self.path.outstanding += 1;
+            self.path.in_flight = self.path.outstanding;
+            self.data_sent += 1;
+            self.cc.on_sent(&sent, &self.path);
+        }
+    }
+
+    /// Time passes, with every wake-up that the algorithm asked for.
+    fn pass(&mut self, span: Duration) {
+        let end = self.path.now + span;
+        let mut at_this_instant = 0;
+        while self.cc.wake_at() <= end {
+            let at = self.cc.wake_at().max(self.path.now);
+            at_this_instant = if at == self.path.now { at_this_instant + 1 } else { 0 };
+            assert!(at_this_instant < TOO_MANY_WAKE_UPS, "wakes up again and again at {at:?}");
+            self.path.now = at;
+            self.data_sent = 0;
+            self.cc.on_wake(&self.path);
+            self.ask_for_probes();
+        }
+        self.path.now = end;
+    }
+
+    fn ask_for_probes(&mut self) {
+        let moment = ProbeMoment { data_sent: self.data_sent };
+        let mut sent = 0;
+        while self.cc.wants().probes && self.cc.next_probe(&moment, &self.path).is_some() {
+            sent += 1;
+            assert!(sent < TOO_MANY_PROBES, "never stops to send probes");
+        }
+    }
+
+    fn check(&self) {
+        let window = self.cc.window();
+        assert!(window.is_finite() && window >= 1.0, "window {window}");
+        assert!(self.cc.ssthresh() >= 1.0, "threshold {}", self.cc.ssthresh());
+        assert!(!self.cc.phase().is_empty());
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_algorithm_survives_every_sequence(
+        steps in proptest::collection::vec(step(), 1..300),
+        agreed in any::<bool>(),
+    ) {
+        let peer = if agreed { PeerProbes::Agreed } else { PeerProbes::Unknown };
+        for entry in REGISTRY {
+            let mut driver = Driver::new(entry.name, peer);
+            for step in &steps {
+                driver.apply(*step);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_are_unique_and_every_one_builds_itself() {
+    for (i, entry) in REGISTRY.iter().enumerate() {
+        assert!(REGISTRY[..i].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
+        assert_eq!(Algorithm::from_name(entry.name).unwrap().name(), entry.name);
+    }
+}
