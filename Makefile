@@ -1,0 +1,60 @@
+# Everything a visitor or a contributor types. `make help` lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Where rustup puts cargo, in case the shell has not been started anew since.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BENTPIPE := $(TARGET)/release/bentpipe
+
+# The comparison of `make demo`; each can be set: make demo SEEDS=10 CC=peach,cubic
+CC := peach,newreno,sack,cubic
+LOSS := 1e-6,1e-5,1e-4,1e-3,1e-2
+SEEDS := 3
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+.PHONY: demo
+demo: build ## Compare TCP-Peach with NewReno, SACK and CUBIC over a GEO satellite; table, chart, about a minute
+	@mkdir -p out
+	$(BENTPIPE) compare geo-dumbbell --cc $(CC) --vary link.satellite.loss.rate=$(LOSS) --seeds $(SEEDS) \
+	    --report out/geo-dumbbell.html --csv out/geo-dumbbell.csv
+	@echo
+	@echo "Open out/geo-dumbbell.html in a browser; the numbers are in out/geo-dumbbell.csv."
+
+.PHONY: build
+build: setup ## Build the release binary, installing what is missing for that
+	cargo build --release --locked --package bentpipe
+
+.PHONY: setup
+setup:
+	@scripts/setup
+
+.PHONY: test
+test: setup ## Run all tests in their quick forms, documentation examples included
+	cargo test --workspace --locked
+
+.PHONY: storm
+storm: setup ## Run the random worlds in their full number, in the release build
+	BENTPIPE_STORM=full cargo test --release --workspace --locked storm
+
+.PHONY: lint
+lint: ## Check formatting, Clippy, the rules of the house and the documentation
+	@scripts/setup lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo xtask tidy
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+.PHONY: bench
+bench: setup ## Measure the speed of the engine and of whole worlds
+	cargo bench --workspace --locked
+
+.PHONY: demo-check
+demo-check: build ## Run a short comparison and check what it prints
+	cargo xtask demo
