@@ -46,7 +46,7 @@ pub struct SackRange {
 
 /// Up to four SACK blocks, most recent first. A first block at or below the cumulative ACK, or inside the second, is
 /// a D-SACK (RFC 2883).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     len: u8,
     blocks: [SackRange; 4],
@@ -64,6 +64,11 @@ impl SackBlocks {
         }
     }
 
+    /// Forgets all blocks, without touching their memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// The blocks, most recent first.
     pub fn as_slice(&self) -> &[SackRange] {
         &self.blocks[..usize::from(self.len)]
@@ -77,6 +82,20 @@ impl SackBlocks {
     /// Number of blocks.
     pub const fn len(&self) -> usize {
         self.len as usize
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl core::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
     }
 }
 

@@ -183,7 +183,11 @@ impl fmt::Debug for Duration {
 
 impl fmt::Debug for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::FAR_FUTURE { f.write_str("never") } else { write!(f, "{:.9} s", self.as_secs_f64()) }
+        if *self == Self::FAR_FUTURE {
+            f.write_str("never")
+        } else {
+            write!(f, "{:.9} s", self.as_secs_f64())
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, Segment, WindowState};
+use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment, WindowState};
 use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
@@ -259,93 +259,102 @@ impl Connection {
 
     /// The next segment to send, until `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let segment = self.next_segment(now)?;
-        self.trace(now, Event::Sent(segment));
-        Some(segment)
+        let mut segment = Segment::default();
+        self.poll_transmit_into(now, &mut segment).then_some(segment)
     }
 
-    fn next_segment(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.reset.take() {
-            return Some(reset);
+    /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies.
+    /// False if there is none; `out` is then in an undefined but valid state.
+    pub fn poll_transmit_into(&mut self, now: Instant, out: &mut Segment) -> bool {
+        let any = self.next_segment(now, out);
+        if any && self.tracer.is_some() {
+            self.trace(now, Event::Sent(*out));
         }
-        match self.state {
-            State::SynSent | State::SynReceived => return self.next_syn(now),
-            State::Listen | State::Closed => return None,
-            _ => {}
+        any
+    }
+
+    fn next_segment(&mut self, now: Instant, out: &mut Segment) -> bool {
+        if !self.state.is_synchronised() || self.reset.is_some() {
+            let segment = match self.reset.take() {
+                None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
+                reset => reset,
+            };
+            *out = segment.unwrap_or_default();
+            return segment.is_some();
         }
         if let Some(tag) = self.receiver.next_probe_reply() {
-            let reply = self.acknowledgement(now);
-            return Some(Segment { probe: Probe::Reply(tag), low_priority: true, ..reply });
+            self.acknowledge(now, out);
+            out.probe = Probe::Reply(tag);
+            out.low_priority = true;
+            return true;
         }
         if self.state.sends() {
             let (sender, mut cx) = self.split(now);
             if let Some(outgoing) = sender.next_segment(&mut cx) {
-                return Some(self.assemble(now, &outgoing));
+                self.assemble(now, &outgoing, out);
+                return true;
             }
         }
         if self.receiver.must_ack_now() {
-            return Some(self.acknowledgement(now));
+            self.acknowledge(now, out);
+            return true;
         }
-        if self.state.sends() && self.sender.wants().probes {
-            let (sender, mut cx) = self.split(now);
-            let outgoing = sender.next_probe(&mut cx);
-            sender.arm_wake(&mut cx);
-            return outgoing.map(|outgoing| self.assemble(now, &outgoing));
-        }
-        None
+        self.state.sends() && self.sender.wants().probes && self.next_probe(now, out)
     }
 
-    fn assemble(&mut self, now: Instant, outgoing: &Outgoing) -> Segment {
-        let mut flags = Flags::ACK;
-        flags.set(Flags::FIN, outgoing.fin);
-        flags.set(Flags::CWR, outgoing.congestion_reduced);
-        flags.set(
-            Flags::PSH,
-            outgoing.len > 0 && outgoing.seq + u64::from(outgoing.len) == self.sender.written,
-        );
-        Segment {
-            seq: outgoing.seq,
-            len: outgoing.len,
-            flags: flags | self.echo_flag(),
-            ecn: if outgoing.ecn_capable { EcnField::Capable } else { EcnField::NotCapable },
-            probe: outgoing.probe,
-            low_priority: outgoing.low_priority,
-            extension: outgoing.extension,
-            ..self.header(now)
+    fn next_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
+        let (sender, mut cx) = self.split(now);
+        let outgoing = sender.next_probe(&mut cx);
+        sender.arm_wake(&mut cx);
+        if let Some(outgoing) = &outgoing {
+            self.assemble(now, outgoing, out);
         }
+        outgoing.is_some()
+    }
+
+    fn assemble(&mut self, now: Instant, outgoing: &Outgoing, out: &mut Segment) {
+        self.header(now, out);
+        out.seq = outgoing.seq;
+        out.len = outgoing.len;
+        out.flags.set(Flags::FIN, outgoing.fin);
+        out.flags.set(Flags::CWR, outgoing.congestion_reduced);
+        let last = outgoing.seq + u64::from(outgoing.len) == self.sender.written;
+        out.flags.set(Flags::PSH, outgoing.len > 0 && last);
+        if outgoing.ecn_capable {
+            out.ecn = EcnField::Capable;
+        }
+        out.probe = outgoing.probe;
+        out.low_priority = outgoing.low_priority;
+        out.extension = outgoing.extension;
     }
 
     /// A pure ACK.
-    fn acknowledgement(&mut self, now: Instant) -> Segment {
+    fn acknowledge(&mut self, now: Instant, out: &mut Segment) {
         self.stats.acks_sent += 1;
-        let mut segment = self.header(now);
-        segment.flags |= self.echo_flag();
+        self.header(now, out);
         if let Some(reflector) = &mut self.reflector {
-            segment.extension = reflector.reply(now);
+            out.extension = reflector.reply(now);
         }
-        segment
     }
 
-    fn echo_flag(&self) -> Flags {
-        if self.receiver.ecn_echo { Flags::ECE } else { Flags::empty() }
-    }
-
-    /// What every segment of a synchronised connection carries.
-    fn header(&mut self, now: Instant) -> Segment {
-        let room = if self.timestamps { 3 } else { 4 };
+    /// What every segment of a synchronised connection carries; all fields are set.
+    fn header(&mut self, now: Instant, out: &mut Segment) {
         self.timers.delayed_ack = Instant::FAR_FUTURE;
-        Segment {
-            seq: self.sender.nxt,
-            ack: self.receiver.nxt,
-            window: self.receiver.acknowledged(&self.config),
-            flags: Flags::ACK,
-            timestamps: self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
-            sack: if self.sack {
-                self.receiver.sack_blocks(room, self.config.dsack)
-            } else {
-                Default::default()
-            },
-            ..Segment::default()
+        out.seq = self.sender.nxt;
+        out.ack = self.receiver.nxt;
+        out.len = 0;
+        out.window = self.receiver.acknowledged(&self.config);
+        out.flags = if self.receiver.ecn_echo { Flags::ACK | Flags::ECE } else { Flags::ACK };
+        out.ecn = EcnField::NotCapable;
+        out.probe = Probe::No;
+        out.low_priority = false;
+        out.timestamps = self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent));
+        out.syn_options = None;
+        out.extension = Extension::None;
+        out.sack.clear();
+        if self.sack {
+            let room = if self.timestamps { 3 } else { 4 };
+            self.receiver.sack_blocks(room, self.config.dsack, &mut out.sack);
         }
     }
 

@@ -3,6 +3,8 @@
 //! A driver calls one `handle_*` method (or `write`, `read`, `close`), then drains [`Connection::poll_transmit`] until it
 //! returns `None`, takes the [`Events`], and reads [`Connection::next_timeout`]. See [`Connection`].
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod arrival;
 mod config;
 mod connection;

@@ -216,20 +216,18 @@ impl Receiver {
     }
 
     /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
-    pub fn sack_blocks(&mut self, room: usize, dsack: bool) -> SackBlocks {
-        let mut blocks = SackBlocks::EMPTY;
+    pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
         if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
             blocks.push(duplicate);
         }
         if self.ranges.is_empty() {
-            return blocks;
+            return;
         }
         for range in self.recent {
             if range.start > self.nxt && blocks.len() < room {
                 blocks.push(range);
             }
         }
-        blocks
     }
 
     /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
@@ -294,8 +292,8 @@ impl Receiver {
         if target >= self.edge + step {
             self.edge = target;
         }
-        let unit = 1_u64 << self.scale;
-        let window = self.edge.saturating_sub(self.nxt).div_ceil(unit).min(65_535) * unit;
+        let unit = (1_u64 << self.scale) - 1;
+        let window = ((self.edge.saturating_sub(self.nxt) + unit) >> self.scale).min(65_535) << self.scale;
         self.edge = self.edge.max(self.nxt).max(self.nxt + window);
         window as u32
     }
@@ -352,7 +350,9 @@ mod tests {
     }
 
     fn blocks(receiver: &mut Receiver) -> Vec<(u64, u64)> {
-        receiver.sack_blocks(4, true).as_slice().iter().map(|block| (block.start, block.end)).collect()
+        let mut blocks = SackBlocks::EMPTY;
+        receiver.sack_blocks(4, true, &mut blocks);
+        blocks.as_slice().iter().map(|block| (block.start, block.end)).collect()
     }
 
     /// RFC 2018 section 8, case 2 in spirit: every other segment is lost; the most recent block comes first.

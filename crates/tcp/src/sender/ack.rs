@@ -87,7 +87,10 @@ impl Sender {
         let newer = self.window_seq < segment.seq
             || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
         if newer {
-            self.peer_window = segment.window;
+            if self.peer_window != segment.window {
+                self.peer_window = segment.window;
+                self.path.receive_window = segment.window / self.mss;
+            }
             self.largest_window = self.largest_window.max(segment.window);
             self.window_seq = segment.seq;
             self.window_ack = segment.ack;

@@ -211,6 +211,7 @@ impl Sender {
     /// What the handshake says of the peer's window.
     pub fn open_window(&mut self, seq: u64, window: u32) {
         self.peer_window = window;
+        self.path.receive_window = window / self.mss;
         self.largest_window = window;
         self.edge = self.una + u64::from(window);
         self.window_seq = seq;
@@ -300,7 +301,6 @@ impl Sender {
         path.rto = self.rtt.base_rto();
         path.in_flight = self.board.in_flight();
         path.outstanding = self.board.outstanding();
-        path.receive_window = self.peer_window / self.mss;
         path.snd_una = self.una;
         path.snd_nxt = self.nxt;
         path.unsent = self.written.saturating_sub(self.nxt);

@@ -43,6 +43,9 @@ impl Sender {
 
     /// Sets the wake-up after every call into the algorithm.
     pub fn arm_wake(&self, cx: &mut Context) {
+        if !self.wants.wakes && !self.wants.probes {
+            return;
+        }
         let at = self.cc.wake_at();
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }

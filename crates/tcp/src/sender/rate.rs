@@ -1,6 +1,6 @@
 //! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation).
 
-use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::RateSample;
 
 use super::scoreboard::{Mark, Record};
@@ -55,7 +55,6 @@ impl DeliveryRate {
         }
         let delivered = self.delivered - newest.delivered;
         Some(RateSample {
-            rate: Rate::from_bytes_per_s(delivered as f64 / interval.as_secs_f64()),
             delivered,
             interval,
             prior_delivered: newest.delivered,
