@@ -4,7 +4,7 @@ use bentpipe_trace::DropCause;
 use crate::config::{LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::loss::Loss;
-use crate::outage::{OutageEffect, Outages};
+use crate::outage::{OutageCursor, OutageEffect};
 use crate::schedule::Evaluator;
 use crate::size_cache::SizeCache;
 
@@ -18,7 +18,7 @@ pub(crate) struct Line {
     times: SizeCache<Duration>,
     cached_rate: u64,
     delay_one_way: Evaluator,
-    outages: Outages,
+    outages: OutageCursor,
     loss: Loss,
     preserve_order: bool,
     last_due: Instant,
@@ -52,7 +52,7 @@ impl Line {
             times: SizeCache::new(),
             cached_rate: 0,
             delay_one_way: Evaluator::new(&config.delay_one_way),
-            outages: config.outages.clone(),
+            outages: OutageCursor::new(config.outages.clone()),
             loss: Loss::new(&config.loss, stream("loss")),
             preserve_order: config.preserve_order,
             last_due: Instant::ZERO,
@@ -82,7 +82,7 @@ impl Line {
 
     /// When a packet that is there from `now` on may start, all given before it served.
     #[inline]
-    pub fn next_start(&self, now: Instant) -> Instant {
+    pub fn next_start(&mut self, now: Instant) -> Instant {
         if now <= self.free_at { self.free_at } else { self.outages.may_start(now) }
     }
 
@@ -99,7 +99,7 @@ impl Line {
         let mut fate =
             if self.loss.strikes(size, is_data) { Fate::Lost(DropCause::Error) } else { Fate::Arrives };
         self.free_at = end;
-        if !self.outages.intervals.is_empty() {
+        if !self.outages.is_empty() {
             (end, due, fate) = self.meet_outages(start, Passage { end, due, fate });
         }
         due = self.order(due);
@@ -123,7 +123,7 @@ impl Line {
     /// What outages make of a passage: its end, due time and fate. Sets `free_at`.
     fn meet_outages(&mut self, start: Instant, passage: Passage) -> (Instant, Instant, Fate) {
         let Passage { end, due, fate } = passage;
-        let out_from = match self.outages.effect {
+        let out_from = match self.outages.effect() {
             OutageEffect::Blind if self.outages.is_out(due) => {
                 return (end, due, Fate::Lost(DropCause::Outage));
             }
@@ -131,7 +131,7 @@ impl Line {
             OutageEffect::Pause | OutageEffect::CutPath => self.outages.next_start(start),
         };
         let cut = out_from < end;
-        let lost = cut || (self.outages.effect == OutageEffect::CutPath && out_from < due);
+        let lost = cut || (self.outages.effect() == OutageEffect::CutPath && out_from < due);
         let end = end.min(out_from);
         self.free_at = self.outages.may_start(end);
         (end, due, if lost { Fate::Lost(DropCause::Outage) } else { fate })

@@ -57,32 +57,6 @@ impl Outages {
         Ok(())
     }
 
-    /// The outage that `time` lies in.
-    fn covering(&self, time: Instant) -> Option<&Outage> {
-        let ended = self.intervals.partition_point(|outage| outage.to <= time);
-        self.intervals.get(ended).filter(|outage| outage.from <= time)
-    }
-
-    /// True if `time` lies in an outage.
-    pub(crate) fn is_out(&self, time: Instant) -> bool {
-        self.covering(time).is_some()
-    }
-
-    /// The first instant from `time` on at which a transmission may start.
-    #[inline]
-    pub(crate) fn may_start(&self, time: Instant) -> Instant {
-        if self.intervals.is_empty() || self.effect == OutageEffect::Blind {
-            return time;
-        }
-        self.covering(time).map_or(time, |outage| outage.to)
-    }
-
-    /// The first beginning of an outage after `time`, [`Instant::FAR_FUTURE`] if there is none.
-    pub(crate) fn next_start(&self, time: Instant) -> Instant {
-        let begun = self.intervals.partition_point(|outage| outage.from <= time);
-        self.intervals.get(begun).map_or(Instant::FAR_FUTURE, |outage| outage.from)
-    }
-
     /// Outages of `length` at the beginning of every `period` up to `until`, the first after one period.
     pub fn every(period: Duration, length: Duration, until: Instant) -> Self {
         let mut intervals = Vec::new();
@@ -92,6 +66,67 @@ impl Outages {
             from += period;
         }
         Self { intervals, effect: OutageEffect::default() }
+    }
+}
+
+/// The outages of a running link, and the place among them where time stands.
+#[derive(Clone, Debug)]
+pub(crate) struct OutageCursor {
+    outages: Outages,
+    /// Outages that had ended at the time asked for last.
+    ended: usize,
+}
+
+impl OutageCursor {
+    /// Of validated outages.
+    pub fn new(outages: Outages) -> Self {
+        Self { outages, ended: 0 }
+    }
+
+    pub fn effect(&self) -> OutageEffect {
+        self.outages.effect
+    }
+
+    /// True if the link is never out.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.outages.intervals.is_empty()
+    }
+
+    /// True if `time` lies in an outage.
+    pub fn is_out(&mut self, time: Instant) -> bool {
+        self.covering(time).is_some()
+    }
+
+    /// The first instant from `time` on at which a transmission may start.
+    #[inline]
+    pub fn may_start(&mut self, time: Instant) -> Instant {
+        if self.is_empty() || self.effect() == OutageEffect::Blind {
+            return time;
+        }
+        self.covering(time).map_or(time, |outage| outage.to)
+    }
+
+    /// The first beginning of an outage after `time`, [`Instant::FAR_FUTURE`] if there is none.
+    pub fn next_start(&mut self, time: Instant) -> Instant {
+        let mut ahead = self.ahead(time).iter();
+        ahead.find(|outage| outage.from > time).map_or(Instant::FAR_FUTURE, |outage| outage.from)
+    }
+
+    fn covering(&mut self, time: Instant) -> Option<Outage> {
+        self.ahead(time).first().copied().filter(|outage| outage.from <= time)
+    }
+
+    /// The outages that have not ended at `time`. Times that ascend, more or less, make this O(1) amortised.
+    fn ahead(&mut self, time: Instant) -> &[Outage] {
+        let intervals = &self.outages.intervals;
+        while intervals.get(self.ended).is_some_and(|outage| outage.to <= time) {
+            self.ended += 1;
+        }
+        while self.ended > 0 && intervals[self.ended - 1].to > time {
+            self.ended -= 1;
+        }
+        &intervals[self.ended..]
     }
 }
 
@@ -107,12 +142,21 @@ mod tests {
     fn intervals_are_half_open() {
         let outages = Outages::every(Duration::from_secs(10), Duration::from_secs(2), at(35));
         assert_eq!(outages.intervals.len(), 3);
+        let mut outages = OutageCursor::new(outages);
         assert_eq!([9, 10, 11, 12].map(|s| outages.is_out(at(s))), [false, true, true, false]);
         assert_eq!([9, 10, 11, 12].map(|s| outages.may_start(at(s))), [at(9), at(12), at(12), at(12)]);
         assert_eq!(
             [9, 10, 29, 30].map(|s| outages.next_start(at(s))),
             [at(10), at(20), at(30), Instant::FAR_FUTURE]
         );
+    }
+
+    #[test]
+    fn time_may_step_back() {
+        let mut outages =
+            OutageCursor::new(Outages::every(Duration::from_secs(10), Duration::from_secs(2), at(1000)));
+        let out = [500, 11, 995, 12, 999].map(|s| outages.is_out(at(s)));
+        assert_eq!(out, [true, true, false, false, false]);
     }
 
     #[test]
