@@ -45,7 +45,10 @@ impl<P> Flight<P> {
     #[inline]
     pub fn push(&mut self, flying: InFlight<P>) {
         match self {
-            Self::InOrder(queue) => queue.push_back(flying),
+            Self::InOrder(queue) => {
+                debug_assert!(queue.back().is_none_or(|last| last.due <= flying.due), "due times descend");
+                queue.push_back(flying);
+            }
             Self::ByTime { heap, pushed } => {
                 *pushed += 1;
                 heap.push(Reverse(Ranked { rank: *pushed, flying }));

@@ -94,21 +94,39 @@ impl Line {
     /// Sends the next packet at `start`, which is not before [`Line::next_start`].
     #[inline]
     pub fn carry(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
-        let mut end = start + self.transmission_time(start, size);
-        let mut due = end + Duration::from_nanos(self.delay_one_way.at(end));
+        let whole = start + self.transmission_time(start, size);
+        let end = self.occupy(start, whole);
+        let due = end + Duration::from_nanos(self.delay_one_way.at(end));
         let mut fate =
             if self.loss.strikes(size, is_data) { Fate::Lost(DropCause::Error) } else { Fate::Arrives };
-        self.free_at = end;
-        if !self.outages.is_empty() {
-            (end, due, fate) = self.meet_outages(start, Passage { end, due, fate });
+        if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
+            fate = Fate::Lost(DropCause::Outage);
         }
-        due = self.order(due);
         if fate == Fate::Arrives && self.duplicates() {
             fate = Fate::ArrivesTwice;
         }
+        Passage { end, due: self.order(due), fate }
+    }
+
+    /// Books the transmitter from `start` on for a transmission that would end at `whole`; returns when it does end,
+    /// which is earlier if an outage cuts it.
+    #[inline]
+    fn occupy(&mut self, start: Instant, whole: Instant) -> Instant {
+        let pauses = !self.outages.is_empty() && self.outages.effect() != OutageEffect::Blind;
+        let end = if pauses { whole.min(self.outages.next_start(start)) } else { whole };
+        self.free_at = self.outages.may_start(end);
         self.last_end = end;
         self.given += end.since(start);
-        Passage { end, due, fate }
+        end
+    }
+
+    /// True if an outage takes the packet that is sent from `start` to `whole` and due at `due`.
+    fn outage_hits(&mut self, start: Instant, whole: Instant, due: Instant) -> bool {
+        match self.outages.effect() {
+            OutageEffect::Pause => self.outages.next_start(start) < whole,
+            OutageEffect::CutPath => self.outages.next_start(start) < due.max(whole),
+            OutageEffect::Blind => self.outages.is_out(due),
+        }
     }
 
     fn transmission_time(&mut self, start: Instant, size: u32) -> Duration {
@@ -118,23 +136,6 @@ impl Line {
             self.cached_rate = bps;
         }
         self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)))
-    }
-
-    /// What outages make of a passage: its end, due time and fate. Sets `free_at`.
-    fn meet_outages(&mut self, start: Instant, passage: Passage) -> (Instant, Instant, Fate) {
-        let Passage { end, due, fate } = passage;
-        let out_from = match self.outages.effect() {
-            OutageEffect::Blind if self.outages.is_out(due) => {
-                return (end, due, Fate::Lost(DropCause::Outage));
-            }
-            OutageEffect::Blind => return (end, due, fate),
-            OutageEffect::Pause | OutageEffect::CutPath => self.outages.next_start(start),
-        };
-        let cut = out_from < end;
-        let lost = cut || (self.outages.effect() == OutageEffect::CutPath && out_from < due);
-        let end = end.min(out_from);
-        self.free_at = self.outages.may_start(end);
-        (end, due, if lost { Fate::Lost(DropCause::Outage) } else { fate })
     }
 
     /// The due time after the order rule and random reordering.

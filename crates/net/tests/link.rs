@@ -154,6 +154,19 @@ fn a_paused_link_loses_the_packet_in_transmission_and_keeps_the_queue() {
 }
 
 #[test]
+fn a_cut_packet_does_not_hold_up_the_next_one() {
+    let at = |micros| Instant::ZERO + Duration::from_micros(micros);
+    let outages =
+        Outages { intervals: vec![Outage { from: at(500), to: at(600) }], effect: OutageEffect::Pause };
+    let mut bench = Bench::new(&LinkConfig { outages, ..config(drop_tail(10)) });
+    bench.offer(ms(0), packet(0));
+    bench.offer(ms(0), Probe { size: 40, ..packet(1) });
+    bench.finish();
+    assert_eq!((bench.dropped_ids(), bench.dropped[0].at), (vec![0], at(100_500)));
+    assert_eq!(bench.arrival_times(), [at(100_640)]);
+}
+
+#[test]
 fn an_idle_paused_link_starts_at_the_end_of_the_outage() {
     let mut bench = Bench::new(&with_outage(OutageEffect::Pause));
     bench.offer_all(ms(5), 0..2);

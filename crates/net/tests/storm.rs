@@ -240,7 +240,7 @@ fn check_limit(bench: &Bench, config: &LinkConfig) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_link_keeps_the_laws(config in link_config(), arrivals in arrivals(), seed: u64) {
