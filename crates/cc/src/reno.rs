@@ -44,3 +44,70 @@ impl Rule for Reno {
         f64::from(timeout.outstanding) / 2.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Phase, fixture};
+
+    fn reno(cwnd: f64, ssthresh: f64) -> Classic<Reno> {
+        Classic::new(Windows { cwnd, ssthresh }, Reno { hystart: HyStart::off() })
+    }
+
+    #[test]
+    fn slow_start_doubles_and_congestion_avoidance_adds_one_per_window() {
+        let mut sender = reno(2.0, 8.0);
+        for expected in [4.0, 8.0] {
+            for _ in 0..expected as u32 / 2 {
+                sender.on_ack(&fixture::ack(1), &fixture::path());
+            }
+            assert_eq!(sender.window(), expected);
+        }
+        sender.on_ack(&fixture::ack(2), &fixture::path());
+        assert_eq!(sender.window(), 8.25, "two of eight segments, in one delayed ACK");
+    }
+
+    #[test]
+    fn a_loss_halves_the_flight_and_recovery_freezes_the_window() {
+        let mut sender = reno(30.0, 10.0);
+        sender.on_loss(&fixture::loss(30), &fixture::path());
+        sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(4) }, &fixture::path());
+        assert_eq!((sender.window(), sender.ssthresh()), (15.0, 15.0));
+    }
+
+    #[test]
+    fn consecutive_timeouts_are_one_event() {
+        let mut sender = reno(30.0, f64::INFINITY);
+        for consecutive in 1..=3 {
+            sender.on_rto(&Timeout { consecutive, outstanding: 30 / consecutive }, &fixture::path());
+            assert_eq!((sender.window(), sender.ssthresh()), (1.0, 15.0));
+        }
+    }
+
+    #[test]
+    fn what_the_application_did_not_use_does_not_grow() {
+        let mut sender = reno(30.0, f64::INFINITY);
+        sender.on_ack(&Ack { window_limited: false, ..fixture::ack(10) }, &fixture::path());
+        assert_eq!(sender.window(), 30.0);
+    }
+
+    #[test]
+    fn an_undo_restores_window_and_threshold() {
+        let mut sender = reno(30.0, f64::INFINITY);
+        sender.on_loss(&fixture::loss(30), &fixture::path());
+        sender.on_undo(&fixture::path());
+        assert_eq!((sender.window(), sender.ssthresh()), (30.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn an_undo_keeps_a_window_that_has_grown_beyond() {
+        let mut sender = reno(30.0, f64::INFINITY);
+        sender.on_loss(&fixture::loss(30), &fixture::path());
+        while sender.window() < 31.0 {
+            sender.on_ack(&fixture::ack(1), &fixture::path());
+        }
+        let window = sender.window();
+        sender.on_undo(&fixture::path());
+        assert_eq!(sender.window(), window);
+    }
+}
