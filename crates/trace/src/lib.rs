@@ -2,6 +2,8 @@
 //!
 //! [`Record`]s go into a [`Sink`]. Two of them are here: [`JsonLines`] for notebooks, and [`PacketLog`] for packet analysers.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod event;
 mod frame;
 mod json_lines;

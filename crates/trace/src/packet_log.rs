@@ -1,6 +1,6 @@
 //! What connection ends sent and received, as a capture for packet analysers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use bentpipe_base::Segment;
@@ -23,7 +23,7 @@ pub struct Place {
 pub struct PacketLog<W, P> {
     capture: Capture<W>,
     place: P,
-    framers: HashMap<u32, Framer>,
+    framers: BTreeMap<u32, Framer>,
     packet: Vec<u8>,
     failed: Option<io::Error>,
 }
@@ -32,7 +32,7 @@ impl<W: Write, P: Fn(u32) -> Option<Place>> PacketLog<W, P> {
     /// Writes to `capture`; `place` tells what a [`Record::source`] is, `None` for what stays out of the capture. A
     /// packet analyser wants to see each packet once, so let in one end of each connection.
     pub fn new(capture: Capture<W>, place: P) -> Self {
-        Self { capture, place, framers: HashMap::new(), packet: Vec::new(), failed: None }
+        Self { capture, place, framers: BTreeMap::new(), packet: Vec::new(), failed: None }
     }
 
     /// Hands the writer back, flushed.
