@@ -1,5 +1,26 @@
 //! Scenarios: TOML files in which every quantity has a unit, read into typed and validated worlds.
+//!
+//! [`load`] reads a built-in scenario or a file into a [`Scenario`]; a [`Draft`] is one that the command line may still
+//! change. Reading order: `model` (what comes out), `form` (how one description of a table reads and shows it),
+//! `describe` (the tables themselves: the reference of the format), `check` (whether the parts fit together).
 
+mod algorithm;
+mod builtin;
+mod check;
+mod describe;
+mod draft;
+mod error;
+mod form;
 mod model;
+mod parameters;
+mod parse;
+mod show;
+mod suggest;
+mod tree;
+mod unit;
 
+pub use algorithm::{algorithm_names, resolve_cc};
+pub use builtin::{Summary, builtin, list, load};
+pub use draft::Draft;
+pub use error::{Error, Mistake, Place};
 pub use model::{FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, Scenario, Traffic};

@@ -25,6 +25,21 @@ pub struct Scenario {
     pub flows: Vec<FlowGroup>,
 }
 
+impl Scenario {
+    /// A scenario of which only the name is known.
+    pub(crate) fn unread(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: String::new(),
+            duration: Duration::ZERO,
+            seed: 1,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            flows: Vec::new(),
+        }
+    }
+}
+
 /// Whether a node ends connections or only forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {

@@ -1,0 +1,121 @@
+//! Names of algorithms as users type them: a window law, with or without a recovery.
+
+use std::sync::Arc;
+
+use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_tcp::Recovery;
+
+use crate::describe::RECOVERIES;
+use crate::error::Error;
+use crate::model::{FlowGroup, Scenario};
+use crate::suggest::did_you_mean;
+
+/// Names that mean Reno's window law with the recovery of the same name, as the literature uses them.
+const RENO_WITH_RECOVERY: &[&str] = &["reno", "newreno", "sack"];
+
+/// The algorithm that `name` means, and the recovery if the name brings one.
+///
+/// `reno`, `newreno` and `sack` are Reno's window with that recovery; every other algorithm leaves the recovery to the
+/// configuration, unless the name ends in one: `hybla+sack`, `cubic+newreno`.
+///
+/// # Errors
+/// [`Error::UnknownAlgorithm`] with the names that there are.
+pub fn resolve_cc(name: &str) -> Result<(Algorithm, Option<Recovery>), Error> {
+    let (law, suffix) = match name.split_once('+') {
+        Some((law, recovery)) => (law, Some(recovery)),
+        None => (name, None),
+    };
+    let own = RENO_WITH_RECOVERY.contains(&law).then_some(law);
+    let algorithm = Algorithm::from_name(if own.is_some() { "reno" } else { law });
+    let algorithm = algorithm
+        .ok_or_else(|| Error::UnknownAlgorithm { name: law.to_owned(), known: algorithm_names() })?;
+    let recovery = suffix.or(own).map(|recovery| recovery_named(recovery, name)).transpose()?;
+    Ok((algorithm, recovery))
+}
+
+fn recovery_named(recovery: &str, name: &str) -> Result<Recovery, Error> {
+    let found = RECOVERIES.iter().find(|(known, _)| *known == recovery);
+    found.map(|(_, recovery)| *recovery).ok_or_else(|| Error::UnknownAlgorithm {
+        name: name.to_owned(),
+        known: with_recoveries(name),
+    })
+}
+
+/// `law+recovery` for every recovery.
+fn with_recoveries(name: &str) -> Vec<String> {
+    let law = name.split('+').next().unwrap_or_default();
+    RECOVERIES.iter().map(|(recovery, _)| format!("{law}+{recovery}")).collect()
+}
+
+/// Every name that [`resolve_cc`] knows, without recoveries.
+pub fn algorithm_names() -> Vec<String> {
+    let registered = REGISTRY.iter().map(|entry| entry.name);
+    let others = RENO_WITH_RECOVERY.iter().copied().filter(|name| *name != "reno");
+    registered.chain(others).map(str::to_owned).collect()
+}
+
+/// The name that was probably meant.
+pub(crate) fn meant(name: &str) -> Option<String> {
+    match resolve_cc(name) {
+        Err(Error::UnknownAlgorithm { name, known }) => did_you_mean(&name, &known).map(str::to_owned),
+        _ => None,
+    }
+}
+
+impl Scenario {
+    /// Gives every flow group that is not `fixed` this algorithm, be it a registered one or a user's own; the recovery
+    /// is the one that the scenario gives to algorithms whose name brings none.
+    pub fn set_algorithm(&mut self, algorithm: Algorithm) {
+        for flow in self.flows.iter_mut().filter(|flow| !flow.fixed) {
+            flow.cc = algorithm.name().to_owned();
+            flow.set_ends(algorithm.clone(), flow.default_recovery);
+        }
+    }
+}
+
+impl FlowGroup {
+    /// Gives both ends an algorithm and a recovery; a receiver with a recovery of its own keeps that.
+    pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
+        let alike = self.receiver.recovery == self.sender.recovery;
+        let sender = Arc::make_mut(&mut self.sender);
+        sender.cc = algorithm.clone();
+        sender.recovery = recovery;
+        let receiver = Arc::make_mut(&mut self.receiver);
+        receiver.cc = algorithm;
+        if alike {
+            receiver.recovery = recovery;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(name: &str) -> (&'static str, Option<Recovery>) {
+        let (algorithm, recovery) = resolve_cc(name).unwrap();
+        (algorithm.name(), recovery)
+    }
+
+    #[test]
+    fn names_bundle_a_law_with_a_recovery() {
+        assert_eq!(resolved("reno"), ("reno", Some(Recovery::Reno)));
+        assert_eq!(resolved("newreno"), ("reno", Some(Recovery::NewReno)));
+        assert_eq!(resolved("sack"), ("reno", Some(Recovery::Sack)));
+        assert_eq!(resolved("cubic"), ("cubic", None));
+        assert_eq!(resolved("cubic+newreno"), ("cubic", Some(Recovery::NewReno)));
+        assert_eq!(resolved("reno+rack"), ("reno", Some(Recovery::Rack)));
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        let message = resolve_cc("cubik").unwrap_err().to_string();
+        assert!(message.starts_with("found algorithm \"cubik\", accepted: reno, "), "{message}");
+        assert!(message.ends_with("; did you mean \"cubic\"?"), "{message}");
+        assert_eq!(
+            resolve_cc("cubic+newrno").unwrap_err().to_string(),
+            "found algorithm \"cubic+newrno\", accepted: cubic+reno, cubic+newreno, cubic+sack, cubic+rack; \
+             did you mean \"cubic+newreno\"?"
+        );
+    }
+}

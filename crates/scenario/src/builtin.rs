@@ -1,0 +1,98 @@
+//! The scenarios that the binary carries: the files under `scenarios/`.
+
+use crate::draft::Draft;
+use crate::error::Error;
+use crate::model::Scenario;
+
+const FILES: &[(&str, &str)] = &[
+    ("geo-dumbbell", include_str!("../../../scenarios/geo-dumbbell.toml")),
+    ("geo-single", include_str!("../../../scenarios/geo-single.toml")),
+    ("geo-fairness", include_str!("../../../scenarios/geo-fairness.toml")),
+    ("geo-terrestrial", include_str!("../../../scenarios/geo-terrestrial.toml")),
+];
+
+/// What `bentpipe list scenarios` says of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Summary {
+    /// Name by which it is loaded.
+    pub name: String,
+    /// One line.
+    pub title: String,
+}
+
+/// The built-in scenarios.
+pub fn list() -> Vec<Summary> {
+    let title = |name, text| Draft::parse(name, text).map(|draft| draft.title()).unwrap_or_default();
+    FILES.iter().map(|(name, text)| Summary { name: (*name).to_owned(), title: title(name, text) }).collect()
+}
+
+/// The built-in scenario `name`.
+///
+/// # Errors
+/// [`Error::UnknownScenario`] with the names that there are.
+pub fn builtin(name: &str) -> Result<Scenario, Error> {
+    match text(name) {
+        Some(text) => Draft::parse(name, text)?.scenario(),
+        None => {
+            let known = names().map(str::to_owned).collect();
+            Err(Error::UnknownScenario { name: name.to_owned(), known })
+        }
+    }
+}
+
+/// The built-in scenario of this name, or else the file at this path.
+///
+/// # Errors
+/// Those of [`Draft::load`] and [`Draft::scenario`].
+pub fn load(path_or_name: &str) -> Result<Scenario, Error> {
+    Draft::load(path_or_name)?.scenario()
+}
+
+/// Names of the built-in scenarios.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// File of the built-in scenario `name`.
+pub(crate) fn text(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_carried() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+        let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = entries
+            .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let mut carried: Vec<_> = names().map(str::to_owned).collect();
+        files.sort();
+        carried.sort();
+        assert_eq!(carried, files);
+    }
+
+    #[test]
+    fn all_load_and_have_a_title() {
+        for summary in list() {
+            let scenario = builtin(&summary.name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(scenario.name, summary.name);
+            assert!(!summary.title.is_empty(), "{}", summary.name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        assert_eq!(
+            load("geo-dumbell").unwrap_err().to_string(),
+            "found scenario \"geo-dumbell\", accepted: geo-dumbbell, geo-single, geo-fairness, geo-terrestrial; \
+             did you mean \"geo-dumbbell\"?"
+        );
+        let missing = load("missing.toml").unwrap_err().to_string();
+        assert!(missing.starts_with("missing.toml: "), "{missing}");
+    }
+}

@@ -1,0 +1,196 @@
+//! What no single key can tell: whether the parts of a world fit together.
+
+use std::collections::{HashMap, HashSet};
+
+use bentpipe_net::{ConfigError, LinkConfig};
+
+use crate::error::{Mistake, Place};
+use crate::form::Report;
+use crate::model::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario};
+use crate::suggest::did_you_mean;
+use crate::tree::Node;
+
+/// Reports what makes the world impossible. `root` is the document that the scenario was read from.
+pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
+    let mut checker = Checker { scenario, root, report };
+    scenario.links.iter().for_each(|link| checker.link(link));
+    scenario.flows.iter().for_each(|flow| checker.flow(flow));
+    if checker.report.is_empty() {
+        checker.routes();
+    }
+}
+
+struct Checker<'a> {
+    scenario: &'a Scenario,
+    root: &'a Node,
+    report: &'a mut Report,
+}
+
+impl Checker<'_> {
+    fn mistake(&mut self, key: String, found: String, accepted: &str) {
+        let place = place_of(self.root, &key);
+        let accepted = accepted.to_owned();
+        self.report.add(Mistake { place, key, found, accepted, suggestion: None });
+    }
+
+    fn link(&mut self, link: &LinkGroup) {
+        let path = format!("link.{}", link.name);
+        let near = self.node_group(&link.from, format!("{path}.between"), false);
+        let far = self.node_group(&link.to, format!("{path}.between"), false);
+        if let (Some(near), Some(far)) = (near, far) {
+            self.pairing(&path, &near, &far);
+        }
+        self.direction(&path, &link.forward);
+        if link.reverse != link.forward {
+            self.direction(&format!("{path}.reverse"), &link.reverse);
+        }
+    }
+
+    /// Between two different groups, of equal size unless one is a single node.
+    fn pairing(&mut self, path: &str, near: &NodeGroup, far: &NodeGroup) {
+        let found = if near.name == far.name {
+            format!("both ends at \"{}\"", near.name)
+        } else if near.count != far.count && near.count != 1 && far.count != 1 {
+            format!("{} nodes \"{}\" and {} nodes \"{}\"", near.count, near.name, far.count, far.name)
+        } else {
+            return;
+        };
+        let accepted = "two groups of nodes of equal count, or one of them a single node";
+        self.mistake(format!("{path}.between"), found, accepted);
+    }
+
+    fn direction(&mut self, path: &str, direction: &LinkConfig) {
+        if let Err(ConfigError { field, found, accepted }) = direction.validate() {
+            self.mistake(format!("{path}.{}", field.replace('_', "-")), found, accepted);
+        }
+    }
+
+    fn flow(&mut self, flow: &FlowGroup) {
+        let path = format!("flow.{}", flow.name);
+        self.node_group(&flow.from, format!("{path}.from"), true);
+        self.node_group(&flow.to, format!("{path}.to"), true);
+        let rto = &flow.sender.rto;
+        if rto.floor > rto.ceiling {
+            let found = format!("a floor of {} above the ceiling of {}", rto.floor, rto.ceiling);
+            self.mistake(format!("{path}.tcp.rto"), found, "a floor of at most the ceiling");
+        }
+    }
+
+    /// The group `name`, or a mistake at `key`.
+    fn node_group(&mut self, name: &str, key: String, must_be_host: bool) -> Option<NodeGroup> {
+        let fits = |group: &&NodeGroup| !must_be_host || group.kind == NodeKind::Host;
+        let known: Vec<_> = self.scenario.nodes.iter().filter(fits).map(|group| group.name.clone()).collect();
+        if known.iter().any(|known| known == name) {
+            return self.scenario.nodes.iter().find(|group| group.name == name).cloned();
+        }
+        let is_router = self.scenario.nodes.iter().any(|group| group.name == name);
+        let kind = if must_be_host { "host" } else { "node" };
+        self.report.add(Mistake {
+            place: place_of(self.root, &key),
+            key,
+            found: if is_router { format!("the router \"{name}\"") } else { format!("no {kind} \"{name}\"") },
+            accepted: if known.is_empty() { format!("a {kind}, of which there is none") } else { known.join(", ") },
+            suggestion: did_you_mean(name, &known).map(|name| format!("\"{name}\"")),
+        });
+        None
+    }
+
+    /// Every flow needs a path; hosts do not forward.
+    fn routes(&mut self) {
+        let network = Network::of(self.scenario);
+        for flow in &self.scenario.flows {
+            let nodes = |name: &str| self.scenario.nodes.iter().find(|group| group.name == name);
+            let (Some(from), Some(to)) = (nodes(&flow.from), nodes(&flow.to)) else { continue };
+            let ends = |i: u32| [(from.name.as_str(), i % from.count), (to.name.as_str(), i % to.count)];
+            let stranded = (0..flow.count).map(ends).find(|[from, to]| !network.connects(*from, *to));
+            if let Some([from, to]) = stranded {
+                let found = format!("no route from {} to {}", spelled(self.scenario, from), spelled(self.scenario, to));
+                let accepted = "two hosts joined by a link, or by links through routers";
+                self.mistake(format!("flow.{}", flow.name), found, accepted);
+            }
+        }
+    }
+}
+
+/// A node: its group and its index there.
+type Hop<'a> = (&'a str, u32);
+
+/// The name of a node as results show it.
+fn spelled(scenario: &Scenario, (group, index): Hop<'_>) -> String {
+    let single = scenario.nodes.iter().any(|node| node.name == group && node.count == 1);
+    if single { group.to_owned() } else { format!("{group}.{index}") }
+}
+
+/// Which nodes reach which.
+struct Network<'a> {
+    /// Islands of routers that each node belongs to or touches.
+    islands: HashMap<Hop<'a>, HashSet<usize>>,
+    /// Pairs of hosts with a link of their own.
+    direct: HashSet<(Hop<'a>, Hop<'a>)>,
+}
+
+impl<'a> Network<'a> {
+    fn of(scenario: &'a Scenario) -> Self {
+        let neighbours = neighbours(scenario);
+        let is_router = |node: &Hop<'_>| {
+            scenario.nodes.iter().any(|group| group.name == node.0 && group.kind == NodeKind::Router)
+        };
+        let routers = scenario.nodes.iter().filter(|group| group.kind == NodeKind::Router);
+        let routers = routers.flat_map(|group| (0..group.count).map(|i| (group.name.as_str(), i)));
+        let mut islands: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
+        for (island, start) in routers.enumerate() {
+            let mut reached = vec![start];
+            while let Some(node) = reached.pop() {
+                let of_node = islands.entry(node).or_default();
+                // A router lies on one island, which was explored from its first router on.
+                let explored = is_router(&node) && !of_node.is_empty();
+                of_node.extend((!explored).then_some(island));
+                if is_router(&node) && !explored {
+                    reached.extend(neighbours.get(&node).into_iter().flatten());
+                }
+            }
+        }
+        let links = neighbours.iter().flat_map(|(node, others)| others.iter().map(|other| (*node, *other)));
+        Self { direct: links.collect(), islands }
+    }
+
+    fn connects(&self, from: Hop<'a>, to: Hop<'a>) -> bool {
+        let shared = match (self.islands.get(&from), self.islands.get(&to)) {
+            (Some(near), Some(far)) => !near.is_disjoint(far),
+            _ => false,
+        };
+        from != to && (shared || self.direct.contains(&(from, to)))
+    }
+}
+
+/// The nodes at the other ends of each node's links.
+fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
+    let mut neighbours: HashMap<Hop<'_>, Vec<Hop<'_>>> = HashMap::new();
+    let count = |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
+    for link in &scenario.links {
+        let (near, far) = (count(&link.from), count(&link.to));
+        for i in 0..near.max(far) {
+            let (near, far) = ((link.from.as_str(), i % near), (link.to.as_str(), i % far));
+            neighbours.entry(near).or_default().push(far);
+            neighbours.entry(far).or_default().push(near);
+        }
+    }
+    neighbours
+}
+
+/// Where the key at `path` was written, or the nearest key above it.
+fn place_of(root: &Node, path: &str) -> Place {
+    let table = root.as_table();
+    let mut path = path;
+    loop {
+        if let Some(entry) = table.and_then(|table| table.find(path)) {
+            // A table is shown by its name, a value by itself.
+            let is_table = entry.node.as_table().is_some();
+            return if is_table { entry.place.clone() } else { entry.node.place.clone() };
+        }
+        match path.rsplit_once('.') {
+            Some((above, _)) => path = above,
+            None => return root.place.clone(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+use bentpipe_cc::Algorithm;
+
+use crate::algorithm::{algorithm_names, resolve_cc};
+use crate::form::{Form, Reading, Shorthand};
+use crate::parameters;
+use crate::tree::{Node, Value};
+use crate::unit::{Codec, Refused};
+
+/// A name, or a table with the name and the parameters.
+pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("name"), number: None, list: None };
+
+/// The algorithm of a flow: its name, which may bring a recovery, and its parameters.
+pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorithm) {
+    form.field("name", name, &AlgorithmName);
+    match form {
+        Form::Read(reading) => {
+            if let Some(read) = read_parameters(reading, name) {
+                *algorithm = read;
+            }
+        }
+        Form::Show(table) => {
+            for entry in parameters::show(algorithm).entries {
+                table.put(&entry.key, entry.node);
+            }
+        }
+    }
+}
+
+fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
+    let renamed = reading.get("name").is_some_and(|node| node.place.is_argument());
+    // The parameters in the file are those of the algorithm in the file.
+    let entries: Vec<_> = reading.rest().filter(|entry| !renamed || entry.place.is_argument()).collect();
+    let (law, _) = resolve_cc(name).ok()?;
+    match parameters::read(law.name(), &entries) {
+        Ok(algorithm) => Some(algorithm),
+        Err(fault) => {
+            let entry = entries.iter().find(|entry| entry.key == fault.key)?;
+            let whole_key = Node { value: entry.node.value.clone(), place: entry.node.place.clone() };
+            reading.refuse(&fault.key, &whole_key, fault.accepted, fault.suggestion);
+            None
+        }
+    }
+}
+
+/// The name of an algorithm, with or without a recovery.
+pub(super) struct AlgorithmName;
+
+impl Codec<String> for AlgorithmName {
+    fn read(&self, value: &Value) -> Result<String, Refused> {
+        let Value::Text(name) = value else { return Err(Refused::default()) };
+        match resolve_cc(name) {
+            Ok(_) => Ok(name.clone()),
+            Err(_) => Err(Refused { suggestion: crate::algorithm::meant(name).map(|name| format!("\"{name}\"")) }),
+        }
+    }
+    fn show(&self, typed: &String) -> Value {
+        Value::Text(typed.clone())
+    }
+    fn accepted(&self) -> String {
+        format!("{}; with another recovery: cubic+sack", algorithm_names().join(", "))
+    }
+}

@@ -1,0 +1,135 @@
+use std::sync::Arc;
+
+use bentpipe_base::Duration;
+use bentpipe_tcp::Config;
+
+use super::cc;
+use super::tcp::tcp;
+use super::traffic;
+use crate::algorithm::resolve_cc;
+use crate::form::{self, Form, Named, Report, Shorthand};
+use crate::model::{FlowGroup, Traffic};
+use crate::tree::{Node, Table};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME};
+
+/// What flows use that name no algorithm.
+const DEFAULT_CC: &str = "cubic";
+/// IP and TCP headers with the timestamps option.
+const DEFAULT_HEADER_BYTES: u32 = 52;
+
+impl Named for FlowGroup {
+    fn named(name: &str) -> Self {
+        let config = Arc::new(Config::default());
+        Self {
+            name: name.to_owned(),
+            from: String::new(),
+            to: String::new(),
+            count: 1,
+            fixed: false,
+            start: Duration::ZERO,
+            stagger: Duration::ZERO,
+            cc: DEFAULT_CC.to_owned(),
+            default_recovery: config.recovery,
+            sender: config.clone(),
+            receiver: config,
+            header_bytes: DEFAULT_HEADER_BYTES,
+            traffic: Traffic::Bulk,
+        }
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// `[flow.<name>]`; `defaults` is the `tcp` table of the scenario.
+pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
+    form.required("from", &mut flow.from, &TEXT);
+    form.required("to", &mut flow.to, &TEXT);
+    form.field("count", &mut flow.count, &COUNT);
+    form.field("start", &mut flow.start, &TIME);
+    form.field("stagger", &mut flow.stagger, &TIME);
+    form.field("fixed", &mut flow.fixed, &FLAG);
+    let shown = sender(form, flow, defaults);
+    algorithm(form, flow);
+    let mss = flow.sender.mss;
+    form.table("traffic", traffic::SHORTHAND, |form| traffic::traffic(form, &mut flow.traffic, mss));
+    receiver(form, flow, &shown);
+}
+
+/// A `tcp` table as the sender has it.
+pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {
+    tcp(form, config, mss);
+    form.field("header", header_bytes, &Bytes::at_least(1));
+}
+
+/// The sending end: the scenario's defaults, then what this flow says. Returns it in full if this is shown.
+fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) -> Table {
+    let mut config = Config::clone(&flow.sender);
+    let mss = match form {
+        Form::Read(reading) => mss_in(reading.get("tcp")).or(mss_in(defaults)).unwrap_or(config.mss),
+        Form::Show(_) => config.mss,
+    };
+    if let (Form::Read(_), Some(defaults)) = (&*form, defaults) {
+        // Mistakes there are reported once, where the table itself is read.
+        let mut ignored = Report::default();
+        form::read(defaults, "tcp", &mut ignored, |form| {
+            sender_tcp(form, &mut config, &mut flow.header_bytes, mss);
+        });
+    }
+    let nothing = Table::default();
+    let base = defaults.and_then(Node::as_table).unwrap_or(&nothing);
+    if !form.reads() {
+        config.recovery = flow.default_recovery;
+    }
+    form.differing_from(base, "tcp", |form| sender_tcp(form, &mut config, &mut flow.header_bytes, mss));
+    if form.reads() {
+        flow.default_recovery = config.recovery;
+        flow.sender = Arc::new(config);
+        return nothing;
+    }
+    form::show(|form| tcp(form, &mut config, mss))
+}
+
+/// The segment size that a `tcp` table sets.
+pub(super) fn mss_in(table: Option<&Node>) -> Option<u32> {
+    Bytes::ANY.read(&table?.as_table()?.get("mss")?.value).ok()
+}
+
+/// The algorithm, from which the recovery of both ends follows.
+fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
+    let mut algorithm = flow.sender.cc.clone();
+    if form.reads() {
+        algorithm = resolve_cc(&flow.cc).map_or(algorithm, |(default, _)| default);
+    }
+    form.table("cc", cc::SHORTHAND, |form| cc::cc(form, &mut flow.cc, &mut algorithm));
+    if form.reads() {
+        let recovery = resolve_cc(&flow.cc).ok().and_then(|(_, recovery)| recovery);
+        flow.receiver = flow.sender.clone();
+        flow.set_ends(algorithm, recovery.unwrap_or(flow.default_recovery));
+    }
+}
+
+/// The receiving end: the sending one, then what this flow says of its receiver. `sender` is the former, shown.
+fn receiver(form: &mut Form<'_>, flow: &mut FlowGroup, sender: &Table) {
+    let mut config = Config::clone(&flow.receiver);
+    if !form.reads() && config.recovery == flow.sender.recovery {
+        config.recovery = flow.default_recovery;
+    }
+    let mss = flow.sender.mss;
+    match form {
+        Form::Read(_) => form.table("receiver", Shorthand::NONE, |form| {
+            form.table("tcp", Shorthand::NONE, |form| tcp(form, &mut config, mss));
+        }),
+        Form::Show(table) => {
+            let shown = form::show(|form| {
+                form.differing_from(sender, "tcp", |form| tcp(form, &mut config, mss));
+            });
+            if !shown.entries.is_empty() {
+                table.put("receiver", Node::computed(crate::tree::Value::Table(shown)));
+            }
+        }
+    }
+    if form.reads() {
+        flow.receiver = Arc::new(config);
+    }
+}

@@ -1,0 +1,119 @@
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{LinkConfig, Outage, OutageEffect, Outages, QueueConfig, Reordering};
+
+use super::{loss, queue, schedule};
+use crate::form::{Form, Kind, Named, Shorthand};
+use crate::model::LinkGroup;
+use crate::tree::{Node, Value};
+use crate::unit::{Codec, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
+
+impl Named for LinkGroup {
+    fn named(name: &str) -> Self {
+        let direction = LinkConfig::new(Rate::ZERO, Duration::ZERO, QueueConfig::default());
+        let (from, to) = (String::new(), String::new());
+        Self { name: name.to_owned(), from, to, forward: direction.clone(), reverse: direction }
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// `[link.<name>]`; `duration` is that of the scenario, to which repeated outages go on.
+pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration) {
+    let mut between = (link.from.clone(), link.to.clone());
+    form.required("between", &mut between, &Names);
+    (link.from, link.to) = between;
+    direction(form, &mut link.forward, duration);
+    if form.reads() {
+        link.reverse = link.forward.clone();
+    }
+    form.differing("reverse", |form| direction(form, &mut link.reverse, duration));
+}
+
+fn direction(form: &mut Form<'_>, link: &mut LinkConfig, duration: Duration) {
+    form.required_table("rate", schedule::SHORTHAND, &Codec::<Rate>::accepted(&RATE), |form| {
+        schedule::schedule(form, &mut link.rate, &RATE);
+    });
+    let accepted = Codec::<Duration>::accepted(&TIME);
+    form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
+        schedule::schedule(form, &mut link.delay_one_way, &TIME);
+    });
+    form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
+    form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
+    form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
+    form.field("preserve-order", &mut link.preserve_order, &FLAG);
+    form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
+    form.field("duplication", &mut link.duplicate_probability, &PROBABILITY);
+}
+
+const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list: Some("intervals") };
+
+const EFFECTS: Words<OutageEffect> = Words(&[
+    ("pause", OutageEffect::Pause),
+    ("cut-path", OutageEffect::CutPath),
+    ("blind", OutageEffect::Blind),
+]);
+
+/// Listed one by one, or of one length and repeated.
+const OUTAGE_KINDS: &[Kind] = &[
+    Kind { name: "listed", keys: &["intervals", "effect"] },
+    Kind { name: "repeated", keys: &["every", "length", "effect"] },
+];
+
+fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
+    match form.implied_kind("listed", OUTAGE_KINDS) {
+        "repeated" => {
+            let (mut every, mut length) = (duration, Duration::ZERO);
+            form.required("every", &mut every, &TIME_ABOVE_ZERO);
+            form.required("length", &mut length, &TIME_ABOVE_ZERO);
+            outages.intervals = Outages::every(every, length, Instant::ZERO + duration).intervals;
+        }
+        _ => form.field("intervals", &mut outages.intervals, &Intervals),
+    }
+    form.field("effect", &mut outages.effect, &EFFECTS);
+}
+
+/// `[[begin, end], ...]`.
+struct Intervals;
+
+impl Codec<Vec<Outage>> for Intervals {
+    fn read(&self, value: &Value) -> Result<Vec<Outage>, Refused> {
+        let Value::List(items) = value else { return Err(Refused::default()) };
+        items.iter().map(interval).collect()
+    }
+    fn show(&self, typed: &Vec<Outage>) -> Value {
+        let time = |instant: Instant| Node::computed(TIME.show(&instant.since(Instant::ZERO)));
+        let pair = |outage: &Outage| Node::computed(Value::List(vec![time(outage.from), time(outage.to)]));
+        Value::List(typed.iter().map(pair).collect())
+    }
+    fn accepted(&self) -> String {
+        "pairs of begin and end such as [[\"10 s\", \"12 s\"]]".to_owned()
+    }
+}
+
+fn interval(item: &Node) -> Result<Outage, Refused> {
+    let Value::List(pair) = &item.value else { return Err(Refused::default()) };
+    let [from, to] = pair.as_slice() else { return Err(Refused::default()) };
+    let time = |node: &Node| -> Result<Duration, Refused> { TIME.read(&node.value) };
+    Ok(Outage { from: Instant::ZERO + time(from)?, to: Instant::ZERO + time(to)? })
+}
+
+const REORDERING_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const REORDERING_KINDS: &[Kind] = &[
+    Kind { name: "off", keys: &[] },
+    Kind { name: "random", keys: &["probability", "extra-min", "extra-max"] },
+];
+
+fn reordering(form: &mut Form<'_>, reordering: &mut Option<Reordering>) {
+    let current = if reordering.is_some() { "random" } else { "off" };
+    if form.kind(current, REORDERING_KINDS) == "off" {
+        *reordering = None;
+        return;
+    }
+    let none = Reordering { probability: 0.0, extra_min: Duration::ZERO, extra_max: Duration::ZERO };
+    let random = reordering.get_or_insert(none);
+    form.required("probability", &mut random.probability, &PROBABILITY);
+    form.field("extra-min", &mut random.extra_min, &TIME);
+    form.required("extra-max", &mut random.extra_max, &TIME);
+}

@@ -1,0 +1,15 @@
+//! What each table of a scenario contains: the reference of the file format.
+
+mod cc;
+mod ends;
+mod link;
+mod loss;
+mod queue;
+mod schedule;
+mod tcp;
+mod traffic;
+mod world;
+
+pub(crate) use ends::sender_tcp;
+pub(crate) use tcp::RECOVERIES;
+pub(crate) use world::world;

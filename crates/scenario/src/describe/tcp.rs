@@ -1,0 +1,183 @@
+use bentpipe_base::Duration;
+use bentpipe_tcp::{
+    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
+};
+
+use crate::form::{Form, Kind, Shorthand};
+use crate::unit::{
+    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, SEGMENTS, SEGMENTS_FROM_ZERO, Segments, TIME, TIME_ABOVE_ZERO, Words,
+};
+
+/// Ways to find and repair losses, by name.
+pub(crate) const RECOVERIES: &[(&str, Recovery)] = &[
+    ("reno", Recovery::Reno),
+    ("newreno", Recovery::NewReno),
+    ("sack", Recovery::Sack),
+    ("rack", Recovery::Rack),
+];
+
+const SPURIOUS_TIMEOUT: Words<SpuriousTimeout> = Words(&[
+    ("off", SpuriousTimeout::Off),
+    ("f-rto", SpuriousTimeout::FRto),
+    ("eifel", SpuriousTimeout::Eifel),
+]);
+
+const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
+    ("off", WindowValidation::Off),
+    ("restart", WindowValidation::Restart),
+    ("rfc7661", WindowValidation::Rfc7661),
+]);
+
+/// A table that a word can stand for.
+const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+/// A `tcp` table but for the header size, which belongs to a flow and not to one of its ends. Sizes in segments mean
+/// segments of `mss` bytes: those that the flow sends, also where its receiver is described.
+pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
+    form.field("mss", &mut config.mss, &Bytes::ANY);
+    loss_recovery(form, config);
+    options(form, config);
+    sending(form, config, mss);
+    form.table("receive-window", WINDOW_SHORTHAND, |form| {
+        receive_window(form, &mut config.receive_window, mss);
+    });
+    form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| delayed_ack(form, &mut config.delayed_ack));
+    life(form, config);
+}
+
+fn loss_recovery(form: &mut Form<'_>, config: &mut Config) {
+    form.field("recovery", &mut config.recovery, &Words(RECOVERIES));
+    form.field("prr", &mut config.prr, &FLAG);
+    form.field("limited-transmit", &mut config.limited_transmit, &FLAG);
+    form.field("dup-thresh", &mut config.dup_thresh, &COUNT);
+    form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.rto));
+    form.field("spurious-timeout", &mut config.spurious_timeout, &SPURIOUS_TIMEOUT);
+}
+
+fn options(form: &mut Form<'_>, config: &mut Config) {
+    form.field("dsack", &mut config.dsack, &FLAG);
+    form.field("timestamps", &mut config.timestamps, &FLAG);
+    form.field("window-scaling", &mut config.window_scaling, &FLAG);
+    form.field("ecn", &mut config.ecn, &FLAG);
+    form.field("probe-replies", &mut config.probe_replies, &FLAG);
+}
+
+fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
+    form.field("initial-window", &mut config.initial_window, &Initial);
+    form.field("initial-ssthresh", &mut config.initial_ssthresh, &OrWord("infinite", Segments));
+    form.field("max-burst", &mut config.max_burst, &OrWord("off", SEGMENTS));
+    form.field("nagle", &mut config.nagle, &FLAG);
+    form.table("pacing", BY_WORD, |form| pacing(form, &mut config.pacing));
+    form.field("window-validation", &mut config.window_validation, &WINDOW_VALIDATION);
+    form.field("send-buffer", &mut config.send_buffer, &Bytes::or_segments(mss));
+}
+
+fn life(form: &mut Form<'_>, config: &mut Config) {
+    form.table("keep-alive", BY_WORD, |form| keep_alive(form, &mut config.keep_alive));
+    form.field("user-timeout", &mut config.user_timeout, &OrWord("off", TIME_ABOVE_ZERO));
+    form.field("retries", &mut config.retries, &Count::FROM_ZERO);
+    form.field("syn-retries", &mut config.syn_retries, &Count::FROM_ZERO);
+    form.field("time-wait", &mut config.time_wait, &TIME);
+}
+
+fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
+    form.field("initial", &mut rto.initial, &TIME_ABOVE_ZERO);
+    form.field("floor", &mut rto.floor, &TIME_ABOVE_ZERO);
+    form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
+    form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
+}
+
+const PACING_KINDS: &[Kind] = &[
+    Kind { name: "algorithm", keys: &[] },
+    Kind { name: "off", keys: &[] },
+    Kind { name: "window", keys: &["slow-start-gain", "avoidance-gain"] },
+];
+
+fn pacing(form: &mut Form<'_>, pacing: &mut Pacing) {
+    let current = match pacing {
+        Pacing::Algorithm => "algorithm",
+        Pacing::Off => "off",
+        Pacing::Window { .. } => "window",
+    };
+    let kind = form.kind(current, PACING_KINDS);
+    if kind != current {
+        *pacing = match kind {
+            "off" => Pacing::Off,
+            "window" => Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.2 },
+            _ => Pacing::Algorithm,
+        };
+    }
+    if let Pacing::Window { slow_start_gain, avoidance_gain } = pacing {
+        form.field("slow-start-gain", slow_start_gain, &FACTOR);
+        form.field("avoidance-gain", avoidance_gain, &FACTOR);
+    }
+}
+
+const WINDOW_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("size"), list: None };
+
+const WINDOW_KINDS: &[Kind] =
+    &[Kind { name: "fixed", keys: &["size"] }, Kind { name: "auto", keys: &["initial", "limit"] }];
+
+fn receive_window(form: &mut Form<'_>, window: &mut ReceiveWindow, mss: u32) {
+    let current = match window {
+        ReceiveWindow::Fixed(_) => "fixed",
+        ReceiveWindow::Auto { .. } => "auto",
+    };
+    let kind = form.kind(current, WINDOW_KINDS);
+    if kind != current {
+        *window = match kind {
+            "auto" => Config::default().receive_window,
+            _ => ReceiveWindow::Fixed(window.limit()),
+        };
+    }
+    let codec = Bytes::or_segments(mss);
+    match window {
+        ReceiveWindow::Fixed(size) => form.field("size", size, &codec),
+        ReceiveWindow::Auto { initial, limit } => {
+            form.field("initial", initial, &codec);
+            form.field("limit", limit, &codec);
+        }
+    }
+}
+
+const DELAYED_ACK_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("every"), list: None };
+
+const DELAYED_ACK_KINDS: &[Kind] =
+    &[Kind { name: "off", keys: &[] }, Kind { name: "on", keys: &["every", "timer", "quick"] }];
+
+fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
+    let current = match delayed_ack {
+        DelayedAck::Off => "off",
+        DelayedAck::On { .. } => "on",
+    };
+    let kind = form.kind(current, DELAYED_ACK_KINDS);
+    if kind != current {
+        *delayed_ack = match kind {
+            "on" => Config::default().delayed_ack,
+            _ => DelayedAck::Off,
+        };
+    }
+    if let DelayedAck::On { every, timer, quick } = delayed_ack {
+        form.field("every", every, &SEGMENTS);
+        form.field("timer", timer, &TIME_ABOVE_ZERO);
+        form.field("quick", quick, &SEGMENTS_FROM_ZERO);
+    }
+}
+
+const KEEP_ALIVE_KINDS: &[Kind] =
+    &[Kind { name: "off", keys: &[] }, Kind { name: "on", keys: &["idle", "interval", "probes"] }];
+
+fn keep_alive(form: &mut Form<'_>, keep_alive: &mut Option<KeepAlive>) {
+    let current = if keep_alive.is_some() { "on" } else { "off" };
+    if form.kind(current, KEEP_ALIVE_KINDS) == "off" {
+        *keep_alive = None;
+        return;
+    }
+    let seconds = Duration::from_secs;
+    // The defaults of RFC 9293 and of most hosts.
+    let usual = KeepAlive { idle: seconds(7200), interval: seconds(75), probes: 9 };
+    let on = keep_alive.get_or_insert(usual);
+    form.field("idle", &mut on.idle, &TIME_ABOVE_ZERO);
+    form.field("interval", &mut on.interval, &TIME_ABOVE_ZERO);
+    form.field("probes", &mut on.probes, &COUNT);
+}

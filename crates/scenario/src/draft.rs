@@ -1,0 +1,159 @@
+//! A scenario file before it is checked, open to changes by the command line.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::algorithm::resolve_cc;
+use crate::builtin;
+use crate::check::check;
+use crate::describe::world;
+use crate::error::{Error, Mistake, Place};
+use crate::form::{self, Report};
+use crate::model::Scenario;
+use crate::parse;
+use crate::suggest::did_you_mean;
+use crate::tree::{Node, Table, Value};
+
+/// A scenario as its file says it, with the changes of the command line. Nothing is checked before [`Draft::scenario`],
+/// so that changes may depend on each other; a clone is cheap, for sweeps.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    name: String,
+    root: Node,
+}
+
+impl Draft {
+    /// The built-in scenario of this name, or else the file at this path.
+    ///
+    /// # Errors
+    /// [`Error::UnknownScenario`], [`Error::Unreadable`], or [`Error::Mistakes`] if the file is no TOML.
+    pub fn load(path_or_name: &str) -> Result<Self, Error> {
+        if let Some(text) = builtin::text(path_or_name) {
+            return Self::parse(path_or_name, text);
+        }
+        let is_path = path_or_name.contains(['/', '\\']) || path_or_name.ends_with(".toml");
+        if !is_path && !Path::new(path_or_name).is_file() {
+            return Err(Error::UnknownScenario {
+                name: path_or_name.to_owned(),
+                known: builtin::names().map(str::to_owned).collect(),
+            });
+        }
+        let text = std::fs::read_to_string(path_or_name)
+            .map_err(|source| Error::Unreadable { file: path_or_name.to_owned(), source })?;
+        Self::parse(path_or_name, &text)
+    }
+
+    /// The scenario that `text` describes; `file` is named in its mistakes and gives it its name.
+    ///
+    /// # Errors
+    /// [`Error::Mistakes`] if the text is no TOML.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let table = parse::document(file, text)?;
+        let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+        let place = Place::File { file: file.into(), line: 1, column: 1 };
+        Ok(Self { name: stem.to_owned(), root: Node { value: Value::Table(table), place } })
+    }
+
+    /// Applies `KEY=VALUE`, the argument of `--set`: `link.satellite.loss.rate=1e-4`, `duration=60 s`.
+    ///
+    /// # Errors
+    /// [`Error::Mistakes`] if that is not of this form, or names a node, link or flow group that is not there.
+    pub fn set(&mut self, key_and_value: &str) -> Result<(), Error> {
+        let place = Place::Argument(Arc::from(format!("--set {key_and_value}")));
+        let split = key_and_value.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((path, value)) = split.filter(|(path, _)| path.split('.').all(|key| !key.is_empty())) else {
+            let accepted = "KEY=VALUE such as `duration=60 s` or `link.satellite.loss.rate=1e-4`";
+            return Err(mistake(place, "", format!("`{key_and_value}`"), accepted));
+        };
+        self.refuse_unknown_group(path, &place)?;
+        let node = parse::argument(value, &place);
+        let mut table = self.root.table_mut();
+        let mut keys: Vec<_> = path.split('.').collect();
+        let last = keys.pop().unwrap_or_default();
+        for key in keys {
+            table = table.sub_table(key, &place);
+        }
+        table.put(last, node);
+        Ok(())
+    }
+
+    /// Gives every flow group that is not `fixed` the algorithm `name`, with its default parameters.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] if every group is fixed.
+    pub fn set_cc(&mut self, name: &str) -> Result<(), Error> {
+        resolve_cc(name)?;
+        let place = Place::Argument(Arc::from(format!("--cc {name}")));
+        let root = self.root.table_mut();
+        let mut changed = false;
+        for entry in &mut root.sub_table("flow", &place).entries {
+            let flow = entry.node.table_mut();
+            if flow.get("fixed").is_none_or(|fixed| fixed.value != Value::Flag(true)) {
+                flow.put("cc", Node { value: Value::Text(name.to_owned()), place: place.clone() });
+                changed = true;
+            }
+        }
+        if changed {
+            return Ok(());
+        }
+        let accepted = "a scenario with a flow group that is not `fixed`";
+        Err(mistake(place, "flow", "no flow group under comparison".to_owned(), accepted))
+    }
+
+    /// The typed scenario.
+    ///
+    /// # Errors
+    /// [`Error::Mistakes`] with every mistake in the file and in the changes.
+    pub fn scenario(&self) -> Result<Scenario, Error> {
+        let root = self.table();
+        let mut scenario = Scenario::unread(&self.name);
+        let mut report = Report::default();
+        form::read(&self.root, "", &mut report, |form| world(form, &mut scenario, root.get("tcp")));
+        if report.is_empty() {
+            check(&scenario, &self.root, &mut report);
+        }
+        report.unless_mistaken(scenario)
+    }
+
+    /// One line about the scenario, as far as it can be had without checking the rest.
+    pub(crate) fn title(&self) -> String {
+        match self.table().get("title").map(|node| &node.value) {
+            Some(Value::Text(title)) => title.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn table(&self) -> &Table {
+        match &self.root.value {
+            Value::Table(table) => table,
+            _ => unreachable!("a document is a table"),
+        }
+    }
+
+    /// A path may add keys to a node, link or flow group, but a group that is not there is a slip.
+    fn refuse_unknown_group(&self, path: &str, place: &Place) -> Result<(), Error> {
+        let mut keys = path.split('.');
+        let (Some(section @ ("node" | "link" | "flow")), Some(name), Some(_)) =
+            (keys.next(), keys.next(), keys.next())
+        else {
+            return Ok(());
+        };
+        let groups = self.table().get(section).and_then(Node::as_table);
+        let known: Vec<_> = groups.into_iter().flat_map(|groups| &groups.entries).map(|e| &e.key).collect();
+        if known.iter().any(|known| *known == name) {
+            return Ok(());
+        }
+        Err(Error::Mistakes(vec![Mistake {
+            place: place.clone(),
+            key: format!("{section}.{name}"),
+            found: format!("an unknown {section}"),
+            accepted: known.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+            suggestion: did_you_mean(name, &known).map(|name| format!("`{name}`")),
+        }]))
+    }
+}
+
+fn mistake(place: Place, key: &str, found: String, accepted: &str) -> Error {
+    let (key, accepted) = (key.to_owned(), accepted.to_owned());
+    Error::Mistakes(vec![Mistake { place, key, found, accepted, suggestion: None }])
+}

@@ -1,0 +1,245 @@
+use super::{Form, Kind, Named, Shorthand};
+use crate::error::{Error, Mistake, Place};
+use crate::suggest::did_you_mean;
+use crate::tree::{Entry, Node, Table, Value};
+use crate::unit::Codec;
+
+/// The mistakes found so far.
+#[derive(Default, Debug)]
+pub(crate) struct Report {
+    mistakes: Vec<Mistake>,
+}
+
+impl Report {
+    /// Adds a mistake, once.
+    pub fn add(&mut self, mistake: Mistake) {
+        if !self.mistakes.contains(&mistake) {
+            self.mistakes.push(mistake);
+        }
+    }
+
+    /// `value` if there was no mistake.
+    pub fn unless_mistaken<T>(self, value: T) -> Result<T, Error> {
+        if self.mistakes.is_empty() { Ok(value) } else { Err(Error::Mistakes(self.mistakes)) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.mistakes.is_empty()
+    }
+}
+
+/// A table being read.
+pub(crate) struct Reading<'a> {
+    /// Where the table is written.
+    place: &'a Place,
+    /// Path of the table.
+    path: String,
+    /// Entries; `None` if the table is a bare value or could not be read.
+    table: Option<&'a Table>,
+    /// A value in place of the table, and the key it stands for.
+    bare: Option<(&'static str, &'a Node)>,
+    /// Only says what differs from another table, so that every key may be absent.
+    partial: bool,
+    /// Keys named so far.
+    keys: Vec<&'static str>,
+    /// The kinds of thing the table may describe, if there are several.
+    pub(super) kinds: &'static [Kind],
+    /// Keys not named are read by someone else.
+    open: bool,
+    /// The command line chose another kind than the file: what the file says of its own is forgotten.
+    pub(super) overruled: bool,
+    pub(super) report: &'a mut Report,
+}
+
+/// Runs a description over a reading, then looks for keys it did not name.
+pub(super) fn read(reading: Reading<'_>, describe: impl FnOnce(&mut Form<'_>)) {
+    let mut form = Form::Read(reading);
+    describe(&mut form);
+    if let Form::Read(mut reading) = form {
+        reading.refuse_unknown_keys();
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Of a node that is a table.
+    pub fn of(node: &'a Node, path: &str, report: &'a mut Report) -> Self {
+        Self {
+            place: &node.place,
+            path: path.to_owned(),
+            table: node.as_table(),
+            bare: None,
+            partial: false,
+            keys: Vec::new(),
+            kinds: &[],
+            open: false,
+            overruled: false,
+            report,
+        }
+    }
+
+    /// What is written under `key`.
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
+        let written = self.table.and_then(|table| table.get(key));
+        written.or_else(|| self.bare.filter(|(stands_for, _)| *stands_for == key).map(|(_, node)| node))
+    }
+
+    /// The key that a value in place of the table stands for.
+    pub(super) fn bare_key(&self) -> Option<(&'static str, &'a Place)> {
+        self.bare.map(|(key, node)| (key, &node.place))
+    }
+
+    pub(super) fn names_key(&self, key: &str) -> bool {
+        self.keys.contains(&key)
+    }
+
+    /// Entries other than a bare value.
+    pub fn entries(&self) -> &'a [Entry] {
+        self.table.map_or(&[], |table| &table.entries)
+    }
+
+    /// Path of `key` in this table.
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Names a key.
+    pub fn name_key(&mut self, key: &'static str) {
+        if !self.keys.contains(&key) {
+            self.keys.push(key);
+        }
+    }
+
+    /// The entries not named, which the caller reads and reports.
+    pub fn rest(&mut self) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        self.open = true;
+        let keys = self.keys.clone();
+        self.entries().iter().filter(move |entry| !keys.iter().any(|key| *key == entry.key))
+    }
+
+    /// Reports the value of `key`.
+    pub fn refuse(&mut self, key: &str, node: &Node, accepted: String, suggestion: Option<String>) {
+        let found = match &node.value {
+            Value::Table(_) => "a table".to_owned(),
+            value => value.to_string(),
+        };
+        let key = self.path_of(key);
+        self.report.add(Mistake { place: node.place.clone(), key, found, accepted, suggestion });
+    }
+
+    pub(super) fn field<T>(&mut self, key: &'static str, typed: &mut T, codec: &impl Codec<T>) {
+        self.name_key(key);
+        let Some(node) = self.get(key) else { return };
+        match codec.read(&node.value) {
+            Ok(value) => *typed = value,
+            Err(refused) => self.refuse(key, node, codec.accepted(), refused.suggestion),
+        }
+    }
+
+    pub(super) fn require(&mut self, key: &'static str, accepted: &str) {
+        if self.get(key).is_some() || self.partial {
+            return;
+        }
+        let place = self.place.clone();
+        let (key, accepted) = (self.path_of(key), accepted.to_owned());
+        self.report.add(Mistake { place, key, found: "nothing".to_owned(), accepted, suggestion: None });
+    }
+
+    pub(super) fn table(
+        &mut self,
+        key: &'static str,
+        shorthand: Shorthand,
+        describe: impl FnOnce(&mut Form<'_>),
+    ) {
+        self.name_key(key);
+        let Some(node) = self.get(key) else { return };
+        let table = node.as_table();
+        let stand_in = if table.is_some() { table.and_then(|table| table.bare.as_deref()) } else { Some(node) };
+        let bare = stand_in.and_then(|bare| Some((shorthand.key_of(&bare.value)?, bare)));
+        if stand_in.is_some() && bare.is_none() {
+            let accepted = format!("a table with {}", keys_of(describe));
+            return self.refuse(key, node, accepted, None);
+        }
+        let partial = self.partial;
+        self.inside(key, node, |inner| read(Reading { bare, partial, ..inner }, describe));
+    }
+
+    pub(super) fn differing(&mut self, key: &'static str, describe: impl FnOnce(&mut Form<'_>)) {
+        let before = std::mem::replace(&mut self.partial, true);
+        self.table(key, Shorthand::NONE, describe);
+        self.partial = before;
+    }
+
+    pub(super) fn named<T: Named>(
+        &mut self,
+        key: &'static str,
+        things: &mut Vec<T>,
+        mut describe: impl FnMut(&mut Form<'_>, &mut T),
+    ) {
+        self.table(key, Shorthand::NONE, |form| {
+            let Form::Read(group) = form else { return };
+            for entry in group.rest() {
+                let mut thing = T::named(&entry.key);
+                group.named_entry(entry, |form| describe(form, &mut thing));
+                things.push(thing);
+            }
+        });
+    }
+
+    fn named_entry(&mut self, entry: &'a Entry, describe: impl FnOnce(&mut Form<'_>)) {
+        let accepted = "a name of small letters, digits, - and _";
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if entry.key.is_empty() || !entry.key.chars().all(fits) {
+            let found = Node { value: Value::Text(entry.key.clone()), place: entry.place.clone() };
+            return self.refuse(&entry.key, &found, accepted.to_owned(), None);
+        }
+        if entry.node.as_table().is_none() {
+            let accepted = format!("a table with {}", keys_of(describe));
+            return self.refuse(&entry.key, &entry.node, accepted, None);
+        }
+        // A mistake about something absent is shown where the name is written.
+        self.inside(&entry.key, &entry.node, |inner| read(Reading { place: &entry.place, ..inner }, describe));
+    }
+
+    /// Reads the table `node` under `key`.
+    fn inside(&mut self, key: &str, node: &'a Node, read: impl FnOnce(Reading<'_>)) {
+        let path = self.path_of(key);
+        read(Reading::of(node, &path, self.report));
+    }
+
+    fn refuse_unknown_keys(&mut self) {
+        if self.open {
+            return;
+        }
+        for entry in self.entries() {
+            let known = self.keys.iter().any(|key| *key == entry.key);
+            let of_kind = self.kinds.iter().find(|kind| kind.keys.contains(&entry.key.as_str()));
+            if known || (self.overruled && of_kind.is_some() && !entry.place.is_argument()) {
+                continue;
+            }
+            let suggestion = did_you_mean(&entry.key, &self.keys).map(|key| format!("`{key}`"));
+            let (found, suggestion) = match of_kind {
+                Some(kind) => (format!("a key that belongs to \"{}\"", kind.name), None),
+                None => ("an unknown key".to_owned(), suggestion),
+            };
+            self.report.add(Mistake {
+                place: entry.place.clone(),
+                key: self.path_of(&entry.key),
+                found,
+                accepted: self.keys.join(", "),
+                suggestion,
+            });
+        }
+    }
+}
+
+/// The keys that a description names.
+fn keys_of(describe: impl FnOnce(&mut Form<'_>)) -> String {
+    let nothing = Node::computed(Value::Table(Table::default()));
+    let mut report = Report::default();
+    let mut form = Form::Read(Reading::of(&nothing, "", &mut report));
+    describe(&mut form);
+    match form {
+        Form::Read(reading) => reading.keys.join(", "),
+        Form::Show(_) => unreachable!("a form does not change what it is for"),
+    }
+}

@@ -1,0 +1,110 @@
+//! From TOML text to a tree that remembers lines and columns.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error as TomlError};
+
+use crate::error::{Error, Mistake, Place};
+use crate::tree::{Entry, Node, Table, Value};
+
+/// Reads the text of a whole file.
+pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
+    let source = Source { file: file.into(), text };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(Error::Mistakes(errors.iter().map(|error| source.mistake(error)).collect()));
+    }
+    Ok(source.table(table.get_ref()))
+}
+
+/// Reads the value of `--set KEY=VALUE`: a TOML number, boolean, list, table or quoted string, anything else as text.
+pub(crate) fn argument(text: &str, place: &Place) -> Node {
+    let value = match DeValue::parse(text) {
+        Ok(value) => Source { file: "".into(), text }.value(value.get_ref()),
+        Err(_) => Value::Text(text.to_owned()),
+    };
+    let mut node = Node { value, place: place.clone() };
+    relocate(&mut node, place);
+    node
+}
+
+/// Says of a node and all below it that they stand at `place`.
+fn relocate(node: &mut Node, place: &Place) {
+    node.place = place.clone();
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(|item| relocate(item, place)),
+        Value::Table(table) => {
+            for entry in &mut table.entries {
+                entry.place = place.clone();
+                relocate(&mut entry.node, place);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Source<'a> {
+    file: Arc<str>,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn place(&self, span: Range<usize>) -> Place {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::File {
+            file: self.file.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+
+    fn table(&self, table: &DeTable<'_>) -> Table {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let key: &Spanned<std::borrow::Cow<'_, str>> = key;
+            Entry {
+                key: key.get_ref().to_string(),
+                place: self.place(key.span()),
+                node: Node { value: self.value(value.get_ref()), place: self.place(value.span()) },
+            }
+        };
+        Table { entries: table.iter().map(entry).collect(), bare: None }
+    }
+
+    fn value(&self, value: &DeValue<'_>) -> Value {
+        match value {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Boolean(flag) => Value::Flag(*flag),
+            DeValue::Datetime(date) => Value::Text(date.to_string()),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => Value::Whole(number),
+                // Beyond the range of every count: refused where a count is wanted.
+                Err(_) => Value::Real(number.as_str().parse().unwrap_or(f64::INFINITY)),
+            },
+            DeValue::Float(number) => Value::Real(number.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Array(items) => {
+                let item = |item: &Spanned<DeValue<'_>>| Node {
+                    value: self.value(item.get_ref()),
+                    place: self.place(item.span()),
+                };
+                Value::List(items.iter().map(item).collect())
+            }
+            DeValue::Table(table) => Value::Table(self.table(table)),
+        }
+    }
+
+    fn mistake(&self, error: &TomlError) -> Mistake {
+        let span = error.span().unwrap_or(0..0);
+        let line = self.text.get(span.start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let found = if line.trim().is_empty() { "the end of a line".to_owned() } else { format!("`{line}`") };
+        Mistake {
+            place: self.place(span),
+            key: String::new(),
+            found: format!("{found}, which is not TOML ({})", error.message().replace('\n', ", ")),
+            accepted: "lines such as `key = \"value\"` and `[table]`".to_owned(),
+            suggestion: None,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// The known word nearest to what was typed, if one is near enough to be meant.
+pub(crate) fn did_you_mean<'a, S: AsRef<str>>(typed: &str, known: &'a [S]) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    let nearness = |word: &str| {
+        let word = word.to_lowercase();
+        let begins = word.len() > typed.len() && typed.len() >= 3 && word.starts_with(&typed);
+        if begins { 1.0 } else { strsim::normalized_damerau_levenshtein(&typed, &word) }
+    };
+    known
+        .iter()
+        .map(|word| (nearness(word.as_ref()), word.as_ref()))
+        .filter(|(near, _)| *near >= 0.5)
+        // The first of equals wins, so that the answer does not depend on the order of iteration.
+        .fold(None, |best: Option<(f64, &str)>, next| match best {
+            Some(best) if best.0 >= next.0 => Some(best),
+            _ => Some(next),
+        })
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_suggested_and_far_ones_are_not() {
+        let known = ["delay-one-way", "rate", "queue", "reverse"];
+        assert_eq!(did_you_mean("delay", &known), Some("delay-one-way"));
+        assert_eq!(did_you_mean("qeue", &known), Some("queue"));
+        assert_eq!(did_you_mean("RATE", &known), Some("rate"));
+        assert_eq!(did_you_mean("bandwidth", &known), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! Bare numbers and booleans.
+
+use super::{Codec, Refused};
+use crate::tree::Value;
+
+/// A whole number of things.
+pub(crate) struct Count {
+    least: u32,
+}
+
+/// At least one.
+pub(crate) const COUNT: Count = Count { least: 1 };
+
+impl Count {
+    /// None is enough.
+    pub const FROM_ZERO: Self = Self { least: 0 };
+}
+
+impl Codec<u64> for Count {
+    fn read(&self, value: &Value) -> Result<u64, Refused> {
+        match value {
+            Value::Whole(number) if *number >= i64::from(self.least) => Ok(*number as u64),
+            _ => Err(Refused::default()),
+        }
+    }
+    fn show(&self, typed: &u64) -> Value {
+        Value::Whole(i64::try_from(*typed).unwrap_or(i64::MAX))
+    }
+    fn accepted(&self) -> String {
+        format!("a whole number of {} or more", self.least)
+    }
+}
+
+impl Codec<u32> for Count {
+    fn read(&self, value: &Value) -> Result<u32, Refused> {
+        let number: u64 = self.read(value)?;
+        u32::try_from(number).map_err(|_| Refused::default())
+    }
+    fn show(&self, typed: &u32) -> Value {
+        Value::Whole(i64::from(*typed))
+    }
+    fn accepted(&self) -> String {
+        Codec::<u64>::accepted(self)
+    }
+}
+
+/// A real number between two bounds, both included.
+pub(crate) struct Between {
+    least: f64,
+    most: f64,
+    accepted: &'static str,
+}
+
+/// A probability.
+pub(crate) const PROBABILITY: Between =
+    Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
+/// A factor above zero.
+pub(crate) const FACTOR: Between =
+    Between { least: f64::MIN_POSITIVE, most: f64::MAX, accepted: "a number above 0 such as 1.2" };
+
+impl Codec<f64> for Between {
+    fn read(&self, value: &Value) -> Result<f64, Refused> {
+        let number = match value {
+            Value::Whole(number) => *number as f64,
+            Value::Real(number) => *number,
+            _ => return Err(Refused::default()),
+        };
+        if number >= self.least && number <= self.most { Ok(number) } else { Err(Refused::default()) }
+    }
+    fn show(&self, typed: &f64) -> Value {
+        Value::Real(*typed)
+    }
+    fn accepted(&self) -> String {
+        self.accepted.to_owned()
+    }
+}
+
+/// `true` or `false`.
+pub(crate) struct Flag;
+
+/// `true` or `false`.
+pub(crate) const FLAG: Flag = Flag;
+
+impl Codec<bool> for Flag {
+    fn read(&self, value: &Value) -> Result<bool, Refused> {
+        match value {
+            Value::Flag(flag) => Ok(*flag),
+            _ => Err(Refused::default()),
+        }
+    }
+    fn show(&self, typed: &bool) -> Value {
+        Value::Flag(*typed)
+    }
+    fn accepted(&self) -> String {
+        "true or false".to_owned()
+    }
+}
