@@ -44,8 +44,9 @@ pub trait Rule: Clone + Send {
     /// New threshold after a loss episode began; the window falls to it, and stays if it is smaller already. Default: half of
     /// what was outstanding (RFC 5681 equation 4).
     fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
-        let _ = (windows, path);
-        f64::from(loss.outstanding) / 2.0
+        let _ = path;
+        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        f64::from(loss.outstanding).min(windows.cwnd) / 2.0
     }
 
     /// New threshold after a timeout. Default: half of what was outstanding.
@@ -119,6 +120,9 @@ impl<R: Rule> CongestionControl for Classic<R> {
         if ack.acked == 0 || ack.phase == Phase::Recovery || !ack.window_limited {
             return;
         }
+        // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3).
+        let once = Ack { acked: 1, ..*ack };
+        let ack = if ack.phase == Phase::Loss { &once } else { ack };
         if self.windows.in_slow_start() {
             self.rule.slow_start(&mut self.windows, ack, path);
         } else {

@@ -11,6 +11,8 @@ pub struct Start {
     pub initial_window: f64,
     /// Initial slow-start threshold in segments; infinite if unset.
     pub initial_ssthresh: f64,
+    /// Segments will be spaced, so that no bursts of our own disturb round-trip samples.
+    pub paced: bool,
     /// Seed for the algorithms that toss coins (each connection has its own).
     pub seed: u64,
 }
@@ -125,6 +127,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// The peer echoed a congestion mark (RFC 3168 ECE).
     pub ecn_echo: bool,
+    /// The peer reported a duplicate arrival (RFC 2883).
+    pub dsack: bool,
 }
 
 /// Why the window must shrink.
@@ -158,6 +162,8 @@ pub struct Timeout {
     pub consecutive: u32,
     /// Segments outstanding.
     pub outstanding: u32,
+    /// The question of [`RtoAction::ProbeFirst`] was answered, and the answer showed no progress: not a further expiry.
+    pub answered: bool,
 }
 
 /// What the engine does about a timeout.
@@ -274,7 +280,8 @@ pub trait CongestionControl: Send {
     /// unless they acknowledge new data.
     fn on_ack(&mut self, ack: &Ack, path: &Path);
 
-    /// A loss or mark episode begins (not called again before it ends).
+    /// A loss or mark episode begins (not called again before it ends). A mark, and a loss that a tail loss probe repaired, open
+    /// no recovery: the next ACK arrives in [`Phase::Open`].
     fn on_loss(&mut self, loss: &Loss, path: &Path);
 
     /// Slow-start threshold in segments, infinite if the algorithm has none yet.

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_timeout_leaves_one_segment_and_a_curve_without_plateau() {
         let mut sender = cubic(100.0, Config::default());
-        let timeout = Timeout { consecutive: 1, outstanding: 100 };
+        let timeout = Timeout { consecutive: 1, outstanding: 100, answered: false };
         assert_eq!(sender.on_rto(&timeout, &path_at(0.0)), RtoAction::Retransmit { back_off: true });
         assert_eq!(sender.window(), 1.0);
         assert!(close(sender.ssthresh(), 70.0));

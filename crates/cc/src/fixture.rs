@@ -46,6 +46,7 @@ pub fn ack(acked: u32) -> Ack {
         ends_episode: false,
         window_limited: true,
         ecn_echo: false,
+        dsack: false,
     }
 }
 

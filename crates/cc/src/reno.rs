@@ -79,7 +79,10 @@ mod tests {
     fn consecutive_timeouts_are_one_event() {
         let mut sender = reno(30.0, f64::INFINITY);
         for consecutive in 1..=3 {
-            sender.on_rto(&Timeout { consecutive, outstanding: 30 / consecutive }, &fixture::path());
+            sender.on_rto(
+                &Timeout { consecutive, outstanding: 30 / consecutive, answered: false },
+                &fixture::path(),
+            );
             assert_eq!((sender.window(), sender.ssthresh()), (1.0, 15.0));
         }
     }

@@ -58,7 +58,8 @@ struct Driver {
 
 impl Driver {
     fn new(name: &str, peer_probes: PeerProbes) -> Self {
-        let start = Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, seed: 1 };
+        let start =
+            Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
         let rtt = Duration::from_millis(550);
         let path = Path {
             now: Instant::ZERO + Duration::from_secs(1),
@@ -126,6 +127,7 @@ impl Driver {
             ends_episode: false,
             window_limited: true,
             ecn_echo: false,
+            dsack: false,
         }
     }
 
@@ -166,7 +168,11 @@ impl Driver {
             return;
         }
         self.consecutive_timeouts += 1;
-        let timeout = Timeout { consecutive: self.consecutive_timeouts, outstanding: self.path.outstanding };
+        let timeout = Timeout {
+            consecutive: self.consecutive_timeouts,
+            outstanding: self.path.outstanding,
+            answered: false,
+        };
         self.cc.on_rto(&timeout, &self.path);
         self.phase = Phase::Loss;
         self.data_sent = 1;

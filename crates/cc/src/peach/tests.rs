@@ -48,8 +48,13 @@ struct World {
 
 impl World {
     fn new(config: Config) -> Self {
-        let start =
-            Start { mss: fixture::MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, seed: 1 };
+        let start = Start {
+            mss: fixture::MSS,
+            initial_window: 2.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+        };
         let mut world = Self {
             now: Instant::ZERO,
             peach: Peach::new(config, &start),
@@ -215,7 +220,7 @@ impl World {
     }
 
     fn handle_timeout(&mut self) {
-        let timeout = Timeout { consecutive: 1, outstanding: self.nxt - self.una };
+        let timeout = Timeout { consecutive: 1, outstanding: self.nxt - self.una, answered: false };
         self.peach.on_rto(&timeout, &self.path());
         self.recover = Some(self.nxt);
         self.timed_out = true;

@@ -44,7 +44,7 @@ fn live(cc: &mut dyn CongestionControl) {
         }
         match i {
             20 => cc.on_loss(&fixture::loss(10), &path),
-            40 => drop(cc.on_rto(&Timeout { consecutive: 1, outstanding: 10 }, &path)),
+            40 => drop(cc.on_rto(&Timeout { consecutive: 1, outstanding: 10, answered: false }, &path)),
             _ => {}
         }
         let in_recovery = (20..30).contains(&i);

@@ -96,7 +96,7 @@ fn a_loss_sets_the_window_to_the_bandwidth_only_above_the_threshold() {
 
 #[test]
 fn a_timeout_is_believed_when_the_question_says_so() {
-    let timeout = |consecutive| Timeout { consecutive, outstanding: 432 };
+    let timeout = |consecutive| Timeout { consecutive, outstanding: 432, answered: false };
     let mut late = star(432.0);
     assert_eq!(late.on_rto(&timeout(1), &path()), RtoAction::ProbeFirst(ProbeKind::Newest));
     late.on_ack(&fixture::ack(432), &path());

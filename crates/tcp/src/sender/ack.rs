@@ -50,7 +50,7 @@ impl Sender {
         }
         let unfrozen = std::mem::take(&mut self.frozen);
         if unfrozen && !step.advanced {
-            self.retransmission_timeout(cx);
+            self.retransmission_timeout(cx, true);
         }
         self.judge(cx, segment, &step);
         self.after_ack(cx, &step);
@@ -164,6 +164,7 @@ impl Sender {
                 ends_episode,
                 window_limited: self.limit == Limit::Window,
                 ecn_echo: segment.flags.contains(bentpipe_base::Flags::ECE),
+                dsack: step.dsack,
             };
             self.cc.on_ack(&ack, &self.path);
         }

@@ -19,7 +19,7 @@ pub(crate) use transmit::Outgoing;
 use bentpipe_base::{Duration, Instant, WindowState};
 use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
 
-use crate::{Config, Recovery};
+use crate::{Config, Pacing, Recovery};
 use pacer::Pacer;
 use rack::Rack;
 use rate::DeliveryRate;
@@ -194,6 +194,7 @@ impl Sender {
         Start {
             mss,
             initial_window: f64::from(config.initial_window.segments(mss)),
+            paced: matches!(config.pacing, Pacing::Window { .. }),
             initial_ssthresh: config.initial_ssthresh.unwrap_or(f64::INFINITY),
             seed,
         }
@@ -321,7 +322,11 @@ impl Sender {
                 self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
             }
             // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
-            Episode::Open => !config.limited_transmit || !self.recovery.uses_sack(),
+            Episode::Open => {
+                let classical =
+                    self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
+                classical || !config.limited_transmit
+            }
         };
         if !by_outstanding {
             return self.board.in_flight();

@@ -60,17 +60,17 @@ impl Sender {
         if expired || self.timeouts >= cx.config.retries {
             return Verdict::GiveUp;
         }
-        self.retransmission_timeout(cx);
+        self.retransmission_timeout(cx, false);
         Verdict::GoOn
     }
 
     /// The timeout itself (RFC 6298 section 5.4 to 5.7).
-    pub(super) fn retransmission_timeout(&mut self, cx: &mut Context) {
+    pub(super) fn retransmission_timeout(&mut self, cx: &mut Context, answered: bool) {
         self.timeouts += 1;
         cx.stats.timeouts += 1;
         cx.trace(Event::Timeout { consecutive: self.timeouts });
         self.refresh(cx.now);
-        let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding() };
+        let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding(), answered };
         match self.cc.on_rto(&timeout, &self.path) {
             RtoAction::Retransmit { back_off } => {
                 if back_off {
