@@ -90,7 +90,7 @@ impl Checker<'_> {
             key,
             found: if is_router { format!("the router \"{name}\"") } else { format!("no {kind} \"{name}\"") },
             accepted: if known.is_empty() { format!("a {kind}, of which there is none") } else { known.join(", ") },
-            suggestion: did_you_mean(name, &known).map(|name| format!("\"{name}\"")),
+            suggestion: did_you_mean(name, &known).filter(|_| !is_router).map(|name| format!("\"{name}\"")),
         });
         None
     }

@@ -67,7 +67,7 @@ impl Draft {
         };
         self.refuse_unknown_group(path, &place)?;
         let node = parse::argument(value, &place);
-        let mut table = self.root.table_mut();
+        let mut table = self.root.table_mut(&place);
         let mut keys: Vec<_> = path.split('.').collect();
         let last = keys.pop().unwrap_or_default();
         for key in keys {
@@ -84,10 +84,10 @@ impl Draft {
     pub fn set_cc(&mut self, name: &str) -> Result<(), Error> {
         resolve_cc(name)?;
         let place = Place::Argument(Arc::from(format!("--cc {name}")));
-        let root = self.root.table_mut();
+        let root = self.root.table_mut(&place);
         let mut changed = false;
         for entry in &mut root.sub_table("flow", &place).entries {
-            let flow = entry.node.table_mut();
+            let flow = entry.node.table_mut(&place);
             if flow.get("fixed").is_none_or(|fixed| fixed.value != Value::Flag(true)) {
                 flow.put("cc", Node { value: Value::Text(name.to_owned()), place: place.clone() });
                 changed = true;

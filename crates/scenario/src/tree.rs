@@ -45,12 +45,12 @@ impl Node {
         Self { value, place: Place::Computed }
     }
 
-    /// The table that this is, or becomes by keeping a bare value aside.
-    pub fn table_mut(&mut self) -> &mut Table {
+    /// The table that this is, or becomes at `place` by keeping a bare value aside.
+    pub fn table_mut(&mut self, place: &Place) -> &mut Table {
         if !matches!(self.value, Value::Table(_)) {
-            let bare = std::mem::replace(&mut self.value, Value::Table(Table::default()));
-            let bare = Some(Box::new(Self { value: bare, place: self.place.clone() }));
-            self.value = Value::Table(Table { entries: Vec::new(), bare });
+            let table = Self { value: Value::Table(Table::default()), place: place.clone() };
+            let bare = std::mem::replace(self, table);
+            self.value = Value::Table(Table { entries: Vec::new(), bare: Some(Box::new(bare)) });
         }
         match &mut self.value {
             Value::Table(table) => table,
@@ -114,7 +114,7 @@ impl Table {
             self.entries.push(Entry { key: key.to_owned(), place: place.clone(), node });
             self.entries.len() - 1
         });
-        self.entries[index].node.table_mut()
+        self.entries[index].node.table_mut(place)
     }
 
     /// Removes what `base` says as well.
@@ -129,7 +129,7 @@ impl fmt::Display for Value {
         match self {
             Self::Text(text) => write!(f, "{}", toml::Value::from(text.as_str())),
             Self::Whole(number) => write!(f, "{number}"),
-            Self::Real(number) => write!(f, "{}", toml::Value::from(*number)),
+            Self::Real(number) => write!(f, "{number:?}"),
             Self::Flag(flag) => write!(f, "{flag}"),
             Self::List(items) => {
                 let items: Vec<_> = items.iter().map(|item| item.value.to_string()).collect();

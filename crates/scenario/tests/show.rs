@@ -1,15 +1,135 @@
-//! What `show` prints reads back to the same world.
+//! What `show` prints reads back to the same world, whatever was changed in it.
 
-use bentpipe_scenario::{Draft, builtin, list};
+use bentpipe_scenario::{Draft, Scenario, builtin, list, resolve_cc};
+use proptest::prelude::*;
+
+fn check_round_trip(scenario: &Scenario) {
+    let text = scenario.to_toml();
+    let again = Draft::parse(&scenario.name, &text).and_then(|draft| draft.scenario());
+    let again = again.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(&again, scenario, "{text}");
+    assert_eq!(again.to_toml(), text);
+}
 
 #[test]
-fn built_in_scenarios_round_trip() {
+fn built_in_scenarios() {
     for summary in list() {
-        let scenario = builtin(&summary.name).unwrap();
-        let text = scenario.to_toml();
-        let again = Draft::parse(&summary.name, &text).and_then(|draft| draft.scenario());
-        let again = again.unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assert_eq!(again, scenario, "{text}");
-        assert_eq!(again.to_toml(), text);
+        check_round_trip(&builtin(&summary.name).unwrap());
+    }
+}
+
+#[test]
+fn every_algorithm_with_its_parameters() {
+    for name in bentpipe_scenario::algorithm_names() {
+        let mut draft = Draft::load("geo-fairness").unwrap();
+        draft.set_cc(&name).unwrap();
+        let scenario = draft.scenario().unwrap();
+        check_round_trip(&scenario);
+        assert_eq!(scenario.flows[0].sender.cc, resolve_cc(&name).unwrap().0);
+    }
+}
+
+#[test]
+fn every_default_is_spelled_out() {
+    let text = builtin("geo-dumbbell").unwrap().to_toml();
+    for line in [
+        "queue = { kind = \"threshold\", limit = \"50 packets\", theta = 3 }",
+        "reverse = { queue = { kind = \"drop-tail\", limit = \"100000 packets\" } }",
+        "receive-window = { kind = \"fixed\", size = \"64 segments\" }",
+        "rto = { initial = \"1 s\", floor = \"1 s\", ceiling = \"60 s\", tick = \"1 ms\" }",
+        "retries = 15",
+        "outages = { intervals = [], effect = \"pause\" }",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn only_what_differs_is_said_of_the_other_flows() {
+    let mut draft = Draft::load("geo-fairness").unwrap();
+    draft.set("flow.newreno.tcp.recovery=rack").unwrap();
+    draft.set("flow.newreno.receiver.tcp.delayed-ack=off").unwrap();
+    let text = draft.scenario().unwrap().to_toml();
+    assert!(text.contains("\ntcp = { recovery = \"rack\" }\n"), "{text}");
+    assert!(text.contains("\nreceiver = { tcp = { delayed-ack = \"off\" } }\n"), "{text}");
+}
+
+/// Changes of `geo-fairness`, whose flow groups are `bulk` and `newreno`.
+fn change() -> impl Strategy<Value = String> {
+    let link = prop::sample::select(vec![
+        "rate=[[\"0 s\", \"10 Mbit/s\"], [\"20 s\", \"5 Mbit/s\"]]",
+        "rate={ mean = \"10 Mbit/s\", amplitude = \"1234567 bit/s\", period = \"1 h\", phase = \"7 ns\" }",
+        "delay-one-way.table=[[\"0 s\", \"5 ms\"], [\"1 s\", \"8593750 ns\"]]",
+        "queue=33 kB",
+        "queue=fq-codel",
+        "queue={ kind = \"red\", min-threshold = \"0.5 packets\", ecn = true }",
+        "queue.kind=codel",
+        "queue={ ordinary = \"9 packets\", low = \"1 packet\" }",
+        "loss=none",
+        "loss.rate=1e-7",
+        "loss={ good-to-bad = 1e-3, bad-to-good = 0.25 }",
+        "loss={ packets = [1, 100], data-only = true }",
+        "loss={ lost = \"0010\", repeat = true }",
+        "outages=[[\"1 s\", \"2 s\"], [\"3 s\", \"4 s\"]]",
+        "outages={ every = \"9 s\", length = \"1 s\", effect = \"blind\" }",
+        "reordering={ probability = 0.01, extra-max = \"30 ms\" }",
+        "duplication=0.5",
+        "preserve-order=false",
+    ]);
+    let tcp = prop::sample::select(vec![
+        "mss=536 bytes",
+        "header=40 bytes",
+        "recovery=rack",
+        "receive-window=auto",
+        "receive-window=77777 bytes",
+        "receive-window.limit=3 MB",
+        "delayed-ack=off",
+        "delayed-ack.quick=16 segments",
+        "pacing={ slow-start-gain = 2.5 }",
+        "pacing=off",
+        "initial-window=rfc6928",
+        "initial-ssthresh=17.25 segments",
+        "max-burst=4 segments",
+        "keep-alive.probes=3",
+        "user-timeout=90 s",
+        "window-validation=rfc7661",
+        "spurious-timeout=eifel",
+        "rto.tick=100 ms",
+    ]);
+    let flow = prop::sample::select(vec![
+        "cc=cubic",
+        "cc=cubic+newreno",
+        "cc={ name = \"cubic\", beta = 0.85 }",
+        "cc=reno",
+        "count=7",
+        "start=1.5 s",
+        "traffic={ size = \"1 MB\" }",
+        "traffic={ page = \"50 segments\", idle = \"5 s\" }",
+        "traffic={ kind = \"cbr\", rate = \"100 kbit/s\" }",
+    ]);
+    let link_of = prop::sample::select(vec!["link.satellite", "link.satellite.reverse", "link.bulk-uplink"]);
+    let tcp_of =
+        prop::sample::select(vec!["tcp", "flow.bulk.tcp", "flow.newreno.tcp", "flow.newreno.receiver.tcp"]);
+    let flow_of = prop::sample::select(vec!["flow.bulk", "flow.newreno"]);
+    prop_oneof![
+        (link_of, link).prop_map(|(path, key)| format!("{path}.{key}")),
+        (tcp_of, tcp).prop_map(|(path, key)| format!("{path}.{key}")),
+        (flow_of, flow).prop_map(|(path, key)| format!("{path}.{key}")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_changes_that_make_a_world(changes in prop::collection::vec(change(), 1..12)) {
+        let mut draft = Draft::load("geo-fairness").unwrap();
+        for change in &changes {
+            draft.set(change).unwrap();
+        }
+        // Some changes contradict each other, and the header belongs to no receiver.
+        if let Ok(scenario) = draft.scenario() {
+            check_round_trip(&scenario);
+        }
     }
 }

@@ -1,9 +1,10 @@
 use bentpipe_cc::Algorithm;
 
 use crate::algorithm::{algorithm_names, resolve_cc};
+use crate::error::Mistake;
 use crate::form::{Form, Reading, Shorthand};
 use crate::parameters;
-use crate::tree::{Node, Value};
+use crate::tree::Value;
 use crate::unit::{Codec, Refused};
 
 /// A name, or a table with the name and the parameters.
@@ -35,8 +36,13 @@ fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
         Ok(algorithm) => Some(algorithm),
         Err(fault) => {
             let entry = entries.iter().find(|entry| entry.key == fault.key)?;
-            let whole_key = Node { value: entry.node.value.clone(), place: entry.node.place.clone() };
-            reading.refuse(&fault.key, &whole_key, fault.accepted, fault.suggestion);
+            reading.report.add(Mistake {
+                place: if fault.unknown { &entry.place } else { &entry.node.place }.clone(),
+                key: reading.path_of(&fault.key),
+                found: if fault.unknown { "an unknown parameter".to_owned() } else { entry.node.value.to_string() },
+                accepted: fault.accepted,
+                suggestion: fault.suggestion,
+            });
             None
         }
     }

@@ -7,7 +7,7 @@ use super::cc;
 use super::tcp::tcp;
 use super::traffic;
 use crate::algorithm::resolve_cc;
-use crate::form::{self, Form, Named, Report, Shorthand};
+use crate::form::{self, Form, Named, Report};
 use crate::model::{FlowGroup, Traffic};
 use crate::tree::{Node, Table};
 use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME};
@@ -49,11 +49,11 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
     form.field("start", &mut flow.start, &TIME);
     form.field("stagger", &mut flow.stagger, &TIME);
     form.field("fixed", &mut flow.fixed, &FLAG);
-    let shown = sender(form, flow, defaults);
+    sender(form, flow, defaults);
     algorithm(form, flow);
     let mss = flow.sender.mss;
     form.table("traffic", traffic::SHORTHAND, |form| traffic::traffic(form, &mut flow.traffic, mss));
-    receiver(form, flow, &shown);
+    receiver(form, flow);
 }
 
 /// A `tcp` table as the sender has it.
@@ -62,8 +62,8 @@ pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes:
     form.field("header", header_bytes, &Bytes::at_least(1));
 }
 
-/// The sending end: the scenario's defaults, then what this flow says. Returns it in full if this is shown.
-fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) -> Table {
+/// The sending end: the scenario's defaults, then what this flow says.
+fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     let mut config = Config::clone(&flow.sender);
     let mss = match form {
         Form::Read(reading) => mss_in(reading.get("tcp")).or(mss_in(defaults)).unwrap_or(config.mss),
@@ -85,9 +85,7 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) ->
     if form.reads() {
         flow.default_recovery = config.recovery;
         flow.sender = Arc::new(config);
-        return nothing;
     }
-    form::show(|form| tcp(form, &mut config, mss))
 }
 
 /// The segment size that a `tcp` table sets.
@@ -109,26 +107,14 @@ fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
     }
 }
 
-/// The receiving end: the sending one, then what this flow says of its receiver. `sender` is the former, shown.
-fn receiver(form: &mut Form<'_>, flow: &mut FlowGroup, sender: &Table) {
-    let mut config = Config::clone(&flow.receiver);
-    if !form.reads() && config.recovery == flow.sender.recovery {
-        config.recovery = flow.default_recovery;
-    }
+/// The receiving end: the sending one, then what this flow says of its receiver.
+fn receiver(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let mss = flow.sender.mss;
-    match form {
-        Form::Read(_) => form.table("receiver", Shorthand::NONE, |form| {
-            form.table("tcp", Shorthand::NONE, |form| tcp(form, &mut config, mss));
-        }),
-        Form::Show(table) => {
-            let shown = form::show(|form| {
-                form.differing_from(sender, "tcp", |form| tcp(form, &mut config, mss));
-            });
-            if !shown.entries.is_empty() {
-                table.put("receiver", Node::computed(crate::tree::Value::Table(shown)));
-            }
-        }
-    }
+    let sender = form::show(|form| tcp(form, &mut Config::clone(&flow.sender), mss));
+    let mut config = Config::clone(&flow.receiver);
+    form.differing("receiver", |form| {
+        form.differing_from(&sender, "tcp", |form| tcp(form, &mut config, mss));
+    });
     if form.reads() {
         flow.receiver = Arc::new(config);
     }

@@ -1,5 +1,5 @@
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{LinkConfig, Outage, OutageEffect, Outages, QueueConfig, Reordering};
+use bentpipe_net::{LinkConfig, LossConfig, Outage, OutageEffect, Outages, QueueConfig, Reordering};
 
 use super::{loss, queue, schedule};
 use crate::form::{Form, Kind, Named, Shorthand};
@@ -38,7 +38,13 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, duration: Duration) {
     form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
         schedule::schedule(form, &mut link.delay_one_way, &TIME);
     });
+    if form.is_bare("queue") {
+        link.queue = QueueConfig::default();
+    }
     form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
+    if form.is_bare("loss") {
+        link.loss = LossConfig::default();
+    }
     form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
     form.field("preserve-order", &mut link.preserve_order, &FLAG);

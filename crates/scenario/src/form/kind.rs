@@ -1,6 +1,6 @@
 use super::{Form, Reading};
 use crate::suggest::did_you_mean;
-use crate::tree::{Node, Value};
+use crate::tree::{Entry, Node, Value};
 
 /// One kind of thing that a table may describe, and the keys it has then.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ impl Reading<'_> {
         self.kinds = kinds;
         let written = self.get("kind").filter(|_| self.names_key("kind"));
         let said = written.and_then(|node| self.said_kind(node));
-        if written.is_some_and(|node| node.place.is_argument()) {
+        let ordered = |entry: &Entry| entry.key == "kind" && entry.node.place.is_argument();
+        if written.is_some() && self.entries().iter().any(ordered) {
             self.overruled = true;
             return said.unwrap_or(current);
         }

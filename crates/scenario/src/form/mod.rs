@@ -64,6 +64,16 @@ impl Form<'_> {
         matches!(self, Self::Read(_))
     }
 
+    /// True if `key` holds a value in place of a table: it says everything, where a table says what differs.
+    pub fn is_bare(&self, key: &str) -> bool {
+        match self {
+            Self::Read(reading) => {
+                reading.get(key).is_some_and(|node| node.as_table().is_none_or(|table| table.bare.is_some()))
+            }
+            Self::Show(_) => false,
+        }
+    }
+
     /// A key that may be absent.
     pub fn field<T>(&mut self, key: &'static str, typed: &mut T, codec: &impl Codec<T>) {
         match self {

@@ -48,7 +48,8 @@ pub(crate) struct Reading<'a> {
     open: bool,
     /// The command line chose another kind than the file: what the file says of its own is forgotten.
     pub(super) overruled: bool,
-    pub(super) report: &'a mut Report,
+    /// The mistakes found so far.
+    pub report: &'a mut Report,
 }
 
 /// Runs a description over a reading, then looks for keys it did not name.

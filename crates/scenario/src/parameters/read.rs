@@ -14,6 +14,8 @@ use crate::unit::{Codec, RATE, TIME};
 pub(crate) struct Fault {
     /// The parameter as it was written.
     pub key: String,
+    /// There is no such parameter; otherwise its value does not fit.
+    pub unknown: bool,
     /// What is accepted.
     pub accepted: String,
     /// What was probably meant.
@@ -35,7 +37,7 @@ impl Fault {
             "a boolean" => "true or false".to_owned(),
             other => other.to_owned(),
         };
-        Self { key: String::new(), accepted, suggestion: None }
+        Self { key: String::new(), unknown: false, accepted, suggestion: None }
     }
 
     fn at(self, key: &str) -> Self {
@@ -46,7 +48,7 @@ impl Fault {
     fn of_word(typed: &str, known: &[&str]) -> Self {
         let suggestion = did_you_mean(typed, known).map(|word| format!("\"{word}\""));
         let words: Vec<_> = known.iter().map(|word| format!("\"{word}\"")).collect();
-        Self { key: String::new(), accepted: words.join(", "), suggestion }
+        Self { key: String::new(), unknown: false, accepted: words.join(", "), suggestion }
     }
 }
 
@@ -76,11 +78,11 @@ impl de::Error for Fault {
         let key = hyphened(field);
         let suggestion = did_you_mean(&key, &known).map(|key| format!("`{key}`"));
         let accepted = if known.is_empty() {
-            "no parameters for this algorithm".to_owned()
+            "none, for this algorithm has no parameters".to_owned()
         } else {
-            format!("the parameters {}", known.join(", "))
+            known.join(", ")
         };
-        Self { key, accepted, suggestion }
+        Self { key, unknown: true, accepted, suggestion }
     }
 }
 
@@ -133,8 +135,10 @@ struct Parameter<'a>(&'a Node);
 impl Parameter<'_> {
     /// A quantity with a unit, which the configuration type holds as a bare number.
     fn quantity<T>(&self, codec: &impl Codec<T>) -> Result<T, Fault> {
-        let accepted = |suggestion| Fault { key: String::new(), accepted: codec.accepted(), suggestion };
-        codec.read(&self.0.value).map_err(|refused| accepted(refused.suggestion))
+        codec.read(&self.0.value).map_err(|refused| Fault {
+            suggestion: refused.suggestion,
+            ..Fault::of_value(codec.accepted())
+        })
     }
 }
 

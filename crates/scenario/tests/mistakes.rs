@@ -1,0 +1,215 @@
+//! Every kind of mistake is answered with place, key, what was found, what is accepted and what was probably meant.
+
+mod common;
+
+use common::{WORLD, read, world_with};
+
+/// The message for [`WORLD`] with one line in place of another.
+fn message(line: &str, instead: &str) -> String {
+    read(&world_with(line, instead)).unwrap_err()
+}
+
+#[test]
+fn the_world_is_without_mistakes() {
+    read(WORLD).unwrap();
+}
+
+#[test]
+fn an_unknown_key() {
+    assert_eq!(
+        message("delay-one-way", "delay"),
+        "world.toml:4:7: link.satellite.delay-one-way: found nothing, accepted: a time of 0 or more such as \"275 ms\" \
+         (ns, us, ms, s, min, h)\n\
+         world.toml:7:1: link.satellite.delay: found an unknown key, accepted: between, rate, delay-one-way, queue, \
+         loss, outages, preserve-order, reordering, duplication, reverse; did you mean `delay-one-way`?"
+    );
+    assert_eq!(
+        message("[flow.bulk]", "[flows.bulk]"),
+        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, tcp, node, link, flow; did you \
+         mean `flow`?"
+    );
+}
+
+#[test]
+fn a_wrong_unit() {
+    assert_eq!(
+        message("10 Mbit/s", "10 Mbps"),
+        "world.toml:6:8: link.satellite.rate.constant: found \"10 Mbps\", accepted: a rate above 0 such as \"10 Mbit/s\" \
+         (bit/s, kbit/s, Mbit/s, Gbit/s); did you mean \"10 Mbit/s\"?"
+    );
+}
+
+#[test]
+fn a_wrong_type() {
+    assert_eq!(
+        message("\"10 s\"", "10"),
+        "world.toml:1:12: duration: found 10, accepted: a time above 0 such as \"275 ms\" (ns, us, ms, s, min, h)"
+    );
+    assert_eq!(
+        message("[tcp]", "[tcp]\nrto = \"1 s\""),
+        "world.toml:9:7: tcp.rto: found \"1 s\", accepted: a table with initial, floor, ceiling, tick"
+    );
+    assert_eq!(
+        message("[node.near]", "[node]\nnear = 3\n[node.extra]"),
+        "world.toml:3:8: node.near: found 3, accepted: a table with kind, count"
+    );
+}
+
+#[test]
+fn nothing_where_something_must_be() {
+    assert_eq!(
+        message("to = \"far\"\n", ""),
+        "world.toml:10:7: flow.bulk.to: found nothing, accepted: a text in quotes"
+    );
+}
+
+#[test]
+fn impossible_values() {
+    let end = |line: &str, instead: &str| {
+        let message = message(line, instead);
+        message.split_once(": found ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        end("\"250 ms\"", "\"-250 ms\""),
+        "\"-250 ms\", accepted: a time of 0 or more such as \"275 ms\" (ns, us, ms, s, min, h)"
+    );
+    assert_eq!(
+        end("\"250 ms\"", "\"250 ms\"\nqueue = \"0 packets\""),
+        "\"0 packets\", accepted: at least 1 packet or byte, such as \"50 packets\" or \"64 KiB\""
+    );
+    assert_eq!(
+        end("10 Mbit/s", "0 Mbit/s"),
+        "\"0 Mbit/s\", accepted: a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s)"
+    );
+    assert_eq!(
+        end("[tcp]", "[tcp]\nreceive-window = \"999 bytes\""),
+        "\"999 bytes\", accepted: at least 1 segment, which is 1000 bytes, such as \"64 segments\" (segments, bytes, \
+         kB, MB, GB, KiB, MiB, GiB)"
+    );
+    assert_eq!(
+        end("\"250 ms\"", "\"250 ms\"\nloss = { rate = 1.5 }"),
+        "1.5, accepted: a probability from 0 to 1 such as 1e-4"
+    );
+    assert_eq!(end("\"far\"\ncc", "\"far\"\ncount = 0\ncc"), "0, accepted: a whole number of 1 or more");
+}
+
+#[test]
+fn a_key_of_another_kind() {
+    assert_eq!(
+        message("\"250 ms\"", "\"250 ms\"\nqueue = { kind = \"drop-tail\", theta = 3 }"),
+        "world.toml:8:31: link.satellite.queue.theta: found a key that belongs to \"threshold\", accepted: kind, limit"
+    );
+    assert_eq!(
+        message("\"250 ms\"", "\"250 ms\"\nqueue = \"drop-tale\""),
+        "world.toml:8:9: link.satellite.queue.kind: found \"drop-tale\", accepted: \"drop-tail\", \"threshold\", \
+         \"push-out\", \"strict\", \"priority\", \"red\", \"codel\", \"fq-codel\"; did you mean \"drop-tail\"?"
+    );
+}
+
+#[test]
+fn an_unknown_algorithm() {
+    let message = message("\"reno\"", "\"renno\"");
+    assert!(
+        message.starts_with("world.toml:13:6: flow.bulk.cc.name: found \"renno\", accepted: reno, "),
+        "{message}"
+    );
+    assert!(message.ends_with("; did you mean \"reno\"?"), "{message}");
+}
+
+#[test]
+fn parameters_of_an_algorithm() {
+    let end = |cc: &str| message("cc = \"reno\"", cc).split_once("flow.bulk.cc").unwrap().1.to_owned();
+    let unknown = end("cc = { name = \"cubic\", betta = 0.5 }");
+    assert!(unknown.starts_with(".betta: found an unknown parameter, accepted: c, beta, "), "{unknown}");
+    assert!(unknown.ends_with("; did you mean `beta`?"), "{unknown}");
+    assert_eq!(end("cc = { name = \"cubic\", beta = true }"), ".beta: found true, accepted: a number");
+    assert_eq!(
+        end("cc = { name = \"cubic\", beta = 1.5 }"),
+        ".beta: found 1.5, accepted: a value that fits (1.5 is not between 0 and 1)"
+    );
+    assert_eq!(end("[flow.bulk.cc]\nname = \"cubic\"\nhystart = 1"), ".hystart: found 1, accepted: true or false");
+}
+
+#[test]
+fn names_of_nodes() {
+    assert_eq!(
+        message("to = \"far\"", "to = \"farr\""),
+        "world.toml:12:6: flow.bulk.to: found no host \"farr\", accepted: near, far; did you mean \"far\"?"
+    );
+    assert_eq!(
+        message("[\"near\", \"far\"]", "[\"near\", \"gateway\"]"),
+        "world.toml:5:11: link.satellite.between: found no node \"gateway\", accepted: near, far"
+    );
+    assert_eq!(
+        message("[node.far]", "[node.far]\nkind = \"router\""),
+        "world.toml:13:6: flow.bulk.to: found the router \"far\", accepted: near"
+    );
+    assert_eq!(
+        message("[node.far]", "[node.Far]"),
+        "world.toml:3:7: node.Far: found \"Far\", accepted: a name of small letters, digits, - and _"
+    );
+}
+
+#[test]
+fn the_same_name_twice() {
+    let message = message("[node.far]", "[node.near]");
+    assert_eq!(
+        message,
+        "world.toml:3:7: found `near]`, which is not TOML (duplicate key), accepted: lines such as `key = \"value\"` and \
+         `[table]`"
+    );
+}
+
+#[test]
+fn groups_that_do_not_pair() {
+    let text = world_with("[node.near]\n[node.far]", "[node.near]\ncount = 3\n[node.far]\ncount = 2");
+    assert_eq!(
+        read(&text).unwrap_err(),
+        "world.toml:7:11: link.satellite.between: found 3 nodes \"near\" and 2 nodes \"far\", accepted: two groups of \
+         nodes of equal count, or one of them a single node"
+    );
+}
+
+#[test]
+fn no_route() {
+    let accepted = "accepted: two hosts joined by a link, or by links through routers";
+    let island = world_with("[node.far]", "[node.far]\n[node.island]").replace("to = \"far\"", "to = \"island\"");
+    assert_eq!(
+        read(&island).unwrap_err(),
+        format!("world.toml:11:7: flow.bulk: found no route from near to island, {accepted}")
+    );
+    let pairs = world_with("[node.near]\n[node.far]", "[node.near]\ncount = 3\n[node.far]\ncount = 3");
+    let crossed = pairs.replace("from = \"near\"", "from = \"near\"\ncount = 2").replace("to = \"far\"", "to = \"near\"");
+    assert_eq!(
+        read(&crossed).unwrap_err(),
+        format!("world.toml:12:7: flow.bulk: found no route from near.0 to near.0, {accepted}")
+    );
+}
+
+#[test]
+fn schedules_and_outages_out_of_order() {
+    assert_eq!(
+        message("\"10 Mbit/s\"", "[[\"0 s\", \"1 Mbit/s\"], [\"9 s\", \"2 Mbit/s\"], [\"5 s\", \"1 Mbit/s\"]]"),
+        "world.toml:6:8: link.satellite.rate.points: found 5 s after 9 s, accepted: strictly ascending times"
+    );
+    assert_eq!(
+        message("\"250 ms\"", "\"250 ms\"\noutages = [[\"4 s\", \"3 s\"]]"),
+        "world.toml:8:11: link.satellite.outages.intervals: found from 4.000000000 s to 3.000000000 s, accepted: outages \
+         that end after they begin"
+    );
+}
+
+#[test]
+fn text_that_is_no_toml() {
+    assert_eq!(
+        message("duration = \"10 s\"", "duration = 10 s"),
+        "world.toml:1:12: found `10 s`, which is not TOML (string values must be quoted, expected literal string), \
+         accepted: lines such as `key = \"value\"` and `[table]`"
+    );
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = WORLD.replace("10 Mbit/s", "fast").replace("250 ms", "long").replace("reno", "fastest");
+    assert_eq!(read(&text).unwrap_err().lines().count(), 3);
+}
