@@ -154,7 +154,9 @@ impl Connection {
 
     /// Takes a segment from the peer.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
-        self.trace(now, Event::Received(*segment));
+        if self.tracer.is_some() {
+            self.trace(now, Event::Received(*segment));
+        }
         match self.state {
             State::Closed => self.refuse(segment),
             State::Listen => self.on_syn(now, segment),

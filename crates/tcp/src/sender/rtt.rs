@@ -13,13 +13,17 @@ pub(super) struct RttEstimator {
     pub rttvar: Duration,
     /// Smallest sample; [`Duration::MAX`] before the first.
     pub min: Duration,
+    /// Timeout without back-off, kept because every ACK restarts the timer.
+    base_rto: Duration,
     /// Consecutive doublings of the timeout.
     back_off: u32,
 }
 
 impl RttEstimator {
     pub fn new(bounds: RtoBounds) -> Self {
-        Self { bounds, srtt: Duration::ZERO, rttvar: Duration::ZERO, min: Duration::MAX, back_off: 0 }
+        let unknown = Duration::ZERO;
+        let base_rto = bounds.initial;
+        Self { bounds, srtt: unknown, rttvar: unknown, min: Duration::MAX, base_rto, back_off: 0 }
     }
 
     /// RFC 6298 equations 2.2 and 2.3, alpha = 1/8, beta = 1/4.
@@ -32,13 +36,16 @@ impl RttEstimator {
             self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
             self.srtt = (self.srtt * 7 + rtt) / 8;
         }
+        self.base_rto = self.computed_rto();
     }
 
-    /// Timeout without back-off: SRTT + max(tick, 4 RTTVAR), rounded up to the tick, within the bounds.
+    /// Timeout without back-off.
     pub fn base_rto(&self) -> Duration {
-        if self.srtt.is_zero() {
-            return self.bounds.initial;
-        }
+        self.base_rto
+    }
+
+    /// SRTT + max(tick, 4 RTTVAR), rounded up to the tick, within the bounds.
+    fn computed_rto(&self) -> Duration {
         let tick = self.bounds.tick.as_nanos().max(1);
         let exact = self.srtt + (self.rttvar * 4).max(self.bounds.tick);
         let rounded = Duration::from_nanos(exact.as_nanos().div_ceil(tick) * tick);
@@ -47,7 +54,10 @@ impl RttEstimator {
 
     /// Timeout now, back-off included (RFC 6298 rule 5.5).
     pub fn rto(&self) -> Duration {
-        (self.base_rto() * (1_u64 << self.back_off.min(32))).min(self.bounds.ceiling)
+        if self.back_off == 0 {
+            return self.base_rto;
+        }
+        (self.base_rto * (1_u64 << self.back_off.min(32))).min(self.bounds.ceiling)
     }
 
     pub fn back_off(&mut self) {
@@ -62,6 +72,7 @@ impl RttEstimator {
     pub fn widen(&mut self, rtt: Duration) {
         self.srtt = self.srtt.max(rtt);
         self.rttvar = self.rttvar.max(rtt / 2);
+        self.base_rto = self.computed_rto();
     }
 }
 
