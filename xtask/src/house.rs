@@ -90,6 +90,13 @@ pub const ROOMS: &[Room] = &[
         ],
         tests_lean_on: &[],
     },
+    Room {
+        folder: "examples/own-algorithm",
+        name: "own-algorithm",
+        pure: false,
+        leans_on: &["bentpipe-cc", "bentpipe-scenario", "bentpipe-sim"],
+        tests_lean_on: &[],
+    },
     Room { folder: "xtask", name: "xtask", pure: false, leans_on: &[], tests_lean_on: &[] },
 ];
 

@@ -1,4 +1,4 @@
-//! Files that nothing uses: Rust files outside every module tree, scenarios that are not built in.
+//! Rust files that the compiler never reads.
 
 use std::collections::BTreeSet;
 
@@ -7,36 +7,18 @@ use syn::{Attribute, Expr, ExprLit, Item, ItemMod, Lit, Meta};
 use super::source::Sources;
 use super::{Finding, Tree};
 
-/// Looks for Rust files no `mod` reaches, and for scenarios that the binary does not carry.
+/// Looks for Rust files that no `mod` reaches.
 pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
     let mut reached = BTreeSet::new();
     for root in sources.keys().filter(|path| is_root(tree, path)) {
         reach(sources, root, Place::Root, &mut reached);
     }
     let dead = sources.keys().filter(|path| !reached.contains(**path));
-    let mut findings: Vec<Finding> = dead
-        .map(|path| {
-            let why = "the compiler never reads it, so it rots";
-            Finding::new((path, 1), "no `mod` leads here", why, "declare it, or delete it")
-        })
-        .collect();
-    let carriers: Vec<&str> = tree
-        .files()
-        .filter_map(|(path, text)| path.starts_with("crates/scenario/src/").then_some(text))
-        .collect();
-    for stem in tree.stems("scenarios", ".toml") {
-        let is_named =
-            |text: &&str| text.contains(&format!("\"{stem}\"")) || text.contains(&format!("/{stem}.toml\""));
-        if !carriers.iter().any(is_named) {
-            findings.push(Finding::new(
-                (&format!("scenarios/{stem}.toml"), 1),
-                "is not built in",
-                "a scenario in this folder can be run by its name from anywhere",
-                "add it to the built-in scenarios in crates/scenario",
-            ));
-        }
-    }
-    findings
+    dead.map(|path| {
+        let why = "the compiler never reads it, so it rots";
+        Finding::new((path, 1), "no `mod` leads here", why, "declare it, or delete it")
+    })
+    .collect()
 }
 
 /// Files with which a compilation begins: those Cargo finds by itself.
@@ -191,14 +173,5 @@ mod tests {
         ];
         assert!(dead(&files).is_empty());
         assert_eq!(dead(&[("loose/src/lib.rs", "")]), ["loose/src/lib.rs"]);
-    }
-
-    #[test]
-    fn a_scenario_must_be_built_in() {
-        let builtin = ("crates/scenario/src/builtin.rs", "include_str!(\"../../../scenarios/geo.toml\")");
-        let lib =
-            [("crates/scenario/Cargo.toml", ""), ("crates/scenario/src/lib.rs", "mod builtin;"), builtin];
-        let scenarios = [("scenarios/geo.toml", ""), ("scenarios/leo.toml", "")];
-        assert_eq!(dead(&[&lib[..], &scenarios].concat()), ["scenarios/leo.toml"]);
     }
 }
