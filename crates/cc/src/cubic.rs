@@ -11,7 +11,7 @@
 //! | `cwnd_prior`    | `cwnd_prior`          | segments         |
 //! | `t_epoch`, `t`  | `Stage::elapsed_s`    | s                |
 //! | `K`             | `Stage::k_s`          | s                |
-//! | `W_cubic(t)`    | [`Stage::w_cubic`]    | segments         |
+//! | `W_cubic(t)`    | `Stage::w_cubic`      | segments         |
 //! | `W_est`         | `Stage::w_est`        | segments         |
 //!
 //! What differs from the RFC stands in `papers/cubic.md`.

@@ -9,7 +9,7 @@
 //! | `lastRoundMinRTT`     | `round.last_min_rtt`         | time     |
 //! | `rttSampleCount`      | `round.samples`              | samples  |
 //! | `cssBaselineMinRtt`   | `Stage::Conservative.baseline` | time   |
-//! | `L`                   | [`Pace::limit`]              | segments |
+//! | `L`                   | `Pace::limit`                | segments |
 //! | `N_RTT_SAMPLE` and the other constants | constants of the same name | |
 //!
 //! A component for the slow start of any [`Rule`](crate::Rule): call [`HyStart::grow`] instead of adding the

@@ -34,7 +34,7 @@ pub struct Framer {
 
 /// Largest payload of an IPv4 packet with the largest headers.
 const LARGEST_PAYLOAD: u32 = 65_535 - 20 - 60;
-const ZEROS: [u8; LARGEST_PAYLOAD as usize] = [0; LARGEST_PAYLOAD as usize];
+static ZEROS: [u8; LARGEST_PAYLOAD as usize] = [0; LARGEST_PAYLOAD as usize];
 
 /// Differentiated-services code point of lower effort (RFC 8622).
 const LOWER_EFFORT: u8 = 1;
@@ -56,7 +56,8 @@ mod kind {
 impl Framer {
     /// A connection between `opener` and `listener`, with initial sequence numbers that follow from the addresses.
     pub fn new(opener: Endpoint, listener: Endpoint) -> Self {
-        let number = |end: Endpoint| u32::from_be_bytes(end.address).wrapping_mul(2_654_435_761) ^ u32::from(end.port);
+        let number =
+            |end: Endpoint| u32::from_be_bytes(end.address).wrapping_mul(2_654_435_761) ^ u32::from(end.port);
         Self {
             ends: [opener, listener],
             initial: [number(opener), number(listener)],
@@ -75,7 +76,8 @@ impl Framer {
             self.scale[here] = syn.window_scale;
         }
         let len = segment.len.min(LARGEST_PAYLOAD);
-        let mut tcp = TcpHeader::new(self.ends[here].port, self.ends[there].port, self.wrapped(here, segment.seq), 0);
+        let mut tcp =
+            TcpHeader::new(self.ends[here].port, self.ends[there].port, self.wrapped(here, segment.seq), 0);
         set_flags(&mut tcp, segment.flags);
         tcp.window_size = self.window(here, segment);
         if tcp.ack {
@@ -87,7 +89,12 @@ impl Framer {
         len
     }
 
-    fn write(&mut self, here: usize, (mut tcp, segment, payload): (TcpHeader, &Segment, &[u8]), out: &mut Vec<u8>) {
+    fn write(
+        &mut self,
+        here: usize,
+        (mut tcp, segment, payload): (TcpHeader, &Segment, &[u8]),
+        out: &mut Vec<u8>,
+    ) {
         let (source, destination) = (self.ends[here].address, self.ends[1 - here].address);
         let total = tcp.header_len() + payload.len();
         let mut ip = Ipv4Header::new(total as u16, 64, IpNumber::TCP, source, destination)
@@ -265,10 +272,20 @@ mod tests {
     }
 
     fn syn(scale: u8) -> Segment {
-        let syn_options =
-            SynOptions { mss: Some(1448), window_scale: Some(scale), sack_permitted: true, ..SynOptions::default() };
+        let syn_options = SynOptions {
+            mss: Some(1448),
+            window_scale: Some(scale),
+            sack_permitted: true,
+            ..SynOptions::default()
+        };
         let flags = Flags::SYN;
-        Segment { flags, window: 65_535, timestamps: Some((7, 0)), syn_options: Some(syn_options), ..Segment::default() }
+        Segment {
+            flags,
+            window: 65_535,
+            timestamps: Some((7, 0)),
+            syn_options: Some(syn_options),
+            ..Segment::default()
+        }
     }
 
     #[test]
@@ -350,7 +367,8 @@ mod tests {
             Extension::ReceiveRate { id: 1, rate, valid: true },
             Extension::Value(u64::MAX),
         ] {
-            let segment = Segment { extension, timestamps: Some((1, 1)), flags: Flags::ACK, ..Segment::default() };
+            let segment =
+                Segment { extension, timestamps: Some((1, 1)), flags: Flags::ACK, ..Segment::default() };
             let bytes = packet(&mut Framer::new(OPENER, LISTENER), From::Opener, &segment);
             assert_eq!(bytes[50], 253, "{extension:?}");
             read(&bytes);

@@ -114,7 +114,11 @@ mod tests {
     fn lines(events: &[Event]) -> Vec<Value> {
         let mut log = JsonLines::new(Vec::new(), |source| format!("flow.{source}"));
         for (n, event) in events.iter().enumerate() {
-            log.record(&Record { at: Instant::from_nanos(1_500_000_000 * n as u64), source: 2, event: *event });
+            log.record(&Record {
+                at: Instant::from_nanos(1_500_000_000 * n as u64),
+                source: 2,
+                event: *event,
+            });
         }
         let text = String::from_utf8(log.finish().unwrap()).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -132,7 +136,10 @@ mod tests {
             "window": 0, "sack": [[3, 4]],
         });
         assert_eq!(found[0], sent);
-        assert_eq!((&found[1]["cwnd"], &found[1]["ssthresh"], &found[1]["t_s"]), (&json!(2.0), &Value::Null, &json!(1.5)));
+        assert_eq!(
+            (&found[1]["cwnd"], &found[1]["ssthresh"], &found[1]["t_s"]),
+            (&json!(2.0), &Value::Null, &json!(1.5))
+        );
         assert_eq!(found[2], json!({ "t_s": 3.0, "source": "flow.2", "event": "undone" }));
     }
 

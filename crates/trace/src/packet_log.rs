@@ -86,13 +86,20 @@ mod tests {
         let capture = Capture::new(Vec::new(), "us", ["senders"]).unwrap();
         let empty = Capture::new(Vec::new(), "us", ["senders"]).unwrap().finish().unwrap().len();
         let sender = |source: u32| {
-            source.is_multiple_of(2).then_some(Place { connection: source / 2, end: From::Opener, interface: 0 })
+            source.is_multiple_of(2).then_some(Place {
+                connection: source / 2,
+                end: From::Opener,
+                interface: 0,
+            })
         };
         let mut log = PacketLog::new(capture, sender);
         let segment = Segment { flags: Flags::ACK, len: 100, ..Segment::default() };
-        for (source, event) in
-            [(0, Event::Sent(segment)), (1, Event::Sent(segment)), (2, Event::Received(segment)), (2, Event::Undone)]
-        {
+        for (source, event) in [
+            (0, Event::Sent(segment)),
+            (1, Event::Sent(segment)),
+            (2, Event::Received(segment)),
+            (2, Event::Undone),
+        ] {
             log.record(&Record { at: Instant::ZERO, source, event });
         }
         let bytes = log.finish().unwrap();

@@ -31,7 +31,11 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new<'a>(out: W, application: &str, interfaces: impl IntoIterator<Item = &'a str>) -> io::Result<Self> {
+    pub fn new<'a>(
+        out: W,
+        application: &str,
+        interfaces: impl IntoIterator<Item = &'a str>,
+    ) -> io::Result<Self> {
         let mut capture = Self { out, block: Vec::new() };
         capture.begin(SECTION_HEADER);
         capture.put(&BYTE_ORDER_MAGIC.to_le_bytes());
