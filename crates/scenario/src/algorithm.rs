@@ -35,10 +35,9 @@ pub fn resolve_cc(name: &str) -> Result<(Algorithm, Option<Recovery>), Error> {
 
 fn recovery_named(recovery: &str, name: &str) -> Result<Recovery, Error> {
     let found = RECOVERIES.iter().find(|(known, _)| *known == recovery);
-    found.map(|(_, recovery)| *recovery).ok_or_else(|| Error::UnknownAlgorithm {
-        name: name.to_owned(),
-        known: with_recoveries(name),
-    })
+    found
+        .map(|(_, recovery)| *recovery)
+        .ok_or_else(|| Error::UnknownAlgorithm { name: name.to_owned(), known: with_recoveries(name) })
 }
 
 /// `law+recovery` for every recovery.

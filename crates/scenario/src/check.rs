@@ -1,12 +1,11 @@
 //! What no single key can tell: whether the parts of a world fit together.
 
-use std::collections::{HashMap, HashSet};
-
 use bentpipe_net::{ConfigError, LinkConfig};
 
 use crate::error::{Mistake, Place};
 use crate::form::Report;
 use crate::model::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario};
+use crate::network::{Hop, Network};
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
 
@@ -89,7 +88,11 @@ impl Checker<'_> {
             place: place_of(self.root, &key),
             key,
             found: if is_router { format!("the router \"{name}\"") } else { format!("no {kind} \"{name}\"") },
-            accepted: if known.is_empty() { format!("a {kind}, of which there is none") } else { known.join(", ") },
+            accepted: if known.is_empty() {
+                format!("a {kind}, of which there is none")
+            } else {
+                known.join(", ")
+            },
             suggestion: did_you_mean(name, &known).filter(|_| !is_router).map(|name| format!("\"{name}\"")),
         });
         None
@@ -104,7 +107,11 @@ impl Checker<'_> {
             let ends = |i: u32| [(from.name.as_str(), i % from.count), (to.name.as_str(), i % to.count)];
             let stranded = (0..flow.count).map(ends).find(|[from, to]| !network.connects(*from, *to));
             if let Some([from, to]) = stranded {
-                let found = format!("no route from {} to {}", spelled(self.scenario, from), spelled(self.scenario, to));
+                let found = format!(
+                    "no route from {} to {}",
+                    spelled(self.scenario, from),
+                    spelled(self.scenario, to)
+                );
                 let accepted = "two hosts joined by a link, or by links through routers";
                 self.mistake(format!("flow.{}", flow.name), found, accepted);
             }
@@ -112,70 +119,10 @@ impl Checker<'_> {
     }
 }
 
-/// A node: its group and its index there.
-type Hop<'a> = (&'a str, u32);
-
 /// The name of a node as results show it.
 fn spelled(scenario: &Scenario, (group, index): Hop<'_>) -> String {
     let single = scenario.nodes.iter().any(|node| node.name == group && node.count == 1);
     if single { group.to_owned() } else { format!("{group}.{index}") }
-}
-
-/// Which nodes reach which.
-struct Network<'a> {
-    /// Islands of routers that each node belongs to or touches.
-    islands: HashMap<Hop<'a>, HashSet<usize>>,
-    /// Pairs of hosts with a link of their own.
-    direct: HashSet<(Hop<'a>, Hop<'a>)>,
-}
-
-impl<'a> Network<'a> {
-    fn of(scenario: &'a Scenario) -> Self {
-        let neighbours = neighbours(scenario);
-        let is_router = |node: &Hop<'_>| {
-            scenario.nodes.iter().any(|group| group.name == node.0 && group.kind == NodeKind::Router)
-        };
-        let routers = scenario.nodes.iter().filter(|group| group.kind == NodeKind::Router);
-        let routers = routers.flat_map(|group| (0..group.count).map(|i| (group.name.as_str(), i)));
-        let mut islands: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
-        for (island, start) in routers.enumerate() {
-            let mut reached = vec![start];
-            while let Some(node) = reached.pop() {
-                let of_node = islands.entry(node).or_default();
-                // A router lies on one island, which was explored from its first router on.
-                let explored = is_router(&node) && !of_node.is_empty();
-                of_node.extend((!explored).then_some(island));
-                if is_router(&node) && !explored {
-                    reached.extend(neighbours.get(&node).into_iter().flatten());
-                }
-            }
-        }
-        let links = neighbours.iter().flat_map(|(node, others)| others.iter().map(|other| (*node, *other)));
-        Self { direct: links.collect(), islands }
-    }
-
-    fn connects(&self, from: Hop<'a>, to: Hop<'a>) -> bool {
-        let shared = match (self.islands.get(&from), self.islands.get(&to)) {
-            (Some(near), Some(far)) => !near.is_disjoint(far),
-            _ => false,
-        };
-        from != to && (shared || self.direct.contains(&(from, to)))
-    }
-}
-
-/// The nodes at the other ends of each node's links.
-fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
-    let mut neighbours: HashMap<Hop<'_>, Vec<Hop<'_>>> = HashMap::new();
-    let count = |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
-    for link in &scenario.links {
-        let (near, far) = (count(&link.from), count(&link.to));
-        for i in 0..near.max(far) {
-            let (near, far) = ((link.from.as_str(), i % near), (link.to.as_str(), i % far));
-            neighbours.entry(near).or_default().push(far);
-            neighbours.entry(far).or_default().push(near);
-        }
-    }
-    neighbours
 }
 
 /// Where the key at `path` was written, or the nearest key above it.

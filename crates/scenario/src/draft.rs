@@ -77,7 +77,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives every flow group that is not `fixed` the algorithm `name`, with its default parameters.
+    /// Gives every flow group that is not `fixed` the algorithm `name`. Of the parameters of its algorithm, those that
+    /// the file sets are forgotten and those that [`Draft::set`] sets stay.
     ///
     /// # Errors
     /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] if every group is fixed.
@@ -89,7 +90,8 @@ impl Draft {
         for entry in &mut root.sub_table("flow", &place).entries {
             let flow = entry.node.table_mut(&place);
             if flow.get("fixed").is_none_or(|fixed| fixed.value != Value::Flag(true)) {
-                flow.put("cc", Node { value: Value::Text(name.to_owned()), place: place.clone() });
+                let name = Node { value: Value::Text(name.to_owned()), place: place.clone() };
+                flow.sub_table("cc", &place).put("name", name);
                 changed = true;
             }
         }

@@ -12,6 +12,7 @@ mod draft;
 mod error;
 mod form;
 mod model;
+mod network;
 mod parameters;
 mod parse;
 mod show;

@@ -33,7 +33,8 @@ impl Scenario {
 
 /// Writes the values of a table, then its sections.
 fn write(text: &mut String, path: &str, table: &Table) {
-    let (sections, values): (Vec<_>, Vec<_>) = table.entries.iter().partition(|entry| is_section(path, entry));
+    let (sections, values): (Vec<_>, Vec<_>) =
+        table.entries.iter().partition(|entry| is_section(path, entry));
     for entry in values {
         text.push_str(&line(entry));
         text.push('\n');

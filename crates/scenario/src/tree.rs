@@ -101,9 +101,10 @@ impl Table {
 
     /// Replaces or appends an entry.
     pub fn put(&mut self, key: &str, node: Node) {
+        let new = Entry { key: key.to_owned(), place: node.place.clone(), node };
         match self.entries.iter_mut().find(|entry| entry.key == key) {
-            Some(entry) => entry.node = node,
-            None => self.entries.push(Entry { key: key.to_owned(), place: node.place.clone(), node }),
+            Some(entry) => *entry = new,
+            None => self.entries.push(new),
         }
     }
 

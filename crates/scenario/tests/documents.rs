@@ -34,7 +34,8 @@ fn examples(document: &str) -> Vec<Example<'_>> {
 #[test]
 fn whole_files_are_scenarios() {
     for (name, document) in DOCUMENTS {
-        let files: Vec<_> = examples(document).into_iter().filter(|example| example.path.is_empty()).collect();
+        let files: Vec<_> =
+            examples(document).into_iter().filter(|example| example.path.is_empty()).collect();
         assert!(!files.is_empty(), "{name} shows no scenario");
         for Example { line, text, .. } in files {
             let loaded = Draft::parse("example.toml", &text.join("\n")).and_then(|draft| draft.scenario());

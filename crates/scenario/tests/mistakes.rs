@@ -34,7 +34,7 @@ fn an_unknown_key() {
 fn a_wrong_unit() {
     assert_eq!(
         message("10 Mbit/s", "10 Mbps"),
-        "world.toml:6:8: link.satellite.rate.constant: found \"10 Mbps\", accepted: a rate above 0 such as \"10 Mbit/s\" \
+        "world.toml:6:8: link.satellite.rate: found \"10 Mbps\", accepted: a rate above 0 such as \"10 Mbit/s\" \
          (bit/s, kbit/s, Mbit/s, Gbit/s); did you mean \"10 Mbit/s\"?"
     );
 }
@@ -101,7 +101,7 @@ fn a_key_of_another_kind() {
     );
     assert_eq!(
         message("\"250 ms\"", "\"250 ms\"\nqueue = \"drop-tale\""),
-        "world.toml:8:9: link.satellite.queue.kind: found \"drop-tale\", accepted: \"drop-tail\", \"threshold\", \
+        "world.toml:8:9: link.satellite.queue: found \"drop-tale\", accepted: \"drop-tail\", \"threshold\", \
          \"push-out\", \"strict\", \"priority\", \"red\", \"codel\", \"fq-codel\"; did you mean \"drop-tail\"?"
     );
 }
@@ -110,7 +110,7 @@ fn a_key_of_another_kind() {
 fn an_unknown_algorithm() {
     let message = message("\"reno\"", "\"renno\"");
     assert!(
-        message.starts_with("world.toml:13:6: flow.bulk.cc.name: found \"renno\", accepted: reno, "),
+        message.starts_with("world.toml:13:6: flow.bulk.cc: found \"renno\", accepted: reno, "),
         "{message}"
     );
     assert!(message.ends_with("; did you mean \"reno\"?"), "{message}");
@@ -127,7 +127,10 @@ fn parameters_of_an_algorithm() {
         end("cc = { name = \"cubic\", beta = 1.5 }"),
         ".beta: found 1.5, accepted: a value that fits (1.5 is not between 0 and 1)"
     );
-    assert_eq!(end("[flow.bulk.cc]\nname = \"cubic\"\nhystart = 1"), ".hystart: found 1, accepted: true or false");
+    assert_eq!(
+        end("[flow.bulk.cc]\nname = \"cubic\"\nhystart = 1"),
+        ".hystart: found 1, accepted: true or false"
+    );
 }
 
 #[test]
@@ -173,13 +176,16 @@ fn groups_that_do_not_pair() {
 #[test]
 fn no_route() {
     let accepted = "accepted: two hosts joined by a link, or by links through routers";
-    let island = world_with("[node.far]", "[node.far]\n[node.island]").replace("to = \"far\"", "to = \"island\"");
+    let island =
+        world_with("[node.far]", "[node.far]\n[node.island]").replace("to = \"far\"", "to = \"island\"");
     assert_eq!(
         read(&island).unwrap_err(),
         format!("world.toml:11:7: flow.bulk: found no route from near to island, {accepted}")
     );
     let pairs = world_with("[node.near]\n[node.far]", "[node.near]\ncount = 3\n[node.far]\ncount = 3");
-    let crossed = pairs.replace("from = \"near\"", "from = \"near\"\ncount = 2").replace("to = \"far\"", "to = \"near\"");
+    let crossed = pairs
+        .replace("from = \"near\"", "from = \"near\"\ncount = 2")
+        .replace("to = \"far\"", "to = \"near\"");
     assert_eq!(
         read(&crossed).unwrap_err(),
         format!("world.toml:12:7: flow.bulk: found no route from near.0 to near.0, {accepted}")
@@ -189,7 +195,10 @@ fn no_route() {
 #[test]
 fn schedules_and_outages_out_of_order() {
     assert_eq!(
-        message("\"10 Mbit/s\"", "[[\"0 s\", \"1 Mbit/s\"], [\"9 s\", \"2 Mbit/s\"], [\"5 s\", \"1 Mbit/s\"]]"),
+        message(
+            "\"10 Mbit/s\"",
+            "[[\"0 s\", \"1 Mbit/s\"], [\"9 s\", \"2 Mbit/s\"], [\"5 s\", \"1 Mbit/s\"]]"
+        ),
         "world.toml:6:8: link.satellite.rate.points: found 5 s after 9 s, accepted: strictly ascending times"
     );
     assert_eq!(

@@ -137,6 +137,18 @@ fn cc_changes_the_groups_under_comparison_only() {
 }
 
 #[test]
+fn cc_keeps_the_parameters_of_the_command_line_and_forgets_those_of_the_file() {
+    let file = common::world_with("cc = \"reno\"", "cc = { name = \"cubic\", c = 0.8, beta = 0.6 }");
+    let mut draft = Draft::parse("world.toml", &file).unwrap();
+    draft.set("flow.bulk.cc.beta=0.5").unwrap();
+    draft.set_cc("cubic+sack").unwrap();
+    let scenario = draft.scenario().unwrap();
+    let bentpipe_cc::Algorithm::Cubic(cubic) = &scenario.flows[0].sender.cc else { panic!("cubic") };
+    assert_eq!((cubic.c, cubic.beta), (0.4, 0.5));
+    assert_eq!(scenario.flows[0].sender.recovery, Recovery::Sack);
+}
+
+#[test]
 fn cc_refuses_what_it_cannot_do() {
     let mut draft = Draft::load("geo-fairness").unwrap();
     assert!(draft.set_cc("cubik").unwrap_err().to_string().ends_with("; did you mean \"cubic\"?"));
@@ -171,5 +183,8 @@ fn mistakes_name_the_argument() {
         "--set flow.bulk.to=island: flow.bulk.to: found no host \"island\", accepted: near, far"
     );
     let duration = refused("duration.unit=s");
-    assert!(duration.starts_with("--set duration.unit=s: duration: found a table, accepted: a time"), "{duration}");
+    assert!(
+        duration.starts_with("--set duration.unit=s: duration: found a table, accepted: a time"),
+        "{duration}"
+    );
 }

@@ -30,7 +30,17 @@ fn times() {
     let seconds = 1_000_000_000;
     assert_eq!(
         values,
-        [7, 7_000, 7_000_000, 7 * seconds, 420 * seconds, 3600 * seconds, seconds / 2, 8_593_750, 3 * seconds]
+        [
+            7,
+            7_000,
+            7_000_000,
+            7 * seconds,
+            420 * seconds,
+            3600 * seconds,
+            seconds / 2,
+            8_593_750,
+            3 * seconds
+        ]
     );
 }
 
@@ -42,7 +52,18 @@ fn rates() {
 
 #[test]
 fn sizes() {
-    let texts = ["2000 bytes", "2000 B", "2 kB", "2 MB", "1 GB", "2 KiB", "2 MiB", "1 GiB", "64 segments", "1 segment"];
+    let texts = [
+        "2000 bytes",
+        "2000 B",
+        "2 kB",
+        "2 MB",
+        "1 GB",
+        "2 KiB",
+        "2 MiB",
+        "1 GiB",
+        "64 segments",
+        "1 segment",
+    ];
     assert_eq!(
         texts.map(send_buffer),
         [2000, 2000, 2000, 2_000_000, 1_000_000_000, 2048, 2 << 20, 1 << 30, 64_000, 1000]
@@ -61,17 +82,21 @@ fn sizes() {
 
 #[test]
 fn numbers_too_large_are_refused() {
-    for argument in ["duration=99999999999999999999 s", "duration=300000000000 h", "flow.bulk.count=5000000000"] {
+    for argument in
+        ["duration=99999999999999999999 s", "duration=300000000000 h", "flow.bulk.count=5000000000"]
+    {
         assert!(set(&[argument]).is_err(), "{argument}");
     }
 }
 
 #[test]
 fn rates_over_time() {
-    let of = |value: &str| set(&[&format!("link.satellite.rate={value}")]).unwrap().links[0].forward.rate.clone();
+    let of =
+        |value: &str| set(&[&format!("link.satellite.rate={value}")]).unwrap().links[0].forward.rate.clone();
     let points = vec![(Duration::ZERO, Rate::from_mbps(10)), (Duration::from_secs(20), Rate::from_mbps(5))];
     let table = "[[\"0 s\", \"10 Mbit/s\"], [\"20 s\", \"5 Mbit/s\"]]";
-    let step = Schedule::Table { points: points.clone(), interpolation: Interpolation::Step, repeat_every: None };
+    let step =
+        Schedule::Table { points: points.clone(), interpolation: Interpolation::Step, repeat_every: None };
     assert_eq!(of(table), step);
     let repeated = format!("{{ table = {table}, interpolation = \"linear\", repeat-every = \"40 s\" }}");
     let repeat_every = Some(Duration::from_secs(40));
@@ -90,7 +115,9 @@ fn rates_over_time() {
 
 #[test]
 fn outages_one_by_one_or_repeated() {
-    let of = |value: &str| set(&[&format!("link.satellite.outages={value}")]).unwrap().links[0].forward.outages.clone();
+    let of = |value: &str| {
+        set(&[&format!("link.satellite.outages={value}")]).unwrap().links[0].forward.outages.clone()
+    };
     let at = |secs| Instant::ZERO + Duration::from_secs(secs);
     let listed = of("[[\"3 s\", \"4 s\"], [\"6 s\", \"7 s\"]]");
     let intervals = vec![Outage { from: at(3), to: at(4) }, Outage { from: at(6), to: at(7) }];
@@ -144,7 +171,8 @@ fn settings_of_a_connection() {
     assert_eq!(of("pacing={ kind = \"window\", avoidance-gain = 1 }").pacing, gains);
     let window = ReceiveWindow::Auto { initial: 128 << 10, limit: 16 << 20 };
     assert_eq!(of("receive-window={ kind = \"auto\", limit = \"16 MiB\" }").receive_window, window);
-    let keep_alive = KeepAlive { idle: Duration::from_secs(60), interval: Duration::from_secs(75), probes: 9 };
+    let keep_alive =
+        KeepAlive { idle: Duration::from_secs(60), interval: Duration::from_secs(75), probes: 9 };
     assert_eq!(of("keep-alive.idle=60 s").keep_alive, Some(keep_alive));
     assert_eq!(of("rto.floor=1 s").rto.floor, Duration::from_secs(1));
 }

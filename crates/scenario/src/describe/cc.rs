@@ -39,7 +39,11 @@ fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
             reading.report.add(Mistake {
                 place: if fault.unknown { &entry.place } else { &entry.node.place }.clone(),
                 key: reading.path_of(&fault.key),
-                found: if fault.unknown { "an unknown parameter".to_owned() } else { entry.node.value.to_string() },
+                found: if fault.unknown {
+                    "an unknown parameter".to_owned()
+                } else {
+                    entry.node.value.to_string()
+                },
                 accepted: fault.accepted,
                 suggestion: fault.suggestion,
             });
@@ -56,7 +60,9 @@ impl Codec<String> for AlgorithmName {
         let Value::Text(name) = value else { return Err(Refused::default()) };
         match resolve_cc(name) {
             Ok(_) => Ok(name.clone()),
-            Err(_) => Err(Refused { suggestion: crate::algorithm::meant(name).map(|name| format!("\"{name}\"")) }),
+            Err(_) => {
+                Err(Refused { suggestion: crate::algorithm::meant(name).map(|name| format!("\"{name}\"")) })
+            }
         }
     }
     fn show(&self, typed: &String) -> Value {

@@ -11,7 +11,16 @@ const KINDS: &[Kind] = &[
     Kind { name: "priority", keys: &["ordinary", "low"] },
     Kind {
         name: "red",
-        keys: &["limit", "min-threshold", "max-threshold", "max-probability", "weight", "mean-packet", "gentle", "ecn"],
+        keys: &[
+            "limit",
+            "min-threshold",
+            "max-threshold",
+            "max-probability",
+            "weight",
+            "mean-packet",
+            "gentle",
+            "ecn",
+        ],
     },
     Kind { name: "codel", keys: &["limit", "target", "interval", "ecn"] },
     Kind { name: "fq-codel", keys: &["limit", "queues", "quantum", "target", "interval", "ecn"] },

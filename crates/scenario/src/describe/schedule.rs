@@ -89,7 +89,10 @@ impl<T: Quantity, C: Codec<T>> Codec<Vec<(Duration, T)>> for Points<'_, C> {
         Value::List(typed.iter().map(point).collect())
     }
     fn accepted(&self) -> String {
-        format!("pairs of a time and a value, [[\"0 s\", ...], [\"20 s\", ...]], each value {}", self.0.accepted())
+        format!(
+            "pairs of a time and a value, [[\"0 s\", ...], [\"20 s\", ...]], each value {}",
+            self.0.accepted()
+        )
     }
 }
 

@@ -1,11 +1,13 @@
 use bentpipe_base::Duration;
 use bentpipe_tcp::{
-    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
+    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout,
+    WindowValidation,
 };
 
 use crate::form::{Form, Kind, Shorthand};
 use crate::unit::{
-    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, SEGMENTS, SEGMENTS_FROM_ZERO, Segments, TIME, TIME_ABOVE_ZERO, Words,
+    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, SEGMENTS, SEGMENTS_FROM_ZERO, Segments, TIME,
+    TIME_ABOVE_ZERO, Words,
 };
 
 /// Ways to find and repair losses, by name.

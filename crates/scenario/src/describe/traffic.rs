@@ -48,9 +48,7 @@ fn name(traffic: &Traffic) -> &'static str {
 fn of_kind(kind: &str) -> Traffic {
     match kind {
         "file" => Traffic::File { bytes: 1 },
-        "pages" => {
-            Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true }
-        }
+        "pages" => Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
         "cbr" => Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000 },
         _ => Traffic::Bulk,
     }

@@ -123,7 +123,8 @@ impl<'a> Reading<'a> {
             Value::Table(_) => "a table".to_owned(),
             value => value.to_string(),
         };
-        let key = self.path_of(key);
+        let is_bare = self.bare.is_some_and(|(_, bare)| std::ptr::eq(bare, node));
+        let key = if is_bare { self.path.clone() } else { self.path_of(key) };
         self.report.add(Mistake { place: node.place.clone(), key, found, accepted, suggestion });
     }
 
@@ -154,7 +155,8 @@ impl<'a> Reading<'a> {
         self.name_key(key);
         let Some(node) = self.get(key) else { return };
         let table = node.as_table();
-        let stand_in = if table.is_some() { table.and_then(|table| table.bare.as_deref()) } else { Some(node) };
+        let stand_in =
+            if table.is_some() { table.and_then(|table| table.bare.as_deref()) } else { Some(node) };
         let bare = stand_in.and_then(|bare| Some((shorthand.key_of(&bare.value)?, bare)));
         if stand_in.is_some() && bare.is_none() {
             let accepted = format!("a table with {}", keys_of(describe));
@@ -198,7 +200,9 @@ impl<'a> Reading<'a> {
             return self.refuse(&entry.key, &entry.node, accepted, None);
         }
         // A mistake about something absent is shown where the name is written.
-        self.inside(&entry.key, &entry.node, |inner| read(Reading { place: &entry.place, ..inner }, describe));
+        self.inside(&entry.key, &entry.node, |inner| {
+            read(Reading { place: &entry.place, ..inner }, describe)
+        });
     }
 
     /// Reads the table `node` under `key`.

@@ -2,7 +2,9 @@ use std::fmt;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
-use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, Unexpected, Visitor,
+};
 use serde::forward_to_deserialize_any;
 
 use crate::suggest::did_you_mean;
@@ -135,10 +137,9 @@ struct Parameter<'a>(&'a Node);
 impl Parameter<'_> {
     /// A quantity with a unit, which the configuration type holds as a bare number.
     fn quantity<T>(&self, codec: &impl Codec<T>) -> Result<T, Fault> {
-        codec.read(&self.0.value).map_err(|refused| Fault {
-            suggestion: refused.suggestion,
-            ..Fault::of_value(codec.accepted())
-        })
+        codec
+            .read(&self.0.value)
+            .map_err(|refused| Fault { suggestion: refused.suggestion, ..Fault::of_value(codec.accepted()) })
     }
 }
 

@@ -2,12 +2,13 @@
 
 use bentpipe_base::{Duration, Rate};
 
+use super::size::counted;
 use super::{Codec, Refused};
 use crate::suggest::did_you_mean;
 use crate::tree::Value;
 
 /// A unit and how many of the smallest it is.
-type Unit = (&'static str, u64);
+pub(super) type Unit = (&'static str, u64);
 
 const TIME_UNITS: &[Unit] = &[
     ("s", 1_000_000_000),
@@ -19,18 +20,7 @@ const TIME_UNITS: &[Unit] = &[
 ];
 const RATE_UNITS: &[Unit] =
     &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
-const BYTE_UNITS: &[Unit] = &[
-    ("bytes", 1),
-    ("byte", 1),
-    ("B", 1),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
-const SEGMENT_UNITS: &[Unit] = &[("segments", 1), ("segment", 1)];
+pub(super) const SEGMENT_UNITS: &[Unit] = &[("segments", 1), ("segment", 1)];
 
 /// A whole number of the smallest unit, written in any of the units.
 pub(crate) struct Measure {
@@ -74,7 +64,8 @@ impl Measure {
     }
 }
 
-fn at_least(least: u64, amount: u64) -> Result<u64, Refused> {
+/// `amount` unless it is too small.
+pub(super) fn at_least(least: u64, amount: u64) -> Result<u64, Refused> {
     if amount < least { Err(Refused::default()) } else { Ok(amount) }
 }
 
@@ -87,7 +78,9 @@ pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
         return Err(Refused::default());
     }
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(Refused { suggestion: meant_unit(unit, units).map(|unit| format!("\"{number} {unit}\"")) });
+        return Err(Refused {
+            suggestion: meant_unit(unit, units).map(|unit| format!("\"{number} {unit}\"")),
+        });
     };
     scaled(number, *factor).ok_or_else(Refused::default)
 }
@@ -153,108 +146,5 @@ impl Codec<u32> for Measure {
     }
     fn accepted(&self) -> String {
         self.accepted.to_owned()
-    }
-}
-
-/// `1 segment`, `2 segments`.
-fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
-/// A real number of segments.
-pub(crate) struct Segments;
-
-impl Codec<f64> for Segments {
-    fn read(&self, value: &Value) -> Result<f64, Refused> {
-        let Value::Text(text) = value else { return Err(Refused::default()) };
-        measure(text, SEGMENT_UNITS)?;
-        let number = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
-        number.parse().ok().filter(|segments| *segments >= 1.0).ok_or_else(Refused::default)
-    }
-    fn show(&self, typed: &f64) -> Value {
-        let unit = if *typed == 1.0 { "segment" } else { "segments" };
-        Value::Text(format!("{typed} {unit}"))
-    }
-    fn accepted(&self) -> String {
-        SEGMENTS.accepted.to_owned()
-    }
-}
-
-/// A number of bytes, at least `least`; segments too if the size of one is known.
-#[derive(Clone, Copy)]
-pub(crate) struct Bytes {
-    least: u64,
-    segment: Option<u32>,
-}
-
-impl Bytes {
-    /// At least one byte.
-    pub const ANY: Self = Self { least: 1, segment: None };
-
-    /// At least `least` bytes.
-    pub const fn at_least(least: u64) -> Self {
-        Self { least, segment: None }
-    }
-
-    /// At least one segment of `mss` bytes, written in bytes or segments.
-    pub const fn or_segments(mss: u32) -> Self {
-        Self { least: mss as u64, segment: Some(mss) }
-    }
-
-    /// The same down to a single byte.
-    pub const fn down_to_one(self) -> Self {
-        Self { least: 1, ..self }
-    }
-
-    fn amount(self, text: &str) -> Result<u64, Refused> {
-        let bytes = measure(text, BYTE_UNITS);
-        let Some(segment) = self.segment else { return bytes };
-        match measure(text, SEGMENT_UNITS) {
-            Ok(segments) => segments.checked_mul(u64::from(segment)).ok_or_else(Refused::default),
-            Err(refused) => bytes.or(Err(refused)),
-        }
-    }
-}
-
-impl Codec<u64> for Bytes {
-    fn read(&self, value: &Value) -> Result<u64, Refused> {
-        match value {
-            Value::Text(text) => self.amount(text).and_then(|amount| at_least(self.least, amount)),
-            _ => Err(Refused::default()),
-        }
-    }
-
-    fn show(&self, typed: &u64) -> Value {
-        Value::Text(match self.segment.map(u64::from) {
-            Some(mss) if *typed > 0 && typed % mss == 0 => counted(typed / mss, "segment"),
-            _ if *typed > 0 && typed % (1 << 20) == 0 => format!("{} MiB", typed >> 20),
-            _ if *typed > 0 && typed % (1 << 10) == 0 => format!("{} KiB", typed >> 10),
-            _ => counted(*typed, "byte"),
-        })
-    }
-
-    fn accepted(&self) -> String {
-        let units = "bytes, kB, MB, GB, KiB, MiB, GiB";
-        match self.segment {
-            Some(_) if self.least > 1 => {
-                format!("at least 1 segment, which is {} bytes, such as \"64 segments\" (segments, {units})", self.least)
-            }
-            Some(_) => format!("a size such as \"64 segments\" or \"64 KiB\" (segments, {units})"),
-            None => format!("a size of {} or more such as \"1000 bytes\" ({units})", counted(self.least, "byte")),
-        }
-    }
-}
-
-impl Codec<u32> for Bytes {
-    fn read(&self, value: &Value) -> Result<u32, Refused> {
-        let amount: u64 = self.read(value)?;
-        u32::try_from(amount).map_err(|_| Refused::default())
-    }
-    fn show(&self, typed: &u32) -> Value {
-        // Packet sizes are read in bytes, whatever they divide by.
-        Value::Text(counted(u64::from(*typed), "byte"))
-    }
-    fn accepted(&self) -> String {
-        Codec::<u64>::accepted(self)
     }
 }

@@ -3,11 +3,13 @@
 mod measure;
 mod number;
 mod room;
+mod size;
 mod word;
 
-pub(crate) use measure::{Bytes, RATE, SEGMENTS, SEGMENTS_FROM_ZERO, Segments, TIME, TIME_ABOVE_ZERO};
+pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{COUNT, Count, FACTOR, FLAG, PROBABILITY};
 pub(crate) use room::{Level, LevelIn, ROOM};
+pub(crate) use size::{Bytes, Segments};
 pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
 
 use crate::tree::Value;

@@ -1,4 +1,5 @@
 //! A small world to make mistakes in.
+#![allow(dead_code, reason = "not every test file uses every helper")]
 
 use bentpipe_scenario::{Draft, Scenario};
 
@@ -20,7 +21,6 @@ cc = "reno"
 "#;
 
 /// [`WORLD`] with one line in place of another.
-#[allow(dead_code, reason = "not every test file uses every helper")]
 pub fn world_with(line: &str, instead: &str) -> String {
     assert!(WORLD.contains(line), "{line}");
     WORLD.replacen(line, instead, 1).trim_start().to_owned()
@@ -33,7 +33,6 @@ pub fn read(text: &str) -> Result<Scenario, String> {
 }
 
 /// [`WORLD`] with `--set` arguments.
-#[allow(dead_code, reason = "not every test file uses every helper")]
 pub fn set(arguments: &[&str]) -> Result<Scenario, String> {
     let apply = || {
         let mut draft = Draft::parse("world.toml", WORLD.trim_start())?;

@@ -1,0 +1,68 @@
+//! Which nodes reach which. Hosts do not forward.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{NodeKind, Scenario};
+
+/// A node: its group and its index there.
+pub(crate) type Hop<'a> = (&'a str, u32);
+
+/// Which nodes reach which.
+pub(crate) struct Network<'a> {
+    /// Islands of routers that each node belongs to or touches.
+    islands: HashMap<Hop<'a>, HashSet<usize>>,
+    /// Pairs of hosts with a link of their own.
+    direct: HashSet<(Hop<'a>, Hop<'a>)>,
+}
+
+impl<'a> Network<'a> {
+    /// Of a scenario whose links join nodes that exist.
+    pub fn of(scenario: &'a Scenario) -> Self {
+        let neighbours = neighbours(scenario);
+        let is_router = |node: &Hop<'_>| {
+            scenario.nodes.iter().any(|group| group.name == node.0 && group.kind == NodeKind::Router)
+        };
+        let routers = scenario.nodes.iter().filter(|group| group.kind == NodeKind::Router);
+        let routers = routers.flat_map(|group| (0..group.count).map(|i| (group.name.as_str(), i)));
+        let mut islands: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
+        for (island, start) in routers.enumerate() {
+            let mut reached = vec![start];
+            while let Some(node) = reached.pop() {
+                let of_node = islands.entry(node).or_default();
+                // A router lies on one island, which was explored from its first router on.
+                let explored = is_router(&node) && !of_node.is_empty();
+                of_node.extend((!explored).then_some(island));
+                if is_router(&node) && !explored {
+                    reached.extend(neighbours.get(&node).into_iter().flatten());
+                }
+            }
+        }
+        let links = neighbours.iter().flat_map(|(node, others)| others.iter().map(|other| (*node, *other)));
+        Self { direct: links.collect(), islands }
+    }
+
+    /// True if `from` reaches `to`: by a link of their own, or through routers.
+    pub fn connects(&self, from: Hop<'a>, to: Hop<'a>) -> bool {
+        let shared = match (self.islands.get(&from), self.islands.get(&to)) {
+            (Some(near), Some(far)) => !near.is_disjoint(far),
+            _ => false,
+        };
+        from != to && (shared || self.direct.contains(&(from, to)))
+    }
+}
+
+/// The nodes at the other ends of each node's links.
+fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
+    let mut neighbours: HashMap<Hop<'_>, Vec<Hop<'_>>> = HashMap::new();
+    let count =
+        |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
+    for link in &scenario.links {
+        let (near, far) = (count(&link.from), count(&link.to));
+        for i in 0..near.max(far) {
+            let (near, far) = ((link.from.as_str(), i % near), (link.to.as_str(), i % far));
+            neighbours.entry(near).or_default().push(far);
+            neighbours.entry(far).or_default().push(near);
+        }
+    }
+    neighbours
+}
