@@ -71,7 +71,10 @@ impl Checker<'_> {
         let rto = &flow.sender.rto;
         if rto.floor > rto.ceiling {
             let found = format!("a floor of {} above the ceiling of {}", rto.floor, rto.ceiling);
-            self.mistake(format!("{path}.tcp.rto"), found, "a floor of at most the ceiling");
+            let own = format!("{path}.tcp.rto");
+            let is_own = self.root.as_table().is_some_and(|root| root.find(&own).is_some());
+            let key = if is_own { own } else { "tcp.rto".to_owned() };
+            self.mistake(format!("{key}.floor"), found, "a floor of at most the ceiling");
         }
     }
 

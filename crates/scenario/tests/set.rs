@@ -182,6 +182,11 @@ fn mistakes_name_the_argument() {
         refused("flow.bulk.to=island"),
         "--set flow.bulk.to=island: flow.bulk.to: found no host \"island\", accepted: near, far"
     );
+    assert_eq!(
+        refused("tcp.rto.floor=70 s"),
+        "--set tcp.rto.floor=70 s: tcp.rto.floor: found a floor of 70 s above the ceiling of 60 s, accepted: a floor of \
+         at most the ceiling"
+    );
     let duration = refused("duration.unit=s");
     assert!(
         duration.starts_with("--set duration.unit=s: duration: found a table, accepted: a time"),
