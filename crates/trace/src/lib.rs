@@ -1,6 +1,6 @@
 //! The one vocabulary of what happens: every driver writes it, every face reads it.
 //!
-//! [`Record`]s go into a [`Sink`]. Two of them are here: [`JsonLines`] for notebooks, and [`PacketLog`] for packet analysers.
+//! [`Record`]s go into a [`Sink`]. [`JsonLines`] is one, for notebooks; [`PacketLog`] writes segments for packet analysers.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -13,5 +13,5 @@ mod pcapng;
 pub use event::{DropCause, Event, Record, Sink};
 pub use frame::{Endpoint, Framer, From};
 pub use json_lines::JsonLines;
-pub use packet_log::{PacketLog, Place};
+pub use packet_log::{PacketLog, Seen};
 pub use pcapng::Capture;
