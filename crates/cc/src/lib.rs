@@ -16,6 +16,7 @@ pub mod cubic;
 mod fixture;
 pub mod hystart;
 mod parameters;
+mod parts;
 pub mod peach;
 mod registry;
 pub mod reno;

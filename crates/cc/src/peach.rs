@@ -7,7 +7,7 @@
 //! |--------------------|-------------------------------------|----------|
 //! | `cwnd`             | `cwnd`                              | segments |
 //! | `rwnd`             | [`Path::receive_window`]            | segments |
-//! | τ                  | `Pacer::tau`                        | time     |
+//! | τ                  | `Train::tau`                        | time     |
 //! | `wdsn`             | `wdsn`                              | probe replies |
 //! | `adsn`, n_dummy    | `Recovery::adsn`                    | probes   |
 //! | inflation of `cwnd` | `Recovery::inflated`               | segments |
@@ -22,6 +22,8 @@
 use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::probe_peer::Peer;
+use crate::parts::probe_train::Train;
 use crate::{
     Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
@@ -96,14 +98,6 @@ impl Config {
     }
 }
 
-/// Dummies of a running Sudden Start, one every τ.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Pacer {
-    next: Instant,
-    tau: Duration,
-    left: u32,
-}
-
 /// A recovery in progress.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Recovery {
@@ -120,39 +114,10 @@ enum State {
     /// Sudden Start waits for the data segment that its dummies copy.
     Armed,
     /// Sudden Start sends dummies; everything else is Congestion Avoidance already.
-    SuddenStart(Pacer),
+    SuddenStart(Train),
     /// Rapid Recovery, or Fast Recovery without dummies.
     Recovery(Recovery),
 }
-
-/// Whether the receiver knows dummy segments (section III-A: "can verify ... during the Sudden Start").
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Peer {
-    /// Neither told nor asked.
-    Unknown,
-    /// Dummies are out. `silent` earlier episodes gave no verdict.
-    Asked { silent: u32, answers: Answers },
-    /// It replies.
-    Replies,
-    /// It answered a dummy with a plain duplicate ACK; more of these are under way until then.
-    Unmodified { until: Instant },
-    /// It does not reply: Reno from now on.
-    Plain,
-}
-
-/// When the answers to an episode's dummies arrive; never, once the time is over.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Answers {
-    from: Instant,
-    until: Instant,
-}
-
-impl Answers {
-    const OVER: Self = Self { from: Instant::FAR_FUTURE, until: Instant::FAR_FUTURE };
-}
-
-/// Episodes without any answer after which the peer counts as plain.
-const SILENT_EPISODES: u32 = 2;
 
 /// What the last arrival or wake-up entitles to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -205,7 +170,7 @@ impl Peach {
     }
 
     fn peer_is_plain(&self) -> bool {
-        matches!(self.peer, Peer::Plain | Peer::Unmodified { .. })
+        self.peer.is_plain()
     }
 
     fn starts_suddenly(&self) -> bool {
@@ -256,20 +221,14 @@ impl Peach {
             Mode::Paper => rwnd - 1,
             Mode::Safe => (rwnd - 1).min(self.config.max_probes).min(segments_left(path)),
         };
-        let tau = path.srtt / u64::from(rwnd); // equation (2)
-        self.state = match left {
-            0 => State::Avoidance,
-            _ => State::SuddenStart(Pacer { next: path.now + tau, tau, left }),
-        };
+        let train = Train::over(path.srtt, rwnd, left, path.now); // equation (2)
+        self.state = train.map_or(State::Avoidance, State::SuddenStart);
     }
 
     /// The next dummy is due.
-    fn pace_next(&mut self, pacer: Pacer) {
+    fn send_next(&mut self, train: Train) {
         self.due = Due { dummies: 1, beside: u32::MAX };
-        self.state = match pacer.left - 1 {
-            0 => State::Avoidance,
-            left => State::SuddenStart(Pacer { next: pacer.next + pacer.tau, left, ..pacer }),
-        };
+        self.state = train.advance().map_or(State::Avoidance, State::SuddenStart);
     }
 }
 
@@ -354,57 +313,13 @@ impl Peach {
 
 /// The capability check, section III-A.
 impl Peach {
-    /// A dummy leaves. Those of an episode leave within a round trip, so the last reply is back within two.
-    fn ask(&mut self, path: &Path) {
-        let silent = match self.peer {
-            Peer::Unknown => 0,
-            Peer::Asked { silent, answers: Answers::OVER } => silent,
-            _ => return,
-        };
-        let from = path.now + path.min_rtt.min(path.srtt);
-        let until = path.now + path.srtt * 2 + path.rto / 2;
-        self.peer = Peer::Asked { silent, answers: Answers { from, until } };
-    }
-
-    /// A duplicate ACK without SACK news answers a dummy at a receiver that does not know dummies.
-    fn suspect(&mut self, ack: &Ack, path: &Path) {
-        if let Peer::Asked { answers, .. } = self.peer
-            && (ack.acked, ack.sacked) == (0, 0)
-            && path.now >= answers.from
-        {
-            self.behave_like_reno(path);
-            self.peer = Peer::Unmodified { until: path.now + path.srtt + path.rto / 2 };
-        }
-    }
-
     /// "If the required modification is not implemented, TCP-Peach sender stops transmitting dummy segments".
     fn behave_like_reno(&mut self, path: &Path) {
-        self.peer = Peer::Plain;
         self.due = Due::default();
         self.ssthresh = f64::from(path.receive_window).max(2.0);
         match &mut self.state {
             State::Recovery(recovery) => recovery.adsn = 0,
             state => *state = State::Avoidance,
-        }
-    }
-
-    /// Time of the next step of the check.
-    fn verdict_at(&self) -> Instant {
-        match self.peer {
-            Peer::Asked { answers, .. } => answers.until,
-            Peer::Unmodified { until } => until,
-            Peer::Unknown | Peer::Replies | Peer::Plain => Instant::FAR_FUTURE,
-        }
-    }
-
-    fn give_verdict(&mut self, path: &Path) {
-        match self.peer {
-            Peer::Asked { silent, .. } if silent + 1 < SILENT_EPISODES => {
-                self.peer = Peer::Asked { silent: silent + 1, answers: Answers::OVER };
-            }
-            Peer::Asked { .. } => self.behave_like_reno(path),
-            Peer::Unmodified { .. } => self.peer = Peer::Plain,
-            Peer::Unknown | Peer::Replies | Peer::Plain => {}
         }
     }
 }
@@ -445,7 +360,9 @@ impl CongestionControl for Peach {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due.dummies = 0;
-        self.suspect(ack, path);
+        if self.peer.suspect(ack, path) {
+            self.behave_like_reno(path);
+        }
         if self.exit_pace.is_some_and(|pace| path.now >= pace.until) {
             self.exit_pace = None;
         }
@@ -526,7 +443,7 @@ impl CongestionControl for Peach {
         if let State::Recovery(recovery) = &mut self.state {
             recovery.adsn -= 1;
         }
-        self.ask(path);
+        self.peer.ask(path);
         Some(ProbeRequest { kind: ProbeKind::Dummy, tag: ProbeTag(self.epoch) })
     }
 
@@ -551,24 +468,24 @@ impl CongestionControl for Peach {
     }
 
     fn distrusts_duplicates(&self) -> bool {
-        matches!(self.peer, Peer::Asked { .. } | Peer::Unmodified { .. })
+        self.peer.blurs_duplicates()
     }
 
     fn wake_at(&self) -> Instant {
         match self.state {
-            State::SuddenStart(pacer) => pacer.next.min(self.verdict_at()),
-            _ => self.verdict_at(),
+            State::SuddenStart(train) => train.next.min(self.peer.verdict_at()),
+            _ => self.peer.verdict_at(),
         }
     }
 
     fn on_wake(&mut self, path: &Path) {
-        if path.now >= self.verdict_at() {
-            self.give_verdict(path);
+        if path.now >= self.peer.verdict_at() && self.peer.give_verdict() {
+            self.behave_like_reno(path);
         }
-        if let State::SuddenStart(pacer) = self.state
-            && path.now >= pacer.next
+        if let State::SuddenStart(train) = self.state
+            && path.now >= train.next
         {
-            self.pace_next(pacer);
+            self.send_next(train);
         }
     }
 }

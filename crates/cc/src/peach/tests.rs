@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::*;
 use crate::fixture;
+use crate::parts::probe_peer::Answers;
 
 const MSS: u64 = fixture::MSS as u64;
 const RTT: Duration = Duration::from_millis(550);

@@ -1,0 +1,4 @@
+//! What several algorithms need, each once.
+
+pub(crate) mod probe_peer;
+pub(crate) mod probe_train;

@@ -1,0 +1,138 @@
+//! Whether the receiver replies to probes: agreed in the handshake, or found out in band (TCP-Peach section III-A: "can verify
+//! ... during the Sudden Start").
+
+use bentpipe_base::Instant;
+
+use crate::{Ack, Path};
+
+/// What is known of the receiver.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Peer {
+    /// Neither told nor asked.
+    Unknown,
+    /// Probes are out. `silent` earlier episodes gave no verdict.
+    Asked { silent: u32, answers: Answers },
+    /// It replies.
+    Replies,
+    /// It answered a probe with a plain duplicate ACK; more of these are under way until then.
+    Unmodified { until: Instant },
+    /// It does not reply: no more probes.
+    Plain,
+}
+
+/// When the answers to an episode's probes arrive; never, once the time is over.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Answers {
+    from: Instant,
+    until: Instant,
+}
+
+impl Answers {
+    pub const OVER: Self = Self { from: Instant::FAR_FUTURE, until: Instant::FAR_FUTURE };
+}
+
+/// Episodes without any answer after which the peer counts as plain.
+const SILENT_EPISODES: u32 = 2;
+
+impl Peer {
+    /// Probes are of no use.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::Plain | Self::Unmodified { .. })
+    }
+
+    /// Duplicate ACKs without SACK news may answer probes at a receiver that does not know them.
+    pub fn blurs_duplicates(self) -> bool {
+        matches!(self, Self::Asked { .. } | Self::Unmodified { .. })
+    }
+
+    /// A probe leaves. Those of an episode leave within a round trip, so the last reply is back within two.
+    pub fn ask(&mut self, path: &Path) {
+        let silent = match *self {
+            Self::Unknown => 0,
+            Self::Asked { silent, answers: Answers::OVER } => silent,
+            _ => return,
+        };
+        let from = path.now + path.min_rtt.min(path.srtt);
+        let until = path.now + path.srtt * 2 + path.rto / 2;
+        *self = Self::Asked { silent, answers: Answers { from, until } };
+    }
+
+    /// A duplicate ACK without SACK news answers a probe at a receiver that does not know probes. True if this one is the first
+    /// such answer: the caller goes on without probes.
+    pub fn suspect(&mut self, ack: &Ack, path: &Path) -> bool {
+        let Self::Asked { answers, .. } = *self else { return false };
+        if (ack.acked, ack.sacked) != (0, 0) || path.now < answers.from {
+            return false;
+        }
+        *self = Self::Unmodified { until: path.now + path.srtt + path.rto / 2 };
+        true
+    }
+
+    /// Time of the next step of the check.
+    pub fn verdict_at(self) -> Instant {
+        match self {
+            Self::Asked { answers, .. } => answers.until,
+            Self::Unmodified { until } => until,
+            Self::Unknown | Self::Replies | Self::Plain => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The time of the step has come. True if silence made the peer plain: the caller goes on without probes.
+    pub fn give_verdict(&mut self) -> bool {
+        match *self {
+            Self::Asked { silent, .. } if silent + 1 < SILENT_EPISODES => {
+                *self = Self::Asked { silent: silent + 1, answers: Answers::OVER };
+                false
+            }
+            Self::Asked { .. } => {
+                *self = Self::Plain;
+                true
+            }
+            Self::Unmodified { .. } => {
+                *self = Self::Plain;
+                false
+            }
+            Self::Unknown | Self::Replies | Self::Plain => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn two_silent_episodes_are_a_no() {
+        let mut peer = Peer::Unknown;
+        for last in [false, true] {
+            peer.ask(&fixture::path());
+            assert!(peer.blurs_duplicates());
+            assert_eq!(peer.verdict_at(), fixture::path_at(2.0 * 0.55 + 0.5).now);
+            assert_eq!((peer.give_verdict(), peer.is_plain()), (last, last));
+        }
+    }
+
+    #[test]
+    fn a_plain_duplicate_in_time_is_a_no() {
+        let mut peer = Peer::Unknown;
+        peer.ask(&fixture::path());
+        let duplicate = fixture::ack(0);
+        assert!(!peer.suspect(&duplicate, &fixture::path_at(0.5)), "before any answer can be back");
+        assert!(peer.suspect(&duplicate, &fixture::path_at(0.55)));
+        assert!(peer.is_plain() && peer.blurs_duplicates());
+        assert!(!peer.give_verdict());
+        assert_eq!(peer, Peer::Plain);
+        assert!(!peer.blurs_duplicates());
+    }
+
+    #[test]
+    fn what_is_settled_is_not_asked_again() {
+        for mut peer in [Peer::Replies, Peer::Plain] {
+            let before = peer;
+            peer.ask(&fixture::path());
+            assert!(!peer.suspect(&fixture::ack(0), &fixture::path_at(9.0)) && !peer.give_verdict());
+            assert_eq!(peer, before);
+        }
+    }
+}
