@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use bentpipe_base::{Instant, Segment};
+use bentpipe_base::{Flags, Instant, Segment};
 
 use crate::{Capture, Endpoint, Framer, From};
 
@@ -24,31 +24,31 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct PacketLog<W> {
     capture: Capture<W>,
-    framers: BTreeMap<u32, Framer>,
-    /// Connections that were followed by a fresh one between the same addresses, and by how many.
-    followed: BTreeMap<u32, u16>,
+    connections: BTreeMap<u32, Followed>,
     packet: Vec<u8>,
     failed: Option<io::Error>,
+}
+
+/// A connection, or several in succession between the same ends.
+#[derive(Debug)]
+struct Followed {
+    framer: Framer,
+    /// Something else than the opening SYN was seen.
+    under_way: bool,
+    /// Connections before this one.
+    earlier: u16,
 }
 
 impl<W: Write> PacketLog<W> {
     /// Writes to `capture`.
     pub fn new(capture: Capture<W>) -> Self {
-        let (framers, followed) = (BTreeMap::new(), BTreeMap::new());
-        Self { capture, framers, followed, packet: Vec::new(), failed: None }
+        Self { capture, connections: BTreeMap::new(), packet: Vec::new(), failed: None }
     }
 
     /// Writes a segment. After an error nothing more is written; [`PacketLog::finish`] reports it.
     pub fn packet(&mut self, at: Instant, seen: Seen, segment: &Segment) {
         if self.failed.is_none() {
             self.failed = self.write(at, seen, segment).err();
-        }
-    }
-
-    /// A fresh connection takes the place of `connection`: the next packets come from another port.
-    pub fn fresh(&mut self, connection: u32) {
-        if self.framers.remove(&connection).is_some() {
-            *self.followed.entry(connection).or_default() += 1;
         }
     }
 
@@ -62,19 +62,25 @@ impl<W: Write> PacketLog<W> {
     }
 
     fn write(&mut self, at: Instant, seen: Seen, segment: &Segment) -> io::Result<()> {
-        let followed = self.followed.get(&seen.connection).copied().unwrap_or(0);
-        let framer =
-            self.framers.entry(seen.connection).or_insert_with(|| framer_of(seen.connection, followed));
+        let number = seen.connection;
+        let first = || Followed { framer: framer_of(number, 0), under_way: false, earlier: 0 };
+        let connection = self.connections.entry(number).or_insert_with(first);
+        let opens = segment.flags.contains(Flags::SYN) && seen.from == From::Opener;
+        if opens && connection.under_way {
+            let earlier = connection.earlier.wrapping_add(1);
+            *connection = Followed { framer: framer_of(number, earlier), under_way: false, earlier };
+        }
+        connection.under_way |= !opens;
         self.packet.clear();
-        let omitted = framer.headers(seen.from, segment, &mut self.packet);
+        let omitted = connection.framer.headers(seen.from, segment, &mut self.packet);
         self.capture.packet(at, seen.interface, (&self.packet, omitted))
     }
 }
 
 /// Openers stand in 10.0.0.0/9 and count their ports up from 49152, listeners stand in 10.128.0.0/9 at port 5001.
-fn framer_of(connection: u32, followed: u16) -> Framer {
+fn framer_of(connection: u32, earlier: u16) -> Framer {
     let address = |network: u32| (network | ((connection + 1) & 0x007f_ffff)).to_be_bytes();
-    let opener = Endpoint { address: address(0x0a00_0000), port: 49_152 + followed % 16_384 };
+    let opener = Endpoint { address: address(0x0a00_0000), port: 49_152 + earlier % 16_384 };
     let listener = Endpoint { address: address(0x0a80_0000), port: 5_001 };
     Framer::new(opener, listener)
 }
@@ -82,24 +88,32 @@ fn framer_of(connection: u32, followed: u16) -> Framer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::Flags;
 
     #[test]
     fn connections_have_addresses_and_fresh_ones_ports() {
         let empty = Capture::new(Vec::new(), "us", ["place"]).unwrap().finish().unwrap().len();
         let mut log = PacketLog::new(Capture::new(Vec::new(), "us", ["place"]).unwrap());
         let segment = Segment { flags: Flags::ACK, len: 100, ..Segment::default() };
-        let seen = |connection, from| Seen { interface: 0, connection, from };
-        log.packet(Instant::ZERO, seen(0, From::Opener), &segment);
-        log.packet(Instant::ZERO, seen(1, From::Listener), &segment);
-        log.fresh(0);
-        log.packet(Instant::ZERO, seen(0, From::Opener), &segment);
+        let syn = Segment { flags: Flags::SYN, len: 100, ..Segment::default() };
+        let mut see = |connection, from, segment| {
+            log.packet(Instant::ZERO, Seen { interface: 0, connection, from }, segment);
+        };
+        see(0, From::Opener, &syn);
+        see(0, From::Opener, &syn);
+        see(1, From::Listener, &segment);
+        see(0, From::Listener, &segment);
+        see(0, From::Opener, &syn);
         let bytes = log.finish().unwrap();
+        assert_eq!(bytes.len(), empty + 5 * 72);
         let packet = |n: usize| &bytes[empty + n * 72 + 28..][..24];
-        assert_eq!(bytes.len(), empty + 3 * 72);
         let addresses = |n| (packet(n)[12..16].to_vec(), packet(n)[16..20].to_vec());
         assert_eq!(addresses(0), (vec![10, 0, 0, 1], vec![10, 128, 0, 1]));
-        assert_eq!(addresses(1), (vec![10, 128, 0, 2], vec![10, 0, 0, 2]));
-        assert_eq!((&packet(0)[20..24], &packet(2)[20..22]), (&[192, 0, 0x13, 0x89][..], &[192, 1][..]));
+        assert_eq!(addresses(2), (vec![10, 128, 0, 2], vec![10, 0, 0, 2]));
+        let port = |n: usize| u16::from_be_bytes(packet(n)[20..22].try_into().unwrap());
+        assert_eq!(
+            [0, 1, 4].map(port),
+            [49_152, 49_152, 49_153],
+            "a SYN sent again opens no fresh connection"
+        );
     }
 }
