@@ -1,8 +1,8 @@
 //! What Reno and its descendants share: slow start, threshold, reduction and undo, written once.
 
-use bentpipe_base::Rate;
+use bentpipe_base::{Extension, Instant, Rate};
 
-use crate::{Ack, CongestionControl, Loss, Path, Phase, RtoAction, Timeout};
+use crate::{Ack, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Sent, Timeout, Wants};
 
 /// The two numbers of every window-based sender, in segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,6 +55,13 @@ pub trait Rule: Clone + Send {
         f64::from(timeout.outstanding) / 2.0
     }
 
+    /// Window after a timeout; the threshold of [`reduce_at_timeout`](Self::reduce_at_timeout) is set already. Default: one
+    /// segment (RFC 5681 section 3.1).
+    fn window_after_timeout(&self, windows: &Windows) -> f64 {
+        let _ = windows;
+        1.0
+    }
+
     /// Sees every ACK first, duplicates included: estimators live here.
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = (windows, ack, path);
@@ -64,6 +71,32 @@ pub trait Rule: Clone + Send {
     fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
         let _ = windows;
         None
+    }
+
+    /// Name of the current phase. Default: slow start below the threshold, congestion avoidance above.
+    fn phase(&self, windows: &Windows) -> &'static str {
+        if windows.in_slow_start() { "slow-start" } else { "congestion-avoidance" }
+    }
+
+    /// See [`CongestionControl::wants`]. Probes have no place in a rule.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+
+    /// See [`CongestionControl::on_sent`].
+    fn sent(&mut self, sent: &Sent, path: &Path) {
+        let _ = (sent, path);
+    }
+
+    /// See [`CongestionControl::doubt`]; a rule that retransmits on evidence of its own reduces the window itself.
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        let _ = (windows, oldest_sent, path);
+        Doubt::None
+    }
+
+    /// See [`CongestionControl::on_feedback`].
+    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
+        let _ = (windows, fields, path);
     }
 }
 
@@ -106,6 +139,14 @@ impl<R: Rule> CongestionControl for Classic<R> {
         self.windows.ssthresh
     }
 
+    fn phase(&self) -> &'static str {
+        self.rule.phase(&self.windows)
+    }
+
+    fn wants(&self) -> Wants {
+        self.rule.wants()
+    }
+
     fn on_established(&mut self, path: &Path) {
         self.rule.established(&mut self.windows, path);
     }
@@ -144,7 +185,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
             let target = self.rule.reduce_at_timeout(&self.windows, timeout, path);
             self.windows.ssthresh = target.max(MIN_SSTHRESH);
         }
-        self.windows.cwnd = 1.0;
+        self.windows.cwnd = self.rule.window_after_timeout(&self.windows).max(1.0);
         RtoAction::Retransmit { back_off: true }
     }
 
@@ -157,6 +198,18 @@ impl<R: Rule> CongestionControl for Classic<R> {
                 self.rule = rule;
             }
         }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, path: &Path) {
+        self.rule.sent(sent, path);
+    }
+
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        self.rule.doubt(&mut self.windows, oldest_sent, path)
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        self.rule.feedback(&mut self.windows, fields, path);
     }
 
     fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
