@@ -67,6 +67,14 @@ impl LinkConfig {
         check_probability("duplicate_probability", self.duplicate_probability)
     }
 
+    /// True if nothing but errors ever happens to a packet on this link, and rate and delay never change.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!((&self.rate, &self.delay_one_way), (Schedule::Constant(_), Schedule::Constant(_)))
+            && self.outages.intervals.is_empty()
+            && self.reordering.is_none()
+            && self.duplicate_probability <= 0.0
+    }
+
     /// True if packets can arrive in another order than they were sent.
     pub(crate) fn may_reorder(&self) -> bool {
         let delay_varies = !matches!(self.delay_one_way, Schedule::Constant(_));

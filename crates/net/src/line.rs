@@ -10,26 +10,38 @@ use crate::size_cache::SizeCache;
 
 /// Transmitter and path: turns the start of a transmission into its end, an arrival and a fate.
 ///
-/// It sees packets in the order of transmission and knows nothing of queues.
+/// It sees packets in the order of transmission and knows nothing of queues. Most lines of a world are plain, so what is
+/// rare lies behind a pointer: a small line is a line in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    rate: Evaluator,
-    /// Transmission times at `cached_rate`.
+    /// Rate now, in bits per second.
+    bps: u64,
+    /// One-way delay now.
+    delay_one_way: Duration,
+    /// Transmission times at `bps`.
     times: SizeCache<Duration>,
-    cached_rate: u64,
-    delay_one_way: Evaluator,
-    outages: OutageCursor,
-    loss: Loss,
-    preserve_order: bool,
-    last_due: Instant,
-    reordering: Option<(Reordering, Rng)>,
-    duplication: Option<(f64, Rng)>,
     /// When the next transmission may start if a packet is there.
     free_at: Instant,
     /// When the latest transmission ends.
     last_end: Instant,
     /// Time given to transmissions, the latest to its end.
     given: Duration,
+    /// Transmission errors; none on an error-free line.
+    loss: Option<Box<Loss>>,
+    /// What a plain line does not have.
+    changes: Option<Box<Changes>>,
+}
+
+/// What varies on a line that is not plain.
+#[derive(Clone, Debug)]
+struct Changes {
+    rate: Evaluator,
+    delay_one_way: Evaluator,
+    outages: OutageCursor,
+    preserve_order: bool,
+    last_due: Instant,
+    reordering: Option<(Reordering, Rng)>,
+    duplication: Option<(f64, Rng)>,
 }
 
 /// How a packet passes the line.
@@ -46,21 +58,28 @@ impl Line {
     /// Of a validated configuration; the random streams are those of `name` in a run with `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let stream = |what| Rng::stream(seed, &format!("{name}/{what}"));
+        let (mut rate, mut delay_one_way) =
+            (Evaluator::new(&config.rate), Evaluator::new(&config.delay_one_way));
+        let (bps, delay) = (rate.at(Instant::ZERO), Duration::from_nanos(delay_one_way.at(Instant::ZERO)));
         let duplicate = config.duplicate_probability;
-        Self {
-            rate: Evaluator::new(&config.rate),
-            times: SizeCache::new(),
-            cached_rate: 0,
-            delay_one_way: Evaluator::new(&config.delay_one_way),
+        let changes = Changes {
+            rate,
+            delay_one_way,
             outages: OutageCursor::new(config.outages.clone()),
-            loss: Loss::new(&config.loss, stream("loss")),
             preserve_order: config.preserve_order,
             last_due: Instant::ZERO,
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
             duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
+        };
+        Self {
+            bps,
+            delay_one_way: delay,
+            times: SizeCache::new(),
             free_at: Instant::ZERO,
             last_end: Instant::ZERO,
             given: Duration::ZERO,
+            loss: Loss::new(&config.loss, stream("loss")).map(Box::new),
+            changes: (!config.is_plain()).then(|| Box::new(changes)),
         }
     }
 
@@ -83,7 +102,13 @@ impl Line {
     /// When a packet that is there from `now` on may start, all given before it served.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
-        if now <= self.free_at { self.free_at } else { self.outages.may_start(now) }
+        if now <= self.free_at {
+            return self.free_at;
+        }
+        match &mut self.changes {
+            None => now,
+            Some(changes) => changes.outages.may_start(now),
+        }
     }
 
     /// Time given to transmissions so far, the latest to its end.
@@ -94,30 +119,44 @@ impl Line {
     /// Sends the next packet at `start`, which is not before [`Line::next_start`].
     #[inline]
     pub fn carry(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
-        let whole = start + self.transmission_time(start, size);
-        let end = self.occupy(start, whole);
+        if let Some(changes) = &mut self.changes {
+            let bps = changes.rate.at(start);
+            if bps != self.bps {
+                self.bps = bps;
+                self.times.clear();
+            }
+        }
+        let bps = self.bps;
+        let end = start + self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
+        let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(size, is_data));
+        let fate = if strikes { Fate::Lost(DropCause::Error) } else { Fate::Arrives };
+        let mut passage = Passage { end, due: end + self.delay_one_way, fate };
+        self.free_at = end;
+        if let Some(changes) = &mut self.changes {
+            (passage, self.free_at) = changes.meet(start, passage);
+        }
+        self.last_end = passage.end;
+        self.given += passage.end.since(start);
+        passage
+    }
+}
+
+impl Changes {
+    /// What becomes of a passage on a line that is not plain, and when the line is free again.
+    #[inline(never)]
+    fn meet(&mut self, start: Instant, passage: Passage) -> (Passage, Instant) {
+        let whole = passage.end;
+        let pauses = !self.outages.is_empty() && self.outages.effect() != OutageEffect::Blind;
+        let end = if pauses { whole.min(self.outages.next_start(start)) } else { whole };
         let due = end + Duration::from_nanos(self.delay_one_way.at(end));
-        let mut fate =
-            if self.loss.strikes(size, is_data) { Fate::Lost(DropCause::Error) } else { Fate::Arrives };
+        let mut fate = passage.fate;
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
             fate = Fate::Lost(DropCause::Outage);
         }
         if fate == Fate::Arrives && self.duplicates() {
             fate = Fate::ArrivesTwice;
         }
-        Passage { end, due: self.order(due), fate }
-    }
-
-    /// Books the transmitter from `start` on for a transmission that would end at `whole`; returns when it does end,
-    /// which is earlier if an outage cuts it.
-    #[inline]
-    fn occupy(&mut self, start: Instant, whole: Instant) -> Instant {
-        let pauses = !self.outages.is_empty() && self.outages.effect() != OutageEffect::Blind;
-        let end = if pauses { whole.min(self.outages.next_start(start)) } else { whole };
-        self.free_at = self.outages.may_start(end);
-        self.last_end = end;
-        self.given += end.since(start);
-        end
+        (Passage { end, due: self.order(due), fate }, self.outages.may_start(end))
     }
 
     /// True if an outage takes the packet that is sent from `start` to `whole` and due at `due`.
@@ -129,17 +168,7 @@ impl Line {
         }
     }
 
-    fn transmission_time(&mut self, start: Instant, size: u32) -> Duration {
-        let bps = self.rate.at(start);
-        if bps != self.cached_rate {
-            self.times.clear();
-            self.cached_rate = bps;
-        }
-        self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)))
-    }
-
     /// The due time after the order rule and random reordering.
-    #[inline]
     fn order(&mut self, due: Instant) -> Instant {
         if let Some((reordering, rng)) = &mut self.reordering
             && rng.chance(reordering.probability)
@@ -155,7 +184,6 @@ impl Line {
         self.last_due
     }
 
-    #[inline]
     fn duplicates(&mut self) -> bool {
         self.duplication.as_mut().is_some_and(|(probability, rng)| rng.chance(*probability))
     }

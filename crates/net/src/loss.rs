@@ -150,7 +150,6 @@ pub(crate) struct Loss {
 
 #[derive(Clone, Debug)]
 enum Process {
-    None,
     Packet(f64),
     Sized { units_per_byte: f64, probability: f64, cache: SizeCache<f64> },
     GilbertElliott { bad: bool, leave: [f64; 2], loss: [f64; 2] },
@@ -159,30 +158,28 @@ enum Process {
 }
 
 impl Loss {
-    /// Of a validated configuration; `rng` is the link's stream for losses.
-    pub fn new(config: &LossConfig, mut rng: Rng) -> Self {
-        Self { process: Process::new(&config.model, &mut rng), data_only: config.data_only, rng }
+    /// Of a validated configuration; `rng` is the link's stream for losses. Nothing for an error-free link.
+    pub fn new(config: &LossConfig, mut rng: Rng) -> Option<Self> {
+        let process = Process::new(&config.model, &mut rng)?;
+        Some(Self { process, data_only: config.data_only, rng })
     }
 
     /// True if the packet that is transmitted next is lost. Call once per packet in the order of transmission.
     #[inline]
     pub fn strikes(&mut self, size: u32, is_data: bool) -> bool {
-        if matches!(self.process, Process::None) || (self.data_only && !is_data) {
-            return false;
-        }
-        self.process.strikes(size, &mut self.rng)
+        (is_data || !self.data_only) && self.process.strikes(size, &mut self.rng)
     }
 }
 
 impl Process {
-    fn new(model: &LossModel, rng: &mut Rng) -> Self {
+    fn new(model: &LossModel, rng: &mut Rng) -> Option<Self> {
         let sized = |units_per_byte, probability| Self::Sized {
             units_per_byte,
             probability,
             cache: SizeCache::new(),
         };
-        match *model {
-            LossModel::None => Self::None,
+        Some(match *model {
+            LossModel::None => return None,
             LossModel::Packet { probability } => Self::Packet(probability),
             LossModel::Bit { probability } => sized(8.0, probability),
             LossModel::Byte { probability } => sized(1.0, probability),
@@ -195,12 +192,11 @@ impl Process {
             }
             LossModel::List { ref numbers } => Self::List { numbers: numbers.clone(), next: 0, sent: 0 },
             LossModel::Trace { ref lost, repeat } => Self::Trace { lost: lost.clone(), next: 0, repeat },
-        }
+        })
     }
 
     fn strikes(&mut self, size: u32, rng: &mut Rng) -> bool {
         match self {
-            Self::None => false,
             Self::Packet(probability) => rng.chance(*probability),
             Self::Sized { units_per_byte, probability, cache } => {
                 rng.chance(cache.get(size, || any_of(f64::from(size) * *units_per_byte, *probability)))
@@ -234,7 +230,7 @@ mod tests {
     use super::*;
 
     fn losses(model: LossModel, packets: usize) -> Vec<bool> {
-        let mut loss = Loss::new(&LossConfig::all(model), Rng::stream(1, "loss"));
+        let mut loss = Loss::new(&LossConfig::all(model), Rng::stream(1, "loss")).expect("lossy");
         (0..packets).map(|_| loss.strikes(1500, true)).collect()
     }
 
@@ -282,8 +278,9 @@ mod tests {
     fn the_first_state_of_gilbert_elliott_is_stationary_too() {
         let model =
             LossModel::GilbertElliott { good_to_bad: 0.1, bad_to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 };
-        let first =
-            |seed| Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss")).strikes(40, true);
+        let first = |seed| {
+            Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss")).unwrap().strikes(40, true)
+        };
         let outcomes: Vec<_> = (0..10_000).map(first).collect();
         assert!((share(&outcomes) - 0.25).abs() < 0.02);
     }
@@ -298,7 +295,7 @@ mod tests {
     #[test]
     fn data_only_neither_strikes_nor_counts_the_others() {
         let config = LossConfig::data(LossModel::List { numbers: vec![2] });
-        let mut loss = Loss::new(&config, Rng::stream(1, "loss"));
+        let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
         let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(40, is_data));
         assert_eq!(outcomes, [false, false, false, true, false]);
     }

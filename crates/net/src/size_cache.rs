@@ -1,28 +1,30 @@
 /// Remembers a value that depends on the packet size only, for the few sizes that traffic consists of.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeCache<T> {
-    slots: [Option<(u32, T)>; 8],
+    slots: [(u32, T); 2],
 }
 
-impl<T: Copy> SizeCache<T> {
+impl<T: Copy + Default> SizeCache<T> {
     pub fn new() -> Self {
-        Self { slots: [None; 8] }
+        Self { slots: [(0, T::default()); 2] }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.slots = [None; 8];
+        self.slots = [(0, T::default()); 2];
     }
 
     /// The value for `size`, computed only when it is not remembered.
     #[inline]
     pub fn get(&mut self, size: u32, compute: impl FnOnce() -> T) -> T {
-        // Fibonacci hashing: the top three bits choose the slot.
-        let slot = &mut self.slots[(size.wrapping_mul(0x9e37_79b1) >> 29) as usize];
-        match slot {
-            Some((cached, value)) if *cached == size => *value,
-            _ => slot.insert((size, compute())).1,
+        // Data packets and ACKs: the one that was not asked for last gives way.
+        if self.slots[0].0 != size {
+            self.slots.swap(0, 1);
+            if self.slots[0].0 != size {
+                self.slots[0] = (size, compute());
+            }
         }
+        self.slots[0].1
     }
 }
 

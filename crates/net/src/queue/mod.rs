@@ -203,7 +203,7 @@ impl Backlog {
 #[derive(Clone, Debug)]
 pub(crate) enum Queue<P> {
     Fifo(Fifo),
-    Held(Held<P>),
+    Held(Box<Held<P>>),
 }
 
 impl<P: Packet> Queue<P> {
@@ -215,13 +215,19 @@ impl<P: Packet> Queue<P> {
                 Self::Fifo(Fifo::new(Admission::Threshold { limit, low_priority_threshold }))
             }
             QueueConfig::Red(red) => Self::Fifo(Fifo::new(Admission::Red(Box::new(Red::new(red, rng))))),
-            QueueConfig::PushOut { limit } => Self::Held(Held::PushOut(PushOut::new(limit))),
-            QueueConfig::Strict { limit } => Self::Held(Held::Priority(Priority::new(Room::Shared(limit)))),
-            QueueConfig::Priority { ordinary, low } => {
-                Self::Held(Held::Priority(Priority::new(Room::Separate { ordinary, low })))
+            QueueConfig::PushOut { limit } => Self::Held(Box::new(Held::PushOut(PushOut::new(limit)))),
+            QueueConfig::Strict { limit } => {
+                Self::Held(Box::new(Held::Priority(Priority::new(Room::Shared(limit)))))
             }
-            QueueConfig::CoDel { limit, codel } => Self::Held(Held::CoDel(CoDel::new(limit, codel))),
-            QueueConfig::FqCoDel(config) => Self::Held(Held::FqCoDel(FqCoDel::new(config, rng.bits()))),
+            QueueConfig::Priority { ordinary, low } => {
+                Self::Held(Box::new(Held::Priority(Priority::new(Room::Separate { ordinary, low }))))
+            }
+            QueueConfig::CoDel { limit, codel } => {
+                Self::Held(Box::new(Held::CoDel(CoDel::new(limit, codel))))
+            }
+            QueueConfig::FqCoDel(config) => {
+                Self::Held(Box::new(Held::FqCoDel(FqCoDel::new(config, rng.bits()))))
+            }
         }
     }
 
