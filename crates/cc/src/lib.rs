@@ -14,6 +14,7 @@ mod control;
 pub mod cubic;
 #[cfg(test)]
 mod fixture;
+pub mod hybla;
 pub mod hystart;
 mod parameters;
 mod parts;

@@ -1,4 +1,5 @@
 //! What several algorithms need, each once.
 
+pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;

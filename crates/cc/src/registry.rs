@@ -142,6 +142,13 @@ registry! {
         year: 2023,
         ..SENDER_ONLY
     };
+    Hybla, hybla, Entry {
+        name: "hybla",
+        title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
+        paper: "Caini, Firrincieli, International Journal of Satellite Communications and Networking 22(5)",
+        year: 2004,
+        ..SENDER_ONLY
+    };
     Peach, peach, Entry {
         name: "peach",
         title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",

@@ -6,7 +6,6 @@ use bentpipe_cc::{
 };
 
 mod bbr;
-mod hybla;
 mod star;
 mod swift;
 mod tcp_real;

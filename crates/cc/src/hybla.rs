@@ -1,0 +1,475 @@
+//! TCP Hybla: send as a reference connection of 25 ms would, whatever the round-trip time.
+//!
+//! C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of Satellite
+//! Communications and Networking 22(5), 2004.
+//!
+//! | paper            | here                         | unit            |
+//! |------------------|------------------------------|-----------------|
+//! | RTT0             | [`Config::rtt0_s`]           | s               |
+//! | ρ                | `Scale::rho`                 | -               |
+//! | γ                | [`Config::gamma`]            | segments        |
+//! | W                | `windows.cwnd`               | segments        |
+//! | B(t) = W / RTT   | [`Rule::pacing_rate`]        | segments / s    |
+//! | initial bandwidth estimate | `Train::gap`       | s / segment     |
+//!
+//! The continuous law that the two per-ACK laws below follow is `W(t) = ρ 2^(ρ t / RTT)` until `t_γ = RTT0 log2 γ`, then
+//! `W(t) = ρ (ρ (t - t_γ) / RTT + γ)`: W / RTT is that of the reference connection at every t.
+
+use bentpipe_base::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::positive;
+use crate::parts::pair::Train;
+use crate::{Ack, Classic, CongestionControl, Path, Phase, Rule, Sent, Start, Wants, Windows};
+
+/// Parameters of TCP Hybla.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Round-trip time of the reference connection in seconds.
+    #[serde(deserialize_with = "positive")]
+    pub rtt0_s: f64,
+    /// Initial window of the reference connection in segments; ours is ρ times as large.
+    #[serde(deserialize_with = "positive")]
+    pub initial_window: f64,
+    /// Slow-start threshold of the reference connection in segments, where no estimate says better; ours is ρ times as large.
+    #[serde(deserialize_with = "positive")]
+    pub gamma: f64,
+    /// Set the first threshold from the spacing of the ACKs of the first segments.
+    pub estimate: bool,
+    /// Segments that leave back to back for the estimate.
+    pub train: u32,
+    /// Space segments by RTT / W.
+    pub spacing: bool,
+    /// Rate of the spaced segments in W / RTT.
+    #[serde(deserialize_with = "positive")]
+    pub pace_gain: f64,
+    /// Window after a timeout.
+    pub after_timeout: AfterTimeout,
+    /// Which Hybla.
+    pub compat: Compat,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rtt0_s: 0.025,
+            initial_window: 1.0,
+            gamma: 32.0,
+            estimate: true,
+            train: 3,
+            spacing: true,
+            pace_gain: 1.0,
+            after_timeout: AfterTimeout::One,
+            compat: Compat::Paper,
+        }
+    }
+}
+
+/// Where a timeout leaves the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTimeout {
+    /// One segment (RFC 5681).
+    One,
+    /// ρ segments, which is one segment of the reference connection.
+    Rho,
+}
+
+/// Which Hybla to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compat {
+    /// The paper's: real numbers, estimate and spacing as configured, growth by segments acknowledged.
+    Paper,
+    /// The module of the Linux kernel: fixed-point numbers, growth by ACKs, neither estimate nor spacing.
+    Linux,
+}
+
+impl Config {
+    /// A Hybla sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Hybla::new(*self)))
+    }
+
+    fn estimates(&self) -> bool {
+        self.estimate && self.train >= 2 && self.compat == Compat::Paper
+    }
+}
+
+/// 2^16 segments per ACK are as good as any larger number, and do not overflow.
+const MAX_EXPONENT: f64 = 16.0;
+
+/// ρ and what follows from it, renewed only when a smaller round-trip time is seen.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Scale {
+    /// Smallest smoothed round-trip time: queueing must not make the sender faster.
+    min_srtt: Duration,
+    rho: f64,
+    /// `2^ρ - 1`: segments per segment acknowledged in slow start.
+    slow_start_step: f64,
+}
+
+impl Scale {
+    const UNKNOWN: Self = Self { min_srtt: Duration::MAX, rho: 1.0, slow_start_step: 1.0 };
+
+    fn of(srtt: Duration, rtt0_s: f64) -> Self {
+        let rho = (srtt.as_secs_f64() / rtt0_s).max(1.0);
+        Self { min_srtt: srtt, rho, slow_start_step: libm::exp2(rho.min(MAX_EXPONENT)) - 1.0 }
+    }
+}
+
+/// How far the estimate at the start has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Estimate {
+    /// The train leaves or its ACKs arrive; the window stands still. `end` is the first sequence number after the train.
+    Pending { end: u64, left: u32, train: Train },
+    /// Made, given up, or not wanted.
+    Done,
+}
+
+/// The growth of the Linux module, in its own fixed-point numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct FixedPoint {
+    /// `rho_3ls`: 8 ρ.
+    rho_3ls: u32,
+    /// `snd_cwnd_cents`: 128ths of a segment not yet added.
+    cents: u32,
+    /// `snd_cwnd_cnt`: ACKs since the window last grew.
+    unchanged: u32,
+}
+
+/// `2^(k / 8)` in 128ths.
+const POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+
+impl FixedPoint {
+    fn of(srtt: Duration, rtt0_s: f64, before: Self) -> Self {
+        let rho_3ls = (8.0 * srtt.as_secs_f64() / rtt0_s) as u32;
+        Self { rho_3ls: rho_3ls.clamp(8, 1 << 15), ..before }
+    }
+
+    /// `rho2_7ls`: 128 ρ².
+    fn rho2_7ls(&self) -> u32 {
+        (self.rho_3ls * self.rho_3ls) << 1
+    }
+
+    /// Segments in 128ths that one ACK adds.
+    fn increment(&self, windows: &Windows) -> u32 {
+        if windows.in_slow_start() {
+            let fraction = POWERS[(self.rho_3ls % 8) as usize];
+            (1_u32 << (self.rho_3ls / 8).min(16)) * fraction - 128
+        } else {
+            self.rho2_7ls() / windows.cwnd as u32
+        }
+    }
+
+    /// One ACK, however many segments it covers.
+    fn grow(&mut self, windows: &mut Windows) {
+        let slow_start = windows.in_slow_start();
+        let increment = self.increment(windows);
+        if !slow_start && increment < 128 {
+            self.unchanged += 1;
+        }
+        let cents = self.cents + increment;
+        self.cents = cents % 128;
+        let mut grown = cents / 128;
+        if grown > increment / 128 {
+            self.unchanged = 0;
+        }
+        // A window so large that the increment vanishes grows once per window.
+        if increment == 0 && f64::from(self.unchanged) >= windows.cwnd {
+            grown += 1;
+            self.unchanged = 0;
+        }
+        windows.cwnd += f64::from(grown);
+        if slow_start {
+            windows.cwnd = windows.cwnd.min(windows.ssthresh);
+        }
+    }
+}
+
+/// Growth by ρ, spacing, and a threshold measured at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Hybla {
+    config: Config,
+    scale: Scale,
+    estimate: Estimate,
+    fixed_point: FixedPoint,
+    /// Bytes per second for each segment of the window; zero before the first round-trip sample.
+    bytes_per_s_per_segment: f64,
+}
+
+impl Hybla {
+    /// The rule before the handshake.
+    pub fn new(config: Config) -> Self {
+        let pending = Estimate::Pending { end: 0, left: config.train, train: Train::default() };
+        Self {
+            config,
+            scale: Scale::UNKNOWN,
+            estimate: if config.estimates() { pending } else { Estimate::Done },
+            fixed_point: FixedPoint::default(),
+            bytes_per_s_per_segment: 0.0,
+        }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.config.compat == Compat::Linux
+    }
+
+    /// ρ follows the smallest smoothed round-trip time.
+    fn rescale(&mut self, path: &Path) {
+        if !path.srtt.is_zero() && path.srtt < self.scale.min_srtt {
+            self.scale = Scale::of(path.srtt, self.config.rtt0_s);
+            self.fixed_point = FixedPoint::of(path.srtt, self.config.rtt0_s, self.fixed_point);
+        }
+    }
+
+    /// The first threshold: what the bottleneck carries in the smallest round trip (Hoe). Without a measurement that of the
+    /// reference connection stands.
+    fn measure(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let Estimate::Pending { end, left, train } = &mut self.estimate else { return };
+        if ack.acked > 0 && path.snd_una <= *end {
+            train.arrived(path.now, ack.acked);
+        }
+        let over = *left == 0 && path.snd_una >= *end || ack.phase != Phase::Open;
+        if !over {
+            return;
+        }
+        if let Some(gap) = train.gap() {
+            let segments = path.min_rtt.min(path.srtt).as_secs_f64() / gap.as_secs_f64();
+            windows.ssthresh = segments.min(f64::from(path.receive_window)).max(2.0);
+        }
+        self.estimate = Estimate::Done;
+    }
+}
+
+impl Rule for Hybla {
+    fn wants(&self) -> Wants {
+        Wants { sent: self.config.estimates(), ..Wants::default() }
+    }
+
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        self.rescale(path);
+        if self.is_linux() {
+            windows.cwnd = libm::floor(self.scale.rho);
+            return;
+        }
+        windows.cwnd = (self.scale.rho * self.config.initial_window).max(1.0);
+        if windows.ssthresh.is_infinite() {
+            let reference = self.scale.rho * self.config.gamma;
+            windows.ssthresh = reference.min(f64::from(path.receive_window)).max(2.0);
+        }
+        self.bytes_per_s_per_segment = bytes_per_s_per_segment(path);
+    }
+
+    fn sent(&mut self, sent: &Sent, _path: &Path) {
+        if let Estimate::Pending { end, left, .. } = &mut self.estimate
+            && *left > 0
+            && !sent.retransmission
+        {
+            *left -= 1;
+            *end = sent.seq + u64::from(sent.len);
+        }
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.rescale(path);
+        self.bytes_per_s_per_segment = bytes_per_s_per_segment(path);
+        self.measure(windows, ack, path);
+    }
+
+    fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        let acked = f64::from(ack.acked);
+        match self.estimate {
+            Estimate::Pending { .. } => {}
+            Estimate::Done if ack.phase == Phase::Loss => windows.cwnd += acked,
+            Estimate::Done if self.is_linux() => self.fixed_point.grow(windows),
+            Estimate::Done => {
+                windows.cwnd = (windows.cwnd + acked * self.scale.slow_start_step).min(windows.ssthresh);
+            }
+        }
+    }
+
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        let acked = f64::from(ack.acked);
+        if ack.phase == Phase::Loss {
+            windows.cwnd += acked / windows.cwnd;
+        } else if self.is_linux() {
+            self.fixed_point.grow(windows);
+        } else {
+            windows.cwnd += acked * self.scale.rho * self.scale.rho / windows.cwnd;
+        }
+    }
+
+    fn window_after_timeout(&self, windows: &Windows) -> f64 {
+        match self.config.after_timeout {
+            AfterTimeout::One => 1.0,
+            AfterTimeout::Rho => self.scale.rho.min(windows.ssthresh),
+        }
+    }
+
+    /// RTT / W between segments, but the train leaves back to back.
+    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
+        let in_train = matches!(self.estimate, Estimate::Pending { left: 1.., .. });
+        let paced = self.config.spacing && !self.is_linux() && !in_train;
+        let rate = self.config.pace_gain * windows.cwnd * self.bytes_per_s_per_segment;
+        (paced && rate > 0.0).then(|| Rate::from_bytes_per_s(rate))
+    }
+}
+
+fn bytes_per_s_per_segment(path: &Path) -> f64 {
+    if path.srtt.is_zero() { 0.0 } else { f64::from(path.mss) / path.srtt_s() }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_base::Instant;
+
+    use super::*;
+    use crate::fixture::{self, MSS};
+    use crate::{RtoAction, Timeout};
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-4 * b.abs()
+    }
+
+    fn path(rtt_ms: u64) -> Path {
+        let rtt = Duration::from_millis(rtt_ms);
+        Path { srtt: rtt, min_rtt: rtt, receive_window: 10_000, ..fixture::path() }
+    }
+
+    /// Without the estimate, which holds the window back until it is made.
+    fn hybla(cwnd: f64, ssthresh: f64) -> Classic<Hybla> {
+        let config = Config { estimate: false, ..Config::default() };
+        Classic::new(Windows { cwnd, ssthresh }, Hybla::new(config))
+    }
+
+    fn acks(sender: &mut Classic<Hybla>, count: u32, path: &Path) {
+        for _ in 0..count {
+            sender.on_ack(&fixture::ack(1), path);
+        }
+    }
+
+    #[test]
+    fn at_twice_the_reference_rho_is_two() {
+        let mut start = hybla(2.0, 1000.0);
+        acks(&mut start, 1, &path(50));
+        assert_eq!(start.window(), 5.0, "2^2 - 1 per ACK");
+        let mut later = hybla(10.0, 2.0);
+        acks(&mut later, 1, &path(50));
+        assert!(close(later.window(), 10.4), "rho^2 / W per ACK");
+        acks(&mut later, 9, &path(50));
+        assert!(close(later.window(), 13.4613));
+    }
+
+    #[test]
+    fn a_geostationary_path_grows_by_rho_squared_per_window() {
+        let mut sender = hybla(480.0, 2.0);
+        acks(&mut sender, 480, &path(600));
+        assert!(close(sender.window(), 885.28));
+    }
+
+    #[test]
+    fn a_path_shorter_than_the_reference_is_reno() {
+        let mut sender = hybla(10.0, 2.0);
+        acks(&mut sender, 1, &path(5));
+        assert!(close(sender.window(), 10.1));
+    }
+
+    #[test]
+    fn slow_start_stops_at_its_threshold() {
+        let mut sender = hybla(22.0, 300.0);
+        acks(&mut sender, 1, &path(550));
+        assert_eq!(sender.window(), 300.0);
+    }
+
+    #[test]
+    fn the_handshake_sets_window_and_threshold() {
+        let mut sender = hybla(2.0, f64::INFINITY);
+        sender.on_established(&path(550));
+        assert_eq!((sender.window(), sender.ssthresh()), (22.0, 704.0));
+        assert_eq!(sender.pacing_rate(), Some(Rate::from_bytes_per_s(22.0 * 1000.0 / 0.55)));
+    }
+
+    #[test]
+    fn queueing_does_not_make_it_faster() {
+        let mut sender = hybla(10.0, 2.0);
+        acks(&mut sender, 1, &path(50));
+        acks(&mut sender, 1, &path(500));
+        assert_eq!(sender.rule().scale.rho, 2.0);
+    }
+
+    fn send(sender: &mut Classic<Hybla>, segments: u64) {
+        for i in 0..segments {
+            let sent = Sent { seq: 1 + i * u64::from(MSS), len: MSS, retransmission: false };
+            sender.on_sent(&sent, &path(500));
+        }
+    }
+
+    #[test]
+    fn the_first_threshold_is_what_the_bottleneck_carries_in_a_round_trip() {
+        let windows = Windows { cwnd: 2.0, ssthresh: f64::INFINITY };
+        let mut sender = Classic::new(windows, Hybla::new(Config::default()));
+        sender.on_established(&path(500));
+        assert_eq!(sender.pacing_rate(), None, "the train leaves back to back");
+        send(&mut sender, 20);
+        assert!(sender.pacing_rate().is_some(), "the rest is spaced");
+        for (i, micros) in [(1, 0), (2, 1660), (3, 3330)] {
+            assert_eq!(sender.window(), 20.0, "it stands still until the train is back");
+            let now = Instant::ZERO + Duration::from_micros(500_000 + micros);
+            sender.on_ack(&fixture::ack(1), &Path { now, snd_una: 1 + i * u64::from(MSS), ..path(500) });
+        }
+        assert!(close(sender.ssthresh(), 0.5 / 0.001665), "300 segments of 1.665 ms in 0.5 s");
+        assert_eq!(sender.window(), sender.ssthresh());
+    }
+
+    #[test]
+    fn a_train_that_measures_nothing_leaves_the_reference() {
+        let windows = Windows { cwnd: 2.0, ssthresh: f64::INFINITY };
+        let mut sender = Classic::new(windows, Hybla::new(Config::default()));
+        sender.on_established(&path(500));
+        send(&mut sender, 3);
+        sender.on_ack(&fixture::ack(3), &Path { snd_una: 1 + 3 * u64::from(MSS), ..path(500) });
+        assert_eq!(sender.ssthresh(), 640.0);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_of_ours_or_of_the_reference() {
+        for (after_timeout, window) in [(AfterTimeout::One, 1.0), (AfterTimeout::Rho, 22.0)] {
+            let config = Config { estimate: false, after_timeout, ..Config::default() };
+            let mut sender = Classic::new(Windows { cwnd: 100.0, ssthresh: 50.0 }, Hybla::new(config));
+            acks(&mut sender, 1, &path(550));
+            let timeout = Timeout { consecutive: 1, outstanding: 100, answered: false };
+            assert_eq!(sender.on_rto(&timeout, &path(550)), RtoAction::Retransmit { back_off: true });
+            assert_eq!(sender.window(), window);
+            sender.on_ack(&Ack { phase: Phase::Loss, ..fixture::ack(1) }, &path(550));
+            assert_eq!(sender.window(), window + 1.0, "Reno until the hole is filled");
+        }
+    }
+
+    #[test]
+    fn linux_counts_in_eighths_and_128ths() {
+        let fixed = FixedPoint::of(Duration::from_millis(550), 0.025, FixedPoint::default());
+        assert_eq!((fixed.rho_3ls, fixed.rho2_7ls()), (176, 61_952));
+        let mut windows = Windows { cwnd: 100.0, ssthresh: 2.0 };
+        let mut fixed = FixedPoint { rho_3ls: 16, ..fixed };
+        assert_eq!(fixed.rho2_7ls() / 100, 5, "four segments in 128ths per window of 100");
+        for _ in 0..26 {
+            fixed.grow(&mut windows);
+        }
+        assert_eq!((windows.cwnd, fixed.cents), (101.0, 26 * 5 - 128));
+    }
+
+    #[test]
+    fn linux_grows_by_acks_and_starts_with_rho_segments() {
+        let config = Config { compat: Compat::Linux, ..Config::default() };
+        let windows = Windows { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let mut sender = Classic::new(windows, Hybla::new(config));
+        sender.on_established(&path(55));
+        assert_eq!((sender.window(), sender.pacing_rate()), (2.0, None));
+        sender.on_ack(&fixture::ack(2), &path(55));
+        // 2.125 -> 8 * 2.125 = 17: 4 * 139 - 128 = 428 128ths.
+        assert_eq!((sender.window(), sender.rule().fixed_point.cents), (5.0, 428 - 3 * 128));
+    }
+}
