@@ -15,12 +15,14 @@ pub mod cubic;
 #[cfg(test)]
 mod fixture;
 pub mod hybla;
+pub mod highspeed;
 pub mod hystart;
 mod parameters;
 mod parts;
 pub mod peach;
 mod registry;
 pub mod reno;
+pub mod scalable;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{

@@ -147,6 +147,18 @@ registry! {
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
         paper: "Caini, Firrincieli, International Journal of Satellite Communications and Networking 22(5)",
         year: 2004,
+    HighSpeed, highspeed, Entry {
+        name: "highspeed",
+        title: "the larger the window, the faster it grows and the less a loss costs",
+        paper: "RFC 3649 (Floyd)",
+        year: 2003,
+        ..SENDER_ONLY
+    };
+    Scalable, scalable, Entry {
+        name: "scalable",
+        title: "growth and reduction in proportion to the window: recovery in 13 round trips at every speed",
+        paper: "Kelly, ACM SIGCOMM Computer Communication Review 33(2)",
+        year: 2003,
         ..SENDER_ONLY
     };
     Peach, peach, Entry {
