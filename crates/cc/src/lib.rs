@@ -14,8 +14,8 @@ mod control;
 pub mod cubic;
 #[cfg(test)]
 mod fixture;
-pub mod hybla;
 pub mod highspeed;
+pub mod hybla;
 pub mod hystart;
 mod parameters;
 mod parts;

@@ -147,6 +147,8 @@ registry! {
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
         paper: "Caini, Firrincieli, International Journal of Satellite Communications and Networking 22(5)",
         year: 2004,
+        ..SENDER_ONLY
+    };
     HighSpeed, highspeed, Entry {
         name: "highspeed",
         title: "the larger the window, the faster it grows and the less a loss costs",
