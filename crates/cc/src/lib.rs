@@ -23,6 +23,7 @@ pub mod peach;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod swift;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{

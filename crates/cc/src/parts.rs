@@ -3,3 +3,4 @@
 pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
+pub(crate) mod prober;

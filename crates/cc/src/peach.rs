@@ -23,7 +23,7 @@ use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::probe_peer::Peer;
-use crate::parts::probe_train::Train;
+use crate::parts::probe_train::{Train, segments_left};
 use crate::{
     Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
@@ -230,13 +230,6 @@ impl Peach {
         self.due = Due { dummies: 1, beside: u32::MAX };
         self.state = train.advance().map_or(State::Avoidance, State::SuddenStart);
     }
-}
-
-/// Data after the segment just sent, in segments.
-fn segments_left(path: &Path) -> u32 {
-    let bytes = (path.snd_nxt - path.snd_una).saturating_add(path.unsent);
-    let segments = bytes.div_ceil(u64::from(path.mss.max(1)));
-    u32::try_from(segments.saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 /// Rapid Recovery, section III-C and Fig. 4; Fast Recovery where it is replaced.

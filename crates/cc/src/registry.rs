@@ -172,4 +172,13 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    Swift, swift, Entry {
+        name: "swift",
+        title: "Speedy Start and Speedy Recovery: low-priority copies of outstanding segments ask, and repair",
+        paper: "Leung, Yeung, IEEE ISCC",
+        year: 2004,
+        needs_receiver: true,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }

@@ -3,6 +3,8 @@
 
 use bentpipe_base::{Duration, Instant};
 
+use crate::Path;
+
 /// A train under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Train {
@@ -26,6 +28,13 @@ impl Train {
         let left = self.left - 1;
         (left > 0).then_some(Self { next: self.next + self.tau, left, ..self })
     }
+}
+
+/// Data after the segment just sent, in segments.
+pub(crate) fn segments_left(path: &Path) -> u32 {
+    let bytes = (path.snd_nxt - path.snd_una).saturating_add(path.unsent);
+    let segments = bytes.div_ceil(u64::from(path.mss.max(1)));
+    u32::try_from(segments.saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

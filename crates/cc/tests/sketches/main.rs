@@ -7,7 +7,6 @@ use bentpipe_cc::{
 
 mod bbr;
 mod star;
-mod swift;
 mod tcp_real;
 mod tfrc;
 mod vegas;

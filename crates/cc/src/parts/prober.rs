@@ -1,0 +1,617 @@
+//! What Swift, Peach+ and PBS share: a paced train of copies of outstanding data instead of slow start, pairs of such copies in
+//! recovery, and a window that opens by their replies. A [`Law`] states what a scheme adds.
+//!
+//! | papers                      | here                     | unit     |
+//! |-----------------------------|--------------------------|----------|
+//! | `cwnd`                      | `Windows::cwnd`          | segments |
+//! | `rwnd`                      | [`Path::receive_window`] | segments |
+//! | τ                           | [`Train::tau`]           | time     |
+//! | `aosn`, `ansn`, `adsn`      | `Recovery::allowed`      | probes   |
+//! | `wdsn`, `wnsn`              | `ignored`                | replies  |
+//! | `pipe`                      | [`Path::in_flight`], see [`Form`] | segments |
+
+use bentpipe_base::{Extension, Instant, ProbeTag};
+use serde::{Deserialize, Serialize};
+
+use super::probe_peer::Peer;
+use super::probe_train::{Train, segments_left};
+use crate::peach::Mode;
+use crate::{
+    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
+    ProbeReply, ProbeRequest, RtoAction, Timeout, Wants, Windows,
+};
+
+/// How the window is held against what was sent during recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// The listing of TCP-Swift: `pipe` begins as cwnd0 - 3 + 1, which counts the lost segment beside its retransmission.
+    Listing,
+    /// RFC 6675: a lost segment is not in the network.
+    Pipe,
+    /// RFC 5681: each duplicate ACK inflates the window, which is held against all unacknowledged data.
+    Inflation,
+}
+
+/// Parameters that the three schemes have in common.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Terms {
+    pub mode: Mode,
+    pub form: Form,
+    /// Most probes of one train in safe mode.
+    pub max_probes: u32,
+    /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
+    pub dsack_replies: bool,
+}
+
+/// What a scheme calls its parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Words {
+    pub start: &'static str,
+    pub recovery: &'static str,
+}
+
+/// What a scheme adds to [`Prober`].
+pub(crate) trait Law: Clone + Send {
+    fn words(&self) -> Words;
+    fn terms(&self) -> Terms;
+
+    /// What the next probe carries.
+    fn pick(&mut self, path: &Path) -> ProbeKind;
+
+    /// Window in which a new connection begins.
+    fn first_window(&self, path: &Path) -> f64 {
+        let _ = path;
+        1.0
+    }
+
+    /// Probes that one recovery may send.
+    fn allowance(&self, cwnd0: u32) -> u32 {
+        cwnd0
+    }
+
+    /// Segments by which an ACK of new data opens the window outside recovery. An ACK never adds more than one segment here,
+    /// however many it covers: the window is one segment when a timeout's hole is filled.
+    fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
+        let _ = path;
+        (f64::from(ack.acked) / windows.cwnd).min(1.0)
+    }
+
+    /// Segments by which a partial ACK opens the window in recovery.
+    fn partial_growth(&self) -> f64 {
+        0.0
+    }
+
+    /// A train begins.
+    fn starts(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// A loss was detected or a timer expired; the window just before it.
+    fn loses(&mut self, cwnd0: f64) {
+        let _ = cwnd0;
+    }
+
+    /// A recovery ended.
+    fn recovers(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// A reply opened the window.
+    fn opens(&mut self) {}
+
+    /// The loss of the oldest segment is known to be no sign of congestion.
+    fn excuses(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Registry number of the receiver half; zero if none.
+    fn feedback(&self) -> u8 {
+        0
+    }
+
+    /// Fields came back with an ACK. True if they excuse the loss being repaired.
+    fn hears(&mut self, fields: &Extension, path: &Path) -> bool {
+        let _ = (fields, path);
+        false
+    }
+}
+
+/// A recovery in progress.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Recovery {
+    /// Probes that may still be sent.
+    allowed: u32,
+    /// Segments by which the window differs from `cwnd` in the chosen [`Form`].
+    inflated: f64,
+    /// Data segments that may leave beside the probes: where Peach's arithmetic holds, the fast retransmit does not use up the ACK
+    /// that caused it.
+    beside: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// Congestion Avoidance (or, with a plain receiver, all of Reno outside recovery).
+    Avoidance,
+    /// The train waits for the data that it copies.
+    Armed,
+    /// The train leaves; everything else is Congestion Avoidance already.
+    Train(Train),
+    Recovery(Recovery),
+}
+
+/// A sender that asks the path with low-priority copies of outstanding data.
+#[derive(Clone, Debug)]
+pub(crate) struct Prober<L> {
+    law: L,
+    windows: Windows,
+    state: State,
+    /// Replies that must not open the window.
+    ignored: u32,
+    /// Probes that the last arrival or wake-up entitles to.
+    due: u32,
+    peer: Peer,
+    /// Generation of the probes, carried in their tags.
+    epoch: u16,
+    /// Probes of this episode that no report of a duplicate was taken for yet.
+    unreported: u32,
+    before: Option<Windows>,
+}
+
+impl<L: Law> Prober<L> {
+    /// A sender whose handshake is still to come.
+    pub fn new(law: L, ssthresh: f64) -> Self {
+        Self {
+            law,
+            windows: Windows { cwnd: 1.0, ssthresh },
+            state: State::Armed,
+            ignored: 0,
+            due: 0,
+            peer: Peer::Unknown,
+            epoch: 0,
+            unreported: 0,
+            before: None,
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.peer.is_plain() && self.windows.in_slow_start()
+    }
+
+    /// Opens the window by `segments`, up to the receive window. A receive window that shrank takes nothing away.
+    fn open(&mut self, segments: f64, path: &Path) {
+        let limit = f64::from(path.receive_window).max(self.windows.cwnd);
+        self.windows.cwnd = (self.windows.cwnd + segments).min(limit);
+    }
+
+    fn grow(&mut self, ack: &Ack, path: &Path) {
+        if ack.acked == 0 || !ack.window_limited {
+            return;
+        }
+        let segments = if self.in_slow_start() {
+            f64::from(ack.acked)
+        } else {
+            self.law.growth(&self.windows, ack, path)
+        };
+        self.open(segments, path);
+    }
+
+    fn begin_episode(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.due = 0;
+        self.unreported = 0;
+    }
+
+    /// One data segment, then a train; with a plain receiver one data segment, then slow start.
+    fn start_over(&mut self) {
+        self.begin_episode();
+        self.windows.cwnd = 1.0;
+        self.ignored = 0;
+        self.state = if self.peer.is_plain() { State::Avoidance } else { State::Armed };
+    }
+
+    /// The data that opens the train just left.
+    fn begin_train(&mut self, path: &Path) {
+        let rwnd = path.receive_window;
+        let rest = rwnd.saturating_sub(self.windows.cwnd as u32);
+        let terms = self.law.terms();
+        let probes = match terms.mode {
+            Mode::Paper => rest,
+            Mode::Safe => rest.min(terms.max_probes).min(segments_left(path)),
+        };
+        self.law.starts(path);
+        let train = Train::over(path.srtt, rwnd, probes, path.now);
+        self.state = train.map_or(State::Avoidance, State::Train);
+    }
+
+    /// RFC 5681: what recovery with probes replaces.
+    fn halve(&mut self, loss: &Loss) {
+        self.windows.ssthresh = (f64::from(loss.outstanding) / 2.0).max(2.0);
+        self.windows.cwnd = self.windows.ssthresh;
+    }
+
+    /// Half the window, and probes to ask for the other half.
+    fn halve_and_ask(&mut self, loss: &Loss, path: &Path) -> u32 {
+        let usable = self.windows.cwnd.min(f64::from(path.receive_window));
+        let cwnd0 = libm::floor(match self.law.terms().mode {
+            Mode::Paper => usable,
+            Mode::Safe => usable.min(f64::from(loss.outstanding)),
+        });
+        self.law.loses(cwnd0);
+        self.windows.cwnd = libm::floor(cwnd0 / 2.0).max(1.0);
+        self.windows.ssthresh = self.windows.cwnd;
+        self.ignored = cwnd0 as u32 / 2;
+        self.law.allowance(cwnd0 as u32)
+    }
+
+    /// An ACK during recovery.
+    fn recover(&mut self, ack: &Ack, path: &Path) {
+        let State::Recovery(recovery) = &mut self.state else { return };
+        if ack.ends_episode {
+            self.state = State::Avoidance;
+            return self.law.recovers(path);
+        }
+        match self.law.terms().form {
+            Form::Inflation if ack.acked == 0 => recovery.inflated += 1.0,
+            // RFC 6582 section 3.2 step 5: partial deflation.
+            Form::Inflation => {
+                recovery.inflated = (recovery.inflated - f64::from(ack.acked - 1)).max(0.0);
+            }
+            // The segment that was counted twice is acknowledged.
+            Form::Listing if ack.acked > 0 => recovery.inflated = 0.0,
+            Form::Listing | Form::Pipe => {}
+        }
+        if ack.acked > 0 {
+            self.open(self.law.partial_growth(), path);
+        }
+        self.pair_of_probes();
+    }
+
+    /// What an ACK in recovery entitles to if it lets no data leave.
+    fn pair_of_probes(&mut self) {
+        if let State::Recovery(recovery) = &self.state {
+            self.due = recovery.allowed.min(2);
+        }
+    }
+
+    /// A probe came through.
+    fn take_reply(&mut self, path: &Path) {
+        if self.ignored > 0 {
+            self.ignored -= 1;
+        } else {
+            self.open(1.0, path);
+            self.law.opens();
+        }
+    }
+
+    /// What an ordinary ACK says about the probes.
+    fn take_report(&mut self, ack: &Ack, path: &Path) {
+        let asked = self.unreported > 0 && self.peer != Peer::Replies;
+        if self.law.terms().dsack_replies && ack.dsack && asked {
+            self.peer = Peer::Reports;
+            self.unreported -= 1;
+            self.take_reply(path);
+        } else if self.peer.suspect(ack, path) {
+            self.behave_like_reno(path);
+        }
+    }
+
+    /// The receiver does not answer: no more probes.
+    fn behave_like_reno(&mut self, path: &Path) {
+        self.due = 0;
+        self.windows.ssthresh = f64::from(path.receive_window).max(2.0);
+        match &mut self.state {
+            State::Recovery(recovery) => recovery.allowed = 0,
+            state => *state = State::Avoidance,
+        }
+    }
+
+    /// The reduction was a mistake: the window comes back, and probes still under way must not open it once more. The next
+    /// episode says anew how many replies to ignore.
+    fn take_back(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        self.windows.cwnd = self.windows.cwnd.max(before.cwnd);
+        self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
+        self.due = 0;
+        self.ignored = u32::MAX;
+        match &mut self.state {
+            State::Recovery(recovery) => recovery.allowed = 0,
+            state => *state = State::Avoidance,
+        }
+    }
+}
+
+impl<L: Law> CongestionControl for Prober<L> {
+    fn window(&self) -> f64 {
+        match self.state {
+            State::Recovery(recovery) => (self.windows.cwnd + recovery.inflated).max(1.0),
+            _ => self.windows.cwnd,
+        }
+    }
+
+    fn ssthresh(&self) -> f64 {
+        if self.peer.is_plain() { self.windows.ssthresh } else { f64::INFINITY }
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.state {
+            State::Armed | State::Train(_) => self.law.words().start,
+            State::Recovery(_) if self.peer.is_plain() => "fast-recovery",
+            State::Recovery(_) => self.law.words().recovery,
+            State::Avoidance if self.in_slow_start() => "slow-start",
+            State::Avoidance => "congestion-avoidance",
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        let accounting = match self.law.terms().form {
+            Form::Listing | Form::Pipe => Accounting::Pipe,
+            Form::Inflation => Accounting::Outstanding,
+        };
+        Wants { accounting, probes: true, feedback: self.law.feedback(), ..Wants::default() }
+    }
+
+    fn on_established(&mut self, path: &Path) {
+        self.windows.cwnd = self.law.first_window(path);
+        if path.peer_probes == PeerProbes::Agreed {
+            self.peer = Peer::Replies;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.due = 0;
+        self.take_report(ack, path);
+        match self.state {
+            State::Recovery(_) if ack.phase == Phase::Recovery => self.recover(ack, path),
+            State::Recovery(_) => {
+                // A loss that was repaired before it was detected, by a tail loss probe.
+                self.state = State::Avoidance;
+                self.grow(ack, path);
+            }
+            _ => self.grow(ack, path),
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
+        self.before = Some(self.windows);
+        self.begin_episode();
+        if loss.cause == Cause::Mark {
+            // Congestion is known: there is nothing to ask, and nothing is missing.
+            self.halve(loss);
+            self.state = State::Avoidance;
+            return;
+        }
+        let allowed = if self.law.excuses(path) {
+            self.before = None;
+            0
+        } else if self.peer.is_plain() {
+            self.halve(loss);
+            0
+        } else {
+            self.halve_and_ask(loss, path)
+        };
+        let (inflated, beside) = match self.law.terms().form {
+            Form::Listing => (-1.0, 0),
+            Form::Pipe => (0.0, 0),
+            // The duplicates before the one that proved the loss; that one is still to be handled.
+            Form::Inflation if allowed == 0 => (2.0, 0),
+            Form::Inflation => (0.0, 1),
+        };
+        self.state = State::Recovery(Recovery { allowed, inflated, beside });
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+        if self.law.excuses(path) && timeout.consecutive == 1 {
+            self.state = State::Avoidance;
+            return RtoAction::Retransmit { back_off: false };
+        }
+        if timeout.consecutive == 1 {
+            self.before = Some(self.windows);
+            self.windows.ssthresh = (f64::from(timeout.outstanding) / 2.0).max(2.0);
+        }
+        self.law.loses(self.windows.cwnd);
+        self.start_over();
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_undo(&mut self, _path: &Path) {
+        self.take_back();
+        self.state = State::Avoidance;
+    }
+
+    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
+        if matches!(self.peer, Peer::Replies | Peer::Reports) {
+            self.start_over();
+        } else {
+            self.windows.cwnd = self.windows.cwnd.min(restart);
+        }
+    }
+
+    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
+        self.windows.ssthresh = self.windows.ssthresh.max(0.75 * self.windows.cwnd);
+        self.windows.cwnd = (self.windows.cwnd / 2.0).max(floor);
+    }
+
+    fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
+        if self.state == State::Armed && moment.data_sent > 0 {
+            self.begin_train(path);
+        }
+        if let State::Recovery(recovery) = &mut self.state {
+            if moment.data_sent > recovery.beside {
+                self.due = 0;
+            }
+            if self.due == 0 {
+                recovery.beside = 0;
+            }
+        }
+        self.due = self.due.checked_sub(1).filter(|_| path.outstanding > 0)?;
+        if let State::Recovery(recovery) = &mut self.state {
+            recovery.allowed -= 1;
+        }
+        self.peer.ask(path);
+        self.unreported += 1;
+        Some(ProbeRequest { kind: self.law.pick(path), tag: ProbeTag(self.epoch) })
+    }
+
+    fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
+        self.peer = Peer::Replies;
+        if self.law.terms().mode == Mode::Safe && reply.tag != ProbeTag(self.epoch) {
+            return;
+        }
+        self.take_reply(path);
+        self.pair_of_probes();
+    }
+
+    fn distrusts_duplicates(&self) -> bool {
+        self.peer.blurs_duplicates()
+    }
+
+    fn wake_at(&self) -> Instant {
+        match self.state {
+            State::Train(train) => train.next.min(self.peer.verdict_at()),
+            _ => self.peer.verdict_at(),
+        }
+    }
+
+    fn on_wake(&mut self, path: &Path) {
+        if path.now >= self.peer.verdict_at() && self.peer.give_verdict() {
+            self.behave_like_reno(path);
+        }
+        if let State::Train(train) = self.state
+            && path.now >= train.next
+        {
+            self.due = 1;
+            self.state = train.advance().map_or(State::Avoidance, State::Train);
+        }
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        if self.law.hears(fields, path) && matches!(self.state, State::Recovery(_)) {
+            self.take_back();
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod episode;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    /// The bare prober.
+    #[derive(Clone)]
+    struct Bare(Terms);
+
+    impl Law for Bare {
+        fn words(&self) -> Words {
+            Words { start: "bare-start", recovery: "bare-recovery" }
+        }
+
+        fn terms(&self) -> Terms {
+            self.0
+        }
+
+        fn pick(&mut self, _path: &Path) -> ProbeKind {
+            ProbeKind::Outstanding(0)
+        }
+    }
+
+    fn bare(mode: Mode, form: Form) -> Bare {
+        Bare(Terms { mode, form, max_probes: 20, dsack_replies: true })
+    }
+
+    fn paper() -> Bare {
+        bare(Mode::Paper, Form::Pipe)
+    }
+
+    fn unknown() -> Path {
+        Path { peer_probes: PeerProbes::Unknown, unsent: 1 << 20, ..fixture::path() }
+    }
+
+    #[test]
+    fn each_form_spends_its_probes() {
+        for (form, probes, new) in [(Form::Listing, 26, 13), (Form::Pipe, 24, 14), (Form::Inflation, 30, 12)]
+        {
+            let mut prober = episode::avoiding(bare(Mode::Paper, form), 30.0);
+            let outcome = episode::recovery(&mut prober, 1);
+            assert_eq!((outcome.probes, outcome.new, outcome.left), (probes, new, 30 - probes), "{form:?}");
+            assert_eq!(outcome.after_replies, f64::from(probes), "15 + probes - 15");
+        }
+    }
+
+    #[test]
+    fn reported_duplicates_are_replies() {
+        let mut prober = Prober::new(paper(), f64::INFINITY);
+        assert_eq!(episode::train(&mut prober, &unknown()).len(), 63);
+        let report = Ack { dsack: true, ..fixture::ack(0) };
+        for _ in 0..70 {
+            prober.on_ack(&report, &fixture::path_at(0.6));
+        }
+        assert_eq!((prober.window(), prober.peer), (64.0, Peer::Reports));
+    }
+
+    #[test]
+    fn no_more_reports_count_than_probes_were_sent() {
+        let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
+        assert_eq!(episode::train(&mut prober, &unknown()).len(), 20, "as many as safe mode allows");
+        for _ in 0..70 {
+            prober.on_ack(&Ack { dsack: true, ..fixture::ack(0) }, &fixture::path_at(0.6));
+        }
+        assert_eq!(prober.window(), 21.0);
+    }
+
+    #[test]
+    fn a_plain_duplicate_makes_it_reno() {
+        let mut prober = Prober::new(paper(), f64::INFINITY);
+        episode::train(&mut prober, &unknown());
+        assert!(prober.distrusts_duplicates());
+        prober.on_ack(&fixture::ack(0), &fixture::path_at(0.6));
+        prober.on_ack(&fixture::ack(1), &fixture::path_at(0.6));
+        assert_eq!((prober.window(), prober.ssthresh(), prober.phase()), (2.0, 64.0, "slow-start"));
+        prober.on_loss(&fixture::loss(20), &fixture::path_at(3.0));
+        prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &fixture::path_at(3.0));
+        assert!(episode::drain(&mut prober, 0, &fixture::path_at(3.0)).is_empty());
+        assert_eq!((prober.window(), prober.phase()), (10.0, "fast-recovery"));
+    }
+
+    #[test]
+    fn a_timeout_begins_a_train_again() {
+        let mut prober = episode::avoiding(paper(), 30.0);
+        let timeout = Timeout { consecutive: 1, outstanding: 30, answered: false };
+        assert_eq!(prober.on_rto(&timeout, &fixture::path()), RtoAction::Retransmit { back_off: true });
+        let path = Path { outstanding: 30, ..fixture::path() };
+        assert!(episode::drain(&mut prober, 1, &path).is_empty());
+        assert_eq!((prober.window(), prober.phase()), (1.0, "bare-start"));
+        assert_eq!(prober.wake_at(), path.now + path.srtt / 64);
+    }
+
+    #[test]
+    fn a_mistake_is_taken_back_and_its_probes_count_for_nothing() {
+        let mut prober = episode::avoiding(paper(), 30.0);
+        prober.on_loss(&fixture::loss(30), &fixture::path());
+        prober.on_undo(&fixture::path());
+        let reply = ProbeReply { tag: ProbeTag(prober.epoch), acked: 0, phase: Phase::Open };
+        prober.on_probe_acked(&reply, &fixture::path());
+        assert_eq!((prober.window(), prober.phase()), (30.0, "congestion-avoidance"));
+    }
+
+    #[test]
+    fn a_mark_halves_without_probes() {
+        let mut prober = episode::avoiding(paper(), 30.0);
+        prober.on_loss(&Loss { cause: Cause::Mark, ..fixture::loss(30) }, &fixture::path());
+        assert_eq!((prober.window(), prober.phase()), (15.0, "congestion-avoidance"));
+    }
+
+    #[test]
+    fn safe_mode_ignores_replies_to_an_earlier_episode() {
+        for (mode, window) in [(Mode::Paper, 31.0), (Mode::Safe, 30.0)] {
+            let mut prober = episode::avoiding(bare(mode, Form::Pipe), 30.0);
+            let reply = ProbeReply { tag: ProbeTag(9), acked: 0, phase: Phase::Open };
+            prober.on_probe_acked(&reply, &fixture::path());
+            assert_eq!(prober.window(), window);
+        }
+    }
+}
