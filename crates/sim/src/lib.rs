@@ -1,5 +1,30 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
+//!
+//! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
+//! `topology` and `world` (where), `traffic` (why), `simulation` (the loop); `watch`, `record` and `check` look on.
 
+mod arena;
+mod check;
+mod error;
+#[cfg(test)]
+mod fixture;
+mod measure;
+mod observe;
 mod outcome;
+mod record;
+mod run;
+mod simulation;
+mod thinned;
+mod ticket;
+mod topology;
+mod traffic;
+mod watch;
+mod wheel;
+mod witness;
+mod world;
 
+pub use error::BuildError;
+pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
+pub use run::{RunOptions, RunResult, run, run_observed};
+pub use simulation::Ended;

@@ -1,0 +1,149 @@
+//! Books of a link: every packet that enters it leaves it once, not too soon, and not too close to the one before.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Link, Quantity, Schedule};
+
+use super::Violations;
+use crate::arena::Slot;
+use crate::ticket::{Marks, Ticket};
+use crate::topology::Edge;
+use crate::witness::Crossing;
+
+/// What went into a link and what came out.
+#[derive(Debug)]
+pub(crate) struct LinkBook {
+    name: String,
+    least_delay: Duration,
+    greatest_rate: Rate,
+    /// Packets keep the distance on the far side that their transmission gives them.
+    keeps_distance: bool,
+    /// When the packets inside entered.
+    inside: BTreeMap<Slot, Instant>,
+    last_delivery: Instant,
+    entered: Tally,
+    delivered: Tally,
+    lost: Tally,
+    copied: u64,
+    /// The packet that is delivered next although it never entered.
+    expected_copy: Option<Slot>,
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Tally {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, ticket: &Ticket) {
+        self.packets += 1;
+        self.bytes += u64::from(ticket.size);
+    }
+}
+
+/// The least and the greatest value that a schedule takes.
+fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
+    match schedule {
+        Schedule::Constant(value) => (value.raw(), value.raw()),
+        Schedule::Table { points, .. } => points
+            .iter()
+            .fold((u64::MAX, 0), |(low, high), (_, value)| (low.min(value.raw()), high.max(value.raw()))),
+        Schedule::Sine { mean, amplitude, .. } => {
+            (mean.raw().saturating_sub(amplitude.raw()), mean.raw() + amplitude.raw())
+        }
+    }
+}
+
+impl LinkBook {
+    /// Of one direction of a link.
+    pub fn new(edge: &Edge<'_>) -> Self {
+        let config = edge.config;
+        let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
+        Self {
+            name: format!("link.{}.{}", edge.name, edge.direction),
+            least_delay: Duration::from_nanos(least_delay),
+            greatest_rate: Rate::from_bps(bounds(&config.rate).1),
+            keeps_distance: least_delay == greatest_delay && config.reordering.is_none(),
+            inside: BTreeMap::new(),
+            last_delivery: Instant::ZERO,
+            entered: Tally::default(),
+            delivered: Tally::default(),
+            lost: Tally::default(),
+            copied: 0,
+            expected_copy: None,
+        }
+    }
+
+    /// Enters what happened.
+    pub fn note(&mut self, now: Instant, crossing: &Crossing<'_>, violations: &mut Violations) {
+        match *crossing {
+            Crossing::Offered { ticket, .. } => {
+                self.entered.add(ticket);
+                let before = self.inside.insert(ticket.slot, now);
+                violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
+            }
+            Crossing::Copied { original, copy } => {
+                let present = self.inside.contains_key(&original);
+                violations.unless(present, now, || format!("{}: copied what it does not hold", self.name));
+                self.copied += 1;
+                self.expected_copy = Some(copy);
+            }
+            Crossing::Delivered { ticket, .. } => self.note_delivery(now, ticket, violations),
+            Crossing::Lost { dropped, .. } => {
+                self.lost.add(&dropped.packet);
+                let present = self.inside.remove(&dropped.packet.slot).is_some();
+                violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
+            }
+        }
+    }
+
+    fn note_delivery(&mut self, now: Instant, ticket: &Ticket, violations: &mut Violations) {
+        self.delivered.add(ticket);
+        if self.expected_copy.take() == Some(ticket.slot) {
+            let marked = ticket.marks.contains(Marks::COPY);
+            return violations.unless(marked, now, || format!("{}: a copy is not marked as one", self.name));
+        }
+        let sending = self.greatest_rate.time_for(u64::from(ticket.size));
+        match self.inside.remove(&ticket.slot) {
+            None => {
+                violations.unless(false, now, || format!("{}: delivered what it does not hold", self.name));
+            }
+            Some(entered) => {
+                let in_time = now >= entered + self.least_delay + sending;
+                violations.unless(in_time, now, || {
+                    format!("{}: a packet of {:?} arrived before it could", self.name, entered)
+                });
+            }
+        }
+        if self.keeps_distance && self.last_delivery > Instant::ZERO {
+            let distance = now.since(self.last_delivery);
+            violations.unless(distance >= sending, now, || {
+                format!("{}: above its rate: {} after the last packet, not {sending}", self.name, distance)
+            });
+        }
+        self.last_delivery = now;
+    }
+
+    /// Compares with the link's own books at the end.
+    pub fn close(&self, now: Instant, link: &Link<Ticket>, violations: &mut Violations) {
+        let Self { entered, delivered, lost, copied, .. } = *self;
+        let inside = self.inside.len() as u64;
+        let balance = entered.packets + copied == delivered.packets + lost.packets + inside;
+        violations.unless(balance, now, || format!("{}: packets are not conserved: {self:?}", self.name));
+        let stats = link.stats();
+        let theirs = [
+            (stats.enqueued_packets, stats.enqueued_bytes),
+            (stats.delivered_packets, stats.delivered_bytes),
+            (stats.dropped_packets(), lost.bytes),
+            (stats.duplicated_packets, link.packets_inside() as u64),
+        ];
+        let tally = |tally: Tally| (tally.packets, tally.bytes);
+        let ours = [tally(entered), tally(delivered), tally(lost), (copied, inside)];
+        violations.unless(ours == theirs, now, || {
+            format!("{}: seen {ours:?}, but the link says {theirs:?}", self.name)
+        });
+    }
+}

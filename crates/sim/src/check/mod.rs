@@ -1,0 +1,74 @@
+//! Checks from outside: what must hold of links and connections whatever is inside them.
+//!
+//! The checkers see what the loop sees, and nothing of the code that they check: [`links`] keeps books of every packet that
+//! enters and leaves a link, [`streams`] carries the payload that the engine only counts.
+
+mod links;
+mod streams;
+
+use bentpipe_base::Instant;
+use bentpipe_net::Link;
+
+use crate::ticket::Ticket;
+use crate::topology::{LinkId, Topology};
+use crate::witness::{Crossing, Deed};
+use crate::world::EndId;
+use links::LinkBook;
+use streams::Streams;
+
+/// Violations reported at most; one mistake often causes many.
+const MOST_VIOLATIONS: usize = 20;
+
+/// Collects what breaks the rules.
+#[derive(Debug, Default)]
+pub(crate) struct Violations(Vec<String>);
+
+impl Violations {
+    /// Notes a violation unless `holds`.
+    pub fn unless(&mut self, holds: bool, at: Instant, what: impl FnOnce() -> String) {
+        if !holds && self.0.len() < MOST_VIOLATIONS {
+            self.0.push(format!("{at:?}: {}", what()));
+        }
+    }
+}
+
+/// All checkers of one run.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    links: Vec<LinkBook>,
+    streams: Streams,
+    violations: Violations,
+}
+
+impl Checker {
+    /// For a world with these links.
+    pub fn new(topology: &Topology<'_>) -> Self {
+        let links = topology.links.iter().map(LinkBook::new).collect();
+        Self { links, streams: Streams::default(), violations: Violations::default() }
+    }
+
+    /// Something happened at a connection end.
+    pub fn end(&mut self, now: Instant, end: EndId, deed: &Deed<'_>) {
+        self.streams.note(now, end, deed, &mut self.violations);
+    }
+
+    /// Something happened at a link.
+    pub fn link(&mut self, now: Instant, link: LinkId, crossing: &Crossing<'_>) {
+        if let Crossing::Copied { original, copy } = *crossing {
+            self.streams.copy(original, copy);
+        }
+        self.links[link as usize].note(now, crossing, &mut self.violations);
+    }
+
+    /// Closes the books: `used` packets are on their way in all, on these links. Returns all violations.
+    pub fn finish(mut self, now: Instant, (links, used): (&[Link<Ticket>], usize)) -> Vec<String> {
+        for (book, link) in self.links.iter().zip(links) {
+            book.close(now, link, &mut self.violations);
+        }
+        let inside: usize = links.iter().map(Link::packets_inside).sum();
+        self.violations.unless(inside == used, now, || {
+            format!("{used} packets are on their way, but the links hold {inside}")
+        });
+        self.violations.0
+    }
+}

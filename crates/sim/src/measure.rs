@@ -1,0 +1,171 @@
+//! From what the parts of a world counted to the outcome of a run.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_scenario::Scenario;
+use bentpipe_tcp::{Connection, Stats};
+
+use crate::simulation::Simulation;
+use crate::topology::Topology;
+use crate::traffic::Application;
+use crate::witness::Witness;
+use crate::world::{Counts, Flow};
+use crate::{FlowOutcome, LinkOutcome, Outcome, Totals};
+
+/// What a run was, beside what it measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub seed: u64,
+    pub wall: std::time::Duration,
+}
+
+impl Counts {
+    /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
+    pub fn retire(&mut self, side: usize, connection: &Connection) {
+        add(&mut self.gone[side], connection.stats());
+        if side == 0 {
+            self.gone_srtt = connection.srtt().or(self.gone_srtt);
+        }
+    }
+}
+
+fn add(sum: &mut Stats, more: &Stats) {
+    let Stats {
+        sent_segments,
+        sent_bytes,
+        retransmitted_segments,
+        timeouts,
+        recoveries,
+        undone,
+        probes_sent,
+        probes_acked,
+        ecn_reductions,
+        tail_loss_probes,
+        acks_sent,
+        received_segments,
+        duplicate_segments,
+        delivered_bytes,
+    } = sum;
+    *sent_segments += more.sent_segments;
+    *sent_bytes += more.sent_bytes;
+    *retransmitted_segments += more.retransmitted_segments;
+    *timeouts += more.timeouts;
+    *recoveries += more.recoveries;
+    *undone += more.undone;
+    *probes_sent += more.probes_sent;
+    *probes_acked += more.probes_acked;
+    *ecn_reductions += more.ecn_reductions;
+    *tail_loss_probes += more.tail_loss_probes;
+    *acks_sent += more.acks_sent;
+    *received_segments += more.received_segments;
+    *duplicate_segments += more.duplicate_segments;
+    *delivered_bytes += more.delivered_bytes;
+}
+
+/// The result of a run that has ended.
+pub(crate) fn outcome<W: Witness>(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    simulation: &mut Simulation<W>,
+    circumstances: Circumstances,
+) -> Outcome {
+    close_books(simulation);
+    let span = simulation.now.since(Instant::ZERO);
+    let flows: Vec<_> = simulation.flows.iter().map(|flow| flow_outcome(scenario, flow, span)).collect();
+    let data_packets = |flow: &Flow| {
+        let receiver = &flow.counts.gone[1];
+        receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
+    };
+    let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
+    Outcome {
+        scenario: scenario.name.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        seed: circumstances.seed,
+        simulated_s: span.as_secs_f64(),
+        wall_s: circumstances.wall.as_secs_f64(),
+        events: simulation.events,
+        totals: totals(&flows, data_packets_delivered),
+        flows,
+        links: link_outcomes(topology, simulation, span),
+    }
+}
+
+/// Adds what the present connections counted to the books of their flows.
+fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
+    let vacant = std::mem::take(&mut simulation.vacant);
+    let mut used = vec![true; simulation.ends.len()];
+    for sender in vacant {
+        used[sender as usize] = false;
+        used[sender as usize + 1] = false;
+    }
+    for (index, end) in simulation.ends.iter().enumerate() {
+        if used[index] {
+            simulation.flows[end.flow as usize].counts.retire(index % 2, &end.connection);
+        }
+    }
+}
+
+fn flow_outcome(scenario: &Scenario, flow: &Flow, span: Duration) -> FlowOutcome {
+    let group = &scenario.flows[flow.group as usize];
+    let counts = &flow.counts;
+    let [sender, receiver] = &counts.gone;
+    let (segment_bytes, sent_segments) = match &flow.application {
+        Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
+        _ => (flow.configs[0].mss, sender.sent_segments),
+    };
+    let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
+    let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
+    let completion = || (counts.completion_sum / counts.completed).as_secs_f64();
+    FlowOutcome {
+        name: flow.name.clone(),
+        group: group.name.clone(),
+        cc: group.cc.clone(),
+        goodput_bps: per_second(delivered_bytes as f64 * 8.0),
+        goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
+        delivered_bytes,
+        sent_segments,
+        retransmitted_segments: sender.retransmitted_segments,
+        timeouts: sender.timeouts,
+        probes_sent: sender.probes_sent,
+        probes_acked: sender.probes_acked,
+        srtt_ms: counts.gone_srtt.map(Duration::as_millis_f64),
+        completion_s: (counts.completed > 0).then(completion),
+        aborted: counts.aborted,
+    }
+}
+
+fn link_outcomes<W: Witness>(
+    topology: &Topology<'_>,
+    simulation: &mut Simulation<W>,
+    span: Duration,
+) -> Vec<LinkOutcome> {
+    let now = simulation.now;
+    let outcome = |(edge, link): (&crate::topology::Edge<'_>, &mut bentpipe_net::Link<_>)| {
+        let busy = link.busy_time(now).as_secs_f64();
+        let stats = link.stats();
+        LinkOutcome {
+            name: edge.name.clone(),
+            direction: edge.direction,
+            delivered_packets: stats.delivered_packets,
+            dropped_by_queue: stats.dropped_by_queue,
+            dropped_by_error: stats.dropped_by_error + stats.dropped_by_outage,
+            dropped_low_priority: stats.dropped_low_priority,
+            utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
+        }
+    };
+    topology.links.iter().zip(&mut simulation.links).map(outcome).collect()
+}
+
+fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {
+    let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
+    let goodput_bps = sum(|flow| flow.goodput_bps);
+    let squares = sum(|flow| flow.goodput_bps * flow.goodput_bps);
+    let sent = sum(|flow| flow.sent_segments as f64);
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    Totals {
+        goodput_bps,
+        goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+        jain_index: share(goodput_bps * goodput_bps, flows.len() as f64 * squares),
+        probe_overhead: share(sum(|flow| flow.probes_sent as f64), sent),
+        data_packets_delivered,
+    }
+}

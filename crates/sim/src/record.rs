@@ -1,0 +1,177 @@
+//! Time series for reports.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Flags, Instant, Rate, Segment};
+use bentpipe_net::Backlog;
+use bentpipe_trace::Event;
+
+use crate::thinned::Thinned;
+use crate::topology::{LinkId, Topology};
+use crate::world::{FlowId, World};
+use crate::{FlowSeries, LinkSeries, Series};
+
+/// Buckets that all series share, and what one gets at most and at least.
+const ALL_BUCKETS: usize = 400_000;
+const MOST_BUCKETS: usize = 2_000;
+const LEAST_BUCKETS: usize = 16;
+
+/// Records the series of all flows and of the links that limit them.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    flows: Vec<FlowRecord>,
+    links: BTreeMap<LinkId, LinkRecord>,
+}
+
+#[derive(Debug)]
+struct FlowRecord {
+    name: String,
+    segment_bytes: f64,
+    /// Segments that earlier connections of the flow sent.
+    base: f64,
+    /// Highest sequence number sent.
+    sent_to: u64,
+    acked_to: u64,
+    series: [Thinned; 6],
+}
+
+#[derive(Debug)]
+struct LinkRecord {
+    name: String,
+    waiting: u32,
+    queue: Thinned,
+    drops: Thinned,
+}
+
+/// Places of [`FlowRecord::series`].
+mod curve {
+    pub const CWND: usize = 0;
+    pub const SSTHRESH: usize = 1;
+    pub const SRTT: usize = 2;
+    pub const SENT: usize = 3;
+    pub const RETRANSMITTED: usize = 4;
+    pub const ACKED: usize = 5;
+}
+
+impl Recorder {
+    /// For the flows of a world and their bottlenecks.
+    pub fn new(world: &World, topology: &Topology<'_>) -> Self {
+        let bottlenecks = bottlenecks(world, topology);
+        let series = 6 * world.flows.len() + 2 * bottlenecks.len();
+        let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
+        let empty = || Thinned::new(buckets);
+        let flows = world.flows.iter().map(|flow| FlowRecord {
+            name: flow.name.clone(),
+            segment_bytes: f64::from(flow.configs[0].mss),
+            base: 0.0,
+            sent_to: 1,
+            acked_to: 1,
+            series: std::array::from_fn(|_| empty()),
+        });
+        let link = |id: LinkId| {
+            let edge = &topology.links[id as usize];
+            let name = format!("{} {}", edge.name, edge.direction);
+            (id, LinkRecord { name, waiting: 0, queue: empty(), drops: empty() })
+        };
+        Self { flows: flows.collect(), links: bottlenecks.into_iter().map(link).collect() }
+    }
+
+    /// A new connection of a flow begins; sequence numbers go on where the last one stopped.
+    pub fn begin(&mut self, flow: FlowId) {
+        let flow = &mut self.flows[flow as usize];
+        flow.base += flow.segments(flow.sent_to);
+        (flow.sent_to, flow.acked_to) = (1, 1);
+    }
+
+    /// Something happened at the sender of a flow.
+    pub fn note(&mut self, flow: FlowId, at: Instant, event: &Event) {
+        let flow = &mut self.flows[flow as usize];
+        match event {
+            Event::Window(state) => {
+                flow.series[curve::CWND].push(at, state.cwnd);
+                if state.ssthresh.is_finite() {
+                    flow.series[curve::SSTHRESH].push(at, state.ssthresh);
+                }
+            }
+            Event::Rtt { srtt_ns, .. } => flow.series[curve::SRTT].push(at, *srtt_ns as f64 / 1e6),
+            Event::Sent(segment) if segment.len > 0 => flow.note_sent(at, segment),
+            Event::Received(segment) if segment.flags.contains(Flags::ACK) && segment.ack > flow.acked_to => {
+                flow.acked_to = segment.ack;
+                let acked = flow.base + flow.segments(segment.ack);
+                flow.series[curve::ACKED].push(at, acked);
+            }
+            _ => {}
+        }
+    }
+
+    /// A packet was offered to a link, after which so much waits.
+    pub fn note_backlog(&mut self, link: LinkId, at: Instant, backlog: Backlog) {
+        if let Some(link) = self.links.get_mut(&link) {
+            link.waiting = backlog.packets;
+            link.queue.push(at, f64::from(backlog.packets));
+        }
+    }
+
+    /// A link lost a packet.
+    pub fn note_drop(&mut self, link: LinkId, at: Instant) {
+        if let Some(link) = self.links.get_mut(&link) {
+            link.drops.push(at, f64::from(link.waiting));
+        }
+    }
+
+    /// The series.
+    pub fn finish(self) -> Series {
+        let flow = |flow: FlowRecord| {
+            let points = |index: usize| flow.series[index].points();
+            FlowSeries {
+                cwnd: points(curve::CWND),
+                ssthresh: points(curve::SSTHRESH),
+                srtt_ms: points(curve::SRTT),
+                sent: points(curve::SENT),
+                retransmitted: points(curve::RETRANSMITTED),
+                acked: points(curve::ACKED),
+                name: flow.name,
+            }
+        };
+        let link = |link: LinkRecord| LinkSeries {
+            name: link.name,
+            queue_packets: link.queue.points(),
+            drops: link.drops.points(),
+        };
+        Series {
+            flows: self.flows.into_iter().map(flow).collect(),
+            links: self.links.into_values().map(link).collect(),
+        }
+    }
+}
+
+impl FlowRecord {
+    /// Segments before a sequence number.
+    fn segments(&self, seq: u64) -> f64 {
+        seq.saturating_sub(1) as f64 / self.segment_bytes
+    }
+
+    fn note_sent(&mut self, at: Instant, segment: &Segment) {
+        let first_time = segment.seq >= self.sent_to;
+        let curve = if first_time { curve::SENT } else { curve::RETRANSMITTED };
+        let position = self.base + self.segments(segment.seq);
+        self.series[curve].push(at, position);
+        self.sent_to = self.sent_to.max(segment.seq + u64::from(segment.len));
+    }
+}
+
+/// The links that limit flows: of the links on its way forward, the one that leaves a flow the least share of its rate.
+fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
+    let mut flows_over = vec![0_u64; topology.links.len()];
+    for flow in &world.flows {
+        for link in world.route(flow.routes[0]) {
+            flows_over[link as usize] += 1;
+        }
+    }
+    let share = |link: &LinkId| Rate::bps(topology.rate(*link)) / flows_over[*link as usize];
+    let of_flows = world.flows.iter().filter_map(|flow| world.route(flow.routes[0]).min_by_key(share));
+    let mut bottlenecks: Vec<_> = of_flows.collect();
+    bottlenecks.sort_unstable();
+    bottlenecks.dedup();
+    bottlenecks
+}

@@ -1,0 +1,105 @@
+//! From a scenario to a result.
+
+use std::sync::atomic::AtomicBool;
+use std::time;
+
+use bentpipe_base::Instant;
+use bentpipe_scenario::Scenario;
+
+use crate::measure::{Circumstances, outcome};
+use crate::simulation::{Ended, Simulation};
+use crate::topology::Topology;
+use crate::watch::Watch;
+use crate::witness::{Silent, Witness};
+use crate::world::World;
+use crate::{BuildError, Observer, Outcome, Series};
+
+/// How a scenario is run.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Seed of all random streams instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Record time series for a report.
+    pub record: bool,
+    /// Let every packet carry real payload, and check from outside what the engine and the links do with it.
+    pub verify: bool,
+    /// Stop after so many events.
+    pub max_events: Option<u64>,
+    /// Stop soon after this is raised.
+    pub stop: Option<&'a AtomicBool>,
+    /// Told the simulated seconds so far, now and then.
+    pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+}
+
+/// What a run gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunResult {
+    /// The measurements.
+    pub outcome: Outcome,
+    /// Time series, if they were recorded.
+    pub series: Option<Series>,
+    /// Why the run ended.
+    pub ended: Ended,
+    /// What broke the rules, if the run was verified. Empty if all is well.
+    pub violations: Vec<String>,
+}
+
+/// Runs a scenario.
+///
+/// # Errors
+/// If no world can be built of it.
+pub fn run(scenario: &Scenario, options: &RunOptions<'_>) -> Result<RunResult, BuildError> {
+    conduct(scenario, options, None)
+}
+
+/// Runs a scenario under the eyes of an observer.
+///
+/// # Errors
+/// If no world can be built of it.
+pub fn run_observed(
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, BuildError> {
+    conduct(scenario, options, Some(observer))
+}
+
+fn conduct(
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    observer: Option<&mut dyn Observer>,
+) -> Result<RunResult, BuildError> {
+    let begin = time::Instant::now();
+    let seed = options.seed.unwrap_or(scenario.seed);
+    let mut topology = Topology::new(scenario)?;
+    let world = World::new(scenario, &mut topology, seed)?;
+    let conduct = Conduct { scenario, options, topology: &topology, seed, begin };
+    if !options.record && !options.verify && observer.is_none() {
+        return Ok(conduct.run(world, Silent).0);
+    }
+    let watch = Watch::new((&world, &topology), options, observer);
+    let (mut result, simulation) = conduct.run(world, watch);
+    let (now, used) = (simulation.now, simulation.packets_inside());
+    (result.series, result.violations) = simulation.witness.finish(now, (&simulation.links, used));
+    Ok(result)
+}
+
+/// A run and its circumstances.
+struct Conduct<'a> {
+    scenario: &'a Scenario,
+    options: &'a RunOptions<'a>,
+    topology: &'a Topology<'a>,
+    seed: u64,
+    begin: time::Instant,
+}
+
+impl Conduct<'_> {
+    fn run<W: Witness>(&self, world: World, witness: W) -> (RunResult, Simulation<W>) {
+        let until = Instant::ZERO + self.scenario.duration;
+        let mut simulation = Simulation::new(world, until, witness);
+        let ended = simulation.run(self.options);
+        let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
+        let outcome = outcome(self.scenario, self.topology, &mut simulation, circumstances);
+        (RunResult { outcome, series: None, ended, violations: Vec::new() }, simulation)
+    }
+}

@@ -1,0 +1,459 @@
+//! The event loop: packets from link to link, segments into connections, applications on top.
+
+use std::sync::atomic::Ordering;
+
+use bentpipe_base::{EcnField, Instant, Segment};
+use bentpipe_net::Link;
+use bentpipe_tcp::{Connection, Events, State};
+
+use crate::RunOptions;
+use crate::arena::Arena;
+use crate::ticket::{Marks, Ticket};
+use crate::topology::LinkId;
+use crate::traffic::Application;
+use crate::wheel::{Owner, Wheel};
+use crate::witness::{Crossing, Deed, Witness};
+use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
+
+/// Events between two looks at the stop flag and the event budget.
+const EVENTS_PER_LOOK: u64 = 1 << 14;
+
+/// A world in motion.
+pub(crate) struct Simulation<W> {
+    pub links: Vec<Link<Ticket>>,
+    routes: Vec<LinkId>,
+    pub flows: Vec<Flow>,
+    pub ends: Vec<End>,
+    /// Pairs of ends that no connection uses, by their sending end.
+    pub vacant: Vec<EndId>,
+    arena: Arena,
+    wheel: Wheel,
+    /// First of the owners that are links; flows come before, connection ends after.
+    first_link: Owner,
+    first_end: Owner,
+    until: Instant,
+    pub now: Instant,
+    pub events: u64,
+    pub witness: W,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The simulated time was over.
+    InTime,
+    /// The stop flag was raised.
+    Stopped,
+    /// The event budget was spent.
+    OutOfEvents,
+}
+
+impl<W: Witness> Simulation<W> {
+    /// A world at rest that will run until `until`.
+    pub fn new(world: World, until: Instant, witness: W) -> Self {
+        let World { links, routes, flows } = world;
+        let mut wheel = Wheel::new(until);
+        wheel.add_owners(flows.len());
+        let first_link = wheel.add_owners(links.len());
+        let first_end = wheel.add_owners(0);
+        for (flow, state) in flows.iter().enumerate() {
+            wheel.schedule(flow as Owner, state.start);
+        }
+        Self {
+            links,
+            routes,
+            flows,
+            ends: Vec::new(),
+            vacant: Vec::new(),
+            arena: Arena::default(),
+            wheel,
+            first_link,
+            first_end,
+            until,
+            now: Instant::ZERO,
+            events: 0,
+            witness,
+        }
+    }
+
+    /// Lets everything happen that happens until the end.
+    pub fn run(&mut self, options: &RunOptions<'_>) -> Ended {
+        let ended = self.run_events(options);
+        for link in 0..self.links.len() {
+            // Queues decide when they are asked.
+            self.links[link].backlog(self.now);
+            self.bury_dropped(link as LinkId);
+        }
+        debug_assert_eq!(
+            self.arena.used(),
+            self.links.iter().map(Link::packets_inside).sum::<usize>(),
+            "every parcel is on a link"
+        );
+        ended
+    }
+
+    fn run_events(&mut self, options: &RunOptions<'_>) -> Ended {
+        let budget = options.max_events.unwrap_or(u64::MAX);
+        loop {
+            let pause_at = (self.events + EVENTS_PER_LOOK).min(budget);
+            while self.events < pause_at {
+                let Some((now, owner)) = self.wheel.pop() else {
+                    self.now = self.until;
+                    return Ended::InTime;
+                };
+                self.now = now;
+                self.events += 1;
+                self.happen(owner);
+            }
+            if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Ended::Stopped;
+            }
+            if self.events >= budget {
+                return Ended::OutOfEvents;
+            }
+            if let Some(progress) = options.progress {
+                progress(self.now.as_secs_f64());
+            }
+        }
+    }
+
+    /// Packets on their way.
+    pub fn packets_inside(&self) -> usize {
+        self.arena.used()
+    }
+
+    fn happen(&mut self, owner: Owner) {
+        if owner >= self.first_end {
+            let end = owner - self.first_end;
+            let connection = &mut self.ends[end as usize].connection;
+            // The deadline may have moved since the event was scheduled.
+            if connection.next_timeout() <= self.now {
+                connection.handle_timeout(self.now);
+                self.settle(end);
+            } else {
+                self.wheel.schedule(owner, connection.next_timeout());
+            }
+        } else if owner >= self.first_link {
+            self.deliver(owner - self.first_link);
+        } else {
+            self.wake(owner);
+        }
+    }
+
+    /// Takes from a link what has reached its far end.
+    fn deliver(&mut self, link: LinkId) {
+        while let Some(arrival) = self.links[link as usize].deliver(self.now) {
+            let mut ticket = arrival.packet;
+            if arrival.copy_follows {
+                let copy = self.arena.duplicate(ticket.slot);
+                let crossing = Crossing::Copied { original: ticket.slot, copy };
+                self.witness.link(self.now, link, crossing);
+                ticket.slot = copy;
+                ticket.marks |= Marks::COPY;
+            }
+            if W::WATCHES {
+                let crossing = Crossing::Delivered { ticket: &ticket, parcel: self.arena.get(ticket.slot) };
+                self.witness.link(self.now, link, crossing);
+            }
+            ticket.position += 1;
+            let next = self.routes[ticket.position as usize];
+            if next == ARRIVED {
+                self.arrive(ticket);
+            } else {
+                self.enqueue(next, ticket);
+            }
+        }
+        self.bury_dropped(link);
+        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+    }
+
+    /// Offers a packet to a link.
+    #[inline]
+    fn enqueue(&mut self, id: LinkId, ticket: Ticket) {
+        let link = &mut self.links[id as usize];
+        link.enqueue(self.now, ticket);
+        if W::WATCHES {
+            let (ticket, parcel, backlog) = (&ticket, self.arena.get(ticket.slot), link.backlog(self.now));
+            let crossing = Crossing::Offered { ticket, parcel, backlog };
+            self.witness.link(self.now, id, crossing);
+        }
+        self.wheel.schedule(self.first_link + id, link.next_event());
+        self.bury_dropped(id);
+    }
+
+    /// Releases what a link dropped.
+    #[inline]
+    fn bury_dropped(&mut self, link: LinkId) {
+        while let Some(dropped) = self.links[link as usize].poll_dropped() {
+            let slot = dropped.packet.slot;
+            if W::WATCHES {
+                let crossing = Crossing::Lost { dropped: &dropped, parcel: self.arena.get(slot) };
+                self.witness.link(self.now, link, crossing);
+            }
+            self.arena.release(slot);
+        }
+    }
+
+    /// Hands a packet over at the end of its route.
+    #[inline]
+    fn arrive(&mut self, ticket: Ticket) {
+        let parcel = self.arena.get_mut(ticket.slot);
+        let to = parcel.to;
+        if ticket.marks.contains(Marks::PLAIN) {
+            let flow = &mut self.flows[to as usize];
+            if !ticket.marks.contains(Marks::COPY) {
+                flow.counts.plain_packets += 1;
+                flow.counts.plain_bytes += u64::from(ticket.size - flow.header_bytes);
+            }
+            self.arena.release(ticket.slot);
+            return;
+        }
+        if ticket.marks.contains(Marks::CONGESTED) {
+            parcel.segment.ecn = EcnField::Congested;
+        }
+        let end = &mut self.ends[to as usize];
+        if end.incarnation != parcel.incarnation {
+            self.arena.release(ticket.slot);
+            return;
+        }
+        self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot, segment: &parcel.segment });
+        end.connection.handle_segment(self.now, &parcel.segment);
+        self.arena.release(ticket.slot);
+        self.settle(to);
+    }
+
+    /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
+    fn settle(&mut self, id: EndId) {
+        let mut over = false;
+        let mut events = self.ends[id as usize].connection.take_events();
+        loop {
+            if !events.is_empty() {
+                over |= self.react(id, events);
+            }
+            self.transmit(id);
+            events = self.ends[id as usize].connection.take_events();
+            if events.is_empty() {
+                break;
+            }
+        }
+        let end = &mut self.ends[id as usize];
+        self.wheel.schedule(self.first_end + id, end.connection.next_timeout());
+        if W::WATCHES {
+            self.witness.end(self.now, id, Deed::Settled(&mut end.connection));
+        }
+        if over {
+            self.retire(id & !1);
+        }
+    }
+
+    /// Sends what a connection wants to send.
+    #[inline]
+    fn transmit(&mut self, id: EndId) {
+        loop {
+            let slot = self.arena.take();
+            let parcel = self.arena.get_mut(slot);
+            let end = &mut self.ends[id as usize];
+            if !end.connection.poll_transmit_into(self.now, &mut parcel.segment) {
+                self.arena.release(slot);
+                return;
+            }
+            parcel.to = id ^ 1;
+            parcel.incarnation = end.incarnation;
+            let segment = &parcel.segment;
+            let ticket = Ticket {
+                slot,
+                size: end.header_bytes + segment.len,
+                position: end.route,
+                label: end.label,
+                marks: Marks::of(segment),
+            };
+            self.witness.end(self.now, id, Deed::Sent { slot, segment });
+            self.enqueue(self.routes[ticket.position as usize], ticket);
+        }
+    }
+
+    /// The application's answer to what happened at its connection end; true if the connection is over at this end.
+    fn react(&mut self, id: EndId, events: Events) -> bool {
+        if events.contains(Events::READABLE) {
+            let bytes = self.ends[id as usize].connection.read(self.now, u64::MAX);
+            self.witness.end(self.now, id, Deed::Read(bytes));
+        }
+        let flow = self.ends[id as usize].flow;
+        let is_sender = id % 2 == 0;
+        if is_sender && events.intersects(Events::ESTABLISHED | Events::WRITABLE) {
+            self.write(flow);
+        }
+        if is_sender && events.contains(Events::ALL_ACKED) {
+            self.note_completion(flow, id);
+        }
+        if !is_sender && events.contains(Events::PEER_CLOSED) {
+            self.ends[id as usize].connection.close(self.now);
+        }
+        if events.intersects(Events::RESET | Events::TIMED_OUT) {
+            let reason = if events.contains(Events::RESET) { "reset" } else { "timed out" };
+            self.note_abort(flow, id, reason);
+        }
+        events.intersects(Events::CLOSED | Events::RESET | Events::TIMED_OUT)
+    }
+
+    /// An application's own time has come: it starts, or sends its next page or packet.
+    fn wake(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        match &mut flow.application {
+            Application::Cbr(cbr) => {
+                let size = cbr.packet_bytes;
+                let next = cbr.send(flow.start);
+                self.wheel.schedule(id, next);
+                self.send_plain(id, size);
+            }
+            Application::Bulk | Application::File { .. } => self.begin(id),
+            Application::Pages(pages) => match flow.sender {
+                Some(sender) if !pages.fresh_connection => {
+                    flow.wanted += pages.bytes;
+                    flow.counts.begun = self.now;
+                    self.write(id);
+                    self.settle(sender);
+                }
+                _ => self.begin(id),
+            },
+        }
+    }
+
+    /// Opens the connection of a file, a page or all of a flow, and writes.
+    fn begin(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        flow.counts.begun = self.now;
+        (flow.written, flow.noted) = (0, 0);
+        flow.wanted = match &flow.application {
+            Application::File { bytes } => *bytes,
+            Application::Pages(pages) => pages.bytes,
+            _ => u64::MAX,
+        };
+        let sender = self.open(id);
+        self.flows[id as usize].sender = Some(sender);
+        self.write(id);
+        self.settle(sender);
+    }
+
+    /// A new pair of connection ends for a flow.
+    fn open(&mut self, id: FlowId) -> EndId {
+        let flow = &mut self.flows[id as usize];
+        let [sender, receiver] = &flow.configs;
+        let (a, b) = (flow.seeds.bits(), flow.seeds.bits());
+        let pair =
+            [Connection::connect(sender.clone(), a, self.now), Connection::listen(receiver.clone(), b)];
+        let new = |(side, connection)| End {
+            connection,
+            route: flow.routes[side],
+            header_bytes: flow.header_bytes,
+            label: flow.labels[side],
+            flow: id,
+            incarnation: 0,
+        };
+        let pair = pair.into_iter().enumerate().map(new);
+        let first = match self.vacant.pop() {
+            Some(first) => {
+                for (end, new) in self.ends[first as usize..].iter_mut().zip(pair) {
+                    *end = End { incarnation: end.incarnation, ..new };
+                }
+                first
+            }
+            None => {
+                self.ends.extend(pair);
+                self.wheel.add_owners(2);
+                self.ends.len() as EndId - 2
+            }
+        };
+        for end in [first, first + 1] {
+            let connection = &mut self.ends[end as usize].connection;
+            self.witness.end(self.now, end, Deed::Opened { flow: id, connection });
+        }
+        first
+    }
+
+    /// Gives the present connection of a flow as much as it takes of what it is to be given.
+    fn write(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        let Some(sender) = flow.sender else { return };
+        let rest = flow.wanted - flow.written;
+        if rest == 0 {
+            return;
+        }
+        let connection = &mut self.ends[sender as usize].connection;
+        let taken = connection.write(self.now, rest);
+        flow.written += taken;
+        self.witness.end(self.now, sender, Deed::Wrote(taken));
+        if flow.application.closes_after() == Some(flow.written) {
+            connection.close(self.now);
+        }
+    }
+
+    /// Everything written was acknowledged.
+    fn note_completion(&mut self, id: FlowId, sender: EndId) {
+        let flow = &mut self.flows[id as usize];
+        let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
+        if flow.sender != Some(sender) || acknowledged < flow.wanted || flow.noted == flow.wanted {
+            return;
+        }
+        flow.noted = flow.wanted;
+        flow.counts.completed += 1;
+        flow.counts.completion_sum += self.now.since(flow.counts.begun);
+        if flow.application.closes_after().is_some() {
+            flow.sender = None;
+        }
+        if let Application::Pages(pages) = &mut flow.application {
+            self.wheel.schedule(id, self.now + pages.rest());
+        }
+    }
+
+    /// The connection ended before its time.
+    fn note_abort(&mut self, id: FlowId, end: EndId, reason: &'static str) {
+        let flow = &mut self.flows[id as usize];
+        let is_present = flow.sender == Some(end & !1);
+        if !is_present {
+            return;
+        }
+        flow.counts.aborted = Some(reason);
+        flow.sender = None;
+        if let Application::Pages(pages) = &mut flow.application {
+            // The reader tries the next page.
+            self.wheel.schedule(id, self.now + pages.rest());
+        }
+    }
+
+    /// Clears away a connection that is over at both ends, so that a flow of many pages needs few places.
+    fn retire(&mut self, sender: EndId) {
+        let pair = [sender, sender + 1];
+        let over = |end: &EndId| {
+            matches!(self.ends[*end as usize].connection.state(), State::Closed | State::TimeWait)
+        };
+        let flow = &mut self.flows[self.ends[sender as usize].flow as usize];
+        if !matches!(flow.application, Application::Pages(_)) || !pair.iter().all(over) {
+            return;
+        }
+        for (side, end) in pair.into_iter().enumerate() {
+            self.wheel.cancel(self.first_end + end);
+            let end = &mut self.ends[end as usize];
+            flow.counts.retire(side, &end.connection);
+            end.incarnation += 1;
+        }
+        self.vacant.push(sender);
+    }
+
+    /// Sends a packet without TCP.
+    fn send_plain(&mut self, id: FlowId, size: u32) {
+        let flow = &self.flows[id as usize];
+        let slot = self.arena.take();
+        let parcel = self.arena.get_mut(slot);
+        parcel.to = id;
+        parcel.segment = Segment { len: size - flow.header_bytes, ..Segment::default() };
+        let ticket = Ticket {
+            slot,
+            size,
+            position: flow.routes[0],
+            label: flow.labels[0],
+            marks: Marks::PLAIN | Marks::DATA,
+        };
+        self.enqueue(self.routes[ticket.position as usize], ticket);
+    }
+}

@@ -1,0 +1,270 @@
+//! Nodes and links of a scenario one by one, and the shortest routes between them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_net::{LinkConfig, Quantity, Schedule};
+use bentpipe_scenario::{LinkGroup, NodeKind, Scenario};
+
+use crate::BuildError;
+
+/// Index of a node.
+pub(crate) type NodeId = u32;
+/// Index of one direction of a link: forward directions are even, their reverse follows.
+pub(crate) type LinkId = u32;
+
+/// The graph of a world.
+#[derive(Debug)]
+pub(crate) struct Topology<'a> {
+    /// All nodes in the order of the scenario.
+    pub nodes: Vec<Node>,
+    /// All directions of all links in the order of the scenario.
+    pub links: Vec<Edge<'a>>,
+    groups: BTreeMap<&'a str, std::ops::Range<NodeId>>,
+    /// Directions of links that lead to each node.
+    into: Vec<Vec<LinkId>>,
+    trees: BTreeMap<NodeId, Vec<LinkId>>,
+}
+
+/// A host or a router.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub name: String,
+    kind: NodeKind,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(crate) struct Edge<'a> {
+    /// Name of the link, the same for both directions.
+    pub name: String,
+    /// Group of the link.
+    pub group: &'a str,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    pub config: &'a LinkConfig,
+    from: NodeId,
+    to: NodeId,
+}
+
+/// Next hop of a node from which no way leads on.
+const NOWHERE: LinkId = LinkId::MAX;
+
+/// The name of member `index` of a group: the group's own if there is only one.
+pub(crate) fn member_name(group: &str, index: u32, count: u32) -> String {
+    if count == 1 { group.to_owned() } else { format!("{group}.{index}") }
+}
+
+/// A typical value of a quantity that may vary: where it begins.
+pub(crate) fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
+    match schedule {
+        Schedule::Constant(value) => value.raw(),
+        Schedule::Table { points, .. } => points.first().map_or(0, |(_, value)| value.raw()),
+        Schedule::Sine { mean, .. } => mean.raw(),
+    }
+}
+
+impl<'a> Topology<'a> {
+    /// The graph that a scenario describes.
+    pub fn new(scenario: &'a Scenario) -> Result<Self, BuildError> {
+        let mut topology = Self {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            groups: BTreeMap::new(),
+            into: Vec::new(),
+            trees: BTreeMap::new(),
+        };
+        for group in &scenario.nodes {
+            let first = topology.nodes.len() as NodeId;
+            let unnameable = |what: &str| BuildError::Unnameable(format!("node.{}: {what}", group.name));
+            if group.count == 0 {
+                return Err(unnameable("a group of no nodes"));
+            }
+            let names = (0..group.count).map(|index| member_name(&group.name, index, group.count));
+            topology.nodes.extend(names.map(|name| Node { name, kind: group.kind }));
+            if topology.groups.insert(&group.name, first..first + group.count).is_some() {
+                return Err(unnameable("two groups have this name"));
+            }
+        }
+        topology.into.resize(topology.nodes.len(), Vec::new());
+        for group in &scenario.links {
+            topology.add_links(group)?;
+        }
+        Ok(topology)
+    }
+
+    /// The nodes of a group that `user` names.
+    pub fn group(
+        &self,
+        user: impl Fn() -> String,
+        name: &str,
+    ) -> Result<std::ops::Range<NodeId>, BuildError> {
+        self.groups
+            .get(name)
+            .cloned()
+            .ok_or_else(|| BuildError::UnknownNode { user: user(), name: name.to_owned() })
+    }
+
+    fn add_links(&mut self, group: &'a LinkGroup) -> Result<(), BuildError> {
+        let user = || format!("link.{}", group.name);
+        let (from, to) = (self.group(user, &group.from)?, self.group(user, &group.to)?);
+        if self.links.iter().rev().any(|link| link.group == group.name) {
+            return Err(BuildError::Unnameable(format!("link.{}: two groups have this name", group.name)));
+        }
+        let (n, m) = (from.len() as u32, to.len() as u32);
+        if n != m && n != 1 && m != 1 {
+            return Err(BuildError::Unpairable { link: group.name.clone(), from: n, to: m });
+        }
+        for index in 0..n.max(m) {
+            let name = member_name(&group.name, index, n.max(m));
+            let ends = (from.start + index % n, to.start + index % m);
+            self.add_direction((name.clone(), "forward"), (&group.name, &group.forward), ends);
+            self.add_direction((name, "reverse"), (&group.name, &group.reverse), (ends.1, ends.0));
+        }
+        Ok(())
+    }
+
+    fn add_direction(
+        &mut self,
+        (name, direction): (String, &'static str),
+        (group, config): (&'a str, &'a LinkConfig),
+        (from, to): (NodeId, NodeId),
+    ) {
+        self.into[to as usize].push(self.links.len() as LinkId);
+        self.links.push(Edge { name, group, direction, config, from, to });
+    }
+
+    /// Rate of a link, the first if it varies.
+    pub fn rate(&self, link: LinkId) -> Rate {
+        Rate::from_bps(initial(&self.links[link as usize].config.rate))
+    }
+
+    /// One-way delay of a link, the first if it varies.
+    pub fn delay_one_way(&self, link: LinkId) -> Duration {
+        Duration::from_nanos(initial(&self.links[link as usize].config.delay_one_way))
+    }
+
+    /// Appends the links of the shortest route to `route`: fewest hops, of these the least delay, of these the links
+    /// named first. Hosts do not forward. False if no way leads there.
+    pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
+        // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
+        let (root, last) = match self.into[to as usize][..] {
+            [only] => (self.links[only as usize].from, Some(only)),
+            _ => (to, None),
+        };
+        if root != from && last.is_some() && self.nodes[root as usize].kind == NodeKind::Host {
+            return false;
+        }
+        if !self.trees.contains_key(&root) {
+            let tree = self.tree(root);
+            self.trees.insert(root, tree);
+        }
+        let tree = &self.trees[&root];
+        let mut node = from;
+        while node != root {
+            let link = tree[node as usize];
+            if link == NOWHERE {
+                return false;
+            }
+            route.push(link);
+            node = self.links[link as usize].to;
+        }
+        route.extend(last);
+        true
+    }
+
+    /// The next hop of every node on its shortest route to `root` (Dijkstra 1959, backwards).
+    fn tree(&self, root: NodeId) -> Vec<LinkId> {
+        let mut next_hop = vec![NOWHERE; self.nodes.len()];
+        let mut costs = vec![(u32::MAX, u64::MAX); self.nodes.len()];
+        let mut frontier = BinaryHeap::from([Reverse(((0, 0), root))]);
+        costs[root as usize] = (0, 0);
+        while let Some(Reverse((cost, node))) = frontier.pop() {
+            let forwards = node == root || self.nodes[node as usize].kind == NodeKind::Router;
+            if cost > costs[node as usize] || !forwards {
+                continue;
+            }
+            for &link in &self.into[node as usize] {
+                let from = self.links[link as usize].from as usize;
+                let further = (cost.0 + 1, cost.1.saturating_add(self.delay_one_way(link).as_nanos()));
+                if further < costs[from] {
+                    costs[from] = further;
+                    next_hop[from] = link;
+                    frontier.push(Reverse((further, from as NodeId)));
+                }
+            }
+        }
+        next_hop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{link_group, nodes, world};
+
+    fn names(topology: &mut Topology<'_>, from: &str, to: &str) -> Option<Vec<String>> {
+        let find = |name: &str| topology.nodes.iter().position(|node| node.name == name).unwrap() as NodeId;
+        let (from, to) = (find(from), find(to));
+        let mut route = Vec::new();
+        let found = topology.route(from, to, &mut route);
+        let name = |link: &LinkId| {
+            let edge = &topology.links[*link as usize];
+            format!("{} {}", edge.name, edge.direction)
+        };
+        found.then(|| route.iter().map(name).collect())
+    }
+
+    #[test]
+    fn a_dumbbell_is_three_hops_each_way() {
+        let mut scenario = world();
+        scenario.nodes = vec![nodes("a", NodeKind::Host, 2), nodes("x", NodeKind::Router, 1)];
+        scenario.nodes.extend([nodes("y", NodeKind::Router, 1), nodes("b", NodeKind::Host, 2)]);
+        scenario.links = vec![
+            link_group("left", ("a", "x"), 1),
+            link_group("middle", ("x", "y"), 10),
+            link_group("right", ("y", "b"), 1),
+        ];
+        let mut topology = Topology::new(&scenario).unwrap();
+        let there = names(&mut topology, "a.1", "b.0").unwrap();
+        assert_eq!(there, ["left.1 forward", "middle forward", "right.0 forward"]);
+        let back = names(&mut topology, "b.0", "a.1").unwrap();
+        assert_eq!(back, ["right.0 reverse", "middle reverse", "left.1 reverse"]);
+    }
+
+    #[test]
+    fn fewest_hops_then_least_delay_and_never_through_a_host() {
+        let mut scenario = world();
+        scenario.nodes = ["a", "b", "c", "h"].map(|name| nodes(name, NodeKind::Host, 1)).to_vec();
+        scenario.nodes.extend(["x", "y", "z"].map(|name| nodes(name, NodeKind::Router, 1)));
+        scenario.links = vec![
+            link_group("slow", ("a", "x"), 100),
+            link_group("fast", ("a", "y"), 10),
+            link_group("xb", ("x", "b"), 1),
+            link_group("yb", ("y", "b"), 1),
+            link_group("bz", ("b", "z"), 1),
+            link_group("zc", ("z", "c"), 1),
+            link_group("bh", ("b", "h"), 1),
+        ];
+        let mut topology = Topology::new(&scenario).unwrap();
+        assert_eq!(names(&mut topology, "a", "b").unwrap(), ["fast forward", "yb forward"]);
+        assert_eq!(names(&mut topology, "a", "c"), None);
+        assert_eq!(names(&mut topology, "a", "h"), None);
+        assert_eq!(names(&mut topology, "b", "h").unwrap(), ["bh forward"]);
+    }
+
+    #[test]
+    fn what_cannot_be_joined_is_refused() {
+        let mut scenario = world();
+        scenario.nodes = vec![nodes("a", NodeKind::Host, 2), nodes("b", NodeKind::Host, 3)];
+        scenario.links = vec![link_group("l", ("a", "b"), 1)];
+        let error = Topology::new(&scenario).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "link.l: 2 nodes cannot be joined with 3; one of the two must be 1, or both equal"
+        );
+        scenario.links = vec![link_group("l", ("a", "c"), 1)];
+        assert_eq!(Topology::new(&scenario).unwrap_err().to_string(), "link.l: there is no node group \"c\"");
+    }
+}

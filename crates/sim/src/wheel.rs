@@ -1,0 +1,350 @@
+//! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
+//!
+//! Events come out in the order of time, and at equal times in the order in which they were scheduled. Every operation takes
+//! constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its time;
+//! bitmaps name the slots that hold something.
+//!
+//! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
+//! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
+//! every ACK costs one event for each timeout interval and nothing for each ACK.
+
+use bentpipe_base::Instant;
+
+/// Nanoseconds in a slot of the lowest level, as a power of two: about a microsecond.
+const SLOT_BITS: u32 = 10;
+/// Slots in a level, as a power of two.
+const LEVEL_BITS: u32 = 12;
+const SLOTS: usize = 1 << LEVEL_BITS;
+const WORDS: usize = SLOTS / 64;
+/// No node.
+const NIL: u32 = u32::MAX;
+/// Time of an owner without a pending event.
+const NEVER: u64 = u64::MAX;
+
+/// Number of an owner of events.
+pub(crate) type Owner = u32;
+
+/// The pending event of one owner.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// [`NEVER`] if there is none.
+    time: u64,
+    /// Neighbours in the slot; the list is a ring, so the head's predecessor is the tail.
+    next: u32,
+    previous: u32,
+}
+
+/// The slots of one level.
+#[derive(Debug)]
+struct Level {
+    heads: Box<[u32; SLOTS]>,
+    /// One bit for each slot that is not empty.
+    words: [u64; WORDS],
+    /// One bit for each word that is not zero.
+    summary: u64,
+}
+
+impl Level {
+    fn new() -> Self {
+        Self { heads: Box::new([NIL; SLOTS]), words: [0; WORDS], summary: 0 }
+    }
+
+    fn mark(&mut self, slot: usize) {
+        self.words[slot / 64] |= 1 << (slot % 64);
+        self.summary |= 1 << (slot / 64);
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.heads[slot] = NIL;
+        self.words[slot / 64] &= !(1 << (slot % 64));
+        if self.words[slot / 64] == 0 {
+            self.summary &= !(1 << (slot / 64));
+        }
+    }
+
+    /// The first slot after `slot` that is not empty.
+    fn next_after(&self, slot: usize) -> Option<usize> {
+        let word = slot / 64;
+        // Two shifts, because a shift by 64 does not exist.
+        let rest = self.words[word] & (!0 << (slot % 64) << 1);
+        if rest != 0 {
+            return Some(word * 64 + rest.trailing_zeros() as usize);
+        }
+        let summary = self.summary & (!0 << word << 1);
+        if summary == 0 {
+            return None;
+        }
+        let word = summary.trailing_zeros() as usize;
+        Some(word * 64 + self.words[word].trailing_zeros() as usize)
+    }
+}
+
+/// A timing wheel.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    nodes: Vec<Node>,
+    levels: Vec<Level>,
+    /// The slot of the lowest level that is open, counted from time zero.
+    tick: u64,
+    /// Events of the open slot in the order in which they happen; those before `done` have happened.
+    open: Vec<(u64, Owner)>,
+    done: usize,
+    /// Nothing after this will ever happen.
+    end: u64,
+}
+
+impl Wheel {
+    /// A wheel for events up to and including `end`; what is scheduled later never happens.
+    pub fn new(end: Instant) -> Self {
+        let end = end.as_nanos().min(NEVER - 1);
+        let bits = 64 - (end >> SLOT_BITS).leading_zeros();
+        let levels = bits.div_ceil(LEVEL_BITS).max(1);
+        Self {
+            nodes: Vec::new(),
+            levels: (0..levels).map(|_| Level::new()).collect(),
+            tick: 0,
+            open: Vec::new(),
+            done: 0,
+            end,
+        }
+    }
+
+    /// Makes room for `count` more owners, with consecutive numbers; returns the first.
+    pub fn add_owners(&mut self, count: usize) -> Owner {
+        let first = self.nodes.len() as Owner;
+        self.nodes.resize(self.nodes.len() + count, Node { time: NEVER, next: NIL, previous: NIL });
+        first
+    }
+
+    /// Sees to it that `owner` is woken at `at` or earlier.
+    #[inline]
+    pub fn schedule(&mut self, owner: Owner, at: Instant) {
+        let time = at.as_nanos();
+        let pending = self.nodes[owner as usize].time;
+        if time < pending && time <= self.end {
+            if pending != NEVER {
+                self.cancel(owner);
+            }
+            self.insert(owner, time);
+        }
+    }
+
+    /// Forgets the pending event of `owner`, if there is one.
+    pub fn cancel(&mut self, owner: Owner) {
+        let node = self.nodes[owner as usize];
+        if node.time == NEVER {
+            return;
+        }
+        self.nodes[owner as usize].time = NEVER;
+        if node.time >> SLOT_BITS == self.tick {
+            let position = self.open[self.done..].iter().position(|&(_, other)| other == owner);
+            let position = position.expect("a pending event of the open slot is in its list");
+            self.open.remove(self.done + position);
+            return;
+        }
+        let (level, slot) = self.place(node.time >> SLOT_BITS);
+        if node.next == owner {
+            self.levels[level].clear(slot);
+            return;
+        }
+        self.nodes[node.previous as usize].next = node.next;
+        self.nodes[node.next as usize].previous = node.previous;
+        let head = &mut self.levels[level].heads[slot];
+        if *head == owner {
+            *head = node.next;
+        }
+    }
+
+    /// The next event: its time and its owner, whose event is then no longer pending.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Instant, Owner)> {
+        if self.done == self.open.len() && !self.open_next() {
+            return None;
+        }
+        let (time, owner) = self.open[self.done];
+        self.done += 1;
+        self.nodes[owner as usize].time = NEVER;
+        Some((Instant::from_nanos(time), owner))
+    }
+
+    fn insert(&mut self, owner: Owner, time: u64) {
+        let tick = time >> SLOT_BITS;
+        if tick <= self.tick {
+            self.insert_open(owner, time);
+        } else {
+            self.push(owner, time);
+        }
+    }
+
+    /// Puts an event into the open slot, behind those of its time.
+    fn insert_open(&mut self, owner: Owner, time: u64) {
+        self.nodes[owner as usize].time = time;
+        if self.done == self.open.len() {
+            self.open.clear();
+            self.done = 0;
+        }
+        let position = self.open[self.done..].partition_point(|&(other, _)| other <= time);
+        self.open.insert(self.done + position, (time, owner));
+    }
+
+    /// Appends an event to the list of its slot, which is not the open one.
+    #[inline]
+    fn push(&mut self, owner: Owner, time: u64) {
+        let (level, slot) = self.place(time >> SLOT_BITS);
+        let level = &mut self.levels[level];
+        let head = level.heads[slot];
+        if head == NIL {
+            level.heads[slot] = owner;
+            level.mark(slot);
+            self.nodes[owner as usize] = Node { time, next: owner, previous: owner };
+        } else {
+            let tail = self.nodes[head as usize].previous;
+            self.nodes[head as usize].previous = owner;
+            self.nodes[tail as usize].next = owner;
+            self.nodes[owner as usize] = Node { time, next: head, previous: tail };
+        }
+    }
+
+    /// Level and slot of a tick after the open one: the highest digit in which they differ, and its value.
+    #[inline]
+    fn place(&self, tick: u64) -> (usize, usize) {
+        let digit = (63 - (tick ^ self.tick).leading_zeros()) / LEVEL_BITS;
+        (digit as usize, (tick >> (digit * LEVEL_BITS)) as usize & (SLOTS - 1))
+    }
+
+    /// Opens the next slot that holds something; false if there is none.
+    fn open_next(&mut self) -> bool {
+        self.open.clear();
+        self.done = 0;
+        while self.open.is_empty() {
+            let found = (0..self.levels.len()).find_map(|level| {
+                let current = (self.tick >> (level as u32 * LEVEL_BITS)) as usize & (SLOTS - 1);
+                self.levels[level].next_after(current).map(|slot| (level, slot))
+            });
+            let Some((level, slot)) = found else { return false };
+            self.enter(level, slot);
+        }
+        true
+    }
+
+    /// Advances to the beginning of a slot and spreads its events over the levels below, or into the open slot.
+    fn enter(&mut self, level: usize, slot: usize) {
+        let shift = level as u32 * LEVEL_BITS;
+        self.tick = (self.tick >> shift & !(SLOTS as u64 - 1) | slot as u64) << shift;
+        let head = self.levels[level].heads[slot];
+        self.levels[level].clear(slot);
+        let mut owner = head;
+        loop {
+            let Node { time, next, .. } = self.nodes[owner as usize];
+            if time >> SLOT_BITS == self.tick {
+                self.open.push((time, owner));
+            } else {
+                self.push(owner, time);
+            }
+            owner = next;
+            if owner == head {
+                break;
+            }
+        }
+        // Stable: events of one time stay in the order in which they were scheduled.
+        if self.open.len() > 1 {
+            self.open.sort_by_key(|&(time, _)| time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Rng;
+    use std::collections::BTreeMap;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    fn drain(wheel: &mut Wheel) -> Vec<(u64, Owner)> {
+        std::iter::from_fn(|| wheel.pop()).map(|(time, owner)| (time.as_nanos(), owner)).collect()
+    }
+
+    #[test]
+    fn equal_times_keep_the_order_of_scheduling() {
+        let mut wheel = Wheel::new(at(NEVER));
+        wheel.add_owners(6);
+        for (owner, time) in [(3, 5_000_000_000), (1, 7), (4, 5_000_000_000), (0, 5_000_000_000), (2, 7)] {
+            wheel.schedule(owner, at(time));
+        }
+        assert_eq!(wheel.pop(), Some((at(7), 1)));
+        wheel.schedule(5, at(7));
+        let rest = [(7, 2), (7, 5), (5_000_000_000, 3), (5_000_000_000, 4), (5_000_000_000, 0)];
+        assert_eq!(drain(&mut wheel), rest);
+    }
+
+    #[test]
+    fn an_earlier_deadline_moves_the_event_and_a_later_one_leaves_it() {
+        let mut wheel = Wheel::new(at(NEVER));
+        wheel.add_owners(2);
+        wheel.schedule(0, at(10_000));
+        wheel.schedule(1, at(10_000));
+        wheel.schedule(0, at(20_000));
+        wheel.schedule(1, at(500));
+        wheel.schedule(0, at(400));
+        assert_eq!(drain(&mut wheel), [(400, 0), (500, 1)]);
+    }
+
+    #[test]
+    fn nothing_happens_after_the_end() {
+        let mut wheel = Wheel::new(at(1_000_000));
+        wheel.add_owners(2);
+        wheel.schedule(0, at(1_000_001));
+        wheel.schedule(1, at(1_000_000));
+        assert_eq!(drain(&mut wheel), [(1_000_000, 1)]);
+    }
+
+    /// A sorted map is the model: random schedules, cancellations and pops over all levels agree with it.
+    #[test]
+    fn agrees_with_a_sorted_map() {
+        for seed in 0..20 {
+            let mut rng = Rng::stream(seed, "wheel");
+            let mut wheel = Wheel::new(at(NEVER));
+            let mut model: BTreeMap<(u64, u64), Owner> = BTreeMap::new();
+            let mut key_of = [None; 50];
+            let (mut now, mut serial) = (0, 0);
+            wheel.add_owners(50);
+            for _ in 0..20_000 {
+                let owner = rng.below(50) as Owner;
+                match rng.below(5) {
+                    0 => {
+                        wheel.cancel(owner);
+                        key_of[owner as usize].take().and_then(|key| model.remove(&key));
+                    }
+                    1 | 2 => {
+                        let spread = rng.below(45);
+                        let time = now + rng.below(1 << spread);
+                        wheel.schedule(owner, at(time));
+                        let pending = key_of[owner as usize];
+                        if pending.is_none_or(|(pending, _)| time < pending) {
+                            pending.and_then(|key| model.remove(&key));
+                            serial += 1;
+                            key_of[owner as usize] = Some((time, serial));
+                            model.insert((time, serial), owner);
+                        }
+                    }
+                    _ => {
+                        let expected = model.pop_first();
+                        let popped = wheel.pop();
+                        assert_eq!(
+                            popped,
+                            expected.map(|((time, _), owner)| (at(time), owner)),
+                            "seed {seed}"
+                        );
+                        if let Some((time, owner)) = popped {
+                            now = time.as_nanos();
+                            key_of[owner as usize] = None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

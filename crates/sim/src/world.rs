@@ -1,0 +1,205 @@
+//! A world: everything that a scenario describes, set up and at rest at time zero.
+
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant, Rng};
+use bentpipe_net::Link;
+use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
+use bentpipe_tcp::{Config, Connection, Stats};
+
+use crate::BuildError;
+use crate::ticket::Ticket;
+use crate::topology::{LinkId, NodeId, Topology, member_name};
+use crate::traffic::Application;
+
+/// Index of a connection end: pairs stand together, the even one sends.
+pub(crate) type EndId = u32;
+/// Index of a flow.
+pub(crate) type FlowId = u32;
+
+/// Stands in the routes after the last link of each.
+pub(crate) const ARRIVED: LinkId = LinkId::MAX;
+
+/// Links, routes and flows.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub links: Vec<Link<Ticket>>,
+    /// All routes, one after the other, each closed by [`ARRIVED`].
+    pub routes: Vec<LinkId>,
+    pub flows: Vec<Flow>,
+}
+
+/// One end of a connection and what the network must know of it.
+pub(crate) struct End {
+    pub connection: Connection,
+    /// Where its route begins.
+    pub route: u32,
+    /// Bytes of headers of its packets.
+    pub header_bytes: u32,
+    /// See [`Ticket::label`].
+    pub label: u32,
+    pub flow: FlowId,
+    /// How many connections used this place before.
+    pub incarnation: u32,
+}
+
+/// One flow: its application, its connection and what it counted.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub name: String,
+    /// Index of its group in the scenario.
+    pub group: u32,
+    pub application: Application,
+    /// When it begins.
+    pub start: Instant,
+    pub header_bytes: u32,
+    /// Where the routes of sender and receiver begin.
+    pub routes: [u32; 2],
+    /// Labels of the packets of sender and receiver.
+    pub labels: [u32; 2],
+    /// Configuration of sender and receiver.
+    pub configs: [Arc<Config>; 2],
+    /// Feeds the algorithms of its connections.
+    pub seeds: Rng,
+    /// The sending end of its present connection.
+    pub sender: Option<EndId>,
+    /// Bytes that its present connection was or is to be given.
+    pub wanted: u64,
+    /// Bytes that it took.
+    pub written: u64,
+    /// Bytes whose completion was noted.
+    pub noted: u64,
+    pub counts: Counts,
+}
+
+/// What a flow counts besides its connections.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Statistics of senders and of receivers of connections that are gone.
+    pub gone: [Stats; 2],
+    /// Smoothed round-trip time of the last of them.
+    pub gone_srtt: Option<Duration>,
+    /// When the present file or page was begun.
+    pub begun: Instant,
+    /// Files or pages completed.
+    pub completed: u64,
+    /// Sum of the times that took.
+    pub completion_sum: Duration,
+    /// Why the connection ended before its time.
+    pub aborted: Option<&'static str>,
+    /// Plain packets that arrived, copies not counted.
+    pub plain_packets: u64,
+    /// Their payload.
+    pub plain_bytes: u64,
+}
+
+/// 32-bit FNV-1a: spreads names.
+fn label(name: &str, direction: &str) -> u32 {
+    let bytes = name.bytes().chain(direction.bytes());
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+impl World {
+    /// The world of a scenario under a seed.
+    pub fn new(scenario: &Scenario, topology: &mut Topology<'_>, seed: u64) -> Result<Self, BuildError> {
+        let links = topology.links.iter().map(|edge| {
+            let name = format!("link.{}.{}", edge.name, edge.direction);
+            Link::new(edge.config, seed, &name).map_err(|error| BuildError::Link {
+                link: edge.group.to_owned(),
+                direction: edge.direction,
+                error,
+            })
+        });
+        let links = links.collect::<Result<_, _>>()?;
+        let mut world = Self { links, routes: Vec::new(), flows: Vec::new() };
+        for (index, group) in scenario.flows.iter().enumerate() {
+            if scenario.flows[..index].iter().any(|other| other.name == group.name) {
+                let what = format!("flow.{}: two groups have this name", group.name);
+                return Err(BuildError::Unnameable(what));
+            }
+            world.add_flows(topology, (index as u32, group), seed)?;
+        }
+        Ok(world)
+    }
+
+    fn add_flows(
+        &mut self,
+        topology: &mut Topology<'_>,
+        (group_index, group): (u32, &FlowGroup),
+        seed: u64,
+    ) -> Result<(), BuildError> {
+        check_traffic(group)?;
+        let user = || format!("flow.{}", group.name);
+        let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
+        for index in 0..group.count {
+            let name = member_name(&group.name, index, group.count);
+            let from = from.start + index % from.len() as u32;
+            let to = to.start + index % to.len() as u32;
+            if from == to {
+                let node = topology.nodes[from as usize].name.clone();
+                return Err(BuildError::Loop { flow: name, node });
+            }
+            let routes =
+                [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
+            self.flows.push(Flow::new(name, (group_index, group), routes, seed));
+        }
+        Ok(())
+    }
+
+    fn add_route(
+        &mut self,
+        topology: &mut Topology<'_>,
+        flow: &str,
+        (from, to): (NodeId, NodeId),
+    ) -> Result<u32, BuildError> {
+        let begin = self.routes.len() as u32;
+        if !topology.route(from, to, &mut self.routes) {
+            let name = |node: NodeId| topology.nodes[node as usize].name.clone();
+            return Err(BuildError::NoRoute { flow: flow.to_owned(), from: name(from), to: name(to) });
+        }
+        self.routes.push(ARRIVED);
+        Ok(begin)
+    }
+
+    /// The links of the route that begins at `position`.
+    pub fn route(&self, position: u32) -> impl Iterator<Item = LinkId> + '_ {
+        self.routes[position as usize..].iter().copied().take_while(|&link| link != ARRIVED)
+    }
+}
+
+impl Flow {
+    fn new(name: String, (index, group): (u32, &FlowGroup), routes: [u32; 2], seed: u64) -> Self {
+        let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
+        let stagger = group.stagger.mul_f64(stream("start").uniform());
+        Self {
+            application: Application::new(group, seed, &name),
+            group: index,
+            start: Instant::ZERO + group.start + stagger,
+            header_bytes: group.header_bytes,
+            routes,
+            labels: [label(&name, ">"), label(&name, "<")],
+            configs: [group.sender.clone(), group.receiver.clone()],
+            seeds: stream("connection"),
+            sender: None,
+            wanted: 0,
+            written: 0,
+            noted: 0,
+            counts: Counts::default(),
+            name,
+        }
+    }
+}
+
+fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
+    let refuse = |what| Err(BuildError::Traffic { flow: group.name.clone(), what });
+    match group.traffic {
+        _ if group.sender.mss == 0 || group.receiver.mss == 0 => refuse("a segment holds at least one byte"),
+        Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
+        Traffic::Pages { segments: 0, .. } => refuse("a page holds at least one segment"),
+        Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),
+        Traffic::Cbr { packet_bytes, .. } if packet_bytes <= group.header_bytes => {
+            refuse("a packet is larger than its headers")
+        }
+        _ => Ok(()),
+    }
+}
