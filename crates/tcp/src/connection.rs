@@ -53,6 +53,17 @@ pub enum State {
     Closed,
 }
 
+/// Whether a segment leaves, and whether to ask again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transmit {
+    /// No segment leaves.
+    Nothing,
+    /// A segment leaves, and nothing more until something else happens.
+    Last,
+    /// A segment leaves; there may be more.
+    More,
+}
+
 impl State {
     /// The handshake is complete and the connection not yet over.
     pub const fn is_synchronised(self) -> bool {
@@ -97,7 +108,7 @@ pub struct Connection {
     /// Last arrival of anything acceptable, for keep-alive.
     pub(crate) last_heard: Instant,
     keep_alives: u32,
-    reset: Option<Segment>,
+    reset: Option<Box<Segment>>,
     tracer: Option<Box<Tracer>>,
 }
 
@@ -248,12 +259,12 @@ impl Connection {
     /// Gives up at once and tells the peer with a RST.
     pub fn abort(&mut self, now: Instant) {
         if self.state.is_synchronised() || self.state == State::SynReceived {
-            self.reset = Some(Segment {
+            self.reset = Some(Box::new(Segment {
                 seq: self.sender.nxt,
                 ack: self.receiver.nxt,
                 flags: Flags::RST | Flags::ACK,
                 ..Segment::default()
-            });
+            }));
         }
         self.become_closed(Events::CLOSED);
         self.finish(now);
@@ -262,46 +273,53 @@ impl Connection {
     /// The next segment to send, until `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let mut segment = Segment::default();
-        self.poll_transmit_into(now, &mut segment).then_some(segment)
+        (self.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
     }
 
-    /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies.
-    /// False if there is none; `out` is then in an undefined but valid state.
-    pub fn poll_transmit_into(&mut self, now: Instant, out: &mut Segment) -> bool {
-        let any = self.next_segment(now, out);
-        if any && self.tracer.is_some() {
+    /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies, and
+    /// the call that finds nothing. Without a segment, `out` is left in an undefined but valid state.
+    pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
+        let transmit = self.next_segment(now, out);
+        if self.tracer.is_some() && transmit != Transmit::Nothing {
             self.trace(now, Event::Sent(*out));
         }
-        any
+        transmit
     }
 
-    fn next_segment(&mut self, now: Instant, out: &mut Segment) -> bool {
+    fn next_segment(&mut self, now: Instant, out: &mut Segment) -> Transmit {
         if !self.state.is_synchronised() || self.reset.is_some() {
-            let segment = match self.reset.take() {
-                None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
-                reset => reset,
-            };
-            *out = segment.unwrap_or_default();
-            return segment.is_some();
+            return self.next_exception(now, out);
         }
         if let Some(tag) = self.receiver.next_probe_reply() {
             self.acknowledge(now, out);
             out.probe = Probe::Reply(tag);
             out.low_priority = true;
-            return true;
+            return Transmit::More;
         }
-        if self.state.sends() {
+        let sends = self.state.sends();
+        let probes = sends && self.sender.wants().probes;
+        if sends {
             let (sender, mut cx) = self.split(now);
             if let Some(outgoing) = sender.next_segment(&mut cx) {
                 self.assemble(now, &outgoing, out);
-                return true;
+                return if outgoing.last && !probes { Transmit::Last } else { Transmit::More };
             }
         }
         if self.receiver.must_ack_now() {
             self.acknowledge(now, out);
-            return true;
+            return if probes { Transmit::More } else { Transmit::Last };
         }
-        self.state.sends() && self.sender.wants().probes && self.next_probe(now, out)
+        if probes && self.next_probe(now, out) { Transmit::More } else { Transmit::Nothing }
+    }
+
+    /// A reset, or a segment of the handshake.
+    fn next_exception(&mut self, now: Instant, out: &mut Segment) -> Transmit {
+        let segment = match self.reset.take() {
+            None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
+            reset => reset.map(|reset| *reset),
+        };
+        *out = segment.unwrap_or_default();
+        if segment.is_some() { Transmit::More } else { Transmit::Nothing }
     }
 
     fn next_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
@@ -440,7 +458,7 @@ impl Connection {
         } else {
             Segment { ack: segment.seq_end(), flags: Flags::RST | Flags::ACK, ..Segment::default() }
         };
-        self.reset = Some(reset);
+        self.reset = Some(Box::new(reset));
     }
 
     pub(crate) fn become_closed(&mut self, why: Events) {
@@ -451,12 +469,12 @@ impl Connection {
 
     pub(crate) fn give_up(&mut self) {
         if self.state.is_synchronised() {
-            self.reset = Some(Segment {
+            self.reset = Some(Box::new(Segment {
                 seq: self.sender.nxt,
                 ack: self.receiver.nxt,
                 flags: Flags::RST | Flags::ACK,
                 ..Segment::default()
-            });
+            }));
         }
         self.become_closed(Events::TIMED_OUT);
     }

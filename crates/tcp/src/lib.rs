@@ -19,5 +19,5 @@ pub use config::{
     Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, RtoBounds,
     SpuriousTimeout, WindowValidation,
 };
-pub use connection::{Connection, Events, State};
+pub use connection::{Connection, Events, State, Transmit};
 pub use stats::Stats;

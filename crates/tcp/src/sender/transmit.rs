@@ -22,6 +22,8 @@ pub(crate) struct Outgoing {
     /// ECN-capable: new data only (RFC 3168 section 6.1.5).
     pub ecn_capable: bool,
     pub extension: Extension,
+    /// Nothing more can leave now.
+    pub last: bool,
 }
 
 impl Outgoing {
@@ -36,6 +38,7 @@ impl Outgoing {
             congestion_reduced: false,
             ecn_capable: false,
             extension: Extension::None,
+            last: false,
         }
     }
 }
@@ -73,11 +76,11 @@ impl Sender {
             }
             self.pacer.sent(cx.now, self.mss, rate);
         }
-        let outgoing = match pick {
+        let mut outgoing = match pick {
             Pick::Again(index) => self.send_again(cx, index),
             Pick::New { len, fin } => self.send_new(cx, len, fin),
         };
-        self.account(cx);
+        outgoing.last = self.account(cx);
         Some(outgoing)
     }
 
@@ -255,17 +258,20 @@ impl Sender {
         if self.feedback { self.cc.stamp(&sent, &self.path) } else { Extension::None }
     }
 
-    fn account(&mut self, cx: &mut Context) {
+    /// Books a departure. True if the window is now full beyond doubt.
+    fn account(&mut self, cx: &mut Context) -> bool {
         self.burst += 1;
         if let Episode::Recovery { prr, .. } = &mut self.episode {
             prr.sent();
         }
-        if self.board.in_flight() >= self.window() {
-            self.limit = Limit::Window;
-        }
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
         }
+        let full = self.used(cx.config) >= self.window();
+        if full {
+            self.limit = Limit::Window;
+        }
+        full && self.episode.is_open() && self.forced == 0
     }
 
     /// The rate at which segments are spaced, if they are.
