@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bentpipe_base::{EcnField, Instant, Segment};
 use bentpipe_net::Link;
-use bentpipe_tcp::{Connection, Events, State};
+use bentpipe_tcp::{Connection, Events, State, Transmit};
 
 use crate::RunOptions;
 use crate::arena::Arena;
@@ -253,7 +253,8 @@ impl<W: Witness> Simulation<W> {
             let slot = self.arena.take();
             let parcel = self.arena.get_mut(slot);
             let end = &mut self.ends[id as usize];
-            if !end.connection.poll_transmit_into(self.now, &mut parcel.segment) {
+            let transmit = end.connection.transmit_into(self.now, &mut parcel.segment);
+            if transmit == Transmit::Nothing {
                 self.arena.release(slot);
                 return;
             }
@@ -269,6 +270,9 @@ impl<W: Witness> Simulation<W> {
             };
             self.witness.end(self.now, id, Deed::Sent { slot, segment });
             self.enqueue(self.routes[ticket.position as usize], ticket);
+            if transmit == Transmit::Last {
+                return;
+            }
         }
     }
 
@@ -327,7 +331,7 @@ impl<W: Witness> Simulation<W> {
         flow.wanted = match &flow.application {
             Application::File { bytes } => *bytes,
             Application::Pages(pages) => pages.bytes,
-            _ => u64::MAX,
+            _ => u64::MAX / 8,
         };
         let sender = self.open(id);
         self.flows[id as usize].sender = Some(sender);

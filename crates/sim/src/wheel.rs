@@ -122,11 +122,13 @@ impl Wheel {
         let time = at.as_nanos();
         let pending = self.nodes[owner as usize].time;
         if time < pending && time <= self.end {
-            if pending != NEVER {
-                self.cancel(owner);
-            }
-            self.insert(owner, time);
+            self.reschedule(owner, time);
         }
+    }
+
+    fn reschedule(&mut self, owner: Owner, time: u64) {
+        self.cancel(owner);
+        self.insert(owner, time);
     }
 
     /// Forgets the pending event of `owner`, if there is one.

@@ -178,7 +178,7 @@ impl Flow {
             header_bytes: group.header_bytes,
             routes,
             labels: [label(&name, ">"), label(&name, "<")],
-            configs: [group.sender.clone(), group.receiver.clone()],
+            configs: [sender_config(group), group.receiver.clone()],
             seeds: stream("connection"),
             sender: None,
             wanted: 0,
@@ -187,6 +187,15 @@ impl Flow {
             counts: Counts::default(),
             name,
         }
+    }
+}
+
+/// The configuration of a group's senders.
+fn sender_config(group: &FlowGroup) -> Arc<Config> {
+    match group.traffic {
+        // An endless source never waits for room: spares a call into the connection for every ACK.
+        Traffic::Bulk => Arc::new(Config { send_buffer: u64::MAX / 4, ..(*group.sender).clone() }),
+        _ => group.sender.clone(),
     }
 }
 

@@ -1,0 +1,68 @@
+//! How fast the simulator is: `cargo run --release -p bentpipe-sim --example throughput [NAME]...`
+//!
+//! Prints, for worlds like `geo-dumbbell` of three sizes, the data packets delivered end to end in a second of CPU time, with and
+//! without the time to build the world, and the memory that a flow takes.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::fs;
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::{RunOptions, run};
+
+/// CPU time of this process in user mode, in seconds.
+fn user_s() -> f64 {
+    let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
+}
+
+/// Memory of this process, in KiB: now and at most.
+fn resident_kib() -> (f64, f64) {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(f64::NAN)
+    };
+    (field("VmRSS:"), field("VmHWM:"))
+}
+
+fn measure(name: &str, scenario: &Scenario) {
+    let flows = scenario.flows.iter().map(|group| group.count).sum::<u32>();
+    let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
+    let before = user_s();
+    run(&idle, &RunOptions::default()).expect("the world can be built");
+    let build = user_s() - before;
+    let before = user_s();
+    let outcome = run(scenario, &RunOptions::default()).expect("the world can be built").outcome;
+    let all = user_s() - before;
+    let packets = outcome.totals.data_packets_delivered as f64;
+    let per_packet = (all - build) * 1e9 / packets;
+    println!(
+        "{name:>14}: {:6.2} M packets {:5.2} events each  {all:6.2} s CPU ({build:.2} s set-up)  {per_packet:6.1} ns/packet  \
+         {:6.3} M packets/s  goodput {:7.2} Mbit/s  peak {:.2} KiB/flow",
+        packets / 1e6,
+        outcome.events as f64 / packets,
+        1e3 / per_packet,
+        outcome.totals.goodput_bps / 1e6,
+        resident_kib().1 / f64::from(flows),
+    );
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let secs = Duration::from_secs;
+    let worlds = [
+        ("20", common::geo_bulk(20, Rate::from_mbps(10), secs(5500))),
+        ("200", common::geo_bulk(200, Rate::from_mbps(100), secs(200))),
+        ("2000", common::geo_bulk(2000, Rate::from_mbps(1000), secs(55))),
+        ("20000", common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(10))),
+        ("20000-slow", common::geo_bulk(20_000, Rate::from_mbps(1000), secs(55))),
+    ];
+    for (name, scenario) in worlds {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            measure(name, &scenario);
+        }
+    }
+}
