@@ -4,6 +4,9 @@ use bentpipe_base::{Extension, Instant, Rate};
 
 use crate::{Ack, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Sent, Timeout, Wants};
 
+/// RFC 5681 equation 4: a threshold is never below two segments.
+const MIN_SSTHRESH: f64 = 2.0;
+
 /// The two numbers of every window-based sender, in segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Windows {
@@ -17,6 +20,12 @@ impl Windows {
     /// True below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
+    }
+
+    /// No rule goes below a window of one and a threshold of two.
+    fn hold_minima(&mut self) {
+        self.cwnd = self.cwnd.max(1.0);
+        self.ssthresh = self.ssthresh.max(MIN_SSTHRESH);
     }
 }
 
@@ -60,6 +69,30 @@ pub trait Rule: Clone + Send {
     fn window_after_timeout(&self, windows: &Windows) -> f64 {
         let _ = windows;
         1.0
+    }
+
+    /// What a loss or a mark leaves of both windows. Default: the threshold of [`reduce`](Self::reduce), at least two segments,
+    /// and no window above it. A rule that tells kinds of losses apart decides here instead.
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        windows.ssthresh = self.reduce(windows, loss, path).max(MIN_SSTHRESH);
+        windows.cwnd = windows.cwnd.min(windows.ssthresh);
+    }
+
+    /// What a timeout leaves of both windows, and what becomes of the timer. Default: the threshold of
+    /// [`reduce_at_timeout`](Self::reduce_at_timeout), at least two segments; the window of
+    /// [`window_after_timeout`](Self::window_after_timeout); and the timer doubles.
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
+        if timeout.consecutive == 1 {
+            windows.ssthresh = self.reduce_at_timeout(windows, timeout, path).max(MIN_SSTHRESH);
+        }
+        windows.cwnd = self.window_after_timeout(windows);
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    /// The sender was idle and is about to send again: what is measured until the next ACK says nothing of the path.
+    fn idle(&mut self, path: &Path) {
+        let _ = path;
     }
 
     /// Sees every ACK first, duplicates included: estimators live here.
@@ -127,9 +160,6 @@ impl<R: Rule> Classic<R> {
     }
 }
 
-/// RFC 5681 equation 4: a threshold is never below two segments.
-const MIN_SSTHRESH: f64 = 2.0;
-
 impl<R: Rule> CongestionControl for Classic<R> {
     fn window(&self) -> f64 {
         self.windows.cwnd
@@ -173,20 +203,17 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         self.before = Some((self.windows, self.rule.clone()));
-        let target = self.rule.reduce(&self.windows, loss, path);
-        self.windows.ssthresh = target.max(MIN_SSTHRESH);
-        self.windows.cwnd = self.windows.cwnd.min(self.windows.ssthresh);
+        self.rule.lose(&mut self.windows, loss, path);
+        self.windows.hold_minima();
     }
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
-        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
         if timeout.consecutive == 1 {
             self.before = Some((self.windows, self.rule.clone()));
-            let target = self.rule.reduce_at_timeout(&self.windows, timeout, path);
-            self.windows.ssthresh = target.max(MIN_SSTHRESH);
         }
-        self.windows.cwnd = self.rule.window_after_timeout(&self.windows).max(1.0);
-        RtoAction::Retransmit { back_off: true }
+        let action = self.rule.time_out(&mut self.windows, timeout, path);
+        self.windows.hold_minima();
+        action
     }
 
     fn on_undo(&mut self, _path: &Path) {
@@ -212,7 +239,8 @@ impl<R: Rule> CongestionControl for Classic<R> {
         self.rule.feedback(&mut self.windows, fields, path);
     }
 
-    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
+    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
+        self.rule.idle(path);
         self.windows.cwnd = self.windows.cwnd.min(restart);
     }
 
