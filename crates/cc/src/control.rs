@@ -197,6 +197,9 @@ pub enum ProbeKind {
     /// A copy of one outstanding segment, counted from the oldest, modulo the number outstanding (Swift, Peach+): repairs if
     /// that one was lost.
     Outstanding(u32),
+    /// A copy of the oldest segment that SACK shows to be missing and that was not sent again; where there is none, of the newest
+    /// outstanding one. Only such a copy is sure to repair something.
+    Hole,
     /// The newest outstanding segment as an ordinary retransmission (STAR's acknowledgement error notification).
     Newest,
     /// No new bytes, just below the first unacknowledged one: asks the receiver for an ACK.

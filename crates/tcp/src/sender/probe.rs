@@ -25,6 +25,10 @@ impl Sender {
         match request.kind {
             ProbeKind::Dummy => Some(self.last_segment).filter(|(seq, _)| *seq > 0),
             ProbeKind::AckPath => Some((self.una.saturating_sub(1), 0)),
+            ProbeKind::Hole => {
+                let hole = self.board.next_unsacked_hole(self.board.front_index());
+                self.board.copied(hole.or(self.board.back_index())?)
+            }
             ProbeKind::Newest => self.copy(u64::from(self.board.outstanding().checked_sub(1)?)),
             ProbeKind::Outstanding(nth) => self.copy(u64::from(nth.checked_rem(self.board.outstanding())?)),
         }

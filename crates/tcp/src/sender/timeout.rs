@@ -101,7 +101,9 @@ impl Sender {
         match kind {
             ProbeKind::AckPath => self.window_probe = true,
             ProbeKind::Newest => self.question = self.board.back_index(),
-            ProbeKind::Dummy | ProbeKind::Outstanding(_) => self.question = Some(self.board.front_index()),
+            ProbeKind::Dummy | ProbeKind::Outstanding(_) | ProbeKind::Hole => {
+                self.question = Some(self.board.front_index());
+            }
         }
         self.frozen = true;
     }
