@@ -20,6 +20,7 @@ pub mod hystart;
 mod parameters;
 mod parts;
 pub mod peach;
+pub mod peach_plus;
 mod registry;
 pub mod reno;
 pub mod scalable;

@@ -172,6 +172,15 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    PeachPlus, peach_plus, Entry {
+        name: "peach-plus",
+        title: "Jump Start and Quick Recovery: low-priority NIL segments ask for spare capacity, and repair",
+        paper: "Akyildiz, Zhang, Fang, IEEE Communications Letters 6(7)",
+        year: 2002,
+        needs_receiver: true,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
     Swift, swift, Entry {
         name: "swift",
         title: "Speedy Start and Speedy Recovery: low-priority copies of outstanding segments ask, and repair",

@@ -1,0 +1,51 @@
+//! Low-priority probes as the engine sends them.
+
+mod common;
+
+use bentpipe_base::{Duration, Probe};
+use bentpipe_cc::Algorithm;
+use bentpipe_cc::peach_plus::{self, NilOrder};
+use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow, Recovery};
+use common::Pair;
+
+fn config(nil_order: NilOrder) -> Config {
+    let cc = Algorithm::PeachPlus(peach_plus::Config { nil_order, ..Default::default() });
+    Config {
+        cc,
+        recovery: Recovery::Sack,
+        delayed_ack: DelayedAck::Off,
+        receive_window: ReceiveWindow::Fixed(64_000),
+        mss: 1000,
+        ..Config::default()
+    }
+}
+
+/// Two segments of one window are lost on their first way. Returns the sequence numbers of the probes in the recovery.
+fn probes_after_two_losses(nil_order: NilOrder) -> (Pair, Vec<u64>) {
+    let mut pair = Pair::symmetric(config(nil_order));
+    let mut lost = vec![200_001, 210_001];
+    pair.fate[0] = Box::new(move |_, segment| {
+        let first = lost.iter().position(|seq| *seq == segment.seq);
+        first.map(|at| lost.remove(at)).is_none()
+    });
+    pair.write(0, 500_000);
+    pair.close(0);
+    pair.run(Duration::from_secs(20));
+    let probes = pair.log.iter().filter(|(_, end, segment)| *end == 0 && segment.probe != Probe::No);
+    let seqs = probes.map(|(_, _, segment)| segment.seq).filter(|seq| *seq > 100_000).collect();
+    (pair, seqs)
+}
+
+#[test]
+fn a_probe_that_asks_for_a_hole_copies_what_is_missing() {
+    let (pair, probes) = probes_after_two_losses(NilOrder::HolesFirst);
+    assert_eq!(pair.delivered(1), 500_000);
+    let of = |hole| probes.iter().filter(|seq| **seq == hole).count();
+    assert_eq!(
+        (of(200_001), of(210_001)),
+        (0, 1),
+        "the first was sent again already, the second is copied once"
+    );
+    assert!(probes.iter().all(|seq| *seq >= 210_001), "otherwise the newest: {probes:?}");
+    assert_eq!(pair.ends[0].stats().timeouts, 0);
+}
