@@ -13,7 +13,7 @@ BENTPIPE := $(TARGET)/release/bentpipe
 # The comparison of `make demo`; each can be set: make demo SEEDS=10 CC=peach,cubic
 CC := peach,newreno,sack,cubic
 LOSS := 1e-6,1e-5,1e-4,1e-3,1e-2
-SEEDS := 3
+SEEDS := 10
 
 .PHONY: help
 help: ## Show this list
