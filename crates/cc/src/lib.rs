@@ -21,6 +21,7 @@ mod parameters;
 mod parts;
 pub mod peach;
 pub mod peach_plus;
+pub mod vegas;
 mod registry;
 pub mod reno;
 pub mod scalable;

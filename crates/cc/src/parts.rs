@@ -3,4 +3,5 @@
 pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
+pub(crate) mod windowed;
 pub(crate) mod prober;

@@ -163,6 +163,13 @@ registry! {
         year: 2003,
         ..SENDER_ONLY
     };
+    Vegas, vegas, Entry {
+        name: "vegas",
+        title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",
+        paper: "Brakmo, Peterson, IEEE Journal on Selected Areas in Communications 13(8)",
+        year: 1995,
+        ..SENDER_ONLY
+    };
     Peach, peach, Entry {
         name: "peach",
         title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",

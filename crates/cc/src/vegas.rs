@@ -1,0 +1,625 @@
+//! TCP Vegas: compare the rate that the window should give with the rate it does give; the difference waits in a queue.
+//!
+//! L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE Journal on Selected
+//! Areas in Communications 13(8), 1995. In detail as in ns-2 (`tcp-vegas.cc`), or as in Linux (`tcp_vegas.c`).
+//!
+//! | paper              | here                         | unit            |
+//! |--------------------|------------------------------|-----------------|
+//! | BaseRTT            | `Epoch::base`                | time            |
+//! | Expected           | window / BaseRTT             | segments / s    |
+//! | Actual             | sent in the epoch / its RTT  | segments / s    |
+//! | Diff · BaseRTT     | `Measured::delta`            | segments        |
+//! | α, β               | [`Config::alpha`], [`Config::beta`] | segments |
+//! | γ                  | [`Config::gamma`]            | segments        |
+//! | fine-grained timeout | `Lifeline::fine_timeout`   | time            |
+//! | `worried`          | `Lifeline::worried`          | ACKs            |
+//! | `t_cut`            | `Lifeline::cut_at`           | time            |
+
+use core::cmp::Reverse;
+
+use bentpipe_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{not_negative, positive};
+use crate::parts::windowed::WindowedMax;
+use crate::{
+    Ack, Classic, CongestionControl, Doubt, Loss, Path, Phase, Rule, Sent, Start, Timeout, Wants, Windows,
+};
+
+/// Parameters of TCP Vegas.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which Vegas.
+    pub mode: Mode,
+    /// Grow while fewer segments than this wait in queues.
+    #[serde(deserialize_with = "positive")]
+    pub alpha: f64,
+    /// Shrink while more segments than this wait in queues.
+    #[serde(deserialize_with = "positive")]
+    pub beta: f64,
+    /// Leave slow start when more segments than this wait in queues.
+    #[serde(deserialize_with = "positive")]
+    pub gamma: f64,
+    /// Forget a base round-trip time after so many seconds, because routes change; 0 for never.
+    #[serde(deserialize_with = "not_negative")]
+    pub base_rtt_window_s: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { mode: Mode::Ns2, alpha: 1.0, beta: 3.0, gamma: 1.0, base_rtt_window_s: 0.0 }
+    }
+}
+
+/// Which Vegas to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The original, as in ns-2: mean round-trip time of an epoch, slow start every other epoch, a loss takes a quarter.
+    #[serde(rename = "ns-2")]
+    Ns2,
+    /// The module of the Linux kernel: smallest round-trip time of an epoch, slow start every epoch, a loss takes a half.
+    /// Its own thresholds are α = 2 and β = 4.
+    Linux,
+}
+
+impl Config {
+    /// A Vegas sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Vegas::new(*self)))
+    }
+}
+
+/// No window of Vegas is smaller.
+pub(crate) const SMALLEST: f64 = 2.0;
+
+/// What an epoch (about a round trip) told.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Measured {
+    /// Smallest round-trip time of the connection.
+    pub base: Duration,
+    /// Mean round-trip time of the epoch.
+    pub rtt: Duration,
+    /// Smallest round-trip time of the epoch; [`Duration::MAX`] without a sample.
+    pub min_rtt: Duration,
+    /// Round-trip samples in the epoch.
+    pub samples: u32,
+    /// `(Expected - Actual) BaseRTT`, rounded to whole segments: what waits in queues.
+    pub delta: f64,
+}
+
+impl Measured {
+    /// The same by the smallest round-trip time of the epoch, as Linux has it: `W (RTT - BaseRTT) / BaseRTT`.
+    pub fn queued(&self, window: f64) -> f64 {
+        let waiting = self.min_rtt.saturating_sub(self.base).as_secs_f64();
+        window * waiting / self.base.as_secs_f64()
+    }
+}
+
+/// Delimits epochs by sequence numbers and measures them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Epoch {
+    base: WindowedMax<Reverse<Duration>>,
+    /// First sequence number of the epoch, and when it began.
+    begin: u64,
+    began_at: Instant,
+    sum: Duration,
+    min: Duration,
+    samples: u32,
+}
+
+impl Epoch {
+    /// `base_window_s`: for how long a smallest round-trip time is believed; 0 for ever.
+    pub fn new(base_window_s: f64) -> Self {
+        let window = if base_window_s > 0.0 { Duration::from_secs_f64(base_window_s) } else { Duration::MAX };
+        Self {
+            base: WindowedMax::new(window.as_nanos()),
+            begin: 0,
+            began_at: Instant::ZERO,
+            sum: Duration::ZERO,
+            min: Duration::MAX,
+            samples: 0,
+        }
+    }
+
+    /// The first epoch begins.
+    pub fn establish(&mut self, path: &Path) {
+        self.began_at = path.now;
+    }
+
+    /// A round-trip sample; smaller ones are the new base at once.
+    pub fn sample(&mut self, rtt: Duration, path: &Path) {
+        self.sum += rtt;
+        self.min = self.min.min(rtt);
+        self.samples += 1;
+        self.base.update(path.now.as_nanos(), Reverse(rtt));
+    }
+
+    /// An ACK of new data. Ends the epoch if it covers the first segment sent in it.
+    pub fn on_ack(&mut self, path: &Path) -> Option<Measured> {
+        if path.snd_una <= self.begin {
+            return None;
+        }
+        let sent = path.snd_nxt.saturating_sub(self.begin) as f64 / f64::from(path.mss.max(1));
+        let measured = self.measure(sent, path);
+        self.begin = path.snd_nxt;
+        self.began_at = path.now;
+        (self.sum, self.min, self.samples) = (Duration::ZERO, Duration::MAX, 0);
+        measured
+    }
+
+    fn measure(&mut self, sent: f64, path: &Path) -> Option<Measured> {
+        let mean = self.sum / u64::from(self.samples.max(1));
+        let rtt = if self.samples > 0 { mean } else { path.now.since(self.began_at) };
+        if rtt.is_zero() {
+            return None;
+        }
+        // A segment alone in the network meets no queue of ours: whatever it takes is the new base.
+        if sent <= 1.0 {
+            self.base.reset(path.now.as_nanos(), Reverse(rtt));
+        } else {
+            self.base.update(path.now.as_nanos(), Reverse(rtt));
+        }
+        let Reverse(base) = self.base.get()?;
+        let base_s = base.as_secs_f64();
+        // Counted as at the moment before the ACK, as `sent` is: one more than is outstanding now.
+        let expected = f64::from(path.outstanding + 1) / base_s;
+        let actual = sent / rtt.as_secs_f64();
+        let delta = libm::trunc((expected - actual) * base_s + 0.5);
+        Some(Measured { base, rtt, min_rtt: self.min, samples: self.samples, delta })
+    }
+}
+
+/// How the window grows until the next epoch ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Growth {
+    None,
+    /// One segment per segment acknowledged.
+    Doubling,
+    /// So many segments per segment acknowledged.
+    PerSegment(f64),
+}
+
+/// The fine-grained timeout: retransmit on the first or second duplicate, or on the ACK after a retransmission, what has been
+/// under way for too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifeline {
+    fine_timeout: Duration,
+    /// ACKs after a retransmission that may uncover another loss.
+    worried: u32,
+    /// Time of the last reduction, and what had been sent by then.
+    cut_at: Instant,
+    cut_nxt: u64,
+    /// The segment retransmitted last.
+    again: Option<u64>,
+    /// The ACK before the question was a duplicate.
+    duplicate: bool,
+}
+
+impl Lifeline {
+    pub fn new() -> Self {
+        Self {
+            fine_timeout: Duration::MAX,
+            worried: 0,
+            cut_at: Instant::ZERO,
+            cut_nxt: 0,
+            again: None,
+            duplicate: false,
+        }
+    }
+
+    /// `17/16 (srtt + 2 rttvar)`, anew with every sample.
+    pub fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.duplicate = ack.acked == 0;
+        if ack.rtt.is_some() {
+            self.fine_timeout = (path.srtt + path.rttvar * 2).mul_f64(17.0 / 16.0);
+        }
+    }
+
+    pub fn sent(&mut self, sent: &Sent) {
+        if sent.retransmission {
+            self.again = Some(sent.seq);
+        }
+    }
+
+    /// The oldest outstanding segment has been retransmitted before.
+    fn is_repeated(&self, path: &Path) -> bool {
+        self.again.is_some_and(|seq| seq >= path.snd_una)
+    }
+
+    /// What a loss leaves of the window: three quarters, a half if it is the retransmission that was lost.
+    pub fn cut(&mut self, window: f64, path: &Path) -> f64 {
+        let repeated = self.is_repeated(path);
+        self.mark_cut(path);
+        let left = match window {
+            ..=3.0 => SMALLEST,
+            w if repeated => w / 2.0,
+            w => w - w / 4.0,
+        };
+        left.max(SMALLEST)
+    }
+
+    pub fn mark_cut(&mut self, path: &Path) {
+        self.cut_at = path.now;
+        self.cut_nxt = path.snd_nxt;
+    }
+
+    /// A retransmission on duplicates: look out for more.
+    pub fn worry(&mut self, path: &Path) {
+        self.worried = path.outstanding.min(2);
+        let factor = if self.is_repeated(path) { 2.0 } else { 9.0 / 8.0 };
+        self.fine_timeout = self.fine_timeout.mul_f64(factor);
+    }
+
+    /// The oldest outstanding segment was sent for the first time before the last cut: its loss is paid for.
+    pub fn is_paid(&self, path: &Path) -> bool {
+        path.snd_una < self.cut_nxt && !self.is_repeated(path)
+    }
+
+    /// Asked after an ACK: retransmit the oldest segment, and did the window stand since that left?
+    pub fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Option<Verdict> {
+        let expired = path.now.since(oldest_sent) >= self.fine_timeout;
+        if self.duplicate {
+            return expired.then_some(if self.cut_at < oldest_sent { Verdict::Cut } else { Verdict::Repeat });
+        }
+        if self.worried == 0 {
+            return None;
+        }
+        self.worried = if expired { self.worried - 1 } else { 0 };
+        expired.then_some(Verdict::Worry)
+    }
+}
+
+/// What the fine-grained timeout asks for; each comes with a retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Nothing more.
+    Worry,
+    /// Look out for more losses; the window was cut already.
+    Repeat,
+    /// Look out for more losses, and cut the window.
+    Cut,
+}
+
+/// Between α and β segments in the queues.
+#[derive(Clone, Copy, Debug)]
+pub struct Vegas {
+    config: Config,
+    epoch: Epoch,
+    growth: Growth,
+    /// Slow start doubles the window every other epoch; true if the epoch just ended was one of standing still (`inc_flag`).
+    stood: bool,
+    lifeline: Lifeline,
+}
+
+impl Vegas {
+    /// The rule before the handshake.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            epoch: Epoch::new(config.base_rtt_window_s),
+            growth: Growth::None,
+            stood: false,
+            lifeline: Lifeline::new(),
+        }
+    }
+
+    /// The original's decision at the end of an epoch.
+    fn decide(&mut self, windows: &mut Windows, measured: &Measured) {
+        let Config { alpha, beta, gamma, .. } = self.config;
+        if !windows.in_slow_start() {
+            // Only a timeout leads back to slow start, so the threshold must not stand in the way of smaller windows.
+            windows.ssthresh = SMALLEST;
+            self.growth = Growth::None;
+            if measured.delta > beta {
+                windows.cwnd = (windows.cwnd - 1.0).max(SMALLEST);
+            } else if measured.delta < alpha {
+                self.growth = Growth::PerSegment(1.0 / windows.cwnd);
+            }
+            return;
+        }
+        let stood = self.stood;
+        self.stood = !stood;
+        self.growth = Growth::None;
+        if stood && measured.delta > gamma {
+            windows.ssthresh = SMALLEST;
+            windows.cwnd = (windows.cwnd - windows.cwnd / 8.0).max(SMALLEST);
+        } else if stood {
+            self.growth = Growth::Doubling;
+        }
+    }
+
+    /// The decision of Linux: whole segments, at once.
+    fn decide_as_linux(&mut self, windows: &mut Windows, measured: &Measured) {
+        let Config { alpha, beta, gamma, .. } = self.config;
+        self.growth = if windows.in_slow_start() { Growth::Doubling } else { Growth::None };
+        if measured.samples <= 2 {
+            // Delayed ACKs alone could explain the delay: Reno, for this ACK.
+            if !windows.in_slow_start() {
+                windows.cwnd += 1.0 / windows.cwnd;
+            }
+            return;
+        }
+        let queued = measured.queued(windows.cwnd);
+        let before = windows.cwnd;
+        if windows.in_slow_start() && queued > gamma {
+            let base = measured.base.as_secs_f64();
+            let target = windows.cwnd * base / measured.min_rtt.as_secs_f64() + 1.0;
+            windows.cwnd = windows.cwnd.min(target).max(SMALLEST);
+            windows.ssthresh = windows.ssthresh.min(windows.cwnd - 1.0).max(SMALLEST);
+            self.growth = Growth::None;
+        } else if !windows.in_slow_start() && queued > beta {
+            windows.cwnd = (before - 1.0).max(SMALLEST);
+            windows.ssthresh = windows.ssthresh.min(windows.cwnd - 1.0).max(SMALLEST);
+        } else if !windows.in_slow_start() && queued < alpha {
+            windows.cwnd += 1.0;
+        }
+    }
+}
+
+impl Rule for Vegas {
+    fn wants(&self) -> Wants {
+        let original = self.config.mode == Mode::Ns2;
+        Wants { doubts: original, sent: original, ..Wants::default() }
+    }
+
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.epoch.establish(path);
+    }
+
+    fn sent(&mut self, sent: &Sent, _path: &Path) {
+        self.lifeline.sent(sent);
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.lifeline.on_ack(ack, path);
+        let linux = self.config.mode == Mode::Linux;
+        // In ns-2 the sample of the ACK that ends an epoch belongs to the next.
+        if let Some(rtt) = ack.rtt.filter(|_| linux) {
+            self.epoch.sample(rtt, path);
+        }
+        if ack.acked > 0
+            && let Some(measured) = self.epoch.on_ack(path)
+            && ack.phase != Phase::Recovery
+        {
+            if linux {
+                self.decide_as_linux(windows, &measured);
+            } else {
+                self.decide(windows, &measured);
+            }
+        }
+        if let Some(rtt) = ack.rtt.filter(|_| !linux) {
+            self.epoch.sample(rtt, path);
+        }
+    }
+
+    fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        if self.growth == Growth::Doubling {
+            windows.cwnd = (windows.cwnd + f64::from(ack.acked)).min(windows.ssthresh);
+        }
+    }
+
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        if let Growth::PerSegment(step) = self.growth {
+            windows.cwnd += f64::from(ack.acked) * step;
+        }
+    }
+
+    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+        if self.config.mode == Mode::Linux {
+            return f64::from(loss.outstanding).min(windows.cwnd) / 2.0;
+        }
+        let target = if self.lifeline.is_paid(path) {
+            windows.cwnd
+        } else {
+            self.lifeline.cut(windows.cwnd.min(f64::from(path.receive_window)), path)
+        };
+        self.lifeline.worry(path);
+        self.growth = Growth::None;
+        target
+    }
+
+    fn reduce_at_timeout(&mut self, _windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
+        self.lifeline.mark_cut(path);
+        self.growth = Growth::None;
+        f64::from(timeout.outstanding) / 2.0
+    }
+
+    fn window_after_timeout(&self, _windows: &Windows) -> f64 {
+        match self.config.mode {
+            Mode::Ns2 => SMALLEST,
+            Mode::Linux => 1.0,
+        }
+    }
+
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        let Some(verdict) = self.lifeline.doubt(oldest_sent, path) else { return Doubt::None };
+        if verdict == Verdict::Cut {
+            let usable = windows.cwnd.min(f64::from(path.receive_window));
+            windows.cwnd = self.lifeline.cut(usable, path).min(windows.cwnd);
+            windows.ssthresh = SMALLEST;
+            self.growth = Growth::None;
+        }
+        if verdict != Verdict::Worry {
+            self.lifeline.worry(path);
+        }
+        Doubt::Oldest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RtoAction;
+    use crate::fixture::{self, MSS};
+
+    const BASE_MS: u64 = 500;
+
+    fn vegas(cwnd: f64, ssthresh: f64) -> Classic<Vegas> {
+        Classic::new(Windows { cwnd, ssthresh }, Vegas::new(Config::default()))
+    }
+
+    fn bytes(segments: u64) -> u64 {
+        segments * u64::from(MSS)
+    }
+
+    fn ack_after(rtt_ms: u64) -> Ack {
+        Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) }
+    }
+
+    /// The ACK of segment `number`, when `outstanding` more are under way.
+    fn path(number: u64, outstanding: u32) -> Path {
+        let snd_una = 1 + bytes(number);
+        Path { snd_una, snd_nxt: snd_una + bytes(u64::from(outstanding)), outstanding, ..fixture::path() }
+    }
+
+    /// An epoch with a window of 100 that took `rtt_ms`, after one without a queue.
+    fn epoch_of(sender: &mut Classic<Vegas>, rtt_ms: u64) {
+        sender.on_ack(&ack_after(BASE_MS), &path(1, 99));
+        for number in 2..101 {
+            sender.on_ack(&Ack { window_limited: false, ..ack_after(rtt_ms) }, &path(number, 99));
+        }
+        sender.on_ack(&ack_after(rtt_ms), &path(101, 99));
+    }
+
+    #[test]
+    fn an_epoch_compares_expected_and_actual_rate() {
+        // (Expected - Actual) BaseRTT: 0, 0.596 -> 1, 1.961 -> 2, 3.846 -> 4, of which the sample of the ACK that begins
+        // the epoch (500 ms) takes a hundredth part.
+        for (rtt_ms, growth, window) in [
+            (500, Growth::PerSegment(0.01), 100.01),
+            (504, Growth::None, 100.0),
+            (510, Growth::None, 100.0),
+            (520, Growth::None, 99.0),
+        ] {
+            let mut sender = vegas(100.0, 2.0);
+            epoch_of(&mut sender, rtt_ms);
+            assert_eq!(sender.rule().growth, growth, "{rtt_ms} ms");
+            assert!((sender.window() - window).abs() < 0.02, "{rtt_ms} ms: {}", sender.window());
+        }
+    }
+
+    #[test]
+    fn delta_is_rounded_to_whole_segments() {
+        let mut epoch = Epoch::new(0.0);
+        epoch.base.reset(0, Reverse(Duration::from_millis(500)));
+        epoch.begin = 1;
+        for (rtt_ms, delta) in [(500, 0.0), (503, 1.0), (510, 2.0), (520, 4.0)] {
+            let mut epoch = epoch;
+            epoch.sample(Duration::from_millis(rtt_ms), &path(1, 99));
+            assert_eq!(epoch.on_ack(&path(1, 99)).unwrap().delta, delta, "{rtt_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_segment_alone_in_the_network_renews_the_base() {
+        let mut epoch = Epoch::new(0.0);
+        epoch.base.reset(0, Reverse(Duration::from_millis(20)));
+        epoch.begin = bytes(1);
+        epoch.sample(Duration::from_millis(30), &path(1, 0));
+        assert_eq!(epoch.on_ack(&path(1, 0)).unwrap().base, Duration::from_millis(30));
+    }
+
+    #[test]
+    fn slow_start_doubles_every_other_epoch() {
+        let mut sender = vegas(2.0, f64::INFINITY);
+        let (mut number, mut ends) = (0, Vec::new());
+        for _ in 0..100 {
+            number += 1;
+            let epoch = sender.rule().epoch.begin;
+            let before = sender.window();
+            let path = Path { now: fixture::path_at(0.5).now, ..path(number, sender.window() as u32 - 1) };
+            sender.on_ack(&ack_after(BASE_MS), &path);
+            if sender.rule().epoch.begin != epoch {
+                ends.push(before);
+            }
+        }
+        assert_eq!(ends[..6], [2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
+    }
+
+    #[test]
+    fn a_queue_ends_slow_start_with_seven_eighths() {
+        let rtt = Duration::from_millis(BASE_MS);
+        let measured = Measured { base: rtt, rtt, min_rtt: rtt, samples: 3, delta: 2.0 };
+        let mut rule = Vegas::new(Config::default());
+        let mut windows = Windows { cwnd: 100.0, ssthresh: f64::INFINITY };
+        rule.decide(&mut windows, &measured);
+        assert_eq!(windows.cwnd, 100.0, "decided every other epoch");
+        rule.decide(&mut windows, &measured);
+        assert_eq!((windows.cwnd, windows.ssthresh), (87.5, 2.0));
+    }
+
+    #[test]
+    fn the_first_loss_takes_a_quarter_the_second_of_the_same_segment_a_half() {
+        let at = |seconds| Path { now: fixture::path_at(seconds).now, ..path(1, 40) };
+        let mut sender = vegas(40.0, 2.0);
+        sender.on_loss(&fixture::loss(40), &at(1.0));
+        assert_eq!(sender.window(), 30.0);
+
+        let mut sender = vegas(40.0, 2.0);
+        let again = Sent { seq: at(1.0).snd_una, len: MSS, retransmission: true };
+        sender.on_sent(&again, &at(1.0));
+        sender.on_loss(&fixture::loss(40), &at(2.0));
+        assert_eq!(sender.window(), 20.0);
+    }
+
+    #[test]
+    fn what_was_sent_before_a_cut_is_paid_for() {
+        let mut sender = vegas(40.0, 2.0);
+        sender.on_loss(&fixture::loss(40), &path(1, 40));
+        sender.on_loss(&fixture::loss(40), &path(20, 21));
+        assert_eq!(sender.window(), 30.0);
+        sender.on_loss(&fixture::loss(30), &path(60, 30));
+        assert_eq!(sender.window(), 22.5);
+    }
+
+    #[test]
+    fn the_fine_timeout_retransmits_before_the_third_duplicate() {
+        let fine = Path {
+            srtt: Duration::from_millis(500),
+            rttvar: Duration::from_millis(20),
+            now: fixture::path_at(1.0).now,
+            ..path(1, 39)
+        };
+        let mut sender = vegas(40.0, 2.0);
+        sender.on_ack(&ack_after(500), &fine);
+        assert_eq!(sender.rule().lifeline.fine_timeout, Duration::from_micros(573_750));
+        sender.on_ack(&fixture::ack(0), &fine);
+        assert_eq!(sender.doubt(fine.now - Duration::from_millis(573), &fine), Doubt::None);
+        let window = sender.window();
+        assert_eq!(sender.doubt(fine.now - Duration::from_millis(574), &fine), Doubt::Oldest);
+        assert_eq!(sender.window(), window * 0.75);
+        assert_eq!(sender.rule().lifeline.fine_timeout, Duration::from_micros(573_750).mul_f64(1.125));
+        sender.on_ack(&fixture::ack(1), &fine);
+        assert_eq!(sender.doubt(fine.now - Duration::from_secs(1), &fine), Doubt::Oldest, "worried");
+        assert_eq!(sender.window(), window * 0.75, "and the window was cut already");
+    }
+
+    #[test]
+    fn a_timeout_leaves_two_segments() {
+        let mut sender = vegas(40.0, 2.0);
+        let timeout = Timeout { consecutive: 1, outstanding: 40, answered: false };
+        assert_eq!(sender.on_rto(&timeout, &path(1, 40)), RtoAction::Retransmit { back_off: true });
+        assert_eq!((sender.window(), sender.ssthresh()), (2.0, 20.0));
+    }
+
+    #[test]
+    fn linux_counts_by_the_smallest_delay_of_an_epoch() {
+        let config = Config { mode: Mode::Linux, alpha: 2.0, beta: 4.0, ..Config::default() };
+        for (rtt_ms, window) in [(505, 101.0), (515, 100.0), (525, 99.0)] {
+            let mut rule = Vegas::new(config);
+            rule.epoch.base.reset(0, Reverse(Duration::from_millis(500)));
+            rule.epoch.begin = bytes(3);
+            let mut sender = Classic::new(Windows { cwnd: 100.0, ssthresh: 2.0 }, rule);
+            for number in 1..=3 {
+                sender.on_ack(&ack_after(rtt_ms), &path(number, 99));
+            }
+            assert_eq!(sender.window(), window, "{rtt_ms} ms: queue {}", 100 * (rtt_ms - 500) / 500);
+        }
+        let mut sender = Classic::new(Windows { cwnd: 40.0, ssthresh: 2.0 }, Vegas::new(config));
+        sender.on_loss(&fixture::loss(40), &path(1, 40));
+        assert_eq!(sender.window(), 20.0);
+    }
+}
