@@ -117,7 +117,7 @@ impl Line {
     }
 
     /// Sends the next packet at `start`, which is not before [`Line::next_start`].
-    #[inline]
+    #[inline(always)]
     pub fn carry(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
         if let Some(changes) = &mut self.changes {
             let bps = changes.rate.at(start);

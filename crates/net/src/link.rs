@@ -52,7 +52,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Offers a packet to the queue.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, packet: P) -> Verdict {
         let Self { queue, path, ledger } = self;
         ledger.stats.enqueued_packets += 1;
@@ -66,7 +66,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// The next packet that has arrived by `now`; call until it returns nothing.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<Arrival<P>> {
         if let Queue::Held(held) = &mut self.queue {
             self.path.serve(now, held, &mut self.ledger);
@@ -138,6 +138,7 @@ impl<P: Packet> Link<P> {
         self.path.line.given() - ahead
     }
 
+    #[cold]
     fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
         let packet = flying.packet.clone();
         self.path.flight.push_front(InFlight { fate: Fate::Arrives, ..flying });
@@ -156,7 +157,7 @@ struct Path<P> {
 
 impl<P: Packet> Path<P> {
     /// Gives an arriving packet its turn at once.
-    #[inline]
+    #[inline(always)]
     fn enqueue_fifo(&mut self, now: Instant, packet: P, fifo: &mut Fifo, ledger: &mut Ledger<P>) -> Verdict {
         let mut packet = packet;
         let size = packet.size();
@@ -179,6 +180,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// Lets an arriving packet wait, and serves what may start by then.
+    #[inline(never)]
     fn enqueue_held(
         &mut self,
         now: Instant,
@@ -213,7 +215,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// Sends a packet at `start`, returns the end of its transmission.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, start: Instant, packet: P) -> Instant {
         let passage = self.line.carry(start, packet.size(), packet.is_data());
         self.flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
