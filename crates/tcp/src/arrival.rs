@@ -52,7 +52,9 @@ impl Connection {
         if reset {
             // RFC 5961 section 3.2: only the exact number resets; others in the window are challenged.
             if segment.seq == self.receiver.nxt {
-                self.become_closed(Events::RESET);
+                // In TIME-WAIT both streams are complete, and a late ACK of ours may have met a peer that is gone.
+                let complete = self.state == State::TimeWait;
+                self.become_closed(if complete { Events::CLOSED } else { Events::RESET });
             } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.edge() {
                 self.receiver.ack_now();
             }

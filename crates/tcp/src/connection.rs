@@ -108,6 +108,8 @@ pub struct Connection {
     /// Last arrival of anything acceptable, for keep-alive.
     pub(crate) last_heard: Instant,
     keep_alives: u32,
+    /// Time of the last of them.
+    keep_alive_at: Instant,
     reset: Option<Box<Segment>>,
     tracer: Option<Box<Tracer>>,
 }
@@ -144,6 +146,7 @@ impl Connection {
             sack: false,
             last_heard: Instant::ZERO,
             keep_alives: 0,
+            keep_alive_at: Instant::ZERO,
             reset: None,
             tracer: None,
             config,
@@ -298,7 +301,8 @@ impl Connection {
         }
         let sends = self.state.sends();
         let probes = sends && self.sender.wants().probes;
-        if sends {
+        // A keep-alive leaves even when there is nothing more to send.
+        if sends || self.sender.window_probe {
             let (sender, mut cx) = self.split(now);
             if let Some(outgoing) = sender.next_segment(&mut cx) {
                 self.assemble(now, &outgoing, out);
@@ -489,13 +493,16 @@ impl Connection {
             return;
         };
         let idle_until = self.last_heard + keep_alive.idle;
-        if now < idle_until {
+        if self.last_heard > self.keep_alive_at {
             self.keep_alives = 0;
+        }
+        if now < idle_until {
             self.timers.life = idle_until;
         } else if self.keep_alives >= keep_alive.probes {
             self.give_up();
         } else {
             self.keep_alives += 1;
+            self.keep_alive_at = now;
             self.sender.window_probe = true;
             self.timers.life = now + keep_alive.interval;
         }

@@ -1,6 +1,6 @@
 //! Opening a connection: active, passive and simultaneous (RFC 9293 section 3.5), with the options agreed on.
 
-use bentpipe_base::{Flags, Instant, Segment, SynOptions};
+use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
 use crate::connection::{Connection, Events, State, clock_ms};
 use crate::sender::Verdict;
@@ -10,6 +10,7 @@ use crate::sender::Verdict;
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
     due: bool,
+    first_sent_at: Option<Instant>,
     sent_at: Instant,
     tries: u32,
     seed: u64,
@@ -25,6 +26,7 @@ impl Handshake {
     pub fn new(seed: u64) -> Self {
         Self {
             due: false,
+            first_sent_at: None,
             sent_at: Instant::ZERO,
             tries: 0,
             seed,
@@ -102,6 +104,7 @@ impl Connection {
         }
         let answers = self.state == State::SynReceived;
         self.handshake.sent_at = now;
+        self.handshake.first_sent_at.get_or_insert(now);
         self.sender.nxt = 1;
         let mut flags = Flags::SYN;
         flags.set(Flags::ACK, answers);
@@ -171,12 +174,24 @@ impl Connection {
         self.agree_on_probes_and_feedback(peer);
         self.arm_keep_alive(now);
         self.events |= Events::ESTABLISHED;
-        if !lost_syn {
-            self.sender.handshake_rtt(now.since(self.handshake.sent_at));
-        }
+        self.time_handshake(now, segment, lost_syn);
         self.sender.established(now, lost_syn);
         if self.sender.fin_queued {
             self.state = State::FinWait1;
+        }
+    }
+
+    /// The first round-trip sample: of a SYN sent more than once only timestamps tell which one was answered.
+    fn time_handshake(&mut self, now: Instant, segment: &Segment, lost_syn: bool) {
+        let echo = segment.timestamps.filter(|(_, echo)| self.timestamps && *echo != 0);
+        let Some(first) = self.handshake.first_sent_at.filter(|_| lost_syn) else {
+            return self.sender.handshake_rtt(now.since(self.handshake.sent_at));
+        };
+        let longest = now.since(first);
+        let by_echo = echo.map(|(_, echo)| Duration::from_millis(clock_ms(now).wrapping_sub(echo).into()));
+        match by_echo.filter(|rtt| !rtt.is_zero() && *rtt <= longest) {
+            Some(rtt) => self.sender.handshake_rtt(rtt),
+            None => self.sender.guess_rtt(longest),
         }
     }
 

@@ -231,6 +231,11 @@ impl Sender {
         self.rtt.sample(rtt);
     }
 
+    /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).
+    pub fn guess_rtt(&mut self, rtt: Duration) {
+        self.rtt.guess(rtt);
+    }
+
     pub fn peer_answers_probes(&mut self) {
         self.path.peer_probes = PeerProbes::Agreed;
     }

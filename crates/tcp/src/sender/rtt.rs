@@ -17,19 +17,29 @@ pub(super) struct RttEstimator {
     base_rto: Duration,
     /// Consecutive doublings of the timeout.
     back_off: u32,
+    /// No sample yet: what is here is a guess that the first one replaces.
+    guessed: bool,
 }
 
 impl RttEstimator {
     pub fn new(bounds: RtoBounds) -> Self {
         let unknown = Duration::ZERO;
         let base_rto = bounds.initial;
-        Self { bounds, srtt: unknown, rttvar: unknown, min: Duration::MAX, base_rto, back_off: 0 }
+        Self {
+            bounds,
+            srtt: unknown,
+            rttvar: unknown,
+            min: Duration::MAX,
+            base_rto,
+            back_off: 0,
+            guessed: true,
+        }
     }
 
     /// RFC 6298 equations 2.2 and 2.3, alpha = 1/8, beta = 1/4.
     pub fn sample(&mut self, rtt: Duration) {
         self.min = self.min.min(rtt);
-        if self.srtt.is_zero() {
+        if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         } else {
@@ -37,6 +47,15 @@ impl RttEstimator {
             self.srtt = (self.srtt * 7 + rtt) / 8;
         }
         self.base_rto = self.computed_rto();
+    }
+
+    /// A bound of the round trip where Karn's rule forbids a sample: better than none until there is one.
+    pub fn guess(&mut self, rtt: Duration) {
+        if self.guessed {
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+            self.base_rto = self.computed_rto();
+        }
     }
 
     /// Timeout without back-off.
