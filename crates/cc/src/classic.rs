@@ -90,6 +90,12 @@ pub trait Rule: Clone + Send {
         RtoAction::Retransmit { back_off: true }
     }
 
+    /// The last reduction was a mistake, and the windows are as they were before it; `before` is the rule as it was. Default: all of
+    /// the rule is taken back. A rule that measures keeps what it has learnt since.
+    fn undo(&mut self, before: Self) {
+        *self = before;
+    }
+
     /// The sender was idle and is about to send again: what is measured until the next ACK says nothing of the path.
     fn idle(&mut self, path: &Path) {
         let _ = path;
@@ -222,7 +228,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
             // A sender that has outgrown its old window meanwhile keeps what it has (RFC 9438 section 4.9.2).
             if before.cwnd > self.windows.cwnd {
                 self.windows.cwnd = before.cwnd;
-                self.rule = rule;
+                self.rule.undo(rule);
             }
         }
     }

@@ -26,6 +26,7 @@ mod registry;
 pub mod reno;
 pub mod scalable;
 pub mod swift;
+pub mod veno;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{

@@ -163,6 +163,13 @@ registry! {
         year: 2003,
         ..SENDER_ONLY
     };
+    Veno, veno, Entry {
+        name: "veno",
+        title: "Reno that asks the queue whether a loss was congestion or noise",
+        paper: "Fu, Liew, IEEE Journal on Selected Areas in Communications 21(2)",
+        year: 2003,
+        ..SENDER_ONLY
+    };
     Vegas, vegas, Entry {
         name: "vegas",
         title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",
