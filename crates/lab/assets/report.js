@@ -20,11 +20,13 @@
     return { ...common, exponentformat: "none", separatethousands: true };
   }
 
+  const isShown = (t, on) => t.shown_by.every((option) => on.has(option));
+
   function trace(t, shown) {
     const c = colour(t.colour);
     const base = {
       name: t.name, x: t.x, y: t.y, legendgroup: t.name, showlegend: t.legend,
-      visible: t.choice === null || shown.has(t.choice), line: { color: c, width: 2 }, marker: { color: c },
+      visible: isShown(t, shown), line: { color: c, width: 2 }, marker: { color: c },
     };
     const error = t.error.some((e) => e !== null)
       ? { error_y: { type: "data", array: t.error, color: c, thickness: 1.4, width: 4 } } : {};
@@ -32,20 +34,22 @@
       case "bars": return { ...base, ...error, type: "bar", width: 0.55, marker: { color: c, cornerradius: 4 }, error_y: { ...error.error_y, color: css("--ink") } };
       case "line": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.8 } };
       case "step": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: t.legend ? 1.6 : 1, shape: "hv" }, opacity: t.legend ? 1 : 0.6 };
+      case "thin": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1, shape: "hv" } };
       case "dashed": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.2, dash: "dash", shape: "hv" }, opacity: 0.7 };
-      case "marks": return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 6, symbol: "x-thin", line: { color: c, width: 1.4 } } };
+      case "marks": return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 5, symbol: "x-thin", line: { color: c, width: 1.2 } } };
       default: return { ...base, ...error, type: "scatter", mode: "lines+markers", cliponaxis: false, marker: { color: c, size: 8, symbol: SYMBOLS[t.colour % SYMBOLS.length] } };
     }
   }
 
-  function layout(f) {
+  function layout(f, end) {
     const overTime = f.x.scale === "time";
     const bars = f.traces.some((t) => t.style === "bars");
     return {
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 56, r: 14, t: 34, b: 46 },
-      xaxis: axis(f.x), yaxis: { ...axis(f.y), rangemode: "tozero" },
+      xaxis: { ...axis(f.x), ...(overTime ? { range: [0, end] } : {}) },
+      yaxis: { ...axis(f.y), rangemode: f.y.close ? "normal" : "tozero" },
       barmode: "overlay", showlegend: !bars && f.traces.length > 1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
       hovermode: overTime || bars ? "closest" : "x unified",
@@ -66,12 +70,10 @@
     for (const chart of charts) {
       chart.on("plotly_relayout", (change) => {
         if (busy) return;
-        const all = change["xaxis.autorange"] === true;
-        const from = change["xaxis.range[0]"], to = change["xaxis.range[1]"];
-        if (!all && from === undefined) return;
+        if (!Object.keys(change).some((key) => key.startsWith("xaxis"))) return;
         busy = true;
-        const update = all ? { "xaxis.autorange": true } : { "xaxis.range[0]": from, "xaxis.range[1]": to };
-        Promise.all(charts.filter((c) => c !== chart).map((c) => Plotly.relayout(c, update))).finally(() => { busy = false; });
+        const range = chart._fullLayout.xaxis.range.slice();
+        Promise.all(charts.filter((c) => c !== chart).map((c) => Plotly.relayout(c, { "xaxis.range": range }))).finally(() => { busy = false; });
       });
     }
   }
@@ -79,22 +81,24 @@
   sections.forEach((section, number) => {
     const root = document.querySelector(`[data-section="${number}"]`);
     const charts = [...root.querySelectorAll(".chart")];
-    const buttons = [...root.querySelectorAll("[data-choice]")];
-    const shown = new Set(section.choices.slice(0, section.chosen));
+    const on = new Set(section.choices.flatMap((choice) => choice.on));
+    const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x[t.x.length - 1]));
+    const end = times.reduce((a, b) => Math.max(a, b), 0);
     const draw = () => section.figures.map((figure, index) =>
-      Plotly.react(charts[index], figure.traces.map((t) => trace(t, shown)), layout(figure), config));
-    const press = () => buttons.forEach((b) => b.setAttribute("aria-pressed", shown.has(b.dataset.choice)));
+      Plotly.react(charts[index], figure.traces.map((t) => trace(t, on)), layout(figure, end), config));
     const show = () => section.figures.forEach((figure, index) =>
-      Plotly.restyle(charts[index], { visible: figure.traces.map((t) => t.choice === null || shown.has(t.choice)) }));
-    for (const button of buttons) {
-      button.addEventListener("click", () => {
-        const choice = button.dataset.choice;
-        if (!section.several) { shown.clear(); shown.add(choice); }
-        else if (!shown.delete(choice)) shown.add(choice);
-        press();
-        show();
-      });
-    }
+      Plotly.restyle(charts[index], { visible: figure.traces.map((t) => isShown(t, on)) }));
+    const rows = [...root.querySelectorAll(".choices")];
+    const press = () => root.querySelectorAll("[data-option]").forEach((b) =>
+      b.setAttribute("aria-pressed", on.has(b.dataset.option)));
+    rows.forEach((row, index) => row.addEventListener("click", (event) => {
+      const option = event.target.dataset.option, choice = section.choices[index];
+      if (option === undefined) return;
+      if (!choice.several) { choice.options.forEach((o) => on.delete(o)); on.add(option); }
+      else if (!on.delete(option)) on.add(option);
+      press();
+      show();
+    }));
     press();
     Promise.all(draw()).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
     dark.addEventListener("change", draw);

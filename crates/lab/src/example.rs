@@ -76,7 +76,8 @@ pub fn series() -> Series {
         retransmitted: vec![(12.0, 600.0), (40.0, 2000.0)],
         acked: line(0.99),
     };
-    let link = LinkSeries { name: "satellite forward".into(), queue_packets: wave(0.0), drops: vec![(30.0, 50.0)] };
+    let link =
+        LinkSeries { name: "satellite forward".into(), queue_packets: wave(0.0), drops: vec![(30.0, 50.0)] };
     Series { flows: vec![flow(0), flow(1)], links: vec![link] }
 }
 

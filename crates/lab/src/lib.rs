@@ -10,10 +10,13 @@ mod example;
 mod plan;
 mod pool;
 pub mod report;
+mod simulate;
 pub mod stats;
 pub mod table;
+mod watch;
 
 pub use comparison::{Comparison, Metric, Row, Sample};
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
+pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, simulate};
 pub use stats::Summary;

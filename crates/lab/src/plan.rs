@@ -14,6 +14,12 @@ pub struct Setting {
     pub value: Value,
 }
 
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
+    }
+}
+
 /// A path and the values that it takes in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vary {
@@ -33,7 +39,7 @@ impl Value {
         let text = self.0.trim();
         let number = |end: &usize| text[..*end].trim_end().parse::<f64>().ok().filter(|n| n.is_finite());
         let ends = text.char_indices().map(|(i, c)| i + c.len_utf8());
-        let (end, number) = ends.filter_map(|end| Some((end, number(&end)?))).last()?;
+        let (end, number) = ends.rev().find_map(|end| Some((end, number(&end)?)))?;
         Some((number, text[end..].trim()))
     }
 }
@@ -200,7 +206,8 @@ mod tests {
     fn every_combination_once_and_seed_by_seed() {
         let cells = plan().cells();
         assert_eq!(cells.len(), 12);
-        let shown = |cell: &Cell| (cell.cc.clone(), cell.vary[0].value.0.clone(), cell.vary[1].value.0.clone());
+        let shown =
+            |cell: &Cell| (cell.cc.clone(), cell.vary[0].value.0.clone(), cell.vary[1].value.0.clone());
         assert_eq!(shown(&cells[1]), ("reno".into(), "1".into(), "y".into()));
         assert_eq!(shown(&cells[9]), ("peach".into(), "2".into(), "x".into()));
         let points = plan().points();

@@ -42,7 +42,12 @@ pub fn threads(jobs: Option<NonZeroUsize>) -> usize {
 ///
 /// `observe` is called after every item and about ten times a second. When it breaks, no new item is begun, what runs
 /// is left behind (its threads end with it or with the process), and items without a result are `None`.
-pub fn run_all<T, R, F, O>(items: Vec<T>, threads: usize, work: F, mut observe: O) -> Vec<Option<Result<R, String>>>
+pub fn run_all<T, R, F, O>(
+    items: Vec<T>,
+    threads: usize,
+    work: F,
+    mut observe: O,
+) -> Vec<Option<Result<R, String>>>
 where
     T: Send + Sync + 'static,
     R: Send + 'static,
@@ -135,7 +140,8 @@ mod tests {
 
     #[test]
     fn stops_and_keeps_what_is_done() {
-        let stop_at_three = |p: Progress| if p.done >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let stop_at_three =
+            |p: Progress| if p.done >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let results = run_all((20..100).collect(), 2, square, stop_at_three);
         assert_eq!(results.iter().flatten().count(), 3);
     }

@@ -38,18 +38,28 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// `7.91 ± 0.05`, without the interval if there is none.
+/// `7.91 ± 0.05`, both with the same decimals; without the interval if there is none.
 pub fn plus_minus(summary: Summary, divisor: f64) -> String {
-    match (summary.mean, summary.ci95) {
-        (Some(mean), Some(ci)) => format!("{} ± {}", short(mean / divisor), short(ci / divisor)),
-        (Some(mean), None) => short(mean / divisor),
+    match (summary.mean.map(|mean| mean / divisor), summary.ci95.map(|ci| ci / divisor)) {
+        (Some(mean), Some(ci)) if mean.abs() >= 0.001 && mean.abs() < 1e6 => {
+            let decimals = match mean.abs() {
+                x if x >= 100.0 => 1,
+                x if x >= 1.0 => 2,
+                _ => 4,
+            };
+            format!("{mean:.decimals$} ± {ci:.decimals$}")
+        }
+        (Some(mean), Some(ci)) => format!("{} ± {}", short(mean), short(ci)),
+        (Some(mean), None) => short(mean),
         _ => "–".into(),
     }
 }
 
 fn new_table(look: Look) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners()).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners())
+        .set_content_arrangement(ContentArrangement::Dynamic);
     match look.width {
         Some(width) => table.set_width(width),
         None => table.set_content_arrangement(ContentArrangement::Disabled),
@@ -72,7 +82,8 @@ fn heads<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Cell> {
 
 /// The comparison as text: goodput by varied value and algorithm, then what else was measured.
 pub fn comparison(comparison: &Comparison, look: Look) -> String {
-    let largest = comparison.rows.iter().filter_map(|row| row.summary(Metric::Goodput).mean).fold(0.0, f64::max);
+    let largest =
+        comparison.rows.iter().filter_map(|row| row.summary(Metric::Goodput).mean).fold(0.0, f64::max);
     let unit = rate_unit(largest);
     let mut text = format!("Goodput of all flows together, {}, mean ± 95 % over seeds\n", unit.1);
     text += &goodput(comparison, unit.0, look);
@@ -94,7 +105,8 @@ fn goodput(comparison: &Comparison, divisor: f64, look: Look) -> String {
         let mean = |cc: &str| comparison.row(cc, vary).and_then(|row| row.summary(Metric::Goodput).mean);
         let best = algorithms.iter().filter_map(|cc| mean(cc)).fold(f64::NEG_INFINITY, f64::max);
         let cell = |cc: &&str| {
-            let summary = comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default();
+            let summary =
+                comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default();
             let cell = right(plus_minus(summary, divisor));
             let is_best = algorithms.len() > 1 && summary.mean == Some(best);
             if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
@@ -108,6 +120,11 @@ fn values(vary: &[Setting]) -> impl Iterator<Item = Cell> {
     vary.iter().map(|setting| right(&setting.value))
 }
 
+/// The varied values before the first algorithm, nothing before the others.
+fn values_once(index: usize, vary: &[Setting]) -> impl Iterator<Item = Cell> {
+    vary.iter().map(move |setting| if index == 0 { right(&setting.value) } else { right("") })
+}
+
 fn costs(comparison: &Comparison, look: Look) -> String {
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
@@ -117,8 +134,9 @@ fn costs(comparison: &Comparison, look: Look) -> String {
     let keys = keys.iter().map(|s| s.key.as_str());
     table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last)));
     for vary in comparison.combinations() {
-        for row in comparison.algorithms().iter().filter_map(|cc| comparison.row(cc, vary)) {
-            let cells = values(vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
+        let rows = comparison.algorithms().into_iter().filter_map(|cc| comparison.row(cc, vary));
+        for (index, row) in rows.enumerate() {
+            let cells = values_once(index, vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
             table.add_row(cells.chain(completes.then(|| mean(row, Metric::Completion))));
         }
     }
@@ -129,7 +147,8 @@ fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
     let overhead = row.summary(Metric::ProbeOverhead).mean.unwrap_or(0.0) * 100.0;
     let overhead = if overhead == 0.0 { "–".into() } else { format!("{overhead:.2} %") };
     let jain = row.summary(Metric::Jain).mean.map_or("–".into(), |jain| format!("{jain:.3}"));
-    let cells = [right(jain), mean(row, Metric::Retransmissions), mean(row, Metric::Timeouts), right(overhead)];
+    let cells =
+        [right(jain), mean(row, Metric::Retransmissions), mean(row, Metric::Timeouts), right(overhead)];
     cells.into_iter()
 }
 
@@ -144,12 +163,14 @@ fn groups(comparison: &Comparison, look: Look) -> String {
     let keys = first.cell.vary.iter().map(|setting| setting.key.as_str());
     table.set_header(heads(keys.chain(["cc"]).chain(names.iter().map(String::as_str))));
     for vary in comparison.combinations() {
-        for row in comparison.algorithms().iter().filter_map(|cc| comparison.row(cc, vary)) {
+        let rows = comparison.algorithms().into_iter().filter_map(|cc| comparison.row(cc, vary));
+        for (index, row) in rows.enumerate() {
             let found = row.groups();
-            let cell = |name: &String| {
-                right(plus_minus(found.get(name.as_str()).copied().unwrap_or_default(), 1e6))
-            };
-            table.add_row(values(vary).chain([Cell::new(&row.cell.cc)]).chain(names.iter().map(cell)));
+            let cell =
+                |name: &String| right(plus_minus(found.get(name.as_str()).copied().unwrap_or_default(), 1e6));
+            table.add_row(
+                values_once(index, vary).chain([Cell::new(&row.cell.cc)]).chain(names.iter().map(cell)),
+            );
         }
     }
     table.to_string()
@@ -175,7 +196,8 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
         totals.data_packets_delivered,
         outcome.simulated_s,
     );
-    text += &format!("seed {}, {} events, {:.2} s of real time", outcome.seed, outcome.events, outcome.wall_s);
+    text +=
+        &format!("seed {}, {} events, {:.2} s of real time", outcome.seed, outcome.events, outcome.wall_s);
     text
 }
 
@@ -222,6 +244,20 @@ fn links(outcome: &Outcome, look: Look) -> String {
     table.to_string()
 }
 
+/// Lines of words in columns, the first of them the name.
+pub fn list(lines: &[Vec<String>], look: Look) -> String {
+    let mut table = new_table(look);
+    table.load_style(presets::NOTHING);
+    for line in lines {
+        let cell = |(column, text): (usize, &String)| match column {
+            0 if look.colour => Cell::new(text).add_attribute(Attribute::Bold),
+            _ => Cell::new(text),
+        };
+        table.add_row(line.iter().enumerate().map(cell));
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,8 +268,8 @@ mod tests {
         let text = comparison(&example::comparison(), Look::default());
         println!("{text}");
         let line = |key: &str| text.lines().find(|line| line.contains(key)).unwrap().to_owned();
-        assert!(line("1e-4").contains("404.0 ± 4.97"), "{text}");
-        assert!(line("1e-4").contains("804.0 ± 4.97"), "{text}");
+        assert!(line("1e-4").contains("404.0 ± 5.0"), "{text}");
+        assert!(line("1e-4").contains("804.0 ± 5.0"), "{text}");
         assert!(text.contains("5.00 %"), "{text}");
         assert!(!text.contains('\u{1b}'), "no colour unless asked for");
         let look = Look { colour: true, width: Some(80) };

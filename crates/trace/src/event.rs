@@ -42,12 +42,12 @@ pub enum Event {
     },
     /// A reduction was taken back because the loss or timeout turned out to be none.
     Undone,
-    /// A link accepted a packet: waiting packets and bytes after it.
-    Enqueued {
-        /// Packets waiting.
-        packets: u32,
-        /// Bytes waiting.
-        bytes: u64,
+    /// A link was offered a packet of so many bytes; a drop follows at once if it was refused.
+    Offered {
+        /// Packets waiting after it.
+        waiting: u32,
+        /// Size on the wire.
+        bytes: u32,
     },
     /// A link dropped a packet of so many bytes.
     Dropped {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use bentpipe_base::{EcnField, Flags, Probe, Segment};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{Event, Record, Sink};
@@ -32,10 +33,9 @@ impl<W: Write, N: Fn(u32) -> String> JsonLines<W, N> {
     }
 
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = Map::new();
-        line.insert("t_s".into(), record.at.as_secs_f64().into());
-        line.insert("source".into(), (self.name)(record.source).into());
-        describe(&record.event, &mut line);
+        let (event, fields) = describe(&record.event);
+        let source = (self.name)(record.source);
+        let line = Line { t_s: record.at.as_secs_f64(), source, event, fields };
         serde_json::to_writer(&mut self.out, &line)?;
         self.out.write_all(b"\n")
     }
@@ -49,8 +49,18 @@ impl<W: Write, N: Fn(u32) -> String> Sink for JsonLines<W, N> {
     }
 }
 
-fn describe(event: &Event, line: &mut Map<String, Value>) {
-    let (name, fields) = match event {
+#[derive(Serialize)]
+struct Line {
+    t_s: f64,
+    source: String,
+    event: &'static str,
+    #[serde(flatten)]
+    fields: Value,
+}
+
+/// Name of an event, and what belongs to it.
+fn describe(event: &Event) -> (&'static str, Value) {
+    match event {
         Event::Sent(segment) => ("sent", describe_segment(segment)),
         Event::Received(segment) => ("received", describe_segment(segment)),
         Event::Window(state) => ("window", json!(state)),
@@ -58,16 +68,12 @@ fn describe(event: &Event, line: &mut Map<String, Value>) {
             let millis = |ns: &u64| *ns as f64 / 1e6;
             ("rtt", json!({ "sample_ms": millis(sample_ns), "srtt_ms": millis(srtt_ns) }))
         }
-        Event::RecoveryEntered => ("recovery-entered", Value::Null),
-        Event::RecoveryLeft => ("recovery-left", Value::Null),
+        Event::RecoveryEntered => ("recovery-entered", json!({})),
+        Event::RecoveryLeft => ("recovery-left", json!({})),
         Event::Timeout { consecutive } => ("timeout", json!({ "consecutive": consecutive })),
-        Event::Undone => ("undone", Value::Null),
-        Event::Enqueued { packets, bytes } => ("enqueued", json!({ "packets": packets, "bytes": bytes })),
+        Event::Undone => ("undone", json!({})),
+        Event::Offered { waiting, bytes } => ("offered", json!({ "waiting": waiting, "bytes": bytes })),
         Event::Dropped { cause, bytes } => ("dropped", json!({ "cause": cause, "bytes": bytes })),
-    };
-    line.insert("event".into(), name.into());
-    if let Value::Object(fields) = fields {
-        line.extend(fields);
     }
 }
 

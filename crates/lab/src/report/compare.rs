@@ -1,8 +1,8 @@
 //! The report of a comparison.
 
-use bentpipe_sim::Series;
+use bentpipe_sim::{LinkSeries, Series};
 
-use super::figure::{Figure, Section};
+use super::figure::{Choice, Figure, Section};
 use super::run::{Curves, flow_figures, queue_figure};
 use super::view::{Scaled, View, shown};
 use super::{Grid, GridCell, GridRow, Page, Provenance, render};
@@ -65,7 +65,11 @@ impl ComparePage<'_> {
             finding: self.finding(),
             facts: self.facts(),
             sections: [Some(self.results()), self.examples()].into_iter().flatten().collect(),
-            grids: vec![self.table(Metric::Goodput), self.table(Metric::Retransmissions), self.table(Metric::Timeouts)],
+            grids: vec![
+                self.table(Metric::Goodput),
+                self.table(Metric::Retransmissions),
+                self.table(Metric::Timeouts),
+            ],
         };
         render(&page, self.provenance)
     }
@@ -75,7 +79,11 @@ impl ComparePage<'_> {
         let unit = rate_unit(goodputs(self.comparison, vary).map(|(_, mean)| mean).fold(0.0, f64::max));
         let mut means: Vec<_> = goodputs(self.comparison, vary).collect();
         means.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let at = if vary.is_empty() { String::new() } else { format!("Where they differ most, at {}, ", shown(vary)) };
+        let at = if vary.is_empty() {
+            String::new()
+        } else {
+            format!("Where they differ most, at {}, ", shown(vary))
+        };
         let (Some(best), Some(last)) = (means.first(), means.last()) else { return String::new() };
         let best_text = format!("{at}{} carried {} {}", best.0, short(best.1 / unit.0), unit.1);
         match means.len() {
@@ -90,7 +98,8 @@ impl ComparePage<'_> {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let runs: usize = self.comparison.rows.iter().map(|row| row.samples.len()).sum();
-        let last = self.comparison.first_seed.wrapping_add(u64::from(self.comparison.seeds.saturating_sub(1)));
+        let last =
+            self.comparison.first_seed.wrapping_add(u64::from(self.comparison.seeds.saturating_sub(1)));
         let seeds = format!("{} to {last}", self.comparison.first_seed);
         let mut facts = vec![
             ("scenario", self.comparison.scenario.clone()),
@@ -112,38 +121,52 @@ impl ComparePage<'_> {
             values.fold(0.0, f64::max) > 0.0
         };
         let wide = Figure { wide: true, ..view.figure(Metric::Goodput) };
-        let others = [Metric::Retransmissions, Metric::Timeouts, Metric::ProbeOverhead, Metric::Jain, Metric::Completion];
+        let others = [
+            Metric::Retransmissions,
+            Metric::Timeouts,
+            Metric::ProbeOverhead,
+            Metric::Jain,
+            Metric::Completion,
+        ];
         let others = others.into_iter().filter(|metric| used(*metric)).map(|metric| view.figure(metric));
         Section {
             title: "Results".into(),
             intro: "Means over the seeds with 95 % confidence intervals.".into(),
-            choices: view.choices(),
-            chosen: 1,
-            several: false,
+            choices: view.choice().into_iter().collect(),
             figures: std::iter::once(wide).chain(others).collect(),
         }
     }
 
     fn examples(&self) -> Option<Section> {
         let first = self.examples.first()?;
-        let flows: Vec<String> = first.series.flows.iter().take(DRAWN_FLOWS).map(|flow| flow.name.clone()).collect();
+        let flows: Vec<String> =
+            first.series.flows.iter().take(DRAWN_FLOWS).map(|flow| flow.name.clone()).collect();
         let mut curves = Vec::new();
         for (colour, example) in self.examples.iter().enumerate() {
             for series in example.series.flows.iter().filter(|flow| flows.contains(&flow.name)) {
-                let (name, choice) = (example.cc.clone(), series.name.clone());
-                curves.push(Curves { colour, name, choice, series: series.clone() });
+                let (name, options) = (example.cc.clone(), vec![example.cc.clone(), series.name.clone()]);
+                curves.push(Curves { colour, name, options, series: series.clone() });
             }
         }
         let mut figures = flow_figures(&curves);
-        let busiest = |example: &Example| {
-            example.series.links.iter().max_by_key(|link| link.queue_packets.len()).cloned()
-        };
-        let links: Vec<_> = self.examples.iter().filter_map(|e| Some((e.cc.clone(), busiest(e)?))).collect();
-        figures.push(queue_figure(links.iter().map(|(cc, link)| (cc.clone(), link))));
+        figures.push(queue_figure(self.examples.iter().map(busiest_queue).enumerate()));
         figures.retain(|figure| !figure.traces.is_empty());
         let at = if first.vary.is_empty() { String::new() } else { format!(" at {}", shown(&first.vary)) };
-        let intro = format!("One run of each algorithm{at}, seed {}. Choose the flow to look at.", first.seed);
-        Some(Section { title: "Why".into(), intro, choices: flows, chosen: 1, several: false, figures })
+        let intro = format!("One run of each algorithm{at}, with seed {}.", first.seed);
+        let choices = self.example_choices(&flows).into_iter().flatten().collect();
+        Some(Section { title: "Why".into(), intro, choices, figures })
+    }
+
+    /// At first the best and the last of the algorithms, and one flow.
+    fn example_choices(&self, flows: &[String]) -> [Option<Choice>; 2] {
+        let algorithms: Vec<String> = self.examples.iter().map(|example| example.cc.clone()).collect();
+        let vary = self.examples.first().map_or(&[][..], |example| &example.vary);
+        let means = || goodputs(self.comparison, vary);
+        let best = means().max_by(|a, b| a.1.total_cmp(&b.1));
+        let last = means().min_by(|a, b| a.1.total_cmp(&b.1));
+        let on: Vec<String> = [best, last].into_iter().flatten().map(|(cc, _)| cc.to_owned()).collect();
+        let one = &flows[..flows.len().min(1)];
+        [Choice::of("Algorithms", algorithms, &on), Choice::of("Flow", flows.to_vec(), one)]
     }
 
     fn table(&self, metric: Metric) -> Grid {
@@ -154,7 +177,10 @@ impl ComparePage<'_> {
             names: vary.iter().map(|setting| setting.value.0.clone()).collect(),
             cells: cells(self.comparison, vary, &scale),
         };
-        let head = keys.iter().map(|setting| setting.key.clone()).chain(algorithms.iter().map(|cc| (*cc).to_owned()));
+        let head = keys
+            .iter()
+            .map(|setting| setting.key.clone())
+            .chain(algorithms.iter().map(|cc| (*cc).to_owned()));
         Grid {
             title: scale.heading(),
             head: head.collect(),
@@ -172,6 +198,13 @@ fn join(names: &[&str]) -> String {
     }
 }
 
+/// The link of an example on which most happened, under the name of the algorithm.
+fn busiest_queue(example: &Example) -> (String, Vec<String>, &LinkSeries) {
+    static NOTHING: LinkSeries =
+        LinkSeries { name: String::new(), queue_packets: Vec::new(), drops: Vec::new() };
+    let busiest = example.series.links.iter().max_by_key(|link| link.queue_packets.len());
+    (example.cc.clone(), vec![example.cc.clone()], busiest.unwrap_or(&NOTHING))
+}
 
 /// One cell for each algorithm; the largest goodput stands out.
 fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridCell> {
@@ -198,13 +231,14 @@ mod tests {
     fn a_page_says_what_was_found_and_why() {
         let comparison = example::comparison();
         let vary = most_telling(&comparison).unwrap().to_vec();
-        let run = |cc: &str| Example { cc: cc.into(), vary: vary.clone(), seed: 1, series: example::series() };
+        let run =
+            |cc: &str| Example { cc: cc.into(), vary: vary.clone(), seed: 1, series: example::series() };
         let provenance = Provenance { toml: "duration = \"100 s\"".into(), ..Provenance::default() };
         let examples = [run("reno"), run("peach")];
         let page = ComparePage { provenance: &provenance, comparison: &comparison, examples: &examples };
         let html = page.render().unwrap();
         let finding = ", 1.99 times what reno did (404.0).";
-        for wanted in [finding, "404.0 ± 4.97", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {
+        for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {
             assert!(html.contains(wanted), "{wanted}");
         }
     }

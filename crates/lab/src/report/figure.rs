@@ -9,14 +9,35 @@ pub struct Section {
     pub title: String,
     /// What the reader sees, in a sentence or two.
     pub intro: String,
-    /// Choices that show and hide traces; none if empty.
-    pub choices: Vec<String>,
-    /// How many of the choices are on at first.
-    pub chosen: usize,
-    /// Several may be on at once.
-    pub several: bool,
+    /// Choices that show and hide traces.
+    pub choices: Vec<Choice>,
     /// The figures.
     pub figures: Vec<Figure>,
+}
+
+/// A row of buttons. A trace is shown if every option that it names is on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Choice {
+    /// What is chosen.
+    pub title: String,
+    /// The options; no two of a section are called the same.
+    pub options: Vec<String>,
+    /// Those that are on at first.
+    pub on: Vec<String>,
+    /// Several may be on at once.
+    pub several: bool,
+}
+
+impl Choice {
+    /// A choice of which some options are on; `None` if there is nothing to choose.
+    pub fn of(title: &str, options: Vec<String>, on: &[String]) -> Option<Self> {
+        (options.len() > 1).then(|| Self {
+            title: title.into(),
+            options,
+            on: on.to_vec(),
+            several: on.len() > 1,
+        })
+    }
 }
 
 /// The part of a section that the page is laid out by.
@@ -24,7 +45,7 @@ pub struct Section {
 pub struct Outline {
     title: String,
     intro: String,
-    choices: Vec<String>,
+    choices: Vec<Choice>,
     figures: Vec<FigureOutline>,
 }
 
@@ -76,6 +97,8 @@ pub struct Axis {
     pub title: String,
     /// How values are placed.
     pub scale: Scale,
+    /// Need not begin at zero.
+    pub close: bool,
 }
 
 /// How an axis places values.
@@ -104,6 +127,8 @@ pub enum Style {
     Line,
     /// A value that holds until the next.
     Step,
+    /// The same with a thin line, for what changes often.
+    Thin,
     /// The same, dashed.
     Dashed,
     /// Marks without a line.
@@ -117,8 +142,8 @@ pub enum Style {
 pub struct Trace {
     /// Name in the legend.
     pub name: String,
-    /// The choice of the section that shows it; always shown without one.
-    pub choice: Option<String>,
+    /// Options of the section's choices that must be on to show it.
+    pub shown_by: Vec<String>,
     /// Positions.
     pub x: Vec<Position>,
     /// Heights; `null` leaves a gap.
@@ -147,9 +172,9 @@ impl Trace {
         }
     }
 
-    /// The same trace, shown by a choice.
-    pub fn shown_by(self, choice: impl Into<String>) -> Self {
-        Self { choice: Some(choice.into()), ..self }
+    /// The same trace, shown by these options.
+    pub fn shown_by(self, options: &[String]) -> Self {
+        Self { shown_by: options.to_vec(), ..self }
     }
 
     /// The same trace in a colour of the palette.
@@ -164,7 +189,7 @@ impl Trace {
 }
 
 /// Enough for a smooth curve on a wide screen and one or two steps of zoom.
-const POINTS_PER_TRACE: usize = 2400;
+const POINTS_PER_TRACE: usize = 1600;
 
 /// A position on a horizontal axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]

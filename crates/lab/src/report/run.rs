@@ -2,7 +2,7 @@
 
 use bentpipe_sim::{FlowSeries, LinkSeries, Outcome, Series};
 
-use super::figure::{Axis, Figure, Scale, Section, Style, Trace};
+use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, render};
 use crate::table::{rate_unit, short};
 
@@ -53,7 +53,10 @@ impl RunPage<'_> {
         vec![
             ("goodput of all flows", format!("{} {}", short(totals.goodput_bps / unit.0), unit.1)),
             ("fairness (Jain)", format!("{:.3}", totals.jain_index)),
-            ("segments sent again", self.outcome.flows.iter().map(|f| f.retransmitted_segments).sum::<u64>().to_string()),
+            (
+                "segments sent again",
+                self.outcome.flows.iter().map(|f| f.retransmitted_segments).sum::<u64>().to_string(),
+            ),
             ("timeouts", self.outcome.flows.iter().map(|f| f.timeouts).sum::<u64>().to_string()),
             ("probe overhead", format!("{:.2} %", 100.0 * totals.probe_overhead)),
             ("seed", self.outcome.seed.to_string()),
@@ -67,19 +70,28 @@ impl RunPage<'_> {
             true => format!("The first {} of {all} flows.", drawn.len()),
             false => String::new(),
         };
-        let coloured = |(colour, flow): (usize, &&FlowSeries)| (colour, flow.name.clone(), (*flow).clone());
-        let curves: Vec<Curves> = drawn.iter().enumerate().map(coloured).map(Curves::of_flow).collect();
+        let curves = |(colour, flow): (usize, &&FlowSeries)| Curves {
+            colour,
+            name: flow.name.clone(),
+            options: vec![flow.name.clone()],
+            series: (*flow).clone(),
+        };
+        let curves: Vec<Curves> = drawn.iter().enumerate().map(curves).collect();
         let mut figures = flow_figures(&curves);
-        figures.push(queue_figure(self.series.links.iter().map(|link| (link.name.clone(), link))));
+        let links = self.series.links.iter().map(|link| (link.name.clone(), Vec::new(), link));
+        figures.push(queue_figure(links.enumerate()));
         figures.retain(|figure| !figure.traces.is_empty());
-        let choices = drawn.iter().map(|flow| flow.name.clone()).collect();
-        vec![Section { title: "Over time".into(), intro, choices, chosen: 2, several: true, figures }]
+        let names: Vec<String> = drawn.iter().map(|flow| flow.name.clone()).collect();
+        let first = names[..names.len().min(2)].to_vec();
+        let choices = Choice::of("Flows", names, &first).into_iter().collect();
+        vec![Section { title: "Over time".into(), intro, choices, figures }]
     }
 
     fn flows(&self) -> Grid {
         let largest = self.outcome.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
         let unit = rate_unit(largest);
-        let head = ["flow", "algorithm", "sent", "sent again", "timeouts", "probes", "RTT, ms", "completion, s"];
+        let head =
+            ["flow", "algorithm", "sent", "sent again", "timeouts", "probes", "RTT, ms", "completion, s"];
         let mut head: Vec<String> = head.map(str::to_owned).into();
         head.insert(2, format!("goodput, {}", unit.1));
         let optional = |value: Option<f64>| value.map_or("–".into(), short);
@@ -135,21 +147,17 @@ fn fairness(jain: f64) -> &'static str {
     }
 }
 
-/// The curves of one flow: in a colour, under a name, shown by a choice.
+/// The curves of one flow: in a colour, under a name, shown by options.
 pub(super) struct Curves {
     pub colour: usize,
     pub name: String,
-    pub choice: String,
+    pub options: Vec<String>,
     pub series: FlowSeries,
 }
 
 impl Curves {
-    fn of_flow((colour, name, series): (usize, String, FlowSeries)) -> Self {
-        Self { colour, choice: name.clone(), name, series }
-    }
-
     fn trace(&self, points: &[(f64, f64)], style: Style) -> Trace {
-        Trace::over_time(&self.name, points, style).shown_by(&self.choice).coloured(self.colour)
+        Trace::over_time(&self.name, points, style).shown_by(&self.options).coloured(self.colour)
     }
 
     fn second(&self, what: &str, points: &[(f64, f64)], style: Style) -> Trace {
@@ -161,8 +169,8 @@ fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
     Figure {
         title: title.into(),
         caption: caption.into(),
-        x: Axis { title: "time, s".into(), scale: Scale::Time },
-        y: Axis { title: unit.into(), scale: Scale::Linear },
+        x: Axis { title: "time, s".into(), scale: Scale::Time, close: false },
+        y: Axis { title: unit.into(), ..Axis::default() },
         ..Figure::default()
     }
 }
@@ -171,6 +179,7 @@ fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
 pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
     let mut window = over_time("Congestion window", "Dashed: slow-start threshold.", "segments");
     let mut rtt = over_time("Round-trip time", "Smoothed, as the sender estimates it.", "ms");
+    rtt.y.close = true;
     let sequence = "Lines: first transmissions and, thinner, acknowledgements. Crosses: retransmissions.";
     let mut sequence = Figure { wide: true, ..over_time("Sequence numbers", sequence, "segments") };
     for of in curves {
@@ -188,14 +197,17 @@ pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
     figures
 }
 
-/// Queue length and drops of some links.
-pub(super) fn queue_figure<'a>(links: impl Iterator<Item = (String, &'a LinkSeries)>) -> Figure {
+/// Queue length and drops of some links, each with its colour, name and options.
+pub(super) fn queue_figure<'a>(
+    links: impl Iterator<Item = (usize, (String, Vec<String>, &'a LinkSeries))>,
+) -> Figure {
     let mut figure = over_time("Queue", "Packets waiting. Crosses: drops.", "packets");
     figure.wide = true;
-    for (colour, (name, link)) in links.enumerate() {
+    for (colour, (name, options, link)) in links {
         let drops = Trace::over_time(format!("{name} drops"), &link.drops, Style::Marks);
-        figure.traces.push(Trace::over_time(name, &link.queue_packets, Style::Step).coloured(colour));
-        figure.traces.push(drops.coloured(colour).without_legend());
+        let waiting = Trace::over_time(name, &link.queue_packets, Style::Thin);
+        figure.traces.push(waiting.coloured(colour).shown_by(&options));
+        figure.traces.push(drops.coloured(colour).shown_by(&options).without_legend());
     }
     figure.traces.retain(|trace| !trace.x.is_empty());
     figure

@@ -17,7 +17,8 @@ fn extremes(slice: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let by_height = |a: &usize, b: &usize| slice[*a].1.total_cmp(&slice[*b].1);
     let lowest = (0..slice.len()).min_by(by_height);
     let highest = (0..slice.len()).max_by(by_height);
-    let mut kept: Vec<usize> = [Some(0), lowest, highest, slice.len().checked_sub(1)].into_iter().flatten().collect();
+    let mut kept: Vec<usize> =
+        [Some(0), lowest, highest, slice.len().checked_sub(1)].into_iter().flatten().collect();
     kept.sort_unstable();
     kept.dedup();
     kept.into_iter().map(|index| slice[index]).collect()

@@ -1,6 +1,6 @@
 //! Figures of a comparison: a metric against the varied quantity, one trace for each algorithm.
 
-use super::figure::{Axis, Figure, Number, Position, Scale, Style, Trace};
+use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Style, Trace};
 use crate::comparison::{Comparison, Metric, Row};
 use crate::plan::{Setting, Value};
 use crate::table::rate_unit;
@@ -69,14 +69,16 @@ impl<'a> View<'a> {
         }
         let axis = match along {
             Some(path) => axis_of(combinations.iter().map(|vary| &vary[path])),
-            None => Axis { title: String::new(), scale: Scale::Category },
+            None => Axis { scale: Scale::Category, ..Axis::default() },
         };
         Self { comparison, along, axis, others }
     }
 
-    /// What the reader may choose from; empty without a choice.
-    pub fn choices(&self) -> Vec<String> {
-        if self.others.len() < 2 { Vec::new() } else { self.others.iter().map(|other| shown(other)).collect() }
+    /// What the reader may choose from.
+    pub fn choice(&self) -> Option<Choice> {
+        let options: Vec<String> = self.others.iter().map(|other| shown(other)).collect();
+        let first = options[..options.len().min(1)].to_vec();
+        Choice::of("At", options, &first)
     }
 
     /// The figure of a metric.
@@ -86,13 +88,13 @@ impl<'a> View<'a> {
         let numbered = algorithms.into_iter().enumerate();
         let trace = |(colour, cc)| self.others.iter().map(move |o| (colour, cc, o.as_slice()));
         let traces = numbered.flat_map(trace).map(|(colour, cc, other)| {
-            let choice = (self.others.len() > 1).then(|| shown(other));
-            Trace { colour, choice, ..self.trace(&self.rows(cc, other), &scaled) }
+            let shown_by = if self.others.len() > 1 { vec![shown(other)] } else { Vec::new() };
+            Trace { colour, shown_by, ..self.trace(&self.rows(cc, other), &scaled) }
         });
         Figure {
             title: scaled.title.into(),
             x: self.axis.clone(),
-            y: Axis { title: scaled.unit.into(), scale: Scale::Linear },
+            y: Axis { title: scaled.unit.into(), ..Axis::default() },
             traces: traces.collect(),
             ..Figure::default()
         }
@@ -135,7 +137,11 @@ impl<'a> View<'a> {
 }
 
 fn without(vary: &[Setting], path: Option<usize>) -> Vec<Setting> {
-    vary.iter().enumerate().filter(|(index, _)| Some(*index) != path).map(|(_, setting)| setting.clone()).collect()
+    vary.iter()
+        .enumerate()
+        .filter(|(index, _)| Some(*index) != path)
+        .map(|(_, setting)| setting.clone())
+        .collect()
 }
 
 /// Values that span more than this are spread by their ratios.
@@ -144,9 +150,10 @@ const WIDE: f64 = 20.0;
 /// An axis for some settings of one path: numeric if all are numbers of one unit.
 fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
     let key = settings.clone().next().map_or("", |setting| &setting.key);
-    let quantities: Option<Vec<(f64, &str)>> = settings.map(|setting| Value::quantity(&setting.value)).collect();
+    let quantities: Option<Vec<(f64, &str)>> =
+        settings.map(|setting| Value::quantity(&setting.value)).collect();
     let Some(quantities) = quantities.filter(|all| all.iter().all(|one| one.1 == all[0].1)) else {
-        return Axis { title: key.into(), scale: Scale::Category };
+        return Axis { title: key.into(), scale: Scale::Category, close: true };
     };
     let numbers: Vec<f64> = quantities.iter().map(|quantity| quantity.0).collect();
     let positive = || numbers.iter().copied().filter(|number| *number > 0.0);
@@ -158,7 +165,7 @@ fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
     };
     let unit = quantities.first().map_or("", |one| one.1);
     let title = if unit.is_empty() { key.to_owned() } else { format!("{key}, {unit}") };
-    Axis { title, scale }
+    Axis { title, scale, close: true }
 }
 
 #[cfg(test)]

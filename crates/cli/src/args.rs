@@ -1,0 +1,148 @@
+//! What the user may type.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use bentpipe_lab::{Setting, Vary};
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Simulates TCP over satellites.
+#[derive(Debug, Parser)]
+#[command(name = "bentpipe", version, max_term_width = 110)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario once
+    Run(RunArgs),
+    /// Compare algorithms on a scenario, over varied values and seeds
+    #[command(
+        after_help = "Example:\n  bentpipe compare geo-dumbbell --cc peach,newreno,sack,cubic \\\n    \
+        --vary link.satellite.loss.rate=1e-5,1e-4,1e-3 --seeds 5 --report peach.html"
+    )]
+    Compare(CompareArgs),
+    /// List what there is: algorithms, scenarios, queues, losses, traffic
+    List(ListArgs),
+    /// Show a scenario with every default spelled out, as TOML
+    Show(ShowArgs),
+}
+
+/// Which scenario, with which changes.
+#[derive(Debug, clap::Args)]
+pub struct World {
+    /// Path of a scenario file, or name of a built-in scenario
+    pub scenario: String,
+    /// Change the scenario: `link.satellite.loss.rate=1e-4`, `flow.bulk.count=20`, `duration=60 s`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Which scenario.
+    #[command(flatten)]
+    pub world: World,
+    /// Algorithm of the flows under comparison (`bentpipe list cc`)
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Seed of all random streams, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the result as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write a report with charts, one file that needs no network
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write the packets as seen by the senders, for Wireshark
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub pcap: Option<PathBuf>,
+    /// Capture at this link, before its queue, instead of at the senders
+    #[arg(long, value_name = "LINK", requires = "pcap")]
+    pub pcap_link: Option<String>,
+    /// Write every event as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// Which scenario.
+    #[command(flatten)]
+    pub world: World,
+    /// Algorithms to compare, or `all` (`bentpipe list cc`)
+    #[arg(long, value_name = "A,B,...", required = true, value_delimiter = ',')]
+    pub cc: Vec<String>,
+    /// A quantity that varies, and its values; several are combined
+    #[arg(long, value_name = "KEY=V1,V2,...")]
+    pub vary: Vec<Vary>,
+    /// Runs of each point, with seeds that follow each other
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: u32,
+    /// First seed, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Runs at a time [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Write the result as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write one line for each run as CSV (columns: docs/csv.md)
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a report with charts, one file that needs no network
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// What to list
+    pub what: Listed,
+    /// Write the list as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Listed {
+    /// Congestion-control algorithms
+    Cc,
+    /// Built-in scenarios
+    Scenarios,
+    /// Queues of a link
+    Queues,
+    /// Loss models of a link
+    Losses,
+    /// What the application of a flow sends
+    Traffic,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// Which scenario.
+    #[command(flatten)]
+    pub world: World,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_description_is_sound() {
+        Args::command().debug_assert();
+    }
+}

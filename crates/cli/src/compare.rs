@@ -1,0 +1,186 @@
+//! `bentpipe compare`.
+
+use bentpipe_lab::report::{ComparePage, Example, Provenance, most_telling};
+use bentpipe_lab::{
+    Cell, Comparison, Place, Plan, Point, Sample, Setting, Simulated, Unsimulated, Wanted, check, csv_table,
+    run_all, simulate, table, threads,
+};
+use bentpipe_scenario::{Draft, Scenario};
+
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Target};
+use crate::progress::Bar;
+use crate::{run, show};
+
+/// Everything that was worked out before the work.
+struct Prepared {
+    plan: Plan,
+    /// One scenario for each cell of the plan.
+    scenarios: Vec<Scenario>,
+    csv: Option<Target>,
+    report: Option<Target>,
+    threads: usize,
+    provenance: Provenance,
+}
+
+/// Compares and shows.
+pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let prepared = prepare(args)?;
+    let interrupt = Interrupt::listen()?;
+    let (comparison, failed) = work(&prepared, &interrupt);
+    if args.json {
+        output::print_json(&comparison)?;
+    } else if !comparison.rows.is_empty() {
+        output::print(&format!("{}\n", table::comparison(&comparison, output::look())))?;
+    }
+    let total = prepared.plan.points().len();
+    let done: usize = comparison.rows.iter().map(|row| row.samples.len()).sum();
+    if done > 0 {
+        write_files(prepared, &comparison, &interrupt)?;
+    }
+    match (comparison.complete, failed) {
+        (true, _) => Ok(()),
+        (false, Some(failed)) => Err(Failure::Work(format!("{done} of {total} runs finished. {failed}"))),
+        (false, None) => Err(Failure::Work(format!("stopped: {done} of {total} runs finished and are kept"))),
+    }
+}
+
+fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
+    output::refuse_twice(&[args.csv.as_ref(), args.report.as_ref()])?;
+    let draft = show::draft(&args.world)?;
+    let base = draft.scenario()?;
+    let plan = Plan {
+        scenario: base.name.clone(),
+        algorithms: algorithms(&args.cc),
+        vary: args.vary.clone(),
+        first_seed: args.seed.unwrap_or(base.seed),
+        seeds: args.seeds,
+    };
+    refuse_repeated_keys(args)?;
+    let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
+    let provenance = run::provenance(&base);
+    let (csv, report) = (output::open(args.csv.as_ref())?, output::open(args.report.as_ref())?);
+    Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), provenance })
+}
+
+/// `all` is every registered algorithm; nothing is compared with itself.
+fn algorithms(names: &[String]) -> Vec<String> {
+    let expand = |name: &String| match name.trim() {
+        "all" => bentpipe_cc::REGISTRY.iter().map(|entry| entry.name.to_owned()).collect(),
+        name => vec![name.to_owned()],
+    };
+    let mut all: Vec<String> = Vec::new();
+    for name in names.iter().flat_map(expand) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn refuse_repeated_keys(args: &CompareArgs) -> Result<(), Failure> {
+    for (index, vary) in args.vary.iter().enumerate() {
+        let set = args.world.set.iter().any(|setting| setting.key == vary.key);
+        if set || args.vary[..index].iter().any(|other| other.key == vary.key) {
+            let key = &vary.key;
+            return Err(Failure::Request(format!("{key} is given twice; name all its values in one --vary")));
+        }
+    }
+    Ok(())
+}
+
+fn scenario(draft: &Draft, cell: &Cell) -> Result<Scenario, Failure> {
+    let mut draft = draft.clone();
+    draft.set_cc(&cell.cc)?;
+    for setting in &cell.vary {
+        draft.set(&setting.to_string())?;
+    }
+    let scenario = draft.scenario()?;
+    check(&scenario, &Place::Senders)?;
+    Ok(scenario)
+}
+
+/// The comparison, and why the first of the failed runs failed.
+fn work(prepared: &Prepared, interrupt: &Interrupt) -> (Comparison, Option<String>) {
+    let (points, scenarios) = (prepared.plan.points(), prepared.scenarios.clone());
+    let stop = interrupt.clone();
+    let run = move |point: &Point| {
+        let wanted = Wanted { seed: Some(point.seed), stop: Some(stop.flag()), ..Wanted::default() };
+        run_one(&scenarios[point.cell], wanted).map(|run| run.map(|run| Sample::of(&run.outcome)))
+    };
+    let bar = Bar::new("Comparing", interrupt);
+    let results = run_all(points.clone(), prepared.threads, run, |progress| bar.observe(progress));
+    drop(bar);
+    let mut failed = None;
+    let mut done = Vec::new();
+    for (point, result) in points.into_iter().zip(results) {
+        match result {
+            Some(Ok(Some(sample))) => done.push((point, sample)),
+            Some(Err(why)) if failed.is_none() => failed = Some(replay(prepared, &point, &why)),
+            _ => {}
+        }
+    }
+    (Comparison::new(&prepared.plan, done), failed)
+}
+
+/// `None` if it was stopped.
+fn run_one(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Option<Simulated>, String> {
+    match simulate(scenario, wanted) {
+        Ok(run) => Ok(Some(run)),
+        Err(Unsimulated::Stopped) => Ok(None),
+        Err(Unsimulated::Impossible(why)) => Err(why),
+        Err(Unsimulated::Unwritten(error)) => Err(error.to_string()),
+    }
+}
+
+/// What failed and the command that shows it again.
+fn replay(prepared: &Prepared, point: &Point, why: &str) -> String {
+    let cell = &prepared.plan.cells()[point.cell];
+    let sets = cell.vary.iter().map(|setting| format!(" --set '{setting}'")).collect::<String>();
+    let scenario = &prepared.plan.scenario;
+    format!(
+        "{why}\nIt fails again with: bentpipe run {scenario} --cc {} --seed {}{sets}",
+        cell.cc, point.seed
+    )
+}
+
+fn write_files(prepared: Prepared, comparison: &Comparison, interrupt: &Interrupt) -> Result<(), Failure> {
+    if let Some(target) = prepared.csv {
+        let mut bytes = Vec::new();
+        csv_table::write(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+        target.write(&bytes)?;
+    }
+    if let Some(target) = prepared.report {
+        let examples =
+            examples(&prepared.plan, prepared.scenarios, (comparison, prepared.threads, interrupt));
+        let page = ComparePage { provenance: &prepared.provenance, comparison, examples: &examples };
+        let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
+        target.write(html.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// One run of each algorithm over time, where the algorithms differ most.
+fn examples(plan: &Plan, scenarios: Vec<Scenario>, of: (&Comparison, usize, &Interrupt)) -> Vec<Example> {
+    let (comparison, threads, interrupt) = of;
+    let Some(vary) = most_telling(comparison).map(<[Setting]>::to_vec).filter(|_| !interrupt.wanted()) else {
+        return Vec::new();
+    };
+    let cells = plan.cells().into_iter().zip(scenarios).filter(|(cell, _)| cell.vary == vary).collect();
+    let seed = plan.first_seed;
+    let stop = interrupt.clone();
+    let run = move |(cell, scenario): &(Cell, Scenario)| {
+        let wanted = Wanted { seed: Some(seed), series: true, stop: Some(stop.flag()), ..Wanted::default() };
+        let (cc, vary) = (cell.cc.clone(), cell.vary.clone());
+        run_one(scenario, wanted).map(|run| run.map(|run| Example { cc, vary, seed, series: run.series }))
+    };
+    let bar = Bar::new("Examples ", interrupt);
+    run_all(cells, threads, run, |progress| bar.observe(progress))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flatten()
+        .collect()
+}

@@ -1,0 +1,55 @@
+//! What can go wrong, and the exit code that says so.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use bentpipe_lab::Unsimulated;
+
+/// Why the command did not do what it was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The work failed: exit code 1.
+    Work(String),
+    /// The request was wrong: exit code 2.
+    Request(String),
+}
+
+impl Failure {
+    /// A file that cannot be written.
+    pub fn unwritable(path: &Path, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::IsADirectory => "that is a directory".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::Request(format!("cannot write {}: {why}", path.display()))
+    }
+
+    /// Says what went wrong and returns the exit code.
+    pub fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Self::Work(message) => (message, 1),
+            Self::Request(message) => (message, 2),
+        };
+        eprintln!("bentpipe: {message}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<bentpipe_scenario::Error> for Failure {
+    fn from(error: bentpipe_scenario::Error) -> Self {
+        Self::Request(error.to_string())
+    }
+}
+
+impl From<Unsimulated> for Failure {
+    fn from(error: Unsimulated) -> Self {
+        match error {
+            Unsimulated::Impossible(why) => Self::Request(why),
+            Unsimulated::Stopped => Self::Work("stopped before the end; nothing is kept".into()),
+            Unsimulated::Unwritten(error) => Self::Work(format!("cannot write: {error}")),
+        }
+    }
+}

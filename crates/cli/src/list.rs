@@ -1,0 +1,115 @@
+//! `bentpipe list`.
+
+use bentpipe_lab::table;
+use serde::Serialize;
+
+use crate::args::{ListArgs, Listed};
+use crate::failure::Failure;
+use crate::output;
+
+/// A kind of queue, loss or traffic, as a scenario names it.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Kind {
+    name: &'static str,
+    title: &'static str,
+}
+
+const fn kind(name: &'static str, title: &'static str) -> Kind {
+    Kind { name, title }
+}
+
+/// `link.NAME.queue.kind`.
+const QUEUES: &[Kind] = &[
+    kind("drop-tail", "first in, first out; what finds no room is dropped"),
+    kind("threshold", "drop-tail, and low priority only while fewer than theta packets wait"),
+    kind("push-out", "drop-tail, and an ordinary packet pushes out one of low priority"),
+    kind("strict", "push-out, and low priority waits until no ordinary packet is left"),
+    kind("priority", "two queues with room of their own; low priority waits for ordinary packets"),
+    kind("red", "random early detection, gentle by default"),
+    kind("codel", "controlled delay (RFC 8289)"),
+    kind("fq-codel", "controlled delay in a queue for each flow (RFC 8290)"),
+];
+
+/// `link.NAME.loss.kind`.
+const LOSSES: &[Kind] = &[
+    kind("none", "no transmission errors"),
+    kind("packet", "each packet with the same probability"),
+    kind("bit", "each bit with the same probability, so that long packets are lost more often"),
+    kind("byte", "each byte with the same probability"),
+    kind("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
+    kind("list", "exactly the packets with these numbers"),
+    kind("trace", "as recorded: one digit for each packet"),
+];
+
+/// `flow.NAME.traffic.kind`.
+const TRAFFIC: &[Kind] = &[
+    kind("bulk", "as much as TCP takes, without end"),
+    kind("file", "so many bytes, then the connection closes"),
+    kind("pages", "a page again and again, with an idle time between"),
+    kind("cbr", "constant bit rate without congestion control"),
+];
+
+/// Prints a list.
+pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    match args.what {
+        Listed::Cc => algorithms(args.json),
+        Listed::Scenarios => {
+            let all = bentpipe_scenario::list();
+            let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
+            print(args.json, &all, rows)
+        }
+        Listed::Queues => kinds(args.json, QUEUES),
+        Listed::Losses => kinds(args.json, LOSSES),
+        Listed::Traffic => kinds(args.json, TRAFFIC),
+    }
+}
+
+fn algorithms(json: bool) -> Result<(), Failure> {
+    let all = bentpipe_cc::REGISTRY;
+    let row = |entry: &bentpipe_cc::Entry| {
+        vec![entry.name.into(), entry.title.into(), format!("{}, {}", entry.paper, entry.year)]
+    };
+    print(json, &all, all.iter().map(row).collect())?;
+    if json {
+        return Ok(());
+    }
+    output::print(
+        "\nnewreno and sack are Reno's window with that recovery; NAME+reno, NAME+newreno, NAME+sack and NAME+rack\n\
+         choose the recovery of any other.\n",
+    )
+}
+
+fn kinds(json: bool, all: &[Kind]) -> Result<(), Failure> {
+    print(json, &all, all.iter().map(|kind| vec![kind.name.into(), kind.title.into()]).collect())
+}
+
+fn print(json: bool, document: &impl Serialize, rows: Vec<Vec<String>>) -> Result<(), Failure> {
+    if json { output::print_json(document) } else { output::print(&table::list(&rows, output::look())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_scenario::Draft;
+
+    /// What the reader of scenarios says it accepts at `key`.
+    fn accepted(key: &str) -> Vec<String> {
+        let mut draft = Draft::load("geo-dumbbell").unwrap();
+        draft.set(&format!("{key}.kind=nonsense")).unwrap();
+        let error = draft.scenario().unwrap_err();
+        let mistake = error.mistakes().iter().find(|mistake| mistake.key.starts_with(key)).unwrap();
+        mistake.accepted.split(", ").map(|name| name.trim_matches(['"', '`']).to_owned()).collect()
+    }
+
+    #[test]
+    fn lists_name_what_scenarios_accept() {
+        for (key, listed) in [
+            ("link.satellite.queue", QUEUES),
+            ("link.satellite.loss", LOSSES),
+            ("flow.bulk.traffic", TRAFFIC),
+        ] {
+            let names: Vec<_> = listed.iter().map(|kind| kind.name.to_owned()).collect();
+            assert_eq!(names, accepted(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `bentpipe run`.
+
+use std::path::PathBuf;
+
+use bentpipe_lab::report::{Provenance, RunPage};
+use bentpipe_lab::{File, Place, Simulated, Wanted, check, simulate, table};
+use bentpipe_scenario::Scenario;
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Target};
+use crate::progress::Bar;
+use crate::show;
+
+/// The files to write.
+struct Files {
+    report: Option<Target>,
+    packets: Option<Target>,
+    trace: Option<Target>,
+}
+
+/// Runs a scenario once and shows what came out.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let mut draft = show::draft(&args.world)?;
+    if let Some(cc) = &args.cc {
+        draft.set_cc(cc)?;
+    }
+    let mut scenario = draft.scenario()?;
+    scenario.seed = args.seed.unwrap_or(scenario.seed);
+    let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
+    check(&scenario, &place)?;
+    let files = open([&args.report, &args.pcap, &args.trace])?;
+    let run = work(&scenario, &files, place)?;
+    if args.json {
+        output::print_json(&run.outcome)?;
+    } else {
+        output::print(&format!("{}\n", table::outcome(&run.outcome, output::look())))?;
+    }
+    finish(files, &provenance(&scenario), &run)
+}
+
+fn open([report, packets, trace]: [&Option<PathBuf>; 3]) -> Result<Files, Failure> {
+    output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref()])?;
+    Ok(Files {
+        report: output::open(report.as_ref())?,
+        packets: output::open(packets.as_ref())?,
+        trace: output::open(trace.as_ref())?,
+    })
+}
+
+/// Where a report of `scenario` comes from.
+pub fn provenance(scenario: &Scenario) -> Provenance {
+    Provenance {
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        toml: scenario.to_toml(),
+        command: output::typed(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let writer = |target: &Option<Target>| {
+        target.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as File)).transpose()
+    };
+    let progress = Bar::of_time(scenario.duration.as_secs_f64());
+    let wanted = Wanted {
+        seed: None,
+        series: files.report.is_some(),
+        trace: writer(&files.trace)?,
+        packets: writer(&files.packets)?.map(|file| (file, place)),
+        stop: Some(interrupt.flag()),
+        progress: Some(&progress),
+    };
+    Ok(simulate(scenario, wanted)?)
+}
+
+fn finish(files: Files, provenance: &Provenance, run: &Simulated) -> Result<(), Failure> {
+    files.packets.map_or(Ok(()), Target::finish)?;
+    files.trace.map_or(Ok(()), Target::finish)?;
+    let Some(target) = files.report else { return Ok(()) };
+    let page = RunPage { provenance, outcome: &run.outcome, series: &run.series };
+    let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
+    target.write(html.as_bytes())
+}

@@ -1,0 +1,302 @@
+//! The real binary, from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const BENTPIPE: &str = env!("CARGO_BIN_EXE_bentpipe");
+
+/// A world that takes milliseconds.
+const SMALL: [&str; 4] = ["--set", "duration=5 s", "--set", "flow.bulk.count=2"];
+
+fn bentpipe(args: &[&str]) -> Output {
+    Command::new(BENTPIPE).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn with_small<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    args.iter().copied().chain(SMALL).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else")
+}
+
+#[track_caller]
+fn refused(args: &[&str], wanted: &str) {
+    let output = bentpipe(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
+    assert!(output.stdout.is_empty(), "{args:?}");
+    assert!(text(&output.stderr).contains(wanted), "{args:?}: {}", text(&output.stderr));
+}
+
+#[test]
+fn a_run_keeps_its_promises() {
+    let run =
+        json(&bentpipe(&with_small(&["run", "geo-dumbbell", "--seed", "7", "--cc", "newreno", "--json"])));
+    let top = ["scenario", "version", "seed", "simulated_s", "wall_s", "events", "flows", "links", "totals"];
+    for key in top {
+        assert!(run.get(key).is_some(), "{key}");
+    }
+    assert_eq!((&run["seed"], &run["simulated_s"]), (&7.into(), &5.0.into()));
+    let flow = [
+        "name",
+        "group",
+        "cc",
+        "goodput_bps",
+        "goodput_segments_per_s",
+        "delivered_bytes",
+        "sent_segments",
+        "retransmitted_segments",
+        "timeouts",
+        "probes_sent",
+        "probes_acked",
+        "srtt_ms",
+        "completion_s",
+    ];
+    for key in flow {
+        assert!(run["flows"][1].get(key).is_some(), "flows.{key}");
+    }
+    assert_eq!(run["flows"][1]["cc"], "newreno");
+    let link = [
+        "name",
+        "direction",
+        "delivered_packets",
+        "dropped_by_queue",
+        "dropped_by_error",
+        "dropped_low_priority",
+        "utilisation",
+    ];
+    for key in link {
+        assert!(run["links"][0].get(key).is_some(), "links.{key}");
+    }
+    for key in
+        ["goodput_bps", "goodput_segments_per_s", "jain_index", "probe_overhead", "data_packets_delivered"]
+    {
+        assert!(run["totals"].get(key).is_some(), "totals.{key}");
+    }
+}
+
+#[test]
+fn one_seed_one_result() {
+    let run = || {
+        let mut document = json(&bentpipe(&with_small(&["run", "geo-dumbbell", "--json"])));
+        document["wall_s"] = Value::Null;
+        document.to_string()
+    };
+    assert_eq!(run(), run());
+}
+
+fn compare(more: &[&str]) -> Output {
+    let args = ["compare", "geo-dumbbell", "--cc", "sack,cubic", "--vary", "link.satellite.loss.rate=0,0.01"];
+    bentpipe(&with_small(&args.iter().chain(more).copied().collect::<Vec<_>>()))
+}
+
+#[test]
+fn a_comparison_keeps_its_promises_on_any_number_of_threads() {
+    let found = json(&compare(&["--seeds", "2", "--jobs", "1", "--json"]));
+    assert_eq!((&found["scenario"], &found["seeds"]), (&"geo-dumbbell".into(), &2.into()));
+    let rows = found["rows"].as_array().unwrap();
+    let place = |row: &Value| (row["cc"].clone(), row["vary"]["link.satellite.loss.rate"].clone());
+    let places: Vec<_> = rows.iter().map(place).collect();
+    let wanted = [("sack", 0.0), ("sack", 0.01), ("cubic", 0.0), ("cubic", 0.01)];
+    assert_eq!(places.len(), wanted.len());
+    for (found, wanted) in places.iter().zip(wanted) {
+        assert_eq!((found.0.as_str(), found.1.as_f64()), (Some(wanted.0), Some(wanted.1)));
+    }
+    let metrics = [
+        "goodput_bps",
+        "goodput_segments_per_s",
+        "jain_index",
+        "retransmitted_segments",
+        "timeouts",
+        "probe_overhead",
+        "completion_s",
+    ];
+    for metric in metrics {
+        for field in ["mean", "ci95", "min", "max"] {
+            assert!(rows[0][metric].get(field).is_some(), "{metric}.{field}");
+        }
+    }
+    assert!(rows[0]["goodput_bps"]["mean"].as_f64() > Some(0.0));
+    assert_eq!(found, json(&compare(&["--seeds", "2", "--jobs", "3", "--json"])));
+}
+
+#[test]
+fn files_are_written_and_hold_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (csv, html, run_html) = (path("a.csv"), path("a.html"), path("run.html"));
+    let output = compare(&["--seeds", "2", "--csv", &csv, "--report", &html]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("link.satellite.loss.rate"));
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 1 + 2 * 2 * 2);
+    let html = fs::read_to_string(&html).unwrap();
+    for wanted in
+        ["Goodput", "Congestion window", "duration = &quot;5 s&quot;", "bentpipe compare geo-dumbbell"]
+    {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+    let (pcap, trace) = (path("run.pcapng"), path("run.jsonl"));
+    let run = ["run", "geo-dumbbell", "--report", &run_html, "--pcap", &pcap, "--trace", &trace];
+    let output = bentpipe(&with_small(&run));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(fs::read_to_string(&run_html).unwrap().contains("Sequence numbers"));
+    assert_eq!(fs::read(&pcap).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let first = fs::read_to_string(&trace).unwrap().lines().next().unwrap().to_owned();
+    assert!(serde_json::from_str::<Value>(&first).unwrap().get("t_s").is_some());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5, "nothing but what was asked for");
+}
+
+#[test]
+fn wrong_requests_are_refused_in_plain_words() {
+    refused(&["run", "geo-dumbell"], "did you mean \"geo-dumbbell\"?");
+    refused(&["run", "missing.toml"], "missing.toml");
+    refused(&["run", "geo-dumbbell", "--cc", "cubik"], "did you mean \"cubic\"?");
+    refused(&["compare", "geo-dumbbell", "--cc", "cubik"], "did you mean \"cubic\"?");
+    refused(&["compare", "geo-dumbbell"], "--cc");
+    refused(&["run", "geo-dumbbell", "--sed", "1"], "--seed");
+    refused(&["run", "geo-dumbbell", "--set", "link.satelite.rate=1 bit/s"], "`satellite`");
+    refused(&["run", "geo-dumbbell", "--set", "duration=60"], "duration");
+    refused(&["run", "geo-dumbbell", "--set", "duration"], "KEY=VALUE");
+    refused(&["compare", "geo-dumbbell", "--cc", "sack", "--vary", "seed=1,,2"], "empty value");
+    refused(&["compare", "geo-dumbbell", "--cc", "sack", "--seeds", "0"], "seeds");
+    let twice = ["compare", "geo-dumbbell", "--cc", "sack", "--vary", "seed=1", "--vary", "seed=2"];
+    refused(&twice, "given twice");
+    refused(&["list", "planets"], "scenarios");
+    refused(&["frobnicate"], "frobnicate");
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("world.toml");
+    let shown = text(&bentpipe(&["show", "geo-dumbbell"]).stdout);
+    fs::write(&path, shown.replace("duration = \"550 s\"", "duration = \"550 parsecs\"")).unwrap();
+    refused(&["run", path.to_str().unwrap()], "world.toml:2");
+}
+
+/// These would take hours if the path were tried only after the work.
+#[test]
+fn unwritable_paths_are_refused_before_the_work() {
+    let long = ["--set", "duration=100000000 s"];
+    for (option, path) in
+        [("--report", "/no/such/directory/a.html"), ("--pcap", "/"), ("--trace", "/no/such/a")]
+    {
+        refused(&["run", "geo-dumbbell", long[0], long[1], option, path], "cannot write");
+    }
+    refused(
+        &["compare", "geo-dumbbell", "--cc", "sack", long[0], long[1], "--csv", "/no/such/a"],
+        "cannot write",
+    );
+    refused(
+        &[
+            "compare",
+            "geo-dumbbell",
+            "--cc",
+            "sack",
+            long[0],
+            long[1],
+            "--csv",
+            "/tmp/x",
+            "--report",
+            "/tmp/x",
+        ],
+        "two outputs",
+    );
+}
+
+#[test]
+fn lists_are_complete() {
+    let cc = json(&bentpipe(&["list", "cc", "--json"]));
+    let keys = [
+        "name",
+        "title",
+        "paper",
+        "year",
+        "needs_receiver",
+        "needs_routers",
+        "works_with_plain_receiver",
+        "in_simulation",
+        "on_the_wire",
+        "in_kernel",
+    ];
+    for entry in cc.as_array().unwrap() {
+        for key in keys {
+            assert!(entry.get(key).is_some(), "{key}");
+        }
+    }
+    for what in ["scenarios", "queues", "losses", "traffic"] {
+        let list = json(&bentpipe(&["list", what, "--json"]));
+        let names: Vec<_> =
+            list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(names.len() > 2, "{what}");
+        let shown = text(&bentpipe(&["list", what]).stdout);
+        assert!(names.iter().all(|name| shown.contains(name)), "{what}");
+    }
+}
+
+#[test]
+fn what_is_shown_can_be_run_and_shows_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("geo-single.toml");
+    let shown = bentpipe(&["show", "geo-single"]);
+    assert!(shown.status.success());
+    fs::write(&path, &shown.stdout).unwrap();
+    assert_eq!(bentpipe(&["show", path.to_str().unwrap()]).stdout, shown.stdout);
+}
+
+#[test]
+fn all_means_every_algorithm() {
+    let all = json(&bentpipe(&["list", "cc", "--json"]));
+    let found =
+        json(&bentpipe(&with_small(&["compare", "geo-dumbbell", "--cc", "all", "--seeds", "1", "--json"])));
+    assert_eq!(found["rows"].as_array().unwrap().len(), all.as_array().unwrap().len());
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_keeps_what_is_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let csv = directory.path().join("a.csv");
+    let mut command = Command::new(BENTPIPE);
+    command.args([
+        "compare",
+        "geo-dumbbell",
+        "--cc",
+        "sack",
+        "--seeds",
+        "1000000",
+        "--jobs",
+        "1",
+        "--json",
+        "--csv",
+    ]);
+    command.arg(&csv).args(SMALL).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("finished and are kept"), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["complete"], false);
+    let done = found["rows"][0]["seeds_done"].as_u64().unwrap();
+    assert!(done > 0);
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count() as u64, 1 + done);
+    assert!(Path::new(&csv).metadata().unwrap().len() > 0);
+}
+
+#[test]
+fn colour_and_progress_stay_away_from_pipes() {
+    let output = compare(&["--seeds", "1"]);
+    assert!(!text(&output.stdout).contains('\u{1b}') && !text(&output.stderr).contains('\u{1b}'));
+}

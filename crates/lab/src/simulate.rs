@@ -1,0 +1,131 @@
+//! One run with everything that may be wanted of it: result, series, files. The only place that calls the simulator.
+
+use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
+
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::{Ended, Outcome, RunOptions, RunResult, Series};
+
+use crate::watch::{EventLog, Names, PacketFile, Tap};
+
+/// A file that is written during a run.
+pub type File = Box<dyn Write + Send>;
+
+/// What is wanted of a run beside its result.
+#[derive(Default)]
+pub struct Wanted<'a> {
+    /// Seed instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Time series, for a report.
+    pub series: bool,
+    /// Every event as a line of JSON.
+    pub trace: Option<File>,
+    /// Packets as seen at a place.
+    pub packets: Option<(File, Place)>,
+    /// Set by another thread to stop early.
+    pub stop: Option<&'a AtomicBool>,
+    /// Told now and then how many seconds have been simulated.
+    pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+}
+
+/// Where packets are captured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At the senders.
+    Senders,
+    /// At the near end of this link.
+    Link(String),
+}
+
+/// What came out of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Simulated {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// What happened over time; empty unless it was wanted.
+    pub series: Series,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Unsimulated {
+    /// The scenario describes no possible world, or what was wanted is not in it.
+    Impossible(String),
+    /// It was stopped.
+    Stopped,
+    /// A file could not be written.
+    Unwritten(io::Error),
+}
+
+impl From<io::Error> for Unsimulated {
+    fn from(error: io::Error) -> Self {
+        Self::Unwritten(error)
+    }
+}
+
+impl From<bentpipe_sim::BuildError> for Unsimulated {
+    fn from(error: bentpipe_sim::BuildError) -> Self {
+        Self::Impossible(error.to_string())
+    }
+}
+
+/// Checks that a scenario describes a possible world, and that a place to capture at is in it.
+///
+/// # Errors
+/// [`Unsimulated::Impossible`].
+pub fn check(scenario: &Scenario, place: &Place) -> Result<(), Unsimulated> {
+    tap(place, &Names::of(scenario)?).map(drop)
+}
+
+/// Where to look and what that is called.
+fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), Unsimulated> {
+    let Place::Link(link) = place else { return Ok((Tap::Senders, "senders")) };
+    Tap::link(link, names).map(|tap| (tap, link.as_str())).ok_or_else(|| {
+        let mut known: Vec<&str> = names.links.iter().map(|(link, _)| link.as_str()).collect();
+        known.dedup();
+        Unsimulated::Impossible(format!("found link {link:?}, accepted: {}", known.join(", ")))
+    })
+}
+
+/// Runs a scenario.
+///
+/// # Errors
+/// If there is no such world, if it was stopped, or if a file could not be written.
+pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Unsimulated> {
+    let options = RunOptions {
+        seed: wanted.seed,
+        record: wanted.series,
+        stop: wanted.stop,
+        progress: wanted.progress,
+        ..RunOptions::default()
+    };
+    let result = if wanted.trace.is_none() && wanted.packets.is_none() {
+        bentpipe_sim::run(scenario, &options)?
+    } else {
+        watched(scenario, &options, (wanted.trace, wanted.packets))?
+    };
+    match result.ended {
+        Ended::Stopped => Err(Unsimulated::Stopped),
+        _ => Ok(Simulated { outcome: result.outcome, series: result.series.unwrap_or_default() }),
+    }
+}
+
+fn watched(
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    (trace, packets): (Option<File>, Option<(File, Place)>),
+) -> Result<RunResult, Unsimulated> {
+    let names = Names::of(scenario)?;
+    let packets = match packets {
+        None => None,
+        Some((file, place)) => {
+            let (tap, name) = tap(&place, &names)?;
+            Some(PacketFile::new(file, tap, name)?)
+        }
+    };
+    let mut watchers = (trace.map(|file| EventLog::new(file, names)), packets);
+    let result = bentpipe_sim::run_observed(scenario, options, &mut watchers)?;
+    watchers.0.map(EventLog::finish).transpose()?;
+    watchers.1.map(PacketFile::finish).transpose()?;
+    Ok(result)
+}

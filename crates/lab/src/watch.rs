@@ -1,0 +1,203 @@
+//! Files that are written while a world runs: packets for analysers, events for notebooks.
+
+use std::io::{self, Write};
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::{BuildError, LinkEvent, Observer, Passing, RunOptions};
+use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, Sink};
+
+/// Names of what a world consists of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Names {
+    /// Flows, by index.
+    pub flows: Vec<String>,
+    /// Directions of links, by index.
+    pub links: Vec<(String, &'static str)>,
+}
+
+impl Names {
+    /// Builds the world of a scenario and lets no time pass in it.
+    ///
+    /// # Errors
+    /// If there is no such world.
+    pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
+        let scenario = Scenario { duration: Duration::ZERO, ..scenario.clone() };
+        let outcome = bentpipe_sim::run(&scenario, &RunOptions::default())?.outcome;
+        Ok(Self {
+            flows: outcome.flows.into_iter().map(|flow| flow.name).collect(),
+            links: outcome.links.into_iter().map(|link| (link.name, link.direction)).collect(),
+        })
+    }
+
+    /// What the source of a record is called. Ends are numbered before links, those of flow `f` are `2 f` and `2 f + 1`.
+    fn source(&self, source: u32) -> String {
+        let end = source as usize;
+        match self.flows.get(end / 2) {
+            Some(flow) => format!("flow.{flow}.{}", ["sender", "receiver"][end % 2]),
+            None => {
+                let link = self.links.get(end - 2 * self.flows.len());
+                link.map_or_else(String::new, |(name, direction)| format!("link.{name}.{direction}"))
+            }
+        }
+    }
+}
+
+/// Writes every event as a line of JSON.
+pub struct EventLog<W> {
+    lines: JsonLines<W, Box<dyn Fn(u32) -> String + Send>>,
+    first_link: u32,
+}
+
+impl<W: Write> EventLog<W> {
+    /// Writes to `out`.
+    pub fn new(out: W, names: Names) -> Self {
+        let first_link = 2 * names.flows.len() as u32;
+        Self { lines: JsonLines::new(out, Box::new(move |source| names.source(source))), first_link }
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// The first error of the writer.
+    pub fn finish(self) -> io::Result<W> {
+        self.lines.finish()
+    }
+}
+
+impl<W: Write> Observer for EventLog<W> {
+    fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
+        let bytes = passing.bytes;
+        let event = match event {
+            LinkEvent::Offered { waiting } => Event::Offered { waiting, bytes },
+            LinkEvent::Dropped(cause) => Event::Dropped { cause, bytes },
+            LinkEvent::Delivered => return,
+        };
+        self.lines.record(&Record { at, source: self.first_link + passing.link, event });
+    }
+
+    fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
+        self.lines.record(&Record { at, source: end, event: *event });
+    }
+}
+
+/// Where packets are captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tap {
+    /// At every sender, as it would see them itself.
+    Senders,
+    /// At the near end of a link, before its queue.
+    Link {
+        /// Index of the forward direction.
+        forward: u32,
+        /// Index of the other.
+        reverse: u32,
+    },
+}
+
+impl Tap {
+    /// The near end of the link `name`, if there is one.
+    pub fn link(name: &str, names: &Names) -> Option<Self> {
+        let of =
+            |direction| names.links.iter().position(|link| (link.0.as_str(), link.1) == (name, direction));
+        Some(Self::Link { forward: of("forward")? as u32, reverse: of("reverse")? as u32 })
+    }
+}
+
+/// Writes the packets that pass a place as a capture file.
+pub struct PacketFile<W> {
+    log: PacketLog<W>,
+    tap: Tap,
+}
+
+impl<W: Write> PacketFile<W> {
+    /// Begins the file; `place` names its interface.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: W, tap: Tap, place: &str) -> io::Result<Self> {
+        let application = concat!("Bentpipe ", env!("CARGO_PKG_VERSION"));
+        let capture = Capture::new(out, application, [place])?;
+        Ok(Self { log: PacketLog::new(capture), tap })
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// The first error of the writer.
+    pub fn finish(self) -> io::Result<W> {
+        self.log.finish()
+    }
+}
+
+impl<W: Write> Observer for PacketFile<W> {
+    fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
+        let (Tap::Link { forward, reverse }, Some(segment)) = (self.tap, passing.segment) else { return };
+        let leaves = passing.link == forward && matches!(event, LinkEvent::Offered { .. });
+        let comes = passing.link == reverse && event == LinkEvent::Delivered;
+        if leaves || comes {
+            // What is bound for the receiver was sent by the sender.
+            let from = if passing.to_end % 2 == 1 { From::Opener } else { From::Listener };
+            self.log.packet(at, Seen { interface: 0, connection: passing.to_end / 2, from }, segment);
+        }
+    }
+
+    fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
+        let (from, segment) = match event {
+            _ if self.tap != Tap::Senders || end % 2 == 1 => return,
+            Event::Sent(segment) => (From::Opener, segment),
+            Event::Received(segment) => (From::Listener, segment),
+            _ => return,
+        };
+        self.log.packet(at, Seen { interface: 0, connection: end / 2, from }, segment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Flags, Segment};
+
+    fn names() -> Names {
+        let links =
+            ["a.0", "b"].into_iter().flat_map(|l| [(l.to_owned(), "forward"), (l.to_owned(), "reverse")]);
+        Names { flows: vec!["bulk".into()], links: links.collect() }
+    }
+
+    #[test]
+    fn names_are_found() {
+        assert_eq!(names().source(1), "flow.bulk.receiver");
+        assert_eq!(names().source(2 + 3), "link.b.reverse");
+        assert_eq!(Tap::link("b", &names()), Some(Tap::Link { forward: 2, reverse: 3 }));
+        assert_eq!(Tap::link("c", &names()), None);
+    }
+
+    #[test]
+    fn a_built_in_world_has_the_names_of_its_result() {
+        let names = Names::of(&bentpipe_scenario::load("geo-dumbbell").unwrap()).unwrap();
+        assert_eq!((names.flows.len(), names.flows[19].as_str()), (20, "bulk.19"));
+        assert!(names.links.contains(&("satellite".into(), "forward")));
+    }
+
+    /// Packets that a tap sees of one segment on its way over two links.
+    fn captured(tap: Tap) -> usize {
+        let empty = PacketFile::new(Vec::new(), tap, "x").unwrap().finish().unwrap().len();
+        let mut file = PacketFile::new(Vec::new(), tap, "x").unwrap();
+        let segment = Segment { flags: Flags::ACK, ..Segment::default() };
+        file.on_end(Instant::ZERO, 0, &Event::Sent(segment));
+        for link in [0, 2] {
+            let passing = Passing { link, bytes: 40, to_end: 1, segment: Some(&segment) };
+            file.on_link(Instant::ZERO, LinkEvent::Offered { waiting: 0 }, &passing);
+            file.on_link(Instant::ZERO, LinkEvent::Delivered, &passing);
+        }
+        file.on_end(Instant::ZERO, 1, &Event::Received(segment));
+        (file.finish().unwrap().len() - empty) / 72
+    }
+
+    #[test]
+    fn each_place_sees_a_packet_once() {
+        assert_eq!(captured(Tap::Senders), 1);
+        assert_eq!(captured(Tap::Link { forward: 2, reverse: 3 }), 1);
+        assert_eq!(captured(Tap::Link { forward: 4, reverse: 5 }), 0);
+    }
+}
