@@ -112,6 +112,11 @@ pub trait Rule: Clone + Send {
         None
     }
 
+    /// See [`CongestionControl::pacing_quantum`].
+    fn pacing_quantum(&self) -> u32 {
+        1
+    }
+
     /// Name of the current phase. Default: slow start below the threshold, congestion avoidance above.
     fn phase(&self, windows: &Windows) -> &'static str {
         if windows.in_slow_start() { "slow-start" } else { "congestion-avoidance" }
@@ -189,6 +194,10 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.rule.pacing_rate(&self.windows)
+    }
+
+    fn pacing_quantum(&self) -> u32 {
+        self.rule.pacing_quantum()
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {

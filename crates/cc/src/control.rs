@@ -337,6 +337,11 @@ pub trait CongestionControl: Send {
         None
     }
 
+    /// Segments that leave back to back each time the pacer lets something go; the spacing after them makes up for it.
+    fn pacing_quantum(&self) -> u32 {
+        1
+    }
+
     /// Asked after data until it returns `None` (if [`Wants::probes`]): the next probe to send now.
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
         let _ = (moment, path);

@@ -21,11 +21,11 @@ mod parameters;
 mod parts;
 pub mod peach;
 pub mod peach_plus;
-pub mod vegas;
 mod registry;
 pub mod reno;
 pub mod scalable;
 pub mod swift;
+pub mod vegas;
 pub mod veno;
 
 pub use classic::{Classic, Rule, Windows};

@@ -4,5 +4,5 @@ pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
 pub(crate) mod round;
-pub(crate) mod windowed;
 pub(crate) mod prober;
+pub(crate) mod windowed;

@@ -10,12 +10,19 @@ const BURST: Duration = Duration::from_millis(1);
 pub(super) struct Pacer {
     /// Time at which the line of this rate falls idle.
     next: Instant,
+    /// Segments that may follow the last one at once.
+    credit: u32,
 }
 
 impl Pacer {
     /// Time at which a segment may leave, at the earliest `now`.
     pub fn ready_at(&self, now: Instant) -> Instant {
-        self.next.max(now)
+        if self.credit > 0 { now } else { self.next.max(now) }
+    }
+
+    /// A segment is about to leave: when `ready_at` made it wait, it begins a new quantum of so many segments.
+    pub fn begin(&mut self, quantum: u32) {
+        self.credit = self.credit.checked_sub(1).unwrap_or_else(|| quantum.saturating_sub(1));
     }
 
     /// `bytes` left at `now` at a rate.
@@ -28,6 +35,22 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantum_leaves_back_to_back_and_the_rate_is_kept() {
+        let mut pacer = Pacer::default();
+        let rate = Rate::from_mbps(8);
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let mut gaps = Vec::new();
+        for _ in 0..8 {
+            let ready = pacer.ready_at(now);
+            gaps.push(ready.since(now).as_nanos() / 1_000_000);
+            now = ready;
+            pacer.begin(2);
+            pacer.sent(now, 1000, rate);
+        }
+        assert_eq!(gaps[4..], [2, 0, 2, 0], "pairs of 1 ms per segment: {gaps:?}");
+    }
 
     #[test]
     fn segments_leave_at_the_rate() {

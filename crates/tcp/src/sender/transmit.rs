@@ -74,6 +74,7 @@ impl Sender {
                 cx.timers.pace = ready;
                 return None;
             }
+            self.pacer.begin(self.cc.pacing_quantum());
             self.pacer.sent(cx.now, self.mss, rate);
         }
         let mut outgoing = match pick {
