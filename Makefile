@@ -39,9 +39,13 @@ setup:
 test: setup ## Run all tests in their quick forms, documentation examples included
 	cargo test --workspace --locked
 
+# Random worlds, and cases of each property: make storm WORLDS=100000
+WORLDS := 10000
+
 .PHONY: storm
-storm: setup ## Run the random worlds in their full number, in the release build
-	BENTPIPE_STORM=full cargo test --release --workspace --locked storm
+storm: setup ## Run the random worlds and properties in their full number, with every assertion
+	BENTPIPE_STORM=$(WORLDS) PROPTEST_CASES=$(WORLDS) \
+	    cargo test --profile storm --workspace --locked --test storm --test registry
 
 .PHONY: lint
 lint: ## Check formatting, Clippy, the rules of the house and the documentation
