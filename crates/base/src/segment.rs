@@ -146,6 +146,8 @@ pub enum Extension {
         spacing_s: f32,
         /// Throughput change in bytes per second: requested by the sender, reduced by routers, returned by the receiver.
         delta_bytes_per_s: f32,
+        /// The sender could not use more: its application or its receiver limits it (P-XCP).
+        limited: bool,
     },
     /// Position of a data segment in its wave (TCP Real).
     Wave {

@@ -198,9 +198,11 @@ impl Options {
     fn extension(&mut self, extension: &Extension) {
         match extension {
             Extension::None => {}
-            Extension::Xcp { rtt_s, spacing_s, delta_bytes_per_s } => {
-                let fields = [rtt_s, spacing_s, delta_bytes_per_s].map(|field| field.to_be_bytes());
-                self.experiment(kind::XCP, fields.as_flattened());
+            Extension::Xcp { rtt_s, spacing_s, delta_bytes_per_s, limited } => {
+                let numbers = [rtt_s, spacing_s, delta_bytes_per_s].map(|field| field.to_be_bytes());
+                let mut fields = numbers.as_flattened().to_vec();
+                fields.push(u8::from(*limited));
+                self.experiment(kind::XCP, &fields);
             }
             Extension::Wave { id, size, index, limited } => {
                 let fields = [*id, *size, *index, u16::from(*limited)].map(u16::to_be_bytes);
@@ -362,7 +364,7 @@ mod tests {
     fn every_extension_fits() {
         let rate = bentpipe_base::Rate::from_mbps(1);
         for extension in [
-            Extension::Xcp { rtt_s: 0.5, spacing_s: 0.1, delta_bytes_per_s: -3.0 },
+            Extension::Xcp { rtt_s: 0.5, spacing_s: 0.1, delta_bytes_per_s: -3.0, limited: true },
             Extension::Wave { id: 1, size: 2, index: 3, limited: true },
             Extension::ReceiveRate { id: 1, rate, valid: true },
             Extension::Value(u64::MAX),

@@ -10,7 +10,6 @@ mod star;
 mod tcp_real;
 mod tfrc;
 mod westwood;
-mod xcp;
 
 #[path = "../../src/fixture.rs"]
 mod fixture;
