@@ -138,6 +138,12 @@ pub trait Rule: Clone + Send {
         Doubt::None
     }
 
+    /// See [`CongestionControl::stamp`].
+    fn stamp(&mut self, windows: &Windows, sent: &Sent, path: &Path) -> Extension {
+        let _ = (windows, sent, path);
+        Extension::None
+    }
+
     /// See [`CongestionControl::on_feedback`].
     fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
         let _ = (windows, fields, path);
@@ -248,6 +254,10 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
         self.rule.doubt(&mut self.windows, oldest_sent, path)
+    }
+
+    fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
+        self.rule.stamp(&self.windows, sent, path)
     }
 
     fn on_feedback(&mut self, fields: &Extension, path: &Path) {

@@ -27,10 +27,11 @@ pub mod scalable;
 pub mod swift;
 pub mod vegas;
 pub mod veno;
+pub mod xcp;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{
     Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
 };
-pub use registry::{Algorithm, Custom, Entry, REGISTRY};
+pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf};

@@ -3,6 +3,6 @@
 pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
-pub(crate) mod round;
 pub(crate) mod prober;
+pub(crate) mod round;
 pub(crate) mod windowed;

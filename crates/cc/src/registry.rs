@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{CongestionControl, Start};
+use crate::{CongestionControl, Reflector, Start};
 
 /// An algorithm from outside: a name and a function that builds one sender.
 #[derive(Clone, Copy)]
@@ -25,6 +25,15 @@ impl core::fmt::Debug for Custom {
     }
 }
 
+/// The receiver half that a sender asks for in the handshake.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiverHalf {
+    /// [`Wants::feedback`](crate::Wants::feedback) of the senders that it serves.
+    pub number: u8,
+    /// Builds the receiver half of one connection.
+    pub build: fn() -> Box<dyn Reflector>,
+}
+
 /// What `bentpipe list cc` says of an algorithm.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Entry {
@@ -36,8 +45,11 @@ pub struct Entry {
     pub paper: &'static str,
     /// Year of the publication.
     pub year: u16,
-    /// Has a receiver half.
+    /// Wants something of receivers.
     pub needs_receiver: bool,
+    /// The receiver half, if it is more than a reply to probes.
+    #[serde(skip)]
+    pub receiver: Option<ReceiverHalf>,
     /// Wants something of routers.
     pub needs_routers: bool,
     /// What remains is still useful with an unmodified receiver.
@@ -120,6 +132,7 @@ const SENDER_ONLY: Entry = Entry {
     paper: "",
     year: 0,
     needs_receiver: false,
+    receiver: None,
     needs_routers: false,
     works_with_plain_receiver: true,
     in_simulation: true,
@@ -201,6 +214,16 @@ registry! {
         paper: "Leung, Yeung, IEEE ISCC",
         year: 2004,
         needs_receiver: true,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
+    Xcp, xcp, Entry {
+        name: "xcp",
+        title: "routers tell each sender how much faster or slower to send",
+        paper: "Katabi, Handley, Rohrs, ACM SIGCOMM",
+        year: 2002,
+        needs_receiver: true,
+        receiver: Some(crate::xcp::RECEIVER),
         needs_routers: true,
         ..SENDER_ONLY
     };

@@ -1,9 +1,9 @@
 //! What every registered algorithm owes to every sequence of calls. A new algorithm is tested by being registered.
 
-use bentpipe_base::{Duration, Instant, ProbeTag};
+use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
-    REGISTRY, Sent, Start, Timeout,
+    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
+    REGISTRY, Reflector, Sent, Start, Timeout,
 };
 use proptest::prelude::*;
 
@@ -27,6 +27,26 @@ enum Step {
     Sent { segments: u32 },
     Passes { ms: u64 },
     ReceiveWindow(u32),
+    FedBack(Extension),
+}
+
+/// What a peer or a router may put into a segment, sense or nonsense.
+fn extension() -> impl Strategy<Value = Extension> {
+    prop_oneof![
+        any::<f32>().prop_map(|delta_bytes_per_s| Extension::Xcp {
+            rtt_s: 0.0,
+            spacing_s: 0.0,
+            delta_bytes_per_s,
+            limited: false
+        }),
+        (0..4_u16, any::<u64>(), any::<bool>()).prop_map(|(id, bps, valid)| Extension::ReceiveRate {
+            id,
+            rate: Rate::from_bps(bps),
+            valid
+        }),
+        any::<u64>().prop_map(Extension::Value),
+        (0..100_000_u64).prop_map(Extension::Value),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -44,12 +64,14 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1..40_u32).prop_map(|segments| Step::Sent { segments }),
         4 => (0..5000_u64).prop_map(|ms| Step::Passes { ms }),
         1 => prop_oneof![Just(0_u32), 1..100_u32].prop_map(Step::ReceiveWindow),
+        1 => extension().prop_map(Step::FedBack),
     ]
 }
 
 /// The engine's side of the contract, without an engine.
 struct Driver {
     cc: Box<dyn CongestionControl>,
+    receiver: Option<Box<dyn Reflector>>,
     path: Path,
     phase: Phase,
     consecutive_timeouts: u32,
@@ -57,7 +79,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(name: &str, peer_probes: PeerProbes) -> Self {
+    fn new(entry: &Entry, peer_probes: PeerProbes) -> Self {
         let start =
             Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
         let rtt = Duration::from_millis(550);
@@ -77,9 +99,10 @@ impl Driver {
             delivered: 0,
             peer_probes,
         };
-        let mut cc = Algorithm::from_name(name).expect("it is registered").build(&start);
+        let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
         cc.on_established(&path);
-        Self { cc, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0 }
+        let receiver = entry.receiver.map(|half| (half.build)());
+        Self { cc, receiver, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0 }
     }
 
     fn apply(&mut self, step: Step) {
@@ -110,6 +133,7 @@ impl Driver {
             Step::Sent { segments } => self.send(segments),
             Step::Passes { ms } => self.pass(Duration::from_millis(ms)),
             Step::ReceiveWindow(segments) => self.path.receive_window = segments,
+            Step::FedBack(fields) => self.cc.on_feedback(&fields, &self.path),
         }
         self.ask_for_probes();
         self.check();
@@ -142,6 +166,9 @@ impl Driver {
         self.consecutive_timeouts = 0;
         let ends_episode = self.phase != Phase::Open && ends_episode;
         let ack = Ack { rtt, window_limited, ends_episode, ..self.ack(acked) };
+        if let Some(receiver) = &mut self.receiver {
+            self.cc.on_feedback(&receiver.reply(self.path.now), &self.path);
+        }
         self.cc.on_ack(&ack, &self.path);
         if ends_episode {
             self.phase = Phase::Open;
@@ -189,6 +216,11 @@ impl Driver {
             self.path.in_flight = self.path.outstanding;
             self.data_sent += 1;
             self.cc.on_sent(&sent, &self.path);
+            if let Some(receiver) = &mut self.receiver {
+                let extension = self.cc.stamp(&sent, &self.path);
+                let segment = Segment { seq: sent.seq, len: MSS, extension, ..Segment::default() };
+                receiver.on_data(self.path.now, &segment, false);
+            }
         }
     }
 
@@ -233,7 +265,7 @@ proptest! {
     ) {
         let peer = if agreed { PeerProbes::Agreed } else { PeerProbes::Unknown };
         for entry in REGISTRY {
-            let mut driver = Driver::new(entry.name, peer);
+            let mut driver = Driver::new(entry, peer);
             for step in &steps {
                 driver.apply(*step);
             }
@@ -246,5 +278,15 @@ fn names_are_unique_and_every_one_builds_itself() {
     for (i, entry) in REGISTRY.iter().enumerate() {
         assert!(REGISTRY[..i].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
         assert_eq!(Algorithm::from_name(entry.name).unwrap().name(), entry.name);
+    }
+}
+
+#[test]
+fn a_sender_asks_for_the_receiver_half_of_its_entry() {
+    let start =
+        Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
+    for entry in REGISTRY {
+        let wanted = Algorithm::from_name(entry.name).unwrap().build(&start).wants().feedback;
+        assert_eq!(wanted, entry.receiver.map_or(0, |half| half.number), "{}", entry.name);
     }
 }
