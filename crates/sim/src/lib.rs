@@ -11,6 +11,7 @@ mod fixture;
 mod measure;
 mod observe;
 mod outcome;
+mod prefetch;
 mod record;
 mod run;
 mod simulation;

@@ -1,0 +1,342 @@
+//! Random worlds, each run with real payload and all checkers: whatever happens, every byte arrives or an abort is reported.
+//!
+//! `BENTPIPE_STORM=5000` runs more of them, `BENTPIPE_STORM_SEED=17 ... replay` runs one and shows it.
+
+mod common;
+
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant, Rate, Rng};
+use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_net::{
+    CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
+    OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
+};
+use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, Scenario, Traffic};
+use bentpipe_sim::{Ended, RunOptions, RunResult, run};
+use bentpipe_tcp::{
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
+    SpuriousTimeout, WindowValidation,
+};
+use common::{Dumbbell, flows, links};
+
+/// No world needs this many events.
+const EVENT_BUDGET: u64 = 30_000_000;
+
+/// Dice with the turns of phrase that building a world needs.
+struct Dice(Rng);
+
+impl Dice {
+    fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.below(high - low + 1)
+    }
+
+    /// Between `low` and `high`, every order of magnitude as likely as another.
+    fn magnitude(&mut self, low: f64, high: f64) -> f64 {
+        low * libm::exp(self.0.uniform() * libm::log(high / low))
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.0.below(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.0.below(choices.len() as u64) as usize].clone()
+    }
+
+    fn millis(&mut self, low: u64, high: u64) -> Duration {
+        Duration::from_micros(self.between(low * 1000, high * 1000))
+    }
+
+    fn queue(&mut self) -> QueueConfig {
+        let limit = if self.one_in(4) {
+            Limit::Bytes(self.between(3_000, 60_000))
+        } else {
+            Limit::Packets(self.between(1, 60) as u32)
+        };
+        let codel = CoDelConfig { ecn: self.one_in(2), ..CoDelConfig::default() };
+        match self.between(0, 9) {
+            0 => QueueConfig::Threshold { limit, low_priority_threshold: self.between(0, 4) as u32 },
+            1 => QueueConfig::PushOut { limit },
+            2 => QueueConfig::Strict { limit },
+            3 => QueueConfig::Priority { ordinary: limit, low: Limit::Packets(self.between(1, 20) as u32) },
+            4 => QueueConfig::Red(RedConfig { ecn: self.one_in(2), ..RedConfig::default() }),
+            5 => QueueConfig::CoDel { limit, codel },
+            6 => QueueConfig::FqCoDel(FqCoDelConfig { codel, ..FqCoDelConfig::default() }),
+            _ => QueueConfig::DropTail { limit },
+        }
+    }
+
+    fn loss(&mut self) -> LossConfig {
+        let probability = self.magnitude(1e-4, 0.15);
+        let model = match self.between(0, 6) {
+            0 => LossModel::Packet { probability },
+            1 => LossModel::Bit { probability: probability / 8_000.0 },
+            2 => LossModel::Byte { probability: probability / 1_000.0 },
+            3 => LossModel::GilbertElliott {
+                good_to_bad: probability / 4.0,
+                bad_to_good: 0.2,
+                loss_good: 0.0,
+                loss_bad: self.0.uniform(),
+            },
+            4 => LossModel::List { numbers: (1..200).filter(|_| self.one_in(20)).collect() },
+            _ => LossModel::None,
+        };
+        LossConfig { model, data_only: self.one_in(2) }
+    }
+
+    fn outages(&mut self) -> Outages {
+        let mut up = Instant::ZERO;
+        let count = if self.one_in(4) { self.between(1, 4) } else { 0 };
+        let outage = |_| {
+            let from = up + self.millis(100, 20_000);
+            up = from + self.millis(10, 8_000);
+            Outage { from, to: up }
+        };
+        let intervals = (0..count).map(outage).collect();
+        let effect = self.pick(&[OutageEffect::Pause, OutageEffect::CutPath, OutageEffect::Blind]);
+        Outages { intervals, effect }
+    }
+
+    fn delay(&mut self) -> Schedule<Duration> {
+        let delay = self.millis(1, 300);
+        match self.between(0, 7) {
+            0 => Schedule::Sine {
+                mean: delay,
+                amplitude: delay / 3,
+                period: self.millis(500, 60_000),
+                phase: Duration::ZERO,
+            },
+            1 => Schedule::Table {
+                points: (0..5).map(|n| (Duration::from_millis(700) * n, self.millis(1, 300))).collect(),
+                interpolation: self.pick(&[Interpolation::Step, Interpolation::Linear]),
+                repeat_every: Some(Duration::from_secs(4)),
+            },
+            _ => Schedule::Constant(delay),
+        }
+    }
+
+    fn link(&mut self) -> LinkConfig {
+        let rate = Rate::from_bps(self.magnitude(64e3, 50e6) as u64);
+        let reordering = Reordering {
+            probability: self.magnitude(1e-3, 0.3),
+            extra_min: Duration::ZERO,
+            extra_max: self.millis(1, 100),
+        };
+        LinkConfig {
+            rate: Schedule::Constant(rate),
+            delay_one_way: self.delay(),
+            queue: self.queue(),
+            loss: self.loss(),
+            outages: self.outages(),
+            preserve_order: !self.one_in(4),
+            reordering: self.one_in(4).then_some(reordering),
+            duplicate_probability: if self.one_in(4) { self.magnitude(1e-3, 0.3) } else { 0.0 },
+        }
+    }
+
+    fn algorithm(&mut self) -> Algorithm {
+        let entry = &REGISTRY[self.0.below(REGISTRY.len() as u64) as usize];
+        Algorithm::from_name(entry.name).expect("registered")
+    }
+
+    /// What both ends of a connection share.
+    fn common_tcp(&mut self) -> Config {
+        Config {
+            cc: self.algorithm(),
+            mss: self.pick(&[100, 536, 960, 1448, 1460, 1460]),
+            recovery: self.pick(&[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack]),
+            spurious_timeout: self.pick(&[
+                SpuriousTimeout::Off,
+                SpuriousTimeout::FRto,
+                SpuriousTimeout::Eifel,
+            ]),
+            ..Config::default()
+        }
+    }
+
+    fn tcp(&mut self, common: &Config) -> Config {
+        let mss = u64::from(common.mss);
+        let receive_window = match self.between(0, 5) {
+            0 => ReceiveWindow::Fixed(self.between(mss / 2, 3 * mss)),
+            1 => ReceiveWindow::Auto {
+                initial: self.between(mss, 20 * mss),
+                limit: self.between(20 * mss, 1 << 20),
+            },
+            2 => ReceiveWindow::Fixed(self.between(65_536, 1 << 20)),
+            _ => ReceiveWindow::Fixed(self.between(mss, 64 * mss)),
+        };
+        let delayed_ack = DelayedAck::On {
+            every: self.between(1, 4) as u32,
+            timer: self.millis(0, 500),
+            quick: self.between(0, 16) as u32,
+        };
+        let floor = self.pick(&[10, 200, 1000]);
+        Config {
+            prr: self.one_in(2),
+            limited_transmit: self.one_in(2),
+            dup_thresh: self.pick(&[3, 3, 3, 2, 6]),
+            dsack: !self.one_in(4),
+            timestamps: self.one_in(2),
+            window_scaling: !self.one_in(4),
+            ecn: self.one_in(3),
+            nagle: self.one_in(3),
+            delayed_ack: if self.one_in(2) { DelayedAck::Off } else { delayed_ack },
+            rto: RtoBounds {
+                initial: self.millis(200, 3_000),
+                floor: Duration::from_millis(floor),
+                ceiling: Duration::from_secs(60),
+                tick: Duration::from_millis(self.pick(&[1, 10, 500])),
+            },
+            window_validation: self.pick(&[
+                WindowValidation::Off,
+                WindowValidation::Restart,
+                WindowValidation::Rfc7661,
+            ]),
+            initial_window: self.pick(&[
+                InitialWindow::Segments(1),
+                InitialWindow::Segments(30),
+                InitialWindow::Rfc6928,
+            ]),
+            initial_ssthresh: self.one_in(3).then(|| 2.0 + self.0.uniform() * 60.0),
+            pacing: self.pacing(),
+            receive_window,
+            send_buffer: if self.one_in(4) { self.between(1, 4 * mss) } else { self.between(mss, 1 << 20) },
+            max_burst: self.one_in(4).then(|| self.between(1, 6) as u32),
+            keep_alive: self.one_in(6).then_some(KeepAlive {
+                idle: Duration::from_secs(5),
+                interval: Duration::from_secs(1),
+                probes: 20,
+            }),
+            user_timeout: self.one_in(10).then_some(Duration::from_secs(100)),
+            retries: self.between(8, 15) as u32,
+            probe_replies: !self.one_in(4),
+            ..common.clone()
+        }
+    }
+
+    fn pacing(&mut self) -> Pacing {
+        let window = Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.2 };
+        self.pick(&[Pacing::Algorithm, Pacing::Off, window])
+    }
+
+    fn flow_group(&mut self, name: &str, traffic: Traffic) -> FlowGroup {
+        let common = self.common_tcp();
+        let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
+        FlowGroup {
+            receiver: Arc::new(receiver),
+            start: self.millis(0, 3_000),
+            stagger: self.millis(0, 2_000),
+            header_bytes: self.pick(&[40, 52]),
+            ..flows(name, self.between(1, 3) as u32, traffic, sender)
+        }
+    }
+
+    /// Traffic that never ends.
+    fn endless(&mut self) -> Traffic {
+        let idle = self.millis(0, 3_000);
+        let idle = self.pick(&[Idle::Fixed(idle), Idle::Exponential(idle)]);
+        let pages =
+            Traffic::Pages { segments: self.between(1, 40) as u32, idle, fresh_connection: self.one_in(2) };
+        let cbr = Traffic::Cbr { rate: Rate::from_bps(self.between(8_000, 200_000)), packet_bytes: 500 };
+        self.pick(&[Traffic::Bulk, pages.clone(), pages, cbr])
+    }
+
+    fn world(&mut self) -> Scenario {
+        let endless = self.one_in(4);
+        let groups = (0..self.between(1, 3)).map(|n| {
+            let bytes = self.magnitude(1.0, 200_000.0) as u64;
+            let traffic = if endless { self.endless() } else { Traffic::File { bytes } };
+            self.flow_group(&format!("group{n}"), traffic)
+        });
+        let groups = groups.collect();
+        let dumbbell =
+            Dumbbell { pairs: self.between(1, 3) as u32, access: self.link(), satellite: self.link() };
+        // Storms have no use for weather on the ground, nor for a week of it.
+        let access =
+            LinkConfig { loss: LossConfig::default(), outages: Outages::default(), ..dumbbell.access };
+        let dumbbell = Dumbbell { access, ..dumbbell };
+        let duration = Duration::from_secs(if endless { 60 } else { 100_000 });
+        let scenario = dumbbell.scenario(duration, groups);
+        let back =
+            LinkGroup { reverse: self.link(), ..links("satellite", ("west", "east"), dumbbell.satellite) };
+        Scenario { links: vec![scenario.links[0].clone(), back, scenario.links[2].clone()], ..scenario }
+    }
+}
+
+pub fn world(seed: u64) -> Scenario {
+    let mut scenario = Dice(Rng::stream(seed, "storm")).world();
+    scenario.seed = seed;
+    scenario
+}
+
+/// What is wrong with a run.
+fn faults(scenario: &Scenario, result: &RunResult) -> Vec<String> {
+    let mut faults = result.violations.clone();
+    if result.ended != Ended::InTime {
+        faults.push(format!("ended {:?}: a livelock?", result.ended));
+    }
+    for flow in &result.outcome.flows {
+        let group = scenario.flows.iter().find(|group| group.name == flow.group);
+        if let Some(Traffic::File { bytes }) = group.map(|group| group.traffic.clone()) {
+            let complete = flow.delivered_bytes == bytes && flow.completion_s.is_some();
+            if flow.delivered_bytes > bytes || (!complete && flow.aborted.is_none()) {
+                faults.push(format!("{bytes} bytes were to be delivered: {flow:?}"));
+            }
+        }
+    }
+    faults
+}
+
+/// Runs a world; what is wrong, and whether a connection was aborted.
+fn storm(seed: u64) -> (Vec<String>, bool) {
+    let scenario = world(seed);
+    let options = RunOptions { verify: true, max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
+    match catch_unwind(AssertUnwindSafe(|| run(&scenario, &options))) {
+        Ok(Ok(result)) => {
+            let aborted = result.outcome.flows.iter().any(|flow| flow.aborted.is_some());
+            (faults(&scenario, &result), aborted)
+        }
+        Ok(Err(error)) => (vec![error.to_string()], false),
+        Err(_) => (vec!["it panicked".to_owned()], false),
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn every_world_ends_well() {
+    let worlds = variable("BENTPIPE_STORM").unwrap_or(300);
+    let (mut failed, mut aborted) = (0, 0);
+    for seed in 0..worlds {
+        let (faults, abort) = storm(seed);
+        aborted += u64::from(abort);
+        for fault in faults.iter().take(3) {
+            println!("storm {seed}: {fault}");
+        }
+        if !faults.is_empty() {
+            failed += 1;
+            println!(
+                "replay it: BENTPIPE_STORM_SEED={seed} cargo test -p bentpipe-sim --test storm -- --nocapture replay"
+            );
+        }
+    }
+    println!("{worlds} worlds, {failed} failed, {aborted} with an aborted connection");
+    assert_eq!(failed, 0);
+    assert!(aborted * 10 < worlds.max(10), "too many give up: {aborted} of {worlds}");
+}
+
+#[test]
+fn replay() {
+    let Some(seed) = variable("BENTPIPE_STORM_SEED") else { return };
+    let scenario = world(seed);
+    println!("{scenario:#?}");
+    let options = RunOptions { verify: true, max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
+    let result = run(&scenario, &options).expect("the world can be built");
+    println!("{:#?}", result.outcome);
+    assert_eq!(faults(&scenario, &result), [""; 0]);
+}
