@@ -158,10 +158,6 @@ impl Scoreboard {
         self.records.front()
     }
 
-    pub fn back(&self) -> Option<&Record> {
-        self.records.back()
-    }
-
     pub fn front_index(&self) -> Index {
         self.base
     }

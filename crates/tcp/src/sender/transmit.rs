@@ -59,10 +59,10 @@ impl Sender {
             self.window_probe = false;
             return Some(Outgoing::plain(self.una.saturating_sub(1), 0));
         }
-        if let Some(index) = self.question.take() {
-            if self.board.get(index).is_some() {
-                return Some(self.send_again(cx, index));
-            }
+        if let Some(index) = self.question.take()
+            && self.board.get(index).is_some()
+        {
+            return Some(self.send_again(cx, index));
         }
         if self.frozen {
             return None;
@@ -99,10 +99,11 @@ impl Sender {
         }
         let fits_burst = cx.config.max_burst.is_none_or(|burst| self.burst < burst);
         let room = fits_burst && self.has_room(cx);
-        if room && !self.withholds_retransmissions() {
-            if let Some(index) = self.board.next_lost() {
-                return Some(Pick::Again(index));
-            }
+        if room
+            && !self.withholds_retransmissions()
+            && let Some(index) = self.board.next_lost()
+        {
+            return Some(Pick::Again(index));
         }
         if !room && self.beyond_window == 0 {
             self.limit = Limit::Window;
@@ -112,7 +113,7 @@ impl Sender {
             Ok(pick) => Some(pick),
             Err(limit) => {
                 self.stopped(cx, limit);
-                self.early_hole(cx).filter(|_| room).map(Pick::Again)
+                self.early_hole().filter(|_| room).map(Pick::Again)
             }
         }
     }
@@ -173,7 +174,7 @@ impl Sender {
     }
 
     /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
-    fn early_hole(&mut self, cx: &Context) -> Option<Index> {
+    fn early_hole(&mut self) -> Option<Index> {
         let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
         if self.recovery != Recovery::Sack || self.wants.accounting != Accounting::Pipe {
             return None;
