@@ -31,3 +31,13 @@ pub fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
         Err(D::Error::custom(format_args!("{value} is negative or not a number")))
     }
 }
+
+/// A finite number, zero or above.
+pub fn at_least_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value >= 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(D::Error::custom(format_args!("{value} is not zero or a positive number")))
+    }
+}

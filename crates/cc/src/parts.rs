@@ -1,5 +1,7 @@
 //! What several algorithms need, each once.
 
+pub(crate) mod bandwidth;
+pub(crate) mod base_rtt;
 pub(crate) mod pair;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;

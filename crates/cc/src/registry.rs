@@ -183,6 +183,35 @@ registry! {
         year: 2003,
         ..SENDER_ONLY
     };
+    Westwood, westwood, Entry {
+        name: "westwood",
+        title: "after a loss, the window that the stream of ACKs was measured to fill",
+        paper: "Casetti, Gerla, Mascolo, Sanadidi, Wang, ACM MobiCom",
+        year: 2001,
+        ..SENDER_ONLY
+    };
+    WestwoodPlus, westwood_plus, Entry {
+        name: "westwood-plus",
+        title: "Westwood with one bandwidth sample per round trip, which clustered ACKs do not inflate",
+        paper: "Grieco, Mascolo, ACM SIGCOMM Computer Communication Review 34(2)",
+        year: 2004,
+        ..SENDER_ONLY
+    };
+    TcpJ, tcp_j, Entry {
+        name: "tcp-j",
+        title: "after a loss, the window that the available bandwidth fills, estimated ACK by ACK",
+        paper: "Sato, Kunishi, Teraoka, Journal of IPSJ 43(12)",
+        year: 2002,
+        ..SENDER_ONLY
+    };
+    Jersey, jersey, Entry {
+        name: "jersey",
+        title: "routers warn of congestion, so a loss without a warning is noise",
+        paper: "Xu, Tian, Ansari, IEEE Journal on Selected Areas in Communications 22(4)",
+        year: 2004,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
     Vegas, vegas, Entry {
         name: "vegas",
         title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",

@@ -9,7 +9,6 @@ mod bbr;
 mod star;
 mod tcp_real;
 mod tfrc;
-mod westwood;
 
 #[path = "../../src/fixture.rs"]
 mod fixture;

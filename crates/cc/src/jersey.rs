@@ -1,0 +1,261 @@
+//! TCP Jersey: routers warn of congestion, so that a loss without a warning is noise; with one, the window is what was measured.
+//!
+//! K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for Wireless IP Communications", IEEE Journal on Selected Areas in Communications 22(4), 2004.
+//!
+//! | paper              | here                    | unit     |
+//! |--------------------|-------------------------|----------|
+//! | `cwnd`, `ssthresh` | `Windows`               | segments |
+//! | `R_n`              | `Jersey::estimate`      | bytes/s  |
+//! | `L_n`              | `AckedCount::count`     | bytes    |
+//! | `t_n`              | `Path::now`             | time     |
+//! | `K`, `T_w = K RTT` | [`Config::k`]           | -, time  |
+//! | `ownd`             | `Jersey::optimal`       | segments |
+//! | congestion warning (CW) | `Jersey::warnings` | -        |
+//!
+//! What differs from the paper stands in `papers/jersey.md`.
+
+use bentpipe_base::Instant;
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::positive;
+pub use crate::parts::bandwidth::Credit;
+use crate::parts::bandwidth::{AckedCount, Sliding, segments};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+
+/// Round-trip time that the measured rate is multiplied with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowRtt {
+    /// The smoothed one.
+    #[default]
+    Smoothed,
+    /// The smallest one: what the path carries without a queue.
+    Minimum,
+}
+
+/// What a loss does while no router has ever warned: perhaps none can.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unwarned {
+    /// Halve as Reno does.
+    #[default]
+    Halve,
+    /// Keep the window, as after any loss without a warning.
+    Keep,
+}
+
+/// Parameters of Jersey.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Length of the estimator's window in round-trip times.
+    #[serde(deserialize_with = "positive")]
+    pub k: f64,
+    /// Round-trip time that makes a window of the rate.
+    pub window_rtt: WindowRtt,
+    /// What a loss does before the first warning.
+    pub unwarned: Unwarned,
+    /// Rate control sets the window to the measured one even if that is more than the window was.
+    pub may_raise: bool,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            k: 1.0,
+            window_rtt: WindowRtt::Smoothed,
+            unwarned: Unwarned::Halve,
+            may_raise: false,
+            credit: Credit::Whole,
+        }
+    }
+}
+
+impl Config {
+    /// A Jersey sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Jersey::new(*self)))
+    }
+}
+
+/// What the routers have said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Warnings {
+    /// Nothing: perhaps no router can warn.
+    Never,
+    /// The last warning.
+    Last(Instant),
+}
+
+/// What a loss means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Congestion,
+    Noise,
+    Unknown,
+}
+
+/// The window law of the paper.
+#[derive(Clone, Debug)]
+pub struct Jersey {
+    config: Config,
+    count: AckedCount,
+    estimate: Sliding,
+    warnings: Warnings,
+}
+
+impl Jersey {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            count: AckedCount::new(config.credit),
+            estimate: Sliding::new(config.k),
+            warnings: Warnings::Never,
+        }
+    }
+
+    /// `ownd = R_n RTT / segment size`.
+    fn optimal(&self, path: &Path) -> f64 {
+        let rtt = match self.config.window_rtt {
+            WindowRtt::Smoothed => path.srtt,
+            WindowRtt::Minimum => path.min_rtt,
+        };
+        segments(self.estimate.rate(), rtt, path.mss)
+    }
+
+    /// A loss within a round trip of a warning is congestion.
+    fn judge(&self, loss: &Loss, path: &Path) -> Verdict {
+        match self.warnings {
+            _ if loss.cause == Cause::Mark => Verdict::Congestion,
+            Warnings::Last(at) if path.now.since(at) <= path.srtt => Verdict::Congestion,
+            Warnings::Last(_) => Verdict::Noise,
+            Warnings::Never if self.config.unwarned == Unwarned::Keep => Verdict::Noise,
+            Warnings::Never => Verdict::Unknown,
+        }
+    }
+}
+
+impl Rule for Jersey {
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.estimate.begin(path.now);
+    }
+
+    fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        if ack.ecn_echo {
+            self.warnings = Warnings::Last(path.now);
+        }
+        let bytes = self.count.count(ack, path.mss);
+        self.estimate.on_ack(bytes, path);
+    }
+
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        match self.judge(loss, path) {
+            Verdict::Noise => {}
+            Verdict::Congestion => {
+                let optimal = self.optimal(path).max(2.0);
+                windows.ssthresh = optimal;
+                windows.cwnd = if self.config.may_raise { optimal } else { windows.cwnd.min(optimal) };
+            }
+            Verdict::Unknown => {
+                windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
+                windows.cwnd = windows.cwnd.min(windows.ssthresh);
+            }
+        }
+        if loss.cause == Cause::Mark {
+            self.warnings = Warnings::Last(path.now);
+        }
+    }
+
+    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
+        self.optimal(path)
+    }
+
+    /// The estimate goes on, and what the routers said was said.
+    fn undo(&mut self, _before: Self) {}
+
+    fn idle(&mut self, _path: &Path) {
+        self.estimate.rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_base::Duration;
+
+    use super::*;
+    use crate::fixture;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-4 * b.abs()
+    }
+
+    fn path_at(seconds: f64) -> Path {
+        let rtt = Duration::from_millis(500);
+        Path { min_rtt: rtt, srtt: rtt, mss: 1448, ..fixture::path_at(seconds) }
+    }
+
+    /// A sender of 432 segments that has measured 1 MB/s.
+    fn jersey(config: Config) -> Classic<Jersey> {
+        let rule = Jersey::new(config);
+        let estimate = rule.estimate.having(1e6);
+        Classic::new(Windows { cwnd: 432.0, ssthresh: 200.0 }, Jersey { estimate, ..rule })
+    }
+
+    /// Nothing is delivered by it, so that the estimate stays.
+    fn warning() -> Ack {
+        Ack { ecn_echo: true, dsack: true, ..fixture::ack(0) }
+    }
+
+    #[test]
+    fn a_loss_after_a_warning_leaves_the_measured_window() {
+        let mut sender = jersey(Config::default());
+        sender.on_ack(&warning(), &path_at(1.0));
+        sender.on_loss(&fixture::loss(432), &path_at(1.4));
+        assert!(close(sender.window(), 345.30) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+    }
+
+    #[test]
+    fn a_loss_long_after_the_last_warning_is_noise() {
+        let mut sender = jersey(Config::default());
+        sender.on_ack(&warning(), &path_at(1.0));
+        sender.on_loss(&fixture::loss(432), &path_at(1.6));
+        assert_eq!((sender.window(), sender.ssthresh()), (432.0, 200.0));
+    }
+
+    #[test]
+    fn a_warning_alone_leaves_the_measured_window() {
+        let mut sender = jersey(Config::default());
+        sender.on_loss(&Loss { cause: Cause::Mark, ..fixture::loss(432) }, &path_at(1.0));
+        assert!(close(sender.window(), 345.30));
+    }
+
+    #[test]
+    fn where_no_router_ever_warned_it_halves() {
+        for (unwarned, after) in [(Unwarned::Halve, 216.0), (Unwarned::Keep, 432.0)] {
+            let mut sender = jersey(Config { unwarned, ..Config::default() });
+            sender.on_loss(&fixture::loss(432), &path_at(1.0));
+            assert_eq!(sender.window(), after);
+        }
+    }
+
+    #[test]
+    fn one_ack_moves_the_estimate_little() {
+        let mut sender = jersey(Config::default());
+        sender.on_established(&path_at(1.0));
+        sender.on_ack(&Ack { delivered_bytes: 1448, ..fixture::ack(1) }, &path_at(1.0012));
+        assert!((sender.rule().estimate.rate() - 1_000_494.8).abs() < 0.1);
+        assert_eq!(sender.rule().optimal(&path_at(1.0012)).floor(), 345.0);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_the_measured_threshold() {
+        let mut sender = jersey(Config { window_rtt: WindowRtt::Minimum, ..Config::default() });
+        sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path_at(1.0));
+        assert_eq!(sender.window(), 1.0);
+        assert!(close(sender.ssthresh(), 345.30));
+    }
+}

@@ -1,0 +1,163 @@
+//! TCP Westwood: after a loss the window is what was measured to arrive, not half of what was sent.
+//!
+//! C. Casetti, M. Gerla, S. Mascolo, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
+//! Links", ACM MobiCom 2001.
+//!
+//! | paper           | here                          | unit     |
+//! |-----------------|-------------------------------|----------|
+//! | `cwnd`, `ssthresh` | `Windows`                  | segments |
+//! | `b_k`           | the sample of `LowPass`       | bytes/s  |
+//! | `BWE`           | `Westwood::filter`            | bytes/s  |
+//! | `RTTmin`        | `Path::min_rtt`               | time     |
+//! | `τ`             | [`Config::tau_s`]             | s        |
+//! | `m`             | [`Config::m`]                 | -        |
+//! | `accounted`     | `Westwood::count`             | segments |
+//!
+//! What differs from the paper stands in `papers/westwood.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{at_least_zero, positive};
+pub use crate::parts::bandwidth::Credit;
+use crate::parts::bandwidth::{AckedCount, LowPass, segments};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+
+/// Parameters of Westwood.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Time constant of the filter in seconds.
+    #[serde(deserialize_with = "positive")]
+    pub tau_s: f64,
+    /// A sample of zero is assumed for each `tau_s / m` without an ACK.
+    #[serde(deserialize_with = "positive")]
+    pub m: f64,
+    /// What remains after such samples counts as a whole interval if it is shorter than this, in seconds.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_remainder_s: f64,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { tau_s: 0.5, m: 2.0, least_remainder_s: 0.01, credit: Credit::Whole }
+    }
+}
+
+impl Config {
+    /// A Westwood sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Westwood::new(*self)))
+    }
+}
+
+/// Reno's growth, and the measured window after a loss.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    count: AckedCount,
+    filter: LowPass,
+}
+
+impl Westwood {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self {
+            count: AckedCount::new(config.credit),
+            filter: LowPass::new(config.tau_s, config.m, config.least_remainder_s),
+        }
+    }
+
+    /// `BWE RTTmin / seg_size`: what the path carries without a queue.
+    fn pipe(&self, path: &Path) -> f64 {
+        segments(self.filter.rate(), path.min_rtt, path.mss)
+    }
+}
+
+impl Rule for Westwood {
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.filter.begin(path.now);
+    }
+
+    fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        let bytes = self.count.count(ack, path.mss);
+        self.filter.on_ack(path.now, bytes);
+    }
+
+    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
+        self.pipe(path)
+    }
+
+    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
+        self.pipe(path)
+    }
+
+    /// The filter goes on.
+    fn undo(&mut self, _before: Self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_base::Duration;
+
+    use super::*;
+    use crate::fixture;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-4 * b.abs()
+    }
+
+    fn path() -> Path {
+        Path { min_rtt: Duration::from_millis(500), mss: 1448, ..fixture::path() }
+    }
+
+    /// A sender that has measured 1 MB/s.
+    fn westwood(cwnd: f64, ssthresh: f64) -> Classic<Westwood> {
+        let config = Config::default();
+        let filter = LowPass::new(config.tau_s, config.m, config.least_remainder_s).having(1e6);
+        Classic::new(Windows { cwnd, ssthresh }, Westwood { filter, ..Westwood::new(config) })
+    }
+
+    #[test]
+    fn a_loss_leaves_what_the_path_carries_and_never_raises_the_window() {
+        for (cwnd, after) in [(432.0, 345.30), (200.0, 200.0)] {
+            let mut sender = westwood(cwnd, 100.0);
+            sender.on_loss(&fixture::loss(432), &path());
+            assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_the_measured_threshold() {
+        let mut sender = westwood(432.0, 100.0);
+        sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path());
+        assert_eq!(sender.window(), 1.0);
+        assert!(close(sender.ssthresh(), 345.30));
+    }
+
+    #[test]
+    fn a_loss_before_anything_was_measured_leaves_two_segments() {
+        let mut sender =
+            Classic::new(Windows { cwnd: 10.0, ssthresh: 64.0 }, Westwood::new(Config::default()));
+        sender.on_loss(&fixture::loss(10), &Path { min_rtt: Duration::MAX, ..path() });
+        assert_eq!((sender.window(), sender.ssthresh()), (2.0, 2.0));
+    }
+
+    #[test]
+    fn a_steady_stream_is_measured_and_a_mistake_does_not_lose_the_measurement() {
+        let mut sender =
+            Classic::new(Windows { cwnd: 100.0, ssthresh: 50.0 }, Westwood::new(Config::default()));
+        sender.on_established(&Path { now: fixture::path_at(1.0).now, ..path() });
+        for k in 1..=5000_u32 {
+            let now = fixture::path_at(1.0 + 0.0012 * f64::from(k)).now;
+            if k == 4900 {
+                sender.on_loss(&fixture::loss(100), &Path { now, ..path() });
+            }
+            let ack = Ack { delivered_bytes: 1448, ..fixture::ack(1) };
+            sender.on_ack(&ack, &Path { now, ..path() });
+        }
+        sender.on_undo(&path());
+        assert!(close(sender.rule().pipe(&path()), 416.67), "{}", sender.rule().pipe(&path()));
+    }
+}

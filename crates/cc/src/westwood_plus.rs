@@ -1,0 +1,225 @@
+//! TCP Westwood+: Westwood with one bandwidth sample per round trip, which clustered ACKs do not inflate.
+//!
+//! L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control", ACM
+//! SIGCOMM CCR 34(2), 2004.
+//!
+//! | paper              | here                             | unit     |
+//! |--------------------|----------------------------------|----------|
+//! | `cwnd`, `ssthresh` | `Windows`                        | segments |
+//! | `d_k`, `Δ_k`, `b_k` | bytes, length and sample of `PerRound` | bytes, time, bytes/s |
+//! | `BWE`              | `WestwoodPlus::rounds`           | bytes/s  |
+//! | `RTTmin`           | `WestwoodPlus::base`             | time     |
+//!
+//! What differs from the paper stands in `papers/westwood-plus.md`.
+
+use bentpipe_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::at_least_zero;
+use crate::parts::bandwidth::{AckedCount, PerRound, segments};
+pub use crate::parts::bandwidth::{Credit, RoundFilter};
+use crate::parts::base_rtt::BaseRtt;
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Phase, Rule, Start, Timeout, Windows};
+
+/// The window with which a recovery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterRecovery {
+    /// That with which it began.
+    #[default]
+    Keep,
+    /// What the path carries by the estimate of then, as in Linux.
+    Estimate,
+}
+
+/// Parameters of Westwood+.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How samples are smoothed. `linux` also takes the first sample for the first estimate.
+    pub filter: RoundFilter,
+    /// Shortest interval of a sample in seconds.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_round_s: f64,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+    /// Window at the end of a recovery.
+    pub after_recovery: AfterRecovery,
+    /// Measure the smallest round-trip time anew after a timeout, as in Linux.
+    pub forget_rtt_min: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            filter: RoundFilter::Linux,
+            least_round_s: 0.05,
+            credit: Credit::Whole,
+            after_recovery: AfterRecovery::Keep,
+            forget_rtt_min: false,
+        }
+    }
+}
+
+impl Config {
+    /// A Westwood+ sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, WestwoodPlus::new(*self)))
+    }
+}
+
+/// Reno's growth, and the measured window after a loss.
+#[derive(Clone, Debug)]
+pub struct WestwoodPlus {
+    config: Config,
+    count: AckedCount,
+    rounds: PerRound,
+    base: BaseRtt,
+}
+
+impl WestwoodPlus {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        let rounds = PerRound::new(config.filter, config.filter == RoundFilter::Linux);
+        Self { config, count: AckedCount::new(config.credit), rounds, base: BaseRtt::new() }
+    }
+
+    /// `BWE RTTmin / seg_size`: what the path carries without a queue.
+    fn pipe(&self, path: &Path) -> f64 {
+        segments(self.rounds.rate(), self.base.get(), path.mss)
+    }
+}
+
+impl Rule for WestwoodPlus {
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.rounds.begin(path.now);
+        self.base.sample(path.min_rtt);
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        if let Some(rtt) = ack.rtt {
+            self.base.sample(rtt);
+        }
+        let bytes = self.count.count(ack, path.mss);
+        let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
+        self.rounds.on_ack(path.now, bytes, round);
+        let recovered = ack.ends_episode && ack.phase == Phase::Recovery;
+        if recovered && self.config.after_recovery == AfterRecovery::Estimate {
+            let pipe = self.pipe(path);
+            *windows = Windows { cwnd: pipe.max(2.0), ssthresh: pipe.max(2.0) };
+        }
+    }
+
+    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
+        self.pipe(path)
+    }
+
+    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
+        let pipe = self.pipe(path);
+        if self.config.forget_rtt_min {
+            self.base.forget();
+        }
+        pipe
+    }
+
+    /// The estimate goes on.
+    fn undo(&mut self, _before: Self) {}
+
+    fn idle(&mut self, _path: &Path) {
+        self.rounds.rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, path_at};
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-4 * b.abs()
+    }
+
+    fn path() -> Path {
+        Path {
+            min_rtt: Duration::from_millis(500),
+            srtt: Duration::from_millis(500),
+            mss: 1448,
+            ..fixture::path()
+        }
+    }
+
+    /// A sender that has measured 1 MB/s over 500 ms.
+    fn westwood_plus(cwnd: f64, config: Config) -> Classic<WestwoodPlus> {
+        let mut rule = WestwoodPlus::new(config);
+        rule.rounds = rule.rounds.having(1e6);
+        rule.base.sample(Duration::from_millis(500));
+        Classic::new(Windows { cwnd, ssthresh: 100.0 }, rule)
+    }
+
+    #[test]
+    fn a_loss_leaves_what_the_path_carries_and_never_raises_the_window() {
+        for (cwnd, after) in [(432.0, 345.30), (200.0, 200.0)] {
+            let mut sender = westwood_plus(cwnd, Config::default());
+            sender.on_loss(&fixture::loss(432), &path());
+            assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+        }
+    }
+
+    #[test]
+    fn a_loss_after_four_round_trips_finds_an_estimate_far_too_small() {
+        // Windows of 1, 2, 4, 8 segments: 4039.6 B/s by the paper's filter are 1.4 segments, so the threshold is two.
+        for (filter, pipe) in [(RoundFilter::Paper, 1.3949), (RoundFilter::Linux, 1.2273)] {
+            let rule = WestwoodPlus::new(Config { filter, ..Config::default() });
+            let mut sender = Classic::new(Windows { cwnd: 1.0, ssthresh: f64::INFINITY }, rule);
+            sender.on_established(&Path { now: path_at(0.0).now, ..path() });
+            for (round, segments) in [1_u32, 2, 4, 8].into_iter().enumerate() {
+                let now = path_at(0.5 * (round + 1) as f64).now;
+                let ack = Ack { delivered_bytes: u64::from(segments * 1448), ..fixture::ack(segments) };
+                sender.on_ack(&ack, &Path { now, ..path() });
+            }
+            assert!(close(sender.rule().pipe(&path()), pipe), "{}", sender.rule().pipe(&path()));
+            sender.on_loss(&fixture::loss(16), &path());
+            assert_eq!(sender.ssthresh(), 2.0);
+        }
+    }
+
+    #[test]
+    fn clusters_of_acks_do_not_inflate_the_estimate() {
+        // 400 segments per round trip of 500 ms, acknowledged in two bursts.
+        let mut sender = westwood_plus(400.0, Config::default());
+        let mut now = 1.0;
+        sender.on_established(&Path { now: path_at(now).now, ..path() });
+        for _ in 0..100 {
+            now += 0.25;
+            for k in 0..200_u32 {
+                let at = path_at(now + 10e-6 * f64::from(k)).now;
+                let ack = Ack { delivered_bytes: 1448, ..fixture::ack(1) };
+                sender.on_ack(&ack, &Path { now: at, ..path() });
+            }
+        }
+        let pipe = sender.rule().pipe(&path());
+        assert!((0.85..1.15).contains(&(pipe / 400.0)), "{pipe}");
+    }
+
+    #[test]
+    fn linux_measures_the_window_again_when_a_recovery_ends() {
+        let config = Config { after_recovery: AfterRecovery::Estimate, ..Config::default() };
+        let mut sender = westwood_plus(200.0, config);
+        sender.on_loss(&fixture::loss(200), &path());
+        let last = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(10) };
+        sender.on_ack(&last, &path());
+        assert!(close(sender.window(), 345.30), "{}", sender.window());
+    }
+
+    #[test]
+    fn a_timeout_may_forget_the_old_route() {
+        let config = Config { forget_rtt_min: true, ..Config::default() };
+        let mut sender = westwood_plus(432.0, config);
+        sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path());
+        assert!(close(sender.ssthresh(), 345.30));
+        let later = Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) };
+        sender.on_ack(&later, &path());
+        assert_eq!(sender.rule().base.get(), Duration::from_millis(600));
+    }
+}
