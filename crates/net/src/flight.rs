@@ -27,8 +27,8 @@ pub(crate) struct InFlight<P> {
 /// The packets on their way, by due time. Equal due times keep the order of transmission.
 #[derive(Clone, Debug)]
 pub(crate) enum Flight<P> {
-    /// Of a link whose due times never descend.
-    InOrder(VecDeque<InFlight<P>>),
+    /// Of a link whose due times never descend. The first of them lies at hand: most links carry one packet at a time.
+    InOrder { first: Option<InFlight<P>>, rest: VecDeque<InFlight<P>> },
     /// Of a link that reorders.
     ByTime { heap: BinaryHeap<Reverse<Ranked<P>>>, pushed: u64 },
 }
@@ -38,16 +38,20 @@ impl<P> Flight<P> {
         if may_reorder {
             Self::ByTime { heap: BinaryHeap::new(), pushed: 0 }
         } else {
-            Self::InOrder(VecDeque::new())
+            Self::InOrder { first: None, rest: VecDeque::new() }
         }
     }
 
     #[inline]
     pub fn push(&mut self, flying: InFlight<P>) {
         match self {
-            Self::InOrder(queue) => {
-                debug_assert!(queue.back().is_none_or(|last| last.due <= flying.due), "due times descend");
-                queue.push_back(flying);
+            Self::InOrder { first, rest } => {
+                let last = rest.back().or(first.as_ref());
+                debug_assert!(last.is_none_or(|last| last.due <= flying.due), "due times descend");
+                match first {
+                    None => *first = Some(flying),
+                    Some(_) => rest.push_back(flying),
+                }
             }
             Self::ByTime { heap, pushed } => {
                 *pushed += 1;
@@ -60,10 +64,19 @@ impl<P> Flight<P> {
     #[inline]
     pub fn next_due(&self) -> Instant {
         let next = match self {
-            Self::InOrder(queue) => queue.front().map(|flying| flying.due),
+            Self::InOrder { first, .. } => first.as_ref().map(|flying| flying.due),
             Self::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
         };
         next.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// The next packet, if the flight is in order.
+    #[inline]
+    pub fn first(&self) -> Option<&P> {
+        match self {
+            Self::InOrder { first, .. } => first.as_ref().map(|flying| &flying.packet),
+            Self::ByTime { .. } => None,
+        }
     }
 
     /// Takes the next packet if it is due at `now`.
@@ -73,7 +86,10 @@ impl<P> Flight<P> {
             return None;
         }
         match self {
-            Self::InOrder(queue) => queue.pop_front(),
+            Self::InOrder { first, rest } => {
+                let next = if rest.is_empty() { None } else { rest.pop_front() };
+                std::mem::replace(first, next)
+            }
             Self::ByTime { heap, .. } => heap.pop().map(|ranked| ranked.0.flying),
         }
     }
@@ -81,7 +97,11 @@ impl<P> Flight<P> {
     /// Puts a packet back in front of all others; it must have been taken just before.
     pub fn push_front(&mut self, flying: InFlight<P>) {
         match self {
-            Self::InOrder(queue) => queue.push_front(flying),
+            Self::InOrder { first, rest } => {
+                if let Some(second) = first.replace(flying) {
+                    rest.push_front(second);
+                }
+            }
             // Ranks begin at 1.
             Self::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
         }
@@ -89,12 +109,12 @@ impl<P> Flight<P> {
 
     /// True if no packet pushed later can be due before one that is in flight.
     pub fn is_in_order(&self) -> bool {
-        matches!(self, Self::InOrder(_))
+        matches!(self, Self::InOrder { .. })
     }
 
     pub fn len(&self) -> usize {
         match self {
-            Self::InOrder(queue) => queue.len(),
+            Self::InOrder { first, rest } => usize::from(first.is_some()) + rest.len(),
             Self::ByTime { heap, .. } => heap.len(),
         }
     }

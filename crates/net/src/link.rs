@@ -102,6 +102,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// The packet that leaves the path next, as far as that is easily told: a hint for drivers that fetch ahead.
+    #[inline]
+    pub fn first_in_flight(&self) -> Option<&P> {
+        self.path.flight.first()
+    }
+
     /// The counters so far.
     pub fn stats(&self) -> &LinkStats {
         &self.ledger.stats

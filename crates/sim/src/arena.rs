@@ -8,8 +8,6 @@ pub(crate) type Slot = u32;
 /// The contents of a packet and where they are going.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    /// The end that it is going to: a connection end, or a flow of plain packets.
-    pub to: u32,
     /// Incarnation of that end, so that nobody gets the mail of his predecessor.
     pub incarnation: u32,
     /// The segment; of a plain packet only the length counts.
@@ -75,9 +73,9 @@ mod tests {
     fn the_slot_released_last_is_used_first() {
         let mut arena = Arena::default();
         let [a, b] = [arena.take(), arena.take()];
-        arena.get_mut(a).to = 7;
+        arena.get_mut(a).incarnation = 7;
         let copy = arena.duplicate(a);
-        assert_eq!((arena.get(copy).to, arena.used()), (7, 3));
+        assert_eq!((arena.get(copy).incarnation, arena.used()), (7, 3));
         arena.release(a);
         arena.release(b);
         assert_eq!((arena.take(), arena.used()), (b, 2));

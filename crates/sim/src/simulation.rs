@@ -8,6 +8,7 @@ use bentpipe_tcp::{Connection, Events, State, Transmit};
 
 use crate::RunOptions;
 use crate::arena::Arena;
+use crate::prefetch::prefetch;
 use crate::ticket::{Marks, Ticket};
 use crate::topology::LinkId;
 use crate::traffic::Application;
@@ -103,6 +104,7 @@ impl<W: Witness> Simulation<W> {
                 };
                 self.now = now;
                 self.events += 1;
+                self.fetch_ahead();
                 self.happen(owner);
             }
             if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -113,6 +115,29 @@ impl<W: Witness> Simulation<W> {
             }
             if let Some(progress) = options.progress {
                 progress(self.now.as_secs_f64());
+            }
+        }
+    }
+
+    /// Asks for the memory that the next two events begin with, and for what the next one will lead to.
+    #[inline]
+    fn fetch_ahead(&self) {
+        if let Some(owner) = self.wheel.upcoming(1) {
+            if owner >= self.first_end {
+                prefetch(&self.ends[(owner - self.first_end) as usize]);
+            } else if owner >= self.first_link {
+                prefetch(&self.links[(owner - self.first_link) as usize]);
+            }
+        }
+        let Some(owner) = self.wheel.upcoming(0).filter(|owner| (self.first_link..self.first_end).contains(owner)) else {
+            return;
+        };
+        if let Some(ticket) = self.links[(owner - self.first_link) as usize].first_in_flight() {
+            prefetch(self.arena.get(ticket.slot));
+            match self.routes[ticket.position as usize + 1] {
+                ARRIVED if ticket.marks.contains(Marks::PLAIN) => prefetch(&self.flows[ticket.to as usize]),
+                ARRIVED => prefetch(&self.ends[ticket.to as usize]),
+                next => prefetch(&self.links[next as usize]),
             }
         }
     }
@@ -198,7 +223,7 @@ impl<W: Witness> Simulation<W> {
     #[inline]
     fn arrive(&mut self, ticket: Ticket) {
         let parcel = self.arena.get_mut(ticket.slot);
-        let to = parcel.to;
+        let to = ticket.to;
         if ticket.marks.contains(Marks::PLAIN) {
             let flow = &mut self.flows[to as usize];
             if !ticket.marks.contains(Marks::COPY) {
@@ -258,13 +283,13 @@ impl<W: Witness> Simulation<W> {
                 self.arena.release(slot);
                 return;
             }
-            parcel.to = id ^ 1;
             parcel.incarnation = end.incarnation;
             let segment = &parcel.segment;
             let ticket = Ticket {
                 slot,
                 size: end.header_bytes + segment.len,
                 position: end.route,
+                to: id ^ 1,
                 label: end.label,
                 marks: Marks::of(segment),
             };
@@ -449,12 +474,12 @@ impl<W: Witness> Simulation<W> {
         let flow = &self.flows[id as usize];
         let slot = self.arena.take();
         let parcel = self.arena.get_mut(slot);
-        parcel.to = id;
         parcel.segment = Segment { len: size - flow.header_bytes, ..Segment::default() };
         let ticket = Ticket {
             slot,
             size,
             position: flow.routes[0],
+            to: id,
             label: flow.labels[0],
             marks: Marks::PLAIN | Marks::DATA,
         };

@@ -31,6 +31,8 @@ pub(crate) struct Ticket {
     pub slot: Slot,
     /// Bytes on the wire.
     pub size: u32,
+    /// The end that it is going to: a connection end, or a flow of plain packets.
+    pub to: u32,
     /// Position in the routes of the link that it is on.
     pub position: u32,
     /// Equal for all packets of one flow and direction, and independent of the rest of the world.
@@ -83,4 +85,4 @@ impl Packet for Ticket {
     }
 }
 
-const _: () = assert!(size_of::<Ticket>() <= 20, "tickets are copied at every hop");
+const _: () = assert!(size_of::<Ticket>() <= 24, "tickets are copied at every hop");

@@ -87,7 +87,7 @@ impl<'a> Watch<'a> {
         (ticket, parcel): (&Ticket, &Parcel),
     ) {
         let plain = ticket.marks.contains(Marks::PLAIN);
-        let to_end = if plain { 2 * parcel.to + 1 } else { self.end_of_flow(parcel.to) };
+        let to_end = if plain { 2 * ticket.to + 1 } else { self.end_of_flow(ticket.to) };
         let segment = (!plain).then_some(&parcel.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: ticket.size, to_end, segment });
