@@ -256,4 +256,14 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    PXcp, p_xcp, Entry {
+        name: "p-xcp",
+        title: "XCP that keeps its rate over losses, and says when it could not use more",
+        paper: "Zhou, Yeung, Li, IEEE GLOBECOM",
+        year: 2004,
+        needs_receiver: true,
+        receiver: Some(crate::xcp::RECEIVER),
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }
