@@ -23,6 +23,7 @@ mod parameters;
 mod parts;
 pub mod peach;
 pub mod peach_plus;
+pub mod rcs;
 mod registry;
 pub mod reno;
 pub mod scalable;

@@ -266,4 +266,13 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    Rcs, rcs, Entry {
+        name: "rcs",
+        title: "a rate that a loss halves and low-priority dummy packets restore, for real-time sources",
+        paper: "Tang, Morabito, Akyildiz, Johnson, IEEE INFOCOM",
+        year: 2001,
+        needs_receiver: true,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }
