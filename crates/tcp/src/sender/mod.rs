@@ -113,7 +113,10 @@ pub(crate) struct Sender {
     last_sent: Instant,
     /// Since when the oldest data waits for an acknowledgement (user timeout).
     waiting_since: Instant,
-    validation: Validation,
+    /// Only if the configuration asks for it.
+    validation: Option<Box<Validation>>,
+    /// Timestamps were agreed on.
+    pub timestamps: bool,
     /// The peer echoes marks and this end honours them (RFC 3168).
     pub ecn: bool,
     /// Marks up to here belong to the reduction already made.
@@ -182,7 +185,8 @@ impl Sender {
             burst: 0,
             last_sent: Instant::ZERO,
             waiting_since: Instant::FAR_FUTURE,
-            validation: Validation::default(),
+            validation: None,
+            timestamps: false,
             ecn: false,
             ecn_recover: 0,
             congestion_reduced: false,

@@ -104,6 +104,17 @@ impl Progress {
     }
 }
 
+/// What waits for repair, and the repairs in flight. Indices that have become stale are passed over.
+#[derive(Debug, Default)]
+struct Repairs {
+    /// Lost segments waiting for their first retransmission, in sequence order.
+    lost: VecDeque<Index>,
+    /// Segments whose retransmission was lost, before the others.
+    lost_again: VecDeque<Index>,
+    /// Retransmissions in flight by time of transmission.
+    in_flight: VecDeque<(Index, Instant)>,
+}
+
 /// The ring and its counts.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
@@ -119,12 +130,8 @@ pub(super) struct Scoreboard {
     edge: Index,
     /// SACKed segments at or above `edge`.
     sacked_above_edge: u32,
-    /// Lost segments waiting for their first retransmission, in sequence order.
-    lost_queue: VecDeque<Index>,
-    /// Segments whose retransmission was lost, before the others.
-    lost_again_queue: VecDeque<Index>,
-    /// Retransmissions in flight by time of transmission.
-    retransmissions: VecDeque<(Index, Instant)>,
+    /// What only losses need.
+    repairs: Option<Box<Repairs>>,
     /// Every original below was judged by time.
     time_cursor: Index,
     /// Segments marked lost since the connection began.
@@ -202,7 +209,7 @@ impl Scoreboard {
             self.retransmitted += 1;
         }
         record.marks |= Mark::REPEATED;
-        self.retransmissions.push_back((index, now));
+        self.repairs.get_or_insert_default().in_flight.push_back((index, now));
     }
 
     /// A copy of a segment leaves as a probe, which may repair it: from now on its round trip is ambiguous. Returns its
@@ -260,9 +267,11 @@ impl Scoreboard {
 
     /// Nothing is outstanding: the queues hold only stale entries.
     fn forget(&mut self) {
-        self.lost_queue.clear();
-        self.lost_again_queue.clear();
-        self.retransmissions.clear();
+        if let Some(repairs) = &mut self.repairs {
+            repairs.lost.clear();
+            repairs.lost_again.clear();
+            repairs.in_flight.clear();
+        }
     }
 
     /// Takes one SACK block. Parts outside what is outstanding are ignored.
@@ -366,7 +375,7 @@ impl Scoreboard {
             }
             self.time_cursor += 1;
         }
-        while let Some(&(index, sent_at)) = self.retransmissions.front() {
+        while let Some(&(index, sent_at)) = self.repairs.as_ref().and_then(|repairs| repairs.in_flight.front()) {
             let current = self.get(index).filter(|record| {
                 record.sent_at == sent_at
                     && !record.has(Mark::SACKED)
@@ -386,7 +395,9 @@ impl Scoreboard {
                     Verdict::Unknown => break,
                 }
             }
-            self.retransmissions.pop_front();
+            if let Some(repairs) = &mut self.repairs {
+                repairs.in_flight.pop_front();
+            }
         }
         (newly, again)
     }
@@ -404,11 +415,11 @@ impl Scoreboard {
             }
             record.marks.remove(Mark::RETRANSMITTED);
             self.retransmitted -= 1;
-            self.lost_again_queue.push_back(index);
+            self.repairs.get_or_insert_default().lost_again.push_back(index);
         } else {
             record.marks |= Mark::LOST;
             self.lost += 1;
-            self.lost_queue.push_back(index);
+            self.repairs.get_or_insert_default().lost.push_back(index);
         }
         self.total_lost = self.total_lost.wrapping_add(1);
     }
@@ -428,7 +439,7 @@ impl Scoreboard {
             if !record.has(Mark::SACKED) {
                 record.marks |= Mark::LOST;
                 self.lost += 1;
-                self.lost_queue.push_back(self.base + offset as u64);
+                self.repairs.get_or_insert_default().lost.push_back(self.base + offset as u64);
             }
         }
         self.total_lost = self.total_lost.wrapping_add(self.lost);
@@ -449,8 +460,10 @@ impl Scoreboard {
                 record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
             }
         }
-        self.lost_queue.clear();
-        self.lost_again_queue.clear();
+        if let Some(repairs) = &mut self.repairs {
+            repairs.lost.clear();
+            repairs.lost_again.clear();
+        }
         self.edge = self.base;
         self.sacked_above_edge = self.sacked;
         self.time_cursor = self.base;
@@ -458,20 +471,19 @@ impl Scoreboard {
 
     /// The next lost segment to send again: those lost twice first, for they hold up the receiver longest.
     pub fn next_lost(&mut self) -> Option<Index> {
-        let waiting = |board: &Self, index: Index| {
-            board.get(index).is_some_and(|record| record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED))
+        let Self { records, base, repairs, .. } = self;
+        let repairs = repairs.as_deref_mut()?;
+        let waits = |index: Index| {
+            let record = index.checked_sub(*base).and_then(|offset| records.get(offset as usize));
+            record.is_some_and(|record| record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED))
         };
-        while let Some(&index) = self.lost_again_queue.front() {
-            if waiting(self, index) {
-                return Some(index);
+        for queue in [&mut repairs.lost_again, &mut repairs.lost] {
+            while let Some(&index) = queue.front() {
+                if waits(index) {
+                    return Some(index);
+                }
+                queue.pop_front();
             }
-            self.lost_again_queue.pop_front();
-        }
-        while let Some(&index) = self.lost_queue.front() {
-            if waiting(self, index) {
-                return Some(index);
-            }
-            self.lost_queue.pop_front();
         }
         None
     }
@@ -495,9 +507,12 @@ impl Scoreboard {
 
     /// Bytes held by the ring and its queues, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Record>()
-            + (self.lost_queue.capacity() + self.lost_again_queue.capacity()) * size_of::<Index>()
-            + self.retransmissions.capacity() * size_of::<(Index, Instant)>()
+        let repairs = self.repairs.as_ref().map_or(0, |repairs| {
+            size_of::<Repairs>()
+                + (repairs.lost.capacity() + repairs.lost_again.capacity()) * size_of::<Index>()
+                + repairs.in_flight.capacity() * size_of::<(Index, Instant)>()
+        });
+        self.records.capacity() * size_of::<Record>() + repairs
     }
 }
 

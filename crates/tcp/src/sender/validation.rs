@@ -33,7 +33,7 @@ impl Sender {
         if config.window_validation != WindowValidation::Rfc7661 {
             return;
         }
-        let v = &mut self.validation;
+        let v = self.validation.get_or_insert_default();
         let round = self.rtt.srtt.max(Duration::from_millis(1));
         v.current = (self.rate.delivered - v.delivered_since) as f64 / f64::from(self.mss);
         if now.since(v.since) >= round {
@@ -57,9 +57,9 @@ impl Sender {
 
     /// `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section 4.4.1).
     pub(super) fn validated(&self, config: &Config) -> Option<f64> {
-        let on =
-            config.window_validation == WindowValidation::Rfc7661 && self.validation.unused_since.is_some();
-        on.then(|| self.validation.pipe_ack())
+        let on = config.window_validation == WindowValidation::Rfc7661;
+        let unused = self.validation.as_ref().filter(|validation| on && validation.unused_since.is_some());
+        unused.map(|validation| validation.pipe_ack())
     }
 
     /// The sender is about to send after a pause: restart window (RFC 5681 section 4.1).
