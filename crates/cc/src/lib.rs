@@ -32,6 +32,7 @@ pub mod tcp_j;
 pub mod vegas;
 pub mod veno;
 pub mod westwood;
+pub mod westwood_br;
 pub mod westwood_plus;
 pub mod xcp;
 

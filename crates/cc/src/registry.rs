@@ -197,6 +197,13 @@ registry! {
         year: 2004,
         ..SENDER_ONLY
     };
+    WestwoodBr, westwood_br, Entry {
+        name: "westwood-br",
+        title: "tells noise from congestion; noise keeps the window, the timer, and repeats everything at once",
+        paper: "Yang, Wang, Sanadidi, Gerla, IEEE ICC",
+        year: 2003,
+        ..SENDER_ONLY
+    };
     TcpJ, tcp_j, Entry {
         name: "tcp-j",
         title: "after a loss, the window that the available bandwidth fills, estimated ACK by ACK",

@@ -1,0 +1,467 @@
+//! TCP Westwood with Bulk Repeat: a loss that the path's delay and rate do not explain is noise; then the window stays, everything that
+//! may be lost is repeated at once, and the timer does not double.
+//!
+//! G. Yang, R. Wang, M. Y. Sanadidi, M. Gerla, "TCPW with Bulk Repeat in Next Generation Wireless Networks", IEEE ICC 2003.
+//!
+//! | paper                   | here                        | unit       |
+//! |-------------------------|-----------------------------|------------|
+//! | `cwnd`, `ssthresh`      | `Windows`                   | segments   |
+//! | `RTTmin`                | `Path::min_rtt`             | time       |
+//! | largest round-trip time | `Spike::rtt_max`            | time       |
+//! | spike thresholds A, B   | [`Config::spike_begins`], [`Config::spike_ends`] | - |
+//! | `RE`                    | the sample of `PerRound`    | bytes/s    |
+//! | `BWE`                   | the rate of `PerRound`      | bytes/s    |
+//! | rate gap threshold θ    | [`Config::rate_gap`]        | -          |
+//!
+//! What differs from the paper stands in `papers/westwood-br.md`.
+
+use bentpipe_base::{Duration, Instant, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{at_least_zero, fraction, positive};
+use crate::parts::bandwidth::{AckedCount, PerRound, segments};
+pub use crate::parts::bandwidth::{Credit, RoundFilter};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start, Timeout, Wants,
+    Windows,
+};
+
+/// Which of the two tests speaks of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discriminator {
+    /// One of them is enough.
+    #[default]
+    Either,
+    /// Both must agree.
+    Both,
+    /// The delay alone.
+    Spike,
+    /// The rate alone.
+    RateGap,
+}
+
+/// What a loss leaves of the window when it is congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnCongestion {
+    /// Half, as in NewReno.
+    #[default]
+    Halve,
+    /// What the path was measured to carry, as in Westwood.
+    Estimate,
+}
+
+/// Parameters of WestwoodBR.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// A spike begins when the delay is above this share of the range between the smallest and the largest round-trip time.
+    #[serde(deserialize_with = "fraction")]
+    pub spike_begins: f64,
+    /// A spike ends when the delay is below this share of the range.
+    #[serde(deserialize_with = "fraction")]
+    pub spike_ends: f64,
+    /// A range of round-trip times smaller than this, in seconds, has no spikes.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_range_s: f64,
+    /// Congestion if the window would bring this many times the rate that was achieved.
+    #[serde(deserialize_with = "positive")]
+    pub rate_gap: f64,
+    /// How the two tests are combined.
+    pub discriminator: Discriminator,
+    /// What congestion leaves.
+    pub on_congestion: OnCongestion,
+    /// Space the repeated segments over the smallest round-trip time.
+    pub paced_repeat: bool,
+    /// After so many timeouts in a row the timer doubles again; zero for never.
+    pub back_off_after: u32,
+    /// How bandwidth samples are smoothed.
+    pub filter: RoundFilter,
+    /// Shortest interval of a bandwidth sample in seconds.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_round_s: f64,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            spike_begins: 0.4,
+            spike_ends: 0.05,
+            least_range_s: 0.005,
+            rate_gap: 1.4,
+            discriminator: Discriminator::Either,
+            on_congestion: OnCongestion::Halve,
+            paced_repeat: true,
+            back_off_after: 0,
+            filter: RoundFilter::Linux,
+            least_round_s: 0.05,
+            credit: Credit::Whole,
+        }
+    }
+}
+
+impl Config {
+    /// A WestwoodBR sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, WestwoodBr::new(*self)))
+    }
+}
+
+/// The delay's testimony: whether it stands near the largest ever seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Spike {
+    rtt_max: Duration,
+    high: bool,
+}
+
+impl Spike {
+    const NONE: Self = Self { rtt_max: Duration::ZERO, high: false };
+
+    fn sample(&mut self, rtt: Duration, rtt_min: Duration, config: &Config) {
+        self.rtt_max = self.rtt_max.max(rtt);
+        let range = self.rtt_max.saturating_sub(rtt_min);
+        if range < Duration::from_secs_f64(config.least_range_s) {
+            self.high = false;
+        } else if rtt > rtt_min + range.mul_f64(config.spike_begins) {
+            self.high = true;
+        } else if rtt < rtt_min + range.mul_f64(config.spike_ends) {
+            self.high = false;
+        }
+    }
+}
+
+/// Where the repetition of everything stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Repeat {
+    /// May happen.
+    Armed,
+    /// Several losses in one window of a noisy path: at the next question of the engine.
+    Due,
+    /// Everything below this was repeated; until it is acknowledged, signs of loss are echoes of the repetition.
+    Done(u64),
+}
+
+/// What the last loss was taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Congestion,
+    /// Noise, and the segments known to be lost as of this time.
+    Noise {
+        lost: u32,
+        at: Instant,
+    },
+}
+
+/// The window law of the paper.
+#[derive(Clone, Debug)]
+pub struct WestwoodBr {
+    config: Config,
+    count: AckedCount,
+    rounds: PerRound,
+    spike: Spike,
+    repeat: Repeat,
+    verdict: Verdict,
+    /// Bytes per second that one segment per smallest round trip makes.
+    unit_rate: f64,
+}
+
+impl WestwoodBr {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            count: AckedCount::new(config.credit),
+            rounds: PerRound::new(config.filter, config.filter == RoundFilter::Linux),
+            spike: Spike::NONE,
+            repeat: Repeat::Armed,
+            verdict: Verdict::Congestion,
+            unit_rate: 0.0,
+        }
+    }
+
+    /// `BWE RTTmin / seg_size`.
+    fn pipe(&self, path: &Path) -> f64 {
+        segments(self.rounds.rate(), path.min_rtt, path.mss)
+    }
+
+    /// `(cwnd / RTTmin) / RE > θ`: more is sent than arrives.
+    fn has_rate_gap(&self, windows: &Windows, path: &Path) -> bool {
+        windows.cwnd > self.config.rate_gap * segments(self.rounds.sample(), path.min_rtt, path.mss)
+    }
+
+    /// The loss discrimination algorithm (LDA).
+    fn is_congested(&self, windows: &Windows, path: &Path) -> bool {
+        let spike = self.spike.high;
+        let gap = self.has_rate_gap(windows, path);
+        match self.config.discriminator {
+            Discriminator::Either => spike || gap,
+            Discriminator::Both => spike && gap,
+            Discriminator::Spike => spike,
+            Discriminator::RateGap => gap,
+        }
+    }
+
+    /// Bulk Repeat, if the losses of a noisy window are several.
+    fn follow(&mut self, ack: &Ack, path: &Path) {
+        let Verdict::Noise { lost, at } = &mut self.verdict else { return };
+        if ack.phase != Phase::Recovery {
+            return;
+        }
+        if path.now > *at {
+            *lost += ack.lost; // what was marked at `at` is counted already
+        }
+        let partial = ack.acked > 0 && !ack.ends_episode;
+        if self.repeat == Repeat::Armed && (partial || *lost >= 2) {
+            self.repeat = Repeat::Due;
+        }
+    }
+}
+
+impl Rule for WestwoodBr {
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.rounds.begin(path.now);
+    }
+
+    fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        if let Some(rtt) = ack.rtt {
+            self.spike.sample(rtt, path.min_rtt, &self.config);
+        }
+        let bytes = self.count.count(ack, path.mss);
+        let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
+        self.rounds.on_ack(path.now, bytes, round);
+        self.unit_rate = f64::from(path.mss) / path.min_rtt.as_secs_f64();
+        match self.repeat {
+            Repeat::Done(end) if path.snd_una >= end => self.repeat = Repeat::Armed,
+            // The episode is over, and nothing is in doubt any more.
+            Repeat::Due if ack.phase == Phase::Open => self.repeat = Repeat::Armed,
+            _ => self.follow(ack, path),
+        }
+    }
+
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        if matches!(self.repeat, Repeat::Done(end) if path.snd_una < end) && loss.cause == Cause::Loss {
+            return;
+        }
+        if loss.cause == Cause::Loss && !self.is_congested(windows, path) {
+            self.verdict = Verdict::Noise { lost: loss.lost, at: path.now };
+            return; // Intelligent Window Adjustment
+        }
+        self.verdict = Verdict::Congestion;
+        let left = match self.config.on_congestion {
+            OnCongestion::Halve => self.reduce(windows, loss, path),
+            OnCongestion::Estimate => self.pipe(path),
+        };
+        windows.ssthresh = left.max(2.0);
+        windows.cwnd = windows.cwnd.min(windows.ssthresh);
+    }
+
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+        let limit = self.config.back_off_after;
+        let back_off = limit > 0 && timeout.consecutive > limit;
+        if timeout.consecutive == 1 {
+            self.verdict = if self.is_congested(windows, path) {
+                Verdict::Congestion
+            } else {
+                Verdict::Noise { lost: timeout.outstanding, at: path.now }
+            };
+        }
+        match self.verdict {
+            Verdict::Noise { .. } => self.repeat = Repeat::Done(path.snd_nxt),
+            Verdict::Congestion => {
+                if timeout.consecutive == 1 {
+                    windows.ssthresh = self.pipe(path).max(2.0);
+                }
+                windows.cwnd = 1.0;
+                self.repeat = Repeat::Armed;
+            }
+        }
+        RtoAction::Retransmit { back_off }
+    }
+
+    fn undo(&mut self, before: Self) {
+        (self.verdict, self.repeat) = (before.verdict, before.repeat);
+    }
+
+    fn idle(&mut self, _path: &Path) {
+        self.rounds.rest();
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { doubts: true, ..Wants::default() }
+    }
+
+    fn doubt(&mut self, _windows: &mut Windows, _oldest_sent: Instant, path: &Path) -> Doubt {
+        if self.repeat != Repeat::Due {
+            return Doubt::None;
+        }
+        self.repeat = Repeat::Done(path.snd_nxt);
+        Doubt::Everything
+    }
+
+    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
+        let repeats = matches!(self.repeat, Repeat::Done(_));
+        (repeats && self.config.paced_repeat).then(|| Rate::from_bytes_per_s(windows.cwnd * self.unit_rate))
+    }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.repeat {
+            Repeat::Due | Repeat::Done(_) => "bulk-repeat",
+            Repeat::Armed if windows.in_slow_start() => "slow-start",
+            Repeat::Armed => "congestion-avoidance",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, path_at};
+
+    const MSS: u32 = 1448;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn path() -> Path {
+        Path { min_rtt: ms(500), srtt: ms(500), mss: MSS, snd_una: 1000, snd_nxt: 500_000, ..path_at(10.0) }
+    }
+
+    /// A sender of 432 segments over 500 ms that achieves `rate` segments per second.
+    fn sender(rate: f64, config: Config) -> Classic<WestwoodBr> {
+        let mut rule = WestwoodBr::new(config);
+        rule.rounds = rule.rounds.having(rate * f64::from(MSS));
+        Classic::new(Windows { cwnd: 432.0, ssthresh: 200.0 }, rule)
+    }
+
+    fn timeout(consecutive: u32) -> Timeout {
+        Timeout { consecutive, outstanding: 432, answered: false }
+    }
+
+    fn in_recovery(acked: u32) -> Ack {
+        Ack { phase: Phase::Recovery, ..fixture::ack(acked) }
+    }
+
+    #[test]
+    fn a_spike_begins_high_and_ends_low() {
+        let mut spike = Spike { rtt_max: ms(900), high: false };
+        let states = [510, 650, 661, 600, 521, 519].map(|rtt| {
+            spike.sample(ms(rtt), ms(500), &Config::default());
+            spike.high
+        });
+        assert_eq!(states, [false, false, true, true, true, false], "begins at 660 ms, ends at 520 ms");
+    }
+
+    #[test]
+    fn a_path_without_a_queue_has_no_spikes() {
+        let mut spike = Spike::NONE;
+        spike.sample(ms(504), ms(500), &Config::default());
+        assert!(!spike.high);
+    }
+
+    #[test]
+    fn the_rate_gap_tells_a_full_path_from_a_noisy_one() {
+        // 432 segments in 500 ms are 864 per second: 1.234 times 700, 1.44 times 600.
+        for (rate, cwnd) in [(700.0, 432.0), (600.0, 216.0)] {
+            let mut sender = sender(rate, Config::default());
+            sender.on_loss(&fixture::loss(432), &path());
+            assert_eq!(sender.window(), cwnd);
+        }
+    }
+
+    #[test]
+    fn the_tests_can_be_combined() {
+        for (discriminator, cwnd) in [
+            (Discriminator::Either, 216.0),
+            (Discriminator::Both, 432.0),
+            (Discriminator::Spike, 216.0),
+            (Discriminator::RateGap, 432.0),
+        ] {
+            let mut sender = sender(800.0, Config { discriminator, ..Config::default() });
+            let slow = Ack { rtt: Some(ms(900)), dsack: true, ..fixture::ack(0) };
+            sender.on_ack(&slow, &Path { now: Instant::ZERO, ..path() });
+            sender.on_loss(&fixture::loss(432), &path());
+            assert_eq!(sender.window(), cwnd, "{discriminator:?}");
+        }
+    }
+
+    #[test]
+    fn noise_keeps_the_window_and_the_second_hole_repeats_everything_once() {
+        let mut sender = sender(800.0, Config::default());
+        sender.on_loss(&fixture::loss(432), &path());
+        assert_eq!(
+            sender.doubt(Instant::ZERO, &path()),
+            Doubt::None,
+            "one hole is an ordinary retransmission"
+        );
+        let partial = Path { snd_una: 50_000, ..path() };
+        sender.on_ack(&in_recovery(40), &partial);
+        assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::Everything);
+        assert_eq!(sender.phase(), "bulk-repeat");
+        let rate = sender.pacing_rate().map(|rate| rate.bps());
+        assert_eq!(rate, Some(432 * 1448 * 8 * 2), "a window per smallest round-trip time");
+        sender.on_ack(&in_recovery(40), &Path { snd_una: 100_000, ..path() });
+        assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::None, "once per window");
+        sender.on_loss(&fixture::loss(432), &Path { snd_una: 400_000, ..path() });
+        assert_eq!(sender.window(), 432.0, "an echo of the repetition");
+        sender.on_ack(&fixture::ack(1), &Path { snd_una: 500_000, ..path() });
+        assert_eq!((sender.phase(), sender.pacing_rate()), ("congestion-avoidance", None));
+    }
+
+    #[test]
+    fn holes_known_from_sack_repeat_everything_without_a_partial_ack() {
+        let mut sender = sender(800.0, Config::default());
+        sender.on_loss(&fixture::loss(432), &path());
+        let same_ack = Ack { lost: 1, sacked: 1, ..in_recovery(0) };
+        sender.on_ack(&same_ack, &path());
+        assert_eq!(sender.doubt(Instant::ZERO, &path()), Doubt::None, "the loss that began it counts once");
+        let later = Path { now: path_at(10.1).now, ..path() };
+        sender.on_ack(&same_ack, &later);
+        assert_eq!(sender.doubt(Instant::ZERO, &later), Doubt::Everything);
+    }
+
+    #[test]
+    fn congestion_halves_and_repeats_nothing() {
+        let mut sender = sender(600.0, Config::default());
+        sender.on_loss(&fixture::loss(432), &path());
+        sender.on_ack(&in_recovery(40), &path());
+        assert_eq!((sender.window(), sender.ssthresh()), (216.0, 216.0));
+        assert_eq!(sender.doubt(Instant::ZERO, &path()), Doubt::None);
+        let config = Config { on_congestion: OnCongestion::Estimate, ..Config::default() };
+        let mut sender = self::sender(600.0, config);
+        sender.on_loss(&fixture::loss(432), &path());
+        assert_eq!(sender.window(), 300.0, "600 segments per second for 500 ms");
+    }
+
+    #[test]
+    fn a_noisy_timeout_keeps_the_window_and_no_timeout_doubles_the_timer() {
+        let mut noisy = sender(800.0, Config::default());
+        let mut congested = sender(600.0, Config::default());
+        for consecutive in 1..=4 {
+            for sender in [&mut noisy, &mut congested] {
+                let action = sender.on_rto(&timeout(consecutive), &path());
+                assert_eq!(action, RtoAction::Retransmit { back_off: false });
+            }
+        }
+        assert_eq!((noisy.window(), noisy.ssthresh()), (432.0, 200.0));
+        assert_eq!((congested.window(), congested.ssthresh()), (1.0, 300.0));
+    }
+
+    #[test]
+    fn a_dead_path_may_double_the_timer_again() {
+        let mut sender = sender(800.0, Config { back_off_after: 6, ..Config::default() });
+        let actions = [6, 7].map(|consecutive| sender.on_rto(&timeout(consecutive), &path()));
+        assert_eq!(actions, [false, true].map(|back_off| RtoAction::Retransmit { back_off }));
+    }
+
+    #[test]
+    fn a_mark_is_congestion() {
+        let mut sender = sender(800.0, Config::default());
+        sender.on_loss(&Loss { cause: Cause::Mark, ..fixture::loss(432) }, &path());
+        assert_eq!(sender.window(), 216.0);
+    }
+}
