@@ -18,6 +18,7 @@ pub mod highspeed;
 pub mod hybla;
 pub mod hystart;
 pub mod jersey;
+pub mod new_vegas;
 pub mod p_xcp;
 mod parameters;
 mod parts;

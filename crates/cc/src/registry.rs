@@ -226,6 +226,13 @@ registry! {
         year: 1995,
         ..SENDER_ONLY
     };
+    NewVegas, new_vegas, Entry {
+        name: "new-vegas",
+        title: "Vegas for long round trips: spaced pairs of segments and rapid window convergence",
+        paper: "Sing, Soh, IEEE NCA 2005 and ISCC 2006",
+        year: 2005,
+        ..SENDER_ONLY
+    };
     Peach, peach, Entry {
         name: "peach",
         title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",

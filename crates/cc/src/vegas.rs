@@ -174,12 +174,46 @@ impl Epoch {
 
 /// How the window grows until the next epoch ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Growth {
+pub(crate) enum Growth {
     None,
     /// One segment per segment acknowledged.
     Doubling,
     /// So many segments per segment acknowledged.
     PerSegment(f64),
+}
+
+impl Growth {
+    /// Growth for an ACK in slow start.
+    pub fn slow_start(self, windows: &mut Windows, ack: &Ack) {
+        if self == Self::Doubling {
+            windows.cwnd = (windows.cwnd + f64::from(ack.acked)).min(windows.ssthresh);
+        }
+    }
+
+    /// Growth for an ACK in congestion avoidance.
+    pub fn avoid(self, windows: &mut Windows, ack: &Ack) {
+        if let Self::PerSegment(step) = self {
+            windows.cwnd += f64::from(ack.acked) * step;
+        }
+    }
+}
+
+/// Congestion avoidance at the end of an epoch: one segment more over the next, one less at once, or neither.
+pub(crate) fn hold_between(alpha: f64, beta: f64, delta: f64, windows: &mut Windows) -> Growth {
+    // Only a timeout leads back to slow start, so the threshold must not stand in the way of smaller windows.
+    windows.ssthresh = SMALLEST;
+    if delta > beta {
+        windows.cwnd = (windows.cwnd - 1.0).max(SMALLEST);
+    } else if delta < alpha {
+        return Growth::PerSegment(1.0 / windows.cwnd);
+    }
+    Growth::None
+}
+
+/// Leaves slow start because a queue builds up: an eighth less.
+pub(crate) fn leave_slow_start(windows: &mut Windows) {
+    windows.ssthresh = SMALLEST;
+    windows.cwnd = (windows.cwnd - windows.cwnd / 8.0).max(SMALLEST);
 }
 
 /// The fine-grained timeout: retransmit on the first or second duplicate, or on the ACK after a retransmission, what has been
@@ -229,58 +263,55 @@ impl Lifeline {
         self.again.is_some_and(|seq| seq >= path.snd_una)
     }
 
-    /// What a loss leaves of the window: three quarters, a half if it is the retransmission that was lost.
-    pub fn cut(&mut self, window: f64, path: &Path) -> f64 {
+    /// Duplicates proved a loss. Returns what it leaves of the window: all of it, if the segment left before the last cut.
+    pub fn lost(&mut self, windows: &Windows, path: &Path) -> f64 {
+        let paid = path.snd_una < self.cut_nxt && !self.is_repeated(path);
+        let left = if paid { windows.cwnd } else { self.cut(windows, path) };
+        self.worry(path);
+        left
+    }
+
+    /// Three quarters of the window, or a half if it is the retransmission that was lost.
+    fn cut(&mut self, windows: &Windows, path: &Path) -> f64 {
         let repeated = self.is_repeated(path);
         self.mark_cut(path);
-        let left = match window {
+        let usable = windows.cwnd.min(f64::from(path.receive_window));
+        match usable {
             ..=3.0 => SMALLEST,
             w if repeated => w / 2.0,
             w => w - w / 4.0,
-        };
-        left.max(SMALLEST)
+        }
     }
 
+    /// The window shrank for whatever reason: what is under way is paid for.
     pub fn mark_cut(&mut self, path: &Path) {
         self.cut_at = path.now;
         self.cut_nxt = path.snd_nxt;
     }
 
     /// A retransmission on duplicates: look out for more.
-    pub fn worry(&mut self, path: &Path) {
+    fn worry(&mut self, path: &Path) {
         self.worried = path.outstanding.min(2);
         let factor = if self.is_repeated(path) { 2.0 } else { 9.0 / 8.0 };
         self.fine_timeout = self.fine_timeout.mul_f64(factor);
     }
 
-    /// The oldest outstanding segment was sent for the first time before the last cut: its loss is paid for.
-    pub fn is_paid(&self, path: &Path) -> bool {
-        path.snd_una < self.cut_nxt && !self.is_repeated(path)
-    }
-
-    /// Asked after an ACK: retransmit the oldest segment, and did the window stand since that left?
-    pub fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Option<Verdict> {
+    /// Asked after an ACK: is the oldest segment to be retransmitted? Cuts the window if that stood since the segment left.
+    pub fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
         let expired = path.now.since(oldest_sent) >= self.fine_timeout;
-        if self.duplicate {
-            return expired.then_some(if self.cut_at < oldest_sent { Verdict::Cut } else { Verdict::Repeat });
+        if self.duplicate && expired {
+            if self.cut_at < oldest_sent {
+                windows.cwnd = self.cut(windows, path).min(windows.cwnd);
+                windows.ssthresh = SMALLEST;
+            }
+            self.worry(path);
+        } else if self.duplicate || self.worried == 0 {
+            return Doubt::None;
+        } else {
+            self.worried = if expired { self.worried - 1 } else { 0 };
         }
-        if self.worried == 0 {
-            return None;
-        }
-        self.worried = if expired { self.worried - 1 } else { 0 };
-        expired.then_some(Verdict::Worry)
+        if expired { Doubt::Oldest } else { Doubt::None }
     }
-}
-
-/// What the fine-grained timeout asks for; each comes with a retransmission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// Nothing more.
-    Worry,
-    /// Look out for more losses; the window was cut already.
-    Repeat,
-    /// Look out for more losses, and cut the window.
-    Cut,
 }
 
 /// Between α and β segments in the queues.
@@ -310,22 +341,14 @@ impl Vegas {
     fn decide(&mut self, windows: &mut Windows, measured: &Measured) {
         let Config { alpha, beta, gamma, .. } = self.config;
         if !windows.in_slow_start() {
-            // Only a timeout leads back to slow start, so the threshold must not stand in the way of smaller windows.
-            windows.ssthresh = SMALLEST;
-            self.growth = Growth::None;
-            if measured.delta > beta {
-                windows.cwnd = (windows.cwnd - 1.0).max(SMALLEST);
-            } else if measured.delta < alpha {
-                self.growth = Growth::PerSegment(1.0 / windows.cwnd);
-            }
+            self.growth = hold_between(alpha, beta, measured.delta, windows);
             return;
         }
         let stood = self.stood;
         self.stood = !stood;
         self.growth = Growth::None;
         if stood && measured.delta > gamma {
-            windows.ssthresh = SMALLEST;
-            windows.cwnd = (windows.cwnd - windows.cwnd / 8.0).max(SMALLEST);
+            leave_slow_start(windows);
         } else if stood {
             self.growth = Growth::Doubling;
         }
@@ -396,29 +419,19 @@ impl Rule for Vegas {
     }
 
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
-        if self.growth == Growth::Doubling {
-            windows.cwnd = (windows.cwnd + f64::from(ack.acked)).min(windows.ssthresh);
-        }
+        self.growth.slow_start(windows, ack);
     }
 
     fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
-        if let Growth::PerSegment(step) = self.growth {
-            windows.cwnd += f64::from(ack.acked) * step;
-        }
+        self.growth.avoid(windows, ack);
     }
 
     fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
         if self.config.mode == Mode::Linux {
             return f64::from(loss.outstanding).min(windows.cwnd) / 2.0;
         }
-        let target = if self.lifeline.is_paid(path) {
-            windows.cwnd
-        } else {
-            self.lifeline.cut(windows.cwnd.min(f64::from(path.receive_window)), path)
-        };
-        self.lifeline.worry(path);
         self.growth = Growth::None;
-        target
+        self.lifeline.lost(windows, path)
     }
 
     fn reduce_at_timeout(&mut self, _windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
@@ -435,17 +448,12 @@ impl Rule for Vegas {
     }
 
     fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
-        let Some(verdict) = self.lifeline.doubt(oldest_sent, path) else { return Doubt::None };
-        if verdict == Verdict::Cut {
-            let usable = windows.cwnd.min(f64::from(path.receive_window));
-            windows.cwnd = self.lifeline.cut(usable, path).min(windows.cwnd);
-            windows.ssthresh = SMALLEST;
+        let before = windows.cwnd;
+        let doubt = self.lifeline.doubt(windows, oldest_sent, path);
+        if windows.cwnd < before {
             self.growth = Growth::None;
         }
-        if verdict != Verdict::Worry {
-            self.lifeline.worry(path);
-        }
-        Doubt::Oldest
+        doubt
     }
 }
 
