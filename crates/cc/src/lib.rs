@@ -22,6 +22,7 @@ pub mod new_vegas;
 pub mod p_xcp;
 mod parameters;
 mod parts;
+pub mod pbs;
 pub mod peach;
 pub mod peach_plus;
 pub mod rcs;

@@ -289,4 +289,14 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    Pbs, pbs, Entry {
+        name: "pbs",
+        title: "Accelerative Start, Expeditious Recovery, and a link that says which losses are errors",
+        paper: "Xu, Wu, IEEE ICCCAS",
+        year: 2005,
+        needs_receiver: true,
+        receiver: Some(crate::pbs::RECEIVER),
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }

@@ -1,0 +1,307 @@
+//! TCP PBS: start with a whole initial window and copies of it, and do not shrink for a loss that the link calls an error.
+//!
+//! H. Xu, S. Wu, "A Priority-Based TCP Congestion Control Strategy in Satellite IP Networks", IEEE ICCCAS 2005.
+//!
+//! | TCP-Peach, TCP-Swift | here                              | unit     |
+//! |----------------------|-----------------------------------|----------|
+//! | `cwnd`, `ssthresh`   | `Windows` of the prober           | segments |
+//! | `rwnd`               | [`Path::receive_window`]          | segments |
+//! | IW                   | `Law::first_window`               | segments |
+//! | τ                    | `Train::tau`                      | time     |
+//! | `adsn`               | `Recovery::allowed` of the prober | probes   |
+//! | `wdsn`               | `ignored` of the prober           | replies  |
+//! | `swift_wep_recv`     | `expands_until`                   | bytes    |
+//! | explicit error notification (EEN) | `Extension::Value`, `errors` | bytes |
+//!
+//! Accelerative Start and Expeditious Recovery are those of `parts/prober.rs`; this file holds the first window, the copies in
+//! turn, the growth after start and recovery, and the error notification. `papers/pbs.md` says what is rebuilt.
+
+use bentpipe_base::{Extension, Instant, Segment};
+use serde::{Deserialize, Serialize};
+
+use crate::parts::prober::{Law, Prober, Terms, Words};
+use crate::{Ack, CongestionControl, Path, ProbeKind, ReceiverHalf, Reflector, Start, Windows};
+pub use crate::{parts::prober::Form, peach::Mode};
+
+/// Parameters of TCP PBS.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The paper to the letter, or what one would send into a network one does not own: replies count only in the episode that
+    /// asked, probes are bounded, and so is the window at a loss by the flight.
+    pub mode: Mode,
+    /// How the window is held against what was sent during Expeditious Recovery.
+    pub form: Form,
+    /// Believe the link's notifications of errors.
+    pub error_notification: bool,
+    /// Most probes of one Accelerative Start in safe mode.
+    pub max_probes: u32,
+    /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
+    pub dsack_replies: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Paper,
+            form: Form::Inflation,
+            error_notification: true,
+            max_probes: 1024,
+            dsack_replies: true,
+        }
+    }
+}
+
+impl Config {
+    /// A TCP PBS sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Prober::new(Pbs::new(*self), start.initial_ssthresh))
+    }
+}
+
+/// The receiver half of TCP PBS.
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 4, build: || Box::new(Receiver::default()) };
+
+/// Notifications that either half remembers.
+const REMEMBERED: usize = 8;
+
+/// ACKs that carry a notification, so that it survives the loss of some.
+const REPEATS: u8 = 3;
+
+/// What TCP PBS adds to a prober.
+#[derive(Clone, Debug)]
+struct Pbs {
+    config: Config,
+    /// Segments copied so far.
+    copied: u32,
+    /// Until then an ACK opens the window as in slow start.
+    starts_until: Instant,
+    /// End of the data sent when the last recovery ended; until its ACK each ACK opens the window by one.
+    expands_until: Option<u64>,
+    /// Sequence numbers of segments that the link discarded as erroneous, and when this became known.
+    errors: [(u64, Instant); REMEMBERED],
+    next_error: usize,
+}
+
+impl Pbs {
+    fn new(config: Config) -> Self {
+        Self {
+            config,
+            copied: 0,
+            starts_until: Instant::ZERO,
+            expands_until: None,
+            errors: [(u64::MAX, Instant::ZERO); REMEMBERED],
+            next_error: 0,
+        }
+    }
+}
+
+impl Law for Pbs {
+    fn words(&self) -> Words {
+        Words { start: "accelerative-start", recovery: "expeditious-recovery" }
+    }
+
+    fn terms(&self) -> Terms {
+        let Config { mode, form, max_probes, dsack_replies, .. } = self.config;
+        Terms { mode, form, max_probes, dsack_replies }
+    }
+
+    /// Each outstanding segment in turn.
+    fn pick(&mut self, _path: &Path) -> ProbeKind {
+        let nth = self.copied;
+        self.copied = self.copied.wrapping_add(1);
+        ProbeKind::Outstanding(nth)
+    }
+
+    /// The initial window of RFC 3390.
+    fn first_window(&self, path: &Path) -> f64 {
+        let mss = path.mss.max(1);
+        let bytes = mss.saturating_mul(4).min(4380.max(mss.saturating_mul(2)));
+        f64::from(bytes / mss)
+    }
+
+    fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
+        if path.now < self.starts_until {
+            return f64::from(ack.acked);
+        }
+        if let Some(end) = self.expands_until {
+            if path.snd_una >= end {
+                self.expands_until = None;
+            }
+            if path.snd_una <= end {
+                return 1.0;
+            }
+        }
+        (f64::from(ack.acked) / windows.cwnd).min(1.0)
+    }
+
+    /// Congestion avoidance begins two round trips later.
+    fn starts(&mut self, path: &Path) {
+        self.starts_until = path.now + path.srtt * 2;
+    }
+
+    fn loses(&mut self, _cwnd0: f64) {
+        self.starts_until = Instant::ZERO;
+        self.expands_until = None;
+    }
+
+    fn recovers(&mut self, path: &Path) {
+        self.expands_until = Some(path.snd_nxt);
+    }
+
+    /// The link has called the loss of the oldest segment an error, not longer than a timeout ago.
+    fn excuses(&self, path: &Path) -> bool {
+        self.errors.iter().any(|(seq, heard)| *seq == path.snd_una && path.now.since(*heard) <= path.rto)
+    }
+
+    fn feedback(&self) -> u8 {
+        if self.config.error_notification { RECEIVER.number } else { 0 }
+    }
+
+    fn hears(&mut self, fields: &Extension, path: &Path) -> bool {
+        let Extension::Value(seq) = *fields else { return false };
+        if self.errors.iter().all(|(known, _)| *known != seq) {
+            self.errors[self.next_error] = (seq, path.now);
+            self.next_error = (self.next_error + 1) % REMEMBERED;
+        }
+        seq == path.snd_una
+    }
+}
+
+/// The receiver: takes the notifications that the last station before it writes into data segments of the same connection,
+/// and repeats each on the next three ACKs.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Receiver {
+    /// Sequence numbers of discarded segments, and how often each is still to be told.
+    notices: [(u64, u8); REMEMBERED],
+    next: usize,
+}
+
+impl Reflector for Receiver {
+    fn on_data(&mut self, _now: Instant, segment: &Segment, _duplicate: bool) {
+        if let Extension::Value(seq) = segment.extension {
+            self.notices[self.next] = (seq, REPEATS);
+            self.next = (self.next + 1) % REMEMBERED;
+        }
+    }
+
+    fn reply(&mut self, _now: Instant) -> Extension {
+        match self.notices.iter_mut().max_by_key(|(_, left)| *left) {
+            Some((seq, left)) if *left > 0 => {
+                *left -= 1;
+                Extension::Value(*seq)
+            }
+            _ => Extension::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::prober::episode::{self, Outcome};
+    use crate::{Phase, RtoAction, Timeout, fixture};
+    use bentpipe_base::Duration;
+
+    fn pbs() -> Pbs {
+        Pbs::new(Config::default())
+    }
+
+    const TIMEOUT: Timeout = Timeout { consecutive: 1, outstanding: 30, answered: false };
+
+    #[test]
+    fn initial_windows() {
+        for (mss, window) in [(1000, 4.0), (1460, 3.0), (512, 4.0)] {
+            assert_eq!(pbs().first_window(&Path { mss, ..fixture::path() }), window, "{mss}");
+        }
+    }
+
+    #[test]
+    fn accelerative_start_opens_the_window_in_two_round_trips() {
+        let mut prober = Prober::new(pbs(), f64::INFINITY);
+        let probes = episode::train(&mut prober, &fixture::path());
+        assert_eq!(probes.len(), 60);
+        assert_eq!(probes[0].0.now, Instant::ZERO + Duration::from_nanos(8_593_750));
+        let kinds: Vec<_> = probes[..5].iter().map(|(_, probe)| probe.kind).collect();
+        assert_eq!(kinds, [0, 1, 2, 3, 4].map(ProbeKind::Outstanding), "modulo the four outstanding");
+        for _ in 0..4 {
+            prober.on_ack(&fixture::ack(1), &fixture::path_at(0.55));
+        }
+        assert_eq!(prober.window(), 8.0, "as slow start");
+        for (_, probe) in probes {
+            episode::reply(&mut prober, probe, Phase::Open);
+        }
+        assert_eq!(prober.window(), 64.0);
+    }
+
+    #[test]
+    fn congestion_avoidance_after_two_round_trips() {
+        let mut law = pbs();
+        law.starts(&fixture::path());
+        let windows = Windows { cwnd: 10.0, ssthresh: f64::INFINITY };
+        assert_eq!(law.growth(&windows, &fixture::ack(2), &fixture::path_at(1.09)), 2.0);
+        assert_eq!(law.growth(&windows, &fixture::ack(2), &fixture::path_at(1.11)), 0.2);
+    }
+
+    #[test]
+    fn an_unexplained_loss_is_asked_about() {
+        let outcome = episode::recovery(&mut episode::avoiding(pbs(), 30.0), 1);
+        let expected = Outcome { probes: 30, new: 12, left: 0, after_replies: 30.0, after_data: 42.0 };
+        assert_eq!(outcome, expected);
+    }
+
+    #[test]
+    fn a_notified_error_costs_nothing() {
+        let mut prober = episode::avoiding(pbs(), 30.0);
+        let path = Path { snd_una: 5000, outstanding: 30, ..fixture::path() };
+        prober.on_feedback(&Extension::Value(5000), &path);
+        prober.on_loss(&fixture::loss(30), &path);
+        assert_eq!(prober.phase(), "expeditious-recovery");
+        prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
+        assert_eq!(prober.window(), 33.0, "inflated by the three duplicates");
+        assert!(episode::drain(&mut prober, 0, &path).is_empty());
+        let full = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(30) };
+        prober.on_ack(&full, &path);
+        assert_eq!(prober.window(), 30.0);
+    }
+
+    #[test]
+    fn a_late_notification_takes_the_cut_back() {
+        let mut prober = episode::avoiding(pbs(), 30.0);
+        let path = Path { snd_una: 5000, outstanding: 30, ..fixture::path() };
+        prober.on_loss(&fixture::loss(30), &path);
+        prober.on_feedback(&Extension::Value(4000), &path);
+        assert_eq!(prober.window(), 15.0, "another segment");
+        prober.on_feedback(&Extension::Value(5000), &path);
+        prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
+        assert!(prober.window() >= 30.0);
+        assert!(episode::drain(&mut prober, 0, &path).is_empty());
+    }
+
+    #[test]
+    fn a_timeout_starts_over_unless_it_was_an_error() {
+        let path = Path { snd_una: 5000, ..fixture::path() };
+        let mut prober = episode::avoiding(pbs(), 30.0);
+        assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: true });
+        assert_eq!((prober.window(), prober.phase()), (1.0, "accelerative-start"));
+        let mut prober = episode::avoiding(pbs(), 30.0);
+        prober.on_feedback(&Extension::Value(5000), &path);
+        assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: false });
+        assert_eq!(prober.window(), 30.0);
+        let later = Path { now: path.now + path.rto * 2, ..path };
+        assert_eq!(prober.on_rto(&TIMEOUT, &later), RtoAction::Retransmit { back_off: true });
+    }
+
+    #[test]
+    fn the_receiver_tells_each_error_three_times() {
+        let mut receiver = Receiver::default();
+        let notice = |seq| Segment { extension: Extension::Value(seq), ..Segment::default() };
+        receiver.on_data(Instant::ZERO, &notice(5000), false);
+        receiver.on_data(Instant::ZERO, &notice(7000), false);
+        let mut told: Vec<_> = (0..7).map(|_| receiver.reply(Instant::ZERO)).collect();
+        assert_eq!(told.pop(), Some(Extension::None));
+        for seq in [5000, 7000] {
+            assert_eq!(told.iter().filter(|fields| **fields == Extension::Value(seq)).count(), 3);
+        }
+    }
+}
