@@ -155,6 +155,13 @@ registry! {
         year: 2023,
         ..SENDER_ONLY
     };
+    Bbr, bbr, Entry {
+        name: "bbr",
+        title: "models the path by its delivery rate and round-trip time, and paces by the model (version 1)",
+        paper: "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5)",
+        year: 2017,
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",

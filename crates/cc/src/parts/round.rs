@@ -1,4 +1,4 @@
-//! Round trips, told apart by sequence numbers.
+//! Round trips, told apart by sequence numbers, or by what had been delivered when a segment left.
 
 use crate::Path;
 
@@ -20,10 +20,48 @@ impl Round {
     }
 }
 
+/// A round ends when a segment is delivered that left after the previous round ended: also while a hole holds back the
+/// cumulative ACK (draft-ietf-ccwg-bbr section 5.5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DeliveryRound {
+    /// Rounds that have ended.
+    pub count: u64,
+    /// Delivered bytes when the round began.
+    mark: u64,
+}
+
+impl DeliveryRound {
+    /// True if `prior_delivered` of the newest delivered segment ends a round; the next begins with `delivered`.
+    pub fn ends(&mut self, prior_delivered: u64, delivered: u64) -> bool {
+        let over = prior_delivered >= self.mark;
+        if over {
+            self.count += 1;
+            self.mark = delivered;
+        }
+        over
+    }
+
+    /// Begins a round now, without counting the one before.
+    pub fn restart(&mut self, delivered: u64) {
+        self.mark = delivered;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn a_round_of_deliveries_ends_with_a_segment_that_left_in_it() {
+        let mut round = DeliveryRound::default();
+        assert!(round.ends(0, 1000));
+        assert!(!round.ends(999, 2000));
+        assert!(round.ends(1000, 2500));
+        round.restart(5000);
+        assert!(!round.ends(4999, 6000));
+        assert_eq!(round.count, 2);
+    }
 
     #[test]
     fn a_round_lasts_from_a_mark_to_the_first_ack_beyond_it() {

@@ -1,0 +1,625 @@
+//! BBR version 1: model the path by its largest delivery rate and its smallest round-trip time, and send by the model.
+//!
+//! N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion Control",
+//! draft-cardwell-iccrg-bbr-congestion-control-00, 2017; N. Cardwell et al., "BBR: Congestion-Based Congestion Control",
+//! ACM Queue 14(5), 2016.
+//!
+//! | draft                    | here                           | unit        |
+//! |--------------------------|--------------------------------|-------------|
+//! | `BBR.BtlBw`              | `Bbr::bottleneck`              | bytes / s   |
+//! | `BBR.RTprop`, its stamp  | `Bbr::rtprop`, `rtprop_at`     | time        |
+//! | `BBR.pacing_gain`        | `Bbr::pacing_gain`             | -           |
+//! | `BBR.cwnd_gain`          | `Bbr::cwnd_gain`               | -           |
+//! | `BBR.round_count`        | `DeliveryRound::count`         | round trips |
+//! | `BBR.filled_pipe`        | `Bbr::filled_pipe`             | -           |
+//! | `BBR.full_bw`            | `Plateau`                      | bytes / s   |
+//! | `BBR.cycle_index`, `cycle_stamp` | `State::ProbeBandwidth` | -, time    |
+//! | `BBR.packet_conservation` | `Recovery::Conserving`        | -           |
+//! | `BBR.prior_cwnd`         | `Bbr::prior_cwnd`              | segments    |
+//! | `BBR.target_cwnd`        | `Bbr::inflight`                | segments    |
+//! | `BBR.send_quantum`       | `Bbr::send_quantum`            | segments    |
+
+use bentpipe_base::{Duration, Instant, Rate, Rng};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{fraction, positive};
+use crate::parts::plateau::Plateau;
+use crate::parts::round::DeliveryRound;
+use crate::parts::windowed::WindowedMax;
+use crate::{Ack, Cause, CongestionControl, Loss, Path, Phase, RateSample, RtoAction, Start, Timeout};
+
+/// Parameters of BBR version 1.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Gain of rate and window in Startup, 2 / ln 2: the smallest that doubles the rate in a round trip (section 4.3.2.1).
+    #[serde(deserialize_with = "positive")]
+    pub startup_gain: f64,
+    /// Gain of the rate in Drain (section 4.3.3).
+    #[serde(deserialize_with = "fraction")]
+    pub drain_gain: f64,
+    /// Gain of the window while probing for bandwidth (section 4.3.4.3).
+    #[serde(deserialize_with = "positive")]
+    pub cwnd_gain: f64,
+    /// Rounds for which a delivery rate is remembered (section 4.1.1.3).
+    pub bandwidth_rounds: u32,
+    /// Seconds for which a round-trip time is remembered (section 4.1.2.3).
+    #[serde(deserialize_with = "positive")]
+    pub rtprop_window_s: f64,
+    /// Seconds with a small window to measure the round-trip time anew (section 4.3.5).
+    #[serde(deserialize_with = "positive")]
+    pub probe_rtt_s: f64,
+    /// Smallest window in segments, and that of ProbeRTT (section 4.2.3.3).
+    #[serde(deserialize_with = "positive")]
+    pub min_window: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let startup_gain = 2.0 / core::f64::consts::LN_2;
+        Self {
+            startup_gain,
+            drain_gain: 1.0 / startup_gain,
+            cwnd_gain: 2.0,
+            bandwidth_rounds: 10,
+            rtprop_window_s: 10.0,
+            probe_rtt_s: 0.2,
+            min_window: 4.0,
+        }
+    }
+}
+
+impl Config {
+    /// A BBR sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Bbr::new(*self, start))
+    }
+}
+
+/// Gains of the rate while probing for bandwidth, one per round trip (section 4.3.4.2).
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBandwidth {
+        index: usize,
+        since: Instant,
+    },
+    /// Waits until no more than the smallest window is in flight.
+    EmptyForRtt,
+    /// Holds the smallest window until then, and for a round trip at least.
+    ProbeRtt {
+        until: Instant,
+        round_done: bool,
+    },
+}
+
+/// What a loss does to the window (section 4.2.3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Recovery {
+    None,
+    /// The first round of fast recovery: one segment leaves for each that is delivered. Ends when so much is delivered.
+    Conserving {
+        round: DeliveryRound,
+    },
+    /// Grows with what is delivered, until the episode ends.
+    Growing,
+}
+
+/// A BBR sender.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: Config,
+    mss: f64,
+    initial_window: f64,
+    rng: Rng,
+    state: State,
+    recovery: Recovery,
+    bandwidth: WindowedMax<f64>,
+    rtprop: Duration,
+    rtprop_at: Instant,
+    round: DeliveryRound,
+    plateau: Plateau,
+    filled_pipe: bool,
+    cwnd: f64,
+    prior_cwnd: f64,
+    /// Bytes per second.
+    pacing: f64,
+    idle_restart: bool,
+    /// Samples of segments sent before so much was delivered say nothing of the bottleneck: the window was small on purpose.
+    limited_until: u64,
+}
+
+/// What one ACK means to the model.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    round_start: bool,
+    app_limited: bool,
+    /// Segments newly delivered.
+    delivered: f64,
+    /// Segments in flight before the ACK.
+    prior_in_flight: f64,
+    lost: f64,
+}
+
+impl Bbr {
+    /// A sender before its handshake.
+    pub fn new(config: Config, start: &Start) -> Self {
+        Self {
+            config,
+            mss: f64::from(start.mss.max(1)),
+            initial_window: start.initial_window,
+            rng: Rng::stream(start.seed, "bbr"),
+            state: State::Startup,
+            recovery: Recovery::None,
+            bandwidth: WindowedMax::new(u64::from(config.bandwidth_rounds)),
+            rtprop: Duration::MAX,
+            rtprop_at: Instant::ZERO,
+            round: DeliveryRound::default(),
+            plateau: Plateau::default(),
+            filled_pipe: false,
+            cwnd: start.initial_window,
+            prior_cwnd: 0.0,
+            pacing: 0.0,
+            idle_restart: false,
+            limited_until: 0,
+        }
+    }
+
+    fn bottleneck(&self) -> f64 {
+        self.bandwidth.get().unwrap_or(0.0)
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.config.startup_gain,
+            State::Drain => self.config.drain_gain,
+            State::ProbeBandwidth { index, .. } => CYCLE[index % CYCLE.len()],
+            State::EmptyForRtt | State::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => self.config.startup_gain,
+            State::ProbeBandwidth { .. } => self.config.cwnd_gain,
+            State::EmptyForRtt | State::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    fn probes_rtt(&self) -> bool {
+        matches!(self.state, State::EmptyForRtt | State::ProbeRtt { .. })
+    }
+}
+
+/// The model of the path, section 4.1.
+impl Bbr {
+    fn update_model(&mut self, ack: &Ack, path: &Path) -> Step {
+        let delivered = ack.delivered_bytes as f64 / self.mss;
+        let lost = f64::from(ack.lost);
+        let prior_in_flight = f64::from(path.in_flight) + delivered + lost;
+        let mut step = Step { round_start: false, app_limited: true, delivered, prior_in_flight, lost };
+        if let Some(sample) = &ack.rate {
+            step.round_start = self.round.ends(sample.prior_delivered, path.delivered);
+            step.app_limited = sample.app_limited || sample.prior_delivered < self.limited_until;
+            self.update_bottleneck(sample, step.app_limited);
+        }
+        step
+    }
+
+    /// Section 4.1.1.5: a sample limited by the application counts only if it is larger nevertheless.
+    fn update_bottleneck(&mut self, sample: &RateSample, app_limited: bool) {
+        let rate = sample.rate().bytes_per_s();
+        if rate >= self.bottleneck() || !app_limited {
+            self.bandwidth.update(self.round.count, rate);
+        }
+    }
+
+    /// Section 4.3.2.2.
+    fn check_full_pipe(&mut self, step: &Step) {
+        if !self.filled_pipe && step.round_start && !step.app_limited {
+            self.plateau.round(self.bottleneck());
+            self.filled_pipe = self.plateau.is_reached();
+        }
+    }
+
+    /// Section 4.1.2.3. True if the round-trip time has not been confirmed for too long.
+    fn update_rtprop(&mut self, ack: &Ack, path: &Path) -> bool {
+        let window = Duration::from_secs_f64(self.config.rtprop_window_s);
+        let expired = path.now > self.rtprop_at + window;
+        if let Some(rtt) = ack.rtt.filter(|rtt| *rtt <= self.rtprop || expired) {
+            self.rtprop = rtt;
+            self.rtprop_at = path.now;
+        }
+        expired
+    }
+}
+
+/// The state machine, section 4.3.
+impl Bbr {
+    fn check_drain(&mut self, path: &Path) {
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && f64::from(path.in_flight) <= self.inflight(1.0) {
+            self.enter_probe_bandwidth(path);
+        }
+    }
+
+    /// Begins at any gain but the draining one (section 4.3.4.3).
+    fn enter_probe_bandwidth(&mut self, path: &Path) {
+        let draw = self.rng.below(CYCLE.len() as u64 - 1) as usize;
+        let index = if draw == 0 { 0 } else { draw + 1 };
+        self.state = State::ProbeBandwidth { index, since: path.now };
+    }
+
+    fn check_cycle(&mut self, step: &Step, path: &Path) {
+        let State::ProbeBandwidth { index, since } = self.state else { return };
+        let gain = self.pacing_gain();
+        let full_length = path.now.since(since) > self.rtprop;
+        let next = if gain > 1.0 {
+            full_length && (step.lost > 0.0 || step.prior_in_flight >= self.inflight(gain))
+        } else if gain < 1.0 {
+            full_length || step.prior_in_flight <= self.inflight(1.0)
+        } else {
+            full_length
+        };
+        if next {
+            self.state = State::ProbeBandwidth { index: (index + 1) % CYCLE.len(), since: path.now };
+        }
+    }
+
+    /// Section 4.3.5.
+    fn check_probe_rtt(&mut self, expired: bool, step: &Step, path: &Path) {
+        if !self.probes_rtt() && expired && !self.idle_restart {
+            self.save_cwnd();
+            self.state = State::EmptyForRtt;
+        }
+        self.idle_restart = false;
+        if self.probes_rtt() {
+            self.limited_until = path.delivered + u64::from(path.in_flight) * u64::from(path.mss);
+        }
+        match &mut self.state {
+            State::EmptyForRtt if f64::from(path.in_flight) <= self.config.min_window => {
+                let until = path.now + Duration::from_secs_f64(self.config.probe_rtt_s);
+                self.state = State::ProbeRtt { until, round_done: false };
+                self.round.restart(path.delivered);
+            }
+            State::ProbeRtt { until, round_done } => {
+                *round_done |= step.round_start;
+                if *round_done && path.now > *until {
+                    self.exit_probe_rtt(path);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn exit_probe_rtt(&mut self, path: &Path) {
+        self.rtprop_at = path.now;
+        self.restore_cwnd();
+        if self.filled_pipe {
+            self.enter_probe_bandwidth(path);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}
+
+/// Rate and window, section 4.2.
+impl Bbr {
+    /// Section 4.2.1: until the pipe is full, the rate only grows.
+    fn set_pacing(&mut self, gain: f64) {
+        let rate = gain * self.bottleneck();
+        if rate > 0.0 && (self.filled_pipe || rate > self.pacing) {
+            self.pacing = rate;
+        }
+    }
+
+    /// Section 4.2.2.
+    fn send_quantum(&self) -> f64 {
+        let bits_per_s = 8.0 * self.pacing;
+        if bits_per_s < 1.2e6 {
+            1.0
+        } else if bits_per_s < 24e6 {
+            2.0
+        } else {
+            (self.pacing * 1e-3).min(65_536.0) / self.mss
+        }
+    }
+
+    /// Section 4.2.3.2: a gain times the bandwidth-delay product, and three quanta for the ends of the path, in segments.
+    fn inflight(&self, gain: f64) -> f64 {
+        if self.rtprop == Duration::MAX || self.bottleneck() <= 0.0 {
+            return self.initial_window;
+        }
+        let bdp = self.bottleneck() * self.rtprop.as_secs_f64() / self.mss;
+        gain * bdp + 3.0 * self.send_quantum()
+    }
+
+    /// Sections 4.2.3.4 to 4.2.3.6.
+    fn set_cwnd(&mut self, step: &Step, path: &Path) {
+        let target = self.inflight(self.cwnd_gain());
+        if self.recovery != Recovery::None {
+            self.cwnd = (self.cwnd - step.lost).max(1.0);
+        }
+        if let Recovery::Conserving { .. } = self.recovery {
+            self.cwnd = self.cwnd.max(f64::from(path.in_flight) + step.delivered);
+        } else {
+            if self.filled_pipe {
+                self.cwnd = (self.cwnd + step.delivered).min(target);
+            } else if self.cwnd < target || (path.delivered as f64) < self.initial_window * self.mss {
+                self.cwnd += step.delivered;
+            }
+            self.cwnd = self.cwnd.max(self.config.min_window);
+        }
+        if self.probes_rtt() {
+            self.cwnd = self.cwnd.min(self.config.min_window);
+        }
+        self.cwnd = self.cwnd.max(1.0);
+    }
+
+    fn save_cwnd(&mut self) {
+        let undisturbed = self.recovery == Recovery::None && !self.probes_rtt();
+        self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+
+    /// Where the ACK stands in an episode of loss.
+    fn follow_recovery(&mut self, ack: &Ack) {
+        if let Recovery::Conserving { round } = &mut self.recovery
+            && let Some(sample) = &ack.rate
+            && round.ends(sample.prior_delivered, u64::MAX)
+        {
+            self.recovery = Recovery::Growing;
+        }
+        // A loss that a tail loss probe repaired opens no episode: the next ACK finds none.
+        if self.recovery != Recovery::None && (ack.ends_episode || ack.phase == Phase::Open) {
+            self.recovery = Recovery::None;
+            self.restore_cwnd();
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBandwidth { .. } => "probe-bw",
+            State::EmptyForRtt | State::ProbeRtt { .. } => "probe-rtt",
+        }
+    }
+
+    /// Sections 4.2.1 and 4.1.2: a first rate from the initial window and the handshake.
+    fn on_established(&mut self, path: &Path) {
+        self.rtprop_at = path.now;
+        let srtt = if path.srtt.is_zero() {
+            Duration::from_millis(1)
+        } else {
+            self.rtprop = path.srtt;
+            path.srtt
+        };
+        self.pacing = self.config.startup_gain * self.initial_window * self.mss / srtt.as_secs_f64();
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        let step = self.update_model(ack, path);
+        self.check_cycle(&step, path);
+        self.check_full_pipe(&step);
+        self.check_drain(path);
+        let expired = self.update_rtprop(ack, path);
+        self.check_probe_rtt(expired, &step, path);
+        self.set_pacing(self.pacing_gain());
+        self.follow_recovery(ack);
+        self.set_cwnd(&step, path);
+    }
+
+    /// Section 4.2.3.4. Marks mean nothing to version 1.
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
+        if loss.cause == Cause::Mark {
+            return;
+        }
+        self.save_cwnd();
+        self.cwnd = f64::from(path.in_flight) + 1.0;
+        let mut round = DeliveryRound::default();
+        round.restart(path.delivered);
+        self.recovery = Recovery::Conserving { round };
+    }
+
+    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> RtoAction {
+        self.save_cwnd();
+        self.recovery = Recovery::Growing;
+        self.cwnd = 1.0;
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_undo(&mut self, _path: &Path) {
+        self.recovery = Recovery::None;
+        self.restore_cwnd();
+    }
+
+    /// Section 4.3.4.4: after an idle time the window stands, and the rate is that of the bottleneck.
+    fn on_idle_restart(&mut self, _restart: f64, _path: &Path) {
+        self.idle_restart = true;
+        if matches!(self.state, State::ProbeBandwidth { .. }) {
+            self.set_pacing(1.0);
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, MSS};
+
+    const RTT_S: f64 = 0.55;
+    /// Bytes per second: 687.5 segments in a round trip.
+    const BOTTLENECK: f64 = 1.25e6;
+
+    fn start() -> Start {
+        Start { mss: MSS, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 }
+    }
+
+    fn bbr() -> Bbr {
+        let mut bbr = Bbr::new(Config::default(), &start());
+        bbr.on_established(&fixture::path_at(RTT_S));
+        bbr
+    }
+
+    /// A path that delivers what is sent, at most at the bottleneck's rate, one ACK per round trip.
+    struct Line {
+        now: f64,
+        delivered: u64,
+    }
+
+    impl Line {
+        fn new() -> Self {
+            Self { now: RTT_S, delivered: 0 }
+        }
+
+        fn round(&mut self, bbr: &mut Bbr, limit: f64) {
+            let rate = bbr.pacing.min(bbr.window() * bbr.mss / RTT_S).min(limit);
+            self.now += RTT_S;
+            let bytes = (rate * RTT_S) as u64;
+            let sample = RateSample {
+                delivered: bytes,
+                interval: Duration::from_secs_f64(RTT_S),
+                prior_delivered: self.delivered,
+                app_limited: false,
+                tx_in_flight: (bytes / u64::from(MSS)) as u32,
+                lost: 0,
+            };
+            self.delivered += bytes;
+            let in_flight = (bbr.window() as u32).min((bbr.bottleneck().max(1.0) * RTT_S / bbr.mss) as u32);
+            let path = Path { delivered: self.delivered, in_flight, ..fixture::path_at(self.now) };
+            let ack = Ack {
+                rtt: Some(Duration::from_secs_f64(RTT_S)),
+                rate: Some(sample),
+                delivered_bytes: bytes,
+                ..fixture::ack(1)
+            };
+            bbr.on_ack(&ack, &path);
+        }
+    }
+
+    fn cruising() -> (Bbr, Line) {
+        let (mut bbr, mut line) = (bbr(), Line::new());
+        for _ in 0..16 {
+            line.round(&mut bbr, BOTTLENECK);
+        }
+        (bbr, line)
+    }
+
+    #[test]
+    fn the_first_rate_is_the_initial_window_times_the_gain() {
+        let expected = 2.885 * 10_000.0 / RTT_S;
+        assert!((bbr().pacing / expected - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn startup_doubles_until_three_rounds_bring_nothing() {
+        let (mut bbr, mut line) = (bbr(), Line::new());
+        let mut rounds = 0;
+        while bbr.state == State::Startup {
+            line.round(&mut bbr, BOTTLENECK);
+            rounds += 1;
+            assert!(rounds < 20);
+        }
+        assert!((bbr.bottleneck() / BOTTLENECK - 1.0).abs() < 1e-3);
+        assert!(rounds <= 4 + 8, "log2(687.5 / 10) to fill the pipe and three to notice: {rounds}");
+    }
+
+    #[test]
+    fn two_bandwidth_delay_products_and_three_quanta() {
+        let (bbr, _) = cruising();
+        assert!(matches!(bbr.state, State::ProbeBandwidth { .. }));
+        assert!((bbr.window() - (2.0 * 687.5 + 3.0 * 2.0)).abs() < 3.0, "{}", bbr.window());
+    }
+
+    #[test]
+    fn the_gains_cycle_through_a_probe_and_its_drain() {
+        let (mut bbr, mut line) = cruising();
+        let mut gains = [0; 3];
+        for _ in 0..64 {
+            line.round(&mut bbr, 1.25 * BOTTLENECK);
+            gains[if bbr.pacing_gain() > 1.0 { 0 } else { 1 + usize::from(bbr.pacing_gain() == 1.0) }] += 1;
+        }
+        assert!(gains[0] >= 4 && gains[2] > 20, "{gains:?}");
+    }
+
+    #[test]
+    fn a_slower_bottleneck_is_believed_after_ten_rounds() {
+        let (mut bbr, mut line) = cruising();
+        for round in 1..=12 {
+            line.round(&mut bbr, BOTTLENECK / 2.0);
+            if round < 10 {
+                assert!(bbr.bottleneck() > 0.9 * BOTTLENECK, "round {round}");
+            }
+        }
+        assert!(bbr.bottleneck() < 0.6 * BOTTLENECK);
+    }
+
+    #[test]
+    fn a_loss_conserves_packets_for_a_round_and_gives_the_window_back() {
+        let (mut bbr, line) = cruising();
+        let window = bbr.window();
+        let at = |delivered| Path { delivered, in_flight: 600, ..fixture::path_at(line.now) };
+        bbr.on_loss(&fixture::loss(700), &at(line.delivered));
+        assert_eq!(bbr.window(), 601.0);
+        bbr.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(2) }, &at(line.delivered));
+        assert_eq!(bbr.window(), 602.0, "in flight and what was delivered");
+        let last = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(1) };
+        bbr.on_ack(&last, &at(line.delivered));
+        assert!((bbr.window() - window).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_an_undo_takes_it_back() {
+        let (mut bbr, line) = cruising();
+        let window = bbr.window();
+        let timeout = Timeout { consecutive: 1, outstanding: 600, answered: false };
+        bbr.on_rto(&timeout, &fixture::path_at(line.now));
+        assert_eq!(bbr.window(), 1.0);
+        bbr.on_undo(&fixture::path_at(line.now));
+        assert_eq!(bbr.window(), window);
+    }
+
+    #[test]
+    fn an_old_round_trip_time_is_measured_anew_with_four_segments() {
+        let (mut bbr, line) = cruising();
+        let window = bbr.window();
+        let ack = |rtt_s| Ack { rtt: Some(Duration::from_secs_f64(rtt_s)), ..fixture::ack(1) };
+        let at =
+            |seconds, in_flight| Path { in_flight, delivered: line.delivered, ..fixture::path_at(seconds) };
+        let now = line.now + 11.0;
+        bbr.on_ack(&ack(0.7), &at(now, 600));
+        assert_eq!((bbr.phase(), bbr.window()), ("probe-rtt", 4.0));
+        bbr.on_ack(&ack(0.6), &at(now + 0.6, 4));
+        let done = RateSample {
+            delivered: 4000,
+            interval: Duration::from_millis(600),
+            prior_delivered: line.delivered,
+            app_limited: false,
+            tx_in_flight: 4,
+            lost: 0,
+        };
+        bbr.on_ack(&Ack { rate: Some(done), ..ack(0.56) }, &at(now + 1.2, 4));
+        assert_eq!(bbr.phase(), "probe-bw");
+        assert!((bbr.window() - window).abs() < 2.0);
+        assert_eq!(bbr.rtprop, Duration::from_millis(560));
+    }
+}
