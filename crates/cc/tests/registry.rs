@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
     Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
-    REGISTRY, Reflector, Sent, Start, Timeout,
+    REGISTRY, RateSample, Reflector, Sent, Start, Timeout,
 };
 use proptest::prelude::*;
 
@@ -165,13 +165,30 @@ impl Driver {
         self.path.delivered += u64::from(acked * MSS);
         self.consecutive_timeouts = 0;
         let ends_episode = self.phase != Phase::Open && ends_episode;
-        let ack = Ack { rtt, window_limited, ends_episode, ..self.ack(acked) };
+        let rate = rtt.map(|rtt| self.rate(acked, rtt));
+        let ack = Ack { rtt, rate, window_limited, ends_episode, ..self.ack(acked) };
         if let Some(receiver) = &mut self.receiver {
             self.cc.on_feedback(&receiver.reply(self.path.now), &self.path);
         }
         self.cc.on_ack(&ack, &self.path);
+        if self.cc.wants().doubts {
+            self.cc.doubt(self.path.now - rtt.unwrap_or_default(), &self.path);
+        }
         if ends_episode {
             self.phase = Phase::Open;
+        }
+    }
+
+    /// A delivery-rate sample over a round trip, at least a millisecond: the engine gives none over no time.
+    fn rate(&self, acked: u32, rtt: Duration) -> RateSample {
+        let delivered = u64::from((acked + self.path.outstanding) * MSS);
+        RateSample {
+            delivered,
+            interval: rtt.max(Duration::from_millis(1)),
+            prior_delivered: self.path.delivered.saturating_sub(delivered),
+            app_limited: self.path.outstanding == 0,
+            tx_in_flight: acked + self.path.outstanding,
+            lost: u32::from(self.phase == Phase::Recovery),
         }
     }
 
