@@ -1,14 +1,17 @@
 //! An arriving segment on a connection past LISTEN and SYN-SENT (RFC 9293 section 3.10.7.4).
 
-use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
+use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, Segment};
 
 use crate::connection::{Connection, Events, State};
 use crate::receiver::Arrival;
 use crate::sender::AckField;
 
+/// Shortest time between two answers to empty segments that cannot be.
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
 impl Connection {
     pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        if !self.is_acceptable(segment) {
+        if !self.is_acceptable(now, segment) {
             return;
         }
         self.last_heard = now;
@@ -18,13 +21,17 @@ impl Connection {
         if self.state == State::SynReceived && !self.complete_passive(now, segment) {
             return;
         }
+        let (sender, mut cx) = self.split(now);
+        if sender.on_ack(&mut cx, segment) == AckField::Impossible {
+            self.challenge(now, segment);
+            return;
+        }
+        if segment.seq_len() == 0 && segment.seq < self.receiver.nxt && segment.probe == Probe::No {
+            // A window probe or keep-alive asks for an answer.
+            self.receiver.ack_now();
+        }
         if let (Some((value, _)), true) = (segment.timestamps, self.timestamps) {
             self.receiver.note_timestamp(value, segment.seq);
-        }
-        let (sender, mut cx) = self.split(now);
-        if sender.on_ack(&mut cx, segment) == AckField::NeverSent {
-            self.receiver.ack_now();
-            return;
         }
         self.after_our_fin(now);
         self.take_probe(segment);
@@ -40,13 +47,13 @@ impl Connection {
     }
 
     /// Steps one to four: old timestamps, sequence number, RST, SYN. What fails them changes nothing but may be answered.
-    fn is_acceptable(&mut self, segment: &Segment) -> bool {
+    fn is_acceptable(&mut self, now: Instant, segment: &Segment) -> bool {
         let reset = segment.flags.contains(Flags::RST);
         if self.timestamps
             && !reset
             && segment.timestamps.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent))
         {
-            self.receiver.ack_now();
+            self.challenge(now, segment);
             return false;
         }
         if reset {
@@ -56,7 +63,7 @@ impl Connection {
                 let complete = self.state == State::TimeWait;
                 self.become_closed(if complete { Events::CLOSED } else { Events::RESET });
             } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.edge() {
-                self.receiver.ack_now();
+                self.challenge(now, segment);
             }
             return false;
         }
@@ -67,19 +74,24 @@ impl Connection {
                 }
                 self.repeat_syn_ack();
             } else {
-                self.receiver.ack_now();
+                self.challenge(now, segment);
             }
             return false;
         }
-        if segment.seq > self.receiver.edge().max(self.receiver.nxt) {
-            self.receiver.ack_now();
+        if !self.receiver.is_near(segment) {
+            self.challenge(now, segment);
             return false;
         }
-        if segment.seq_len() == 0 && segment.seq < self.receiver.nxt && segment.probe == Probe::No {
-            // A window probe or keep-alive asks for an answer.
+        true
+    }
+
+    /// Answers what cannot be. Two ends that disagree must not answer each other for ever: empty segments are answered
+    /// now and then only (RFC 5961 section 7).
+    fn challenge(&mut self, now: Instant, segment: &Segment) {
+        if segment.seq_len() > 0 || now.since(self.challenged_at) >= CHALLENGE_INTERVAL {
+            self.challenged_at = now;
             self.receiver.ack_now();
         }
-        true
     }
 
     /// A probe is answered at once whatever it holds, and never counts for delayed ACKs.

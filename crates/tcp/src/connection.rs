@@ -107,12 +107,17 @@ pub struct Connection {
     pub(crate) sack: bool,
     /// Last arrival of anything acceptable, for keep-alive.
     pub(crate) last_heard: Instant,
+    /// Last answer to an empty segment that could not be.
+    pub(crate) challenged_at: Instant,
     keep_alives: u32,
     /// Time of the last of them.
     keep_alive_at: Instant,
     reset: Option<Box<Segment>>,
     tracer: Option<Box<Tracer>>,
 }
+
+/// Largest sequence number taken from the wire or promised to an application.
+const MAX_SEQ: u64 = 1 << 62;
 
 /// Milliseconds for the timestamps option; never zero, which means "no echo".
 pub(crate) fn clock_ms(now: Instant) -> u32 {
@@ -145,6 +150,7 @@ impl Connection {
             timestamps: false,
             sack: false,
             last_heard: Instant::ZERO,
+            challenged_at: Instant::ZERO,
             keep_alives: 0,
             keep_alive_at: Instant::ZERO,
             reset: None,
@@ -170,6 +176,10 @@ impl Connection {
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.tracer.is_some() {
             self.trace(now, Event::Received(*segment));
+        }
+        // No stream is so long: whoever sends this sums without care does not overflow.
+        if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
+            return;
         }
         match self.state {
             State::Closed => self.refuse(segment),
@@ -221,7 +231,8 @@ impl Connection {
             return 0;
         }
         let buffered = self.sender.written.saturating_sub(self.sender.una.max(1));
-        let taken = bytes.min(self.config.send_buffer.saturating_sub(buffered));
+        let room = self.config.send_buffer.saturating_sub(buffered).min(MAX_SEQ - self.sender.written);
+        let taken = bytes.min(room);
         self.sender.written += taken;
         self.sender.blocked_writer = taken < bytes;
         self.finish(now);
@@ -445,8 +456,13 @@ impl Connection {
 
     /// Ends every call: the algorithm's wake-up and what it shows of itself.
     fn finish(&mut self, now: Instant) {
-        let (sender, mut cx) = self.split(now);
-        sender.arm_wake(&mut cx);
+        if self.state.sends() {
+            let (sender, mut cx) = self.split(now);
+            sender.arm_wake(&mut cx);
+        } else {
+            // An algorithm that waits to send something would be woken for ever.
+            self.timers.algorithm = Instant::FAR_FUTURE;
+        }
         if let Some(tracer) = &mut self.tracer {
             tracer.compare(now, self.sender.snapshot());
         }

@@ -158,6 +158,7 @@ impl Connection {
         self.timers.retransmit = Instant::FAR_FUTURE;
         self.sack = self.config.recovery.uses_sack() && peer.sack_permitted;
         self.timestamps = self.config.timestamps && self.handshake.peer_timestamps;
+        self.sender.timestamps = self.timestamps;
         if peer.window_scale.is_none() {
             self.receiver.scale = 0;
         }

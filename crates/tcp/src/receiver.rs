@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange};
+use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange, Segment};
 
 use crate::{Config, DelayedAck, ReceiveWindow};
 
@@ -52,8 +52,12 @@ pub(crate) struct Receiver {
     unacked_bytes: u32,
     /// Segments still to be acknowledged at once.
     quick: u32,
-    /// Right edge of the window as advertised.
+    /// Right edge of the window as meant.
     edge: u64,
+    /// Right edge as the peer understood it: the scale rounds up, by less than one unit, and never more than once.
+    granted: u64,
+    /// Widest window advertised.
+    widest: u64,
     /// Receive buffer in bytes.
     buffer: u64,
     /// Window scale that this end announced.
@@ -65,7 +69,7 @@ pub(crate) struct Receiver {
     /// A congestion mark arrived and the sender has not yet confirmed a reduction.
     pub ecn_echo: bool,
     /// Tags of the probes to answer.
-    probes: VecDeque<ProbeTag>,
+    probes: Option<Box<VecDeque<ProbeTag>>>,
     tuning: Tuning,
 }
 
@@ -99,12 +103,14 @@ impl Receiver {
             unacked_bytes: 0,
             quick,
             edge: 0,
+            granted: 0,
+            widest: 0,
             buffer,
             scale: if config.window_scaling { scale } else { 0 },
             ts_recent: 0,
             last_ack: 0,
             ecn_echo: false,
-            probes: VecDeque::new(),
+            probes: None,
             tuning: Tuning::default(),
         }
     }
@@ -113,6 +119,7 @@ impl Receiver {
     pub fn synchronise(&mut self) {
         self.nxt = 1;
         self.edge = 1;
+        self.granted = 1;
     }
 
     /// Bytes in order and not yet read.
@@ -128,7 +135,7 @@ impl Receiver {
 
     /// Right edge of the window as the peer knows it.
     pub fn edge(&self) -> u64 {
-        self.edge
+        self.granted
     }
 
     /// Whether a segment with this timestamp and start updates the timestamp to echo (RFC 7323 section 4.3).
@@ -138,16 +145,31 @@ impl Receiver {
         }
     }
 
-    /// Takes `[start, end)`; the FIN, if any, is the last sequence number of it.
+    /// Whether a segment begins inside the window, or no further below it than what may have been repeated.
+    pub fn is_near(&self, segment: &Segment) -> bool {
+        segment.seq <= self.granted.max(self.nxt) && segment.seq_end() + self.widest + 1 >= self.nxt
+    }
+
+    /// Takes `[start, end)`; the FIN, if any, is the last sequence number of it. What lies beyond the window is cut off.
     pub fn take(&mut self, start: u64, end: u64, fin: bool) -> Arrival {
-        if start >= self.edge.max(self.nxt + 1) {
-            return Arrival::OutsideWindow;
-        }
-        if fin {
-            self.fin_at = Some(end - 1);
-        }
         if end <= self.nxt {
             self.dsack = Some(SackRange { start, end });
+            return Arrival::Duplicate;
+        }
+        // One byte is taken even into a closed window: some peers probe with it.
+        let room = self.granted.max(self.nxt + 1).min(self.fin_at.unwrap_or(u64::MAX));
+        let data_end = end - u64::from(fin);
+        // A FIN takes no room. One amid what arrived already is a lie.
+        let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at == data_end);
+        let ends = fin && data_end <= room && likely;
+        let end = if ends { end } else { data_end.min(room) };
+        if start >= end {
+            return Arrival::OutsideWindow;
+        }
+        if ends {
+            self.fin_at = Some(data_end);
+        }
+        if end <= self.nxt {
             return Arrival::Duplicate;
         }
         if start <= self.nxt {
@@ -156,6 +178,11 @@ impl Receiver {
             return Arrival::InOrder;
         }
         self.keep(SackRange { start, end })
+    }
+
+    /// End of everything that arrived.
+    fn highest(&self) -> u64 {
+        self.ranges.back().map_or(self.nxt, |last| last.end)
     }
 
     /// Moves `nxt` over the ranges that it reached.
@@ -236,7 +263,7 @@ impl Receiver {
             self.due = AckDue::Now;
             return None;
         };
-        self.unacked_bytes += len;
+        self.unacked_bytes = self.unacked_bytes.saturating_add(len);
         let gap = arrival != Arrival::InOrder || !self.ranges.is_empty() || self.finished();
         if gap {
             // After a hole the sender needs its ACKs quickly again.
@@ -268,13 +295,14 @@ impl Receiver {
 
     /// A probe arrived and wants its own answer.
     pub fn owe_probe_reply(&mut self, tag: ProbeTag) {
-        if self.probes.len() < MAX_PROBE_REPLIES {
-            self.probes.push_back(tag);
+        let probes = self.probes.get_or_insert_default();
+        if probes.len() < MAX_PROBE_REPLIES {
+            probes.push_back(tag);
         }
     }
 
     pub fn next_probe_reply(&mut self) -> Option<ProbeTag> {
-        self.probes.pop_front()
+        self.probes.as_mut()?.pop_front()
     }
 
     /// An ACK leaves: nothing is owed any more. Returns the window to advertise in bytes.
@@ -287,14 +315,19 @@ impl Receiver {
 
     /// Advances the right edge in worthwhile steps only (silly window avoidance, RFC 9293 section 3.8.6.2.2), never back.
     fn advertise(&mut self, config: &Config) -> u32 {
-        let target = self.read_to + self.buffer;
+        let target = self.read_to.saturating_add(self.buffer);
         let step = u64::from(config.mss).min(self.buffer / 2);
         if target >= self.edge + step {
             self.edge = target;
         }
         let unit = (1_u64 << self.scale) - 1;
         let window = ((self.edge.saturating_sub(self.nxt) + unit) >> self.scale).min(65_535) << self.scale;
-        self.edge = self.edge.max(self.nxt).max(self.nxt + window);
+        self.grant(window)
+    }
+
+    fn grant(&mut self, window: u64) -> u32 {
+        self.granted = self.granted.max(self.nxt.max(1) + window);
+        self.widest = self.widest.max(window);
         window as u32
     }
 
@@ -302,7 +335,7 @@ impl Receiver {
     pub fn syn_window(&mut self) -> u32 {
         let window = self.buffer.min(65_535);
         self.edge = self.nxt.max(1) + window;
-        window as u32
+        self.grant(window)
     }
 
     /// The application takes up to `limit` bytes. True if the window opened enough that the peer must be told.
@@ -310,7 +343,7 @@ impl Receiver {
         let bytes = self.readable().min(limit);
         self.read_to += bytes;
         let advertised = self.edge.saturating_sub(self.nxt);
-        let possible = (self.read_to + self.buffer).saturating_sub(self.nxt);
+        let possible = self.read_to.saturating_add(self.buffer).saturating_sub(self.nxt);
         // Tell a peer that was nearly stopped; others learn it from the next ACK.
         let starved =
             advertised < u64::from(config.mss) && possible >= u64::from(config.mss).min(self.buffer / 2);
@@ -333,7 +366,8 @@ impl Receiver {
 
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        self.ranges.capacity() * size_of::<SackRange>() + self.probes.capacity() * size_of::<ProbeTag>()
+        self.ranges.capacity() * size_of::<SackRange>()
+            + self.probes.as_ref().map_or(0, |probes| probes.capacity() * size_of::<ProbeTag>())
     }
 }
 

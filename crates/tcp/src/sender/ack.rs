@@ -15,8 +15,8 @@ use crate::{Events, Recovery};
 pub(crate) enum AckField {
     /// Taken.
     Taken,
-    /// Acknowledges something never sent.
-    NeverSent,
+    /// Acknowledges something never sent, or less than any ACK since a window ago (RFC 5961 section 5).
+    Impossible,
 }
 
 /// What the steps of one ACK pass on.
@@ -32,8 +32,8 @@ struct Step {
 impl Sender {
     /// Takes the acknowledgement of a segment with the ACK flag.
     pub fn on_ack(&mut self, cx: &mut Context, segment: &Segment) -> AckField {
-        if segment.ack > self.nxt {
-            return AckField::NeverSent;
+        if segment.ack > self.nxt || segment.ack + u64::from(self.largest_window) < self.una {
+            return AckField::Impossible;
         }
         if segment.ack < self.una && segment.sack.is_empty() {
             return AckField::Taken;
@@ -108,7 +108,7 @@ impl Sender {
         step.rtt = match &progress.newest {
             // Karn: only what was sent once can be timed.
             Some(newest) if !newest.has(Mark::REPEATED) && !ambiguous => Some(cx.now.since(newest.sent_at)),
-            _ => segment.timestamps.filter(|_| step.advanced).and_then(|(_, echo)| {
+            _ => segment.timestamps.filter(|_| step.advanced && self.timestamps).and_then(|(_, echo)| {
                 let age = clock_ms(cx.now).wrapping_sub(echo);
                 (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
             }),
@@ -226,7 +226,7 @@ impl Sender {
         if self.una == self.nxt && self.una >= self.written {
             *cx.events |= Events::ALL_ACKED;
         }
-        if self.blocked_writer && self.written - self.una < cx.config.send_buffer {
+        if self.blocked_writer && self.written.saturating_sub(self.una) < cx.config.send_buffer {
             self.blocked_writer = false;
             *cx.events |= Events::WRITABLE;
         }

@@ -231,7 +231,7 @@ impl Sender {
         let fresh = self.episode.is_open() && self.timeouts == 1 && self.board.outstanding() > 1;
         match cx.config.spurious_timeout {
             SpuriousTimeout::FRto if fresh => TimeoutDoubt::AwaitFirst,
-            SpuriousTimeout::Eifel if fresh && cx.config.timestamps => TimeoutDoubt::AwaitEcho(clock_ms),
+            SpuriousTimeout::Eifel if fresh && self.timestamps => TimeoutDoubt::AwaitEcho(clock_ms),
             _ => TimeoutDoubt::None,
         }
     }
