@@ -38,7 +38,7 @@ impl Bar {
         self.bar.set_position(progress.done as u64);
         let time = match progress.left() {
             Some(left) if progress.done < progress.total => format!("{} left", HumanDuration(left)),
-            _ => HumanDuration(progress.elapsed).to_string(),
+            _ => String::new(),
         };
         self.bar.set_prefix(time);
         if self.interrupt.wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -16,7 +16,7 @@
       tickfont: { size: 12, color: css("--soft") },
     };
     if (a.scale === "log") return { ...common, type: "log", exponentformat: "power", dtick: 1, minor: { ticks: "outside", ticklen: 3, tickcolor: css("--line") } };
-    if (a.scale === "category") return { ...common, type: "category" };
+    if (a.scale === "category") return { ...common, type: "category", showgrid: false };
     return { ...common, exponentformat: "none", separatethousands: true };
   }
 
@@ -49,7 +49,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 56, r: 14, t: 34, b: 46 },
       xaxis: { ...axis(f.x), ...(overTime ? { range: [0, end] } : {}) },
-      yaxis: { ...axis(f.y), rangemode: f.y.close ? "normal" : "tozero" },
+      yaxis: { ...axis(f.y), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }) },
       barmode: "overlay", showlegend: !bars && f.traces.length > 1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
       hovermode: overTime || bars ? "closest" : "x unified",

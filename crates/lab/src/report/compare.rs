@@ -4,7 +4,7 @@ use bentpipe_sim::{LinkSeries, Series};
 
 use super::figure::{Choice, Figure, Section};
 use super::run::{Curves, flow_figures, queue_figure};
-use super::view::{Scaled, View, shown};
+use super::view::{Measure, Scaled, View, shown};
 use super::{Grid, GridCell, GridRow, Page, Provenance, render};
 use crate::comparison::{Comparison, Metric};
 use crate::plan::Setting;
@@ -76,23 +76,42 @@ impl ComparePage<'_> {
 
     fn finding(&self) -> String {
         let Some(vary) = most_telling(self.comparison) else { return "Nothing finished.".into() };
-        let unit = rate_unit(goodputs(self.comparison, vary).map(|(_, mean)| mean).fold(0.0, f64::max));
         let mut means: Vec<_> = goodputs(self.comparison, vary).collect();
         means.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let at = if vary.is_empty() {
-            String::new()
-        } else {
-            format!("Where they differ most, at {}, ", shown(vary))
-        };
         let (Some(best), Some(last)) = (means.first(), means.last()) else { return String::new() };
-        let best_text = format!("{at}{} carried {} {}", best.0, short(best.1 / unit.0), unit.1);
+        let unit = rate_unit(best.1);
+        let rate = |mean: f64| format!("{} {}", short(mean / unit.0), unit.1);
+        let at = if vary.is_empty() { String::new() } else { format!("at {}, ", shown(vary)) };
         match means.len() {
-            1 => format!("{best_text}."),
-            _ if last.1 <= 0.0 => format!("{best_text}, {} nothing.", last.0),
-            _ => {
-                let ratio = short(best.1 / last.1);
-                format!("{best_text}, {ratio} times what {} did ({}).", last.0, short(last.1 / unit.0))
-            }
+            1 => format!("{at}{} carried {}.", best.0, rate(best.1)),
+            _ if self.alike(vary, (best.0, last.0)) => format!(
+                "No two of them differ for certain: even {at}{} carried {} and {} {}, and their confidence \
+                 intervals overlap.",
+                best.0,
+                rate(best.1),
+                last.0,
+                rate(last.1)
+            ),
+            _ => format!(
+                "Where they differ most, {at}{} carried {}, {} times what {} did ({}).",
+                best.0,
+                rate(best.1),
+                short(best.1 / last.1.max(1.0)),
+                last.0,
+                rate(last.1)
+            ),
+        }
+    }
+
+    /// Whether the confidence intervals of two algorithms overlap.
+    fn alike(&self, vary: &[Setting], (best, last): (&str, &str)) -> bool {
+        let interval = |cc| {
+            let summary = self.comparison.row(cc, vary)?.summary(Metric::Goodput);
+            Some((summary.mean?, summary.ci95?))
+        };
+        match (interval(best), interval(last)) {
+            (Some(best), Some(last)) => best.0 - best.1 <= last.0 + last.1,
+            _ => false,
         }
     }
 
@@ -106,7 +125,6 @@ impl ComparePage<'_> {
             ("algorithms", self.comparison.algorithms().len().to_string()),
             ("runs", runs.to_string()),
             ("seeds", if self.comparison.seeds == 1 { last.to_string() } else { seeds }),
-            ("error bars", "95 % confidence".into()),
         ];
         if !self.comparison.complete {
             facts.push(("not complete", "stopped early: fewer seeds".into()));
@@ -120,7 +138,10 @@ impl ComparePage<'_> {
             let values = self.comparison.rows.iter().filter_map(|row| row.summary(metric).max);
             values.fold(0.0, f64::max) > 0.0
         };
-        let wide = Figure { wide: true, ..view.figure(Metric::Goodput) };
+        let wide = Figure { wide: true, ..view.figure(Measure::Of(Metric::Goodput)) };
+        let groups =
+            self.comparison.rows.first().map(|row| row.groups().into_keys().map(str::to_owned).collect());
+        let groups: Vec<String> = groups.filter(|groups: &Vec<String>| groups.len() > 1).unwrap_or_default();
         let others = [
             Metric::Retransmissions,
             Metric::Timeouts,
@@ -128,12 +149,17 @@ impl ComparePage<'_> {
             Metric::Jain,
             Metric::Completion,
         ];
-        let others = others.into_iter().filter(|metric| used(*metric)).map(|metric| view.figure(metric));
+        let others = others.into_iter().filter(|metric| used(*metric)).map(Measure::Of);
+        let others = groups.into_iter().map(Measure::FlowOf).chain(others);
+        let intro = match self.comparison.seeds {
+            1 => "One run of each point; more seeds would give confidence intervals.",
+            _ => "Means over the seeds with 95 % confidence intervals.",
+        };
         Section {
             title: "Results".into(),
-            intro: "Means over the seeds with 95 % confidence intervals.".into(),
+            intro: intro.into(),
             choices: view.choice().into_iter().collect(),
-            figures: std::iter::once(wide).chain(others).collect(),
+            figures: std::iter::once(wide).chain(others.map(|measure| view.figure(measure))).collect(),
         }
     }
 
@@ -172,7 +198,7 @@ impl ComparePage<'_> {
     fn table(&self, metric: Metric) -> Grid {
         let algorithms = self.comparison.algorithms();
         let keys = self.comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
-        let scale = Scaled::of(self.comparison, metric);
+        let scale = Scaled::of(self.comparison, Measure::Of(metric));
         let row = |vary: &[Setting]| GridRow {
             names: vary.iter().map(|setting| setting.value.0.clone()).collect(),
             cells: cells(self.comparison, vary, &scale),
@@ -211,10 +237,10 @@ fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridC
     let algorithms = comparison.algorithms();
     let summaries: Vec<Summary> = algorithms
         .iter()
-        .map(|cc| comparison.row(cc, vary).map(|row| row.summary(scale.metric)).unwrap_or_default())
+        .map(|cc| comparison.row(cc, vary).map(|row| scale.summary(row)).unwrap_or_default())
         .collect();
     let best = summaries.iter().filter_map(|summary| summary.mean).reduce(f64::max);
-    let marked = scale.metric == Metric::Goodput && algorithms.len() > 1;
+    let marked = scale.measure == Measure::Of(Metric::Goodput) && algorithms.len() > 1;
     let cell = |summary: &Summary| GridCell {
         text: plus_minus(*summary, scale.divisor),
         best: marked && best.is_some() && summary.mean == best,
@@ -237,7 +263,7 @@ mod tests {
         let examples = [run("reno"), run("peach")];
         let page = ComparePage { provenance: &provenance, comparison: &comparison, examples: &examples };
         let html = page.render().unwrap();
-        let finding = ", 1.99 times what reno did (404.0).";
+        let finding = "1.99 times what reno did (404.0 kbit";
         for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {
             assert!(html.contains(wanted), "{wanted}");
         }

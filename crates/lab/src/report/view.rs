@@ -3,38 +3,61 @@
 use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Style, Trace};
 use crate::comparison::{Comparison, Metric, Row};
 use crate::plan::{Setting, Value};
+use crate::stats::Summary;
 use crate::table::rate_unit;
 
-/// A metric with the title, unit and divisor it is shown in.
+/// What a figure or table shows of each row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// A metric of all flows together.
+    Of(Metric),
+    /// The mean goodput of one flow of this group.
+    FlowOf(String),
+}
+
+/// A measure with the title, unit and divisor it is shown in.
 pub struct Scaled {
-    pub metric: Metric,
-    pub title: &'static str,
+    pub measure: Measure,
+    pub title: String,
     pub unit: &'static str,
     pub divisor: f64,
 }
 
 impl Scaled {
     /// The unit that suits the values of a comparison.
-    pub fn of(comparison: &Comparison, metric: Metric) -> Self {
-        let (title, unit, divisor) = match metric {
-            Metric::Goodput => {
-                let means = comparison.rows.iter().filter_map(|row| row.summary(metric).mean);
-                let (divisor, unit) = rate_unit(means.fold(0.0, f64::max));
-                ("Goodput", unit, divisor)
-            }
-            Metric::GoodputSegments => ("Goodput", "segments/s", 1.0),
-            Metric::Jain => ("Fairness", "Jain's index", 1.0),
-            Metric::Retransmissions => ("Retransmissions", "segments sent again", 1.0),
-            Metric::Timeouts => ("Timeouts", "timer expiries", 1.0),
-            Metric::ProbeOverhead => ("Probe overhead", "%", 0.01),
-            Metric::Completion => ("Completion time", "s", 1.0),
+    pub fn of(comparison: &Comparison, measure: Measure) -> Self {
+        let rate = || {
+            let means = comparison.rows.iter().filter_map(|row| summary(&measure, row).mean);
+            rate_unit(means.fold(0.0, f64::max))
         };
-        Self { metric, title, unit, divisor }
+        let (title, (divisor, unit)) = match &measure {
+            Measure::Of(Metric::Goodput) => ("Goodput".into(), rate()),
+            Measure::FlowOf(group) => (format!("Goodput of one flow of {group}"), rate()),
+            Measure::Of(Metric::GoodputSegments) => ("Goodput".into(), (1.0, "segments/s")),
+            Measure::Of(Metric::Jain) => ("Fairness".into(), (1.0, "Jain's index")),
+            Measure::Of(Metric::Retransmissions) => ("Retransmissions".into(), (1.0, "segments sent again")),
+            Measure::Of(Metric::Timeouts) => ("Timeouts".into(), (1.0, "timer expiries")),
+            Measure::Of(Metric::ProbeOverhead) => ("Probe overhead".into(), (0.01, "%")),
+            Measure::Of(Metric::Completion) => ("Completion time".into(), (1.0, "s")),
+        };
+        Self { measure, title, unit, divisor }
     }
 
     /// Title and unit.
     pub fn heading(&self) -> String {
         format!("{}, {}", self.title, self.unit)
+    }
+
+    /// The measure over the seeds of a row, not scaled.
+    pub fn summary(&self, row: &Row) -> Summary {
+        summary(&self.measure, row)
+    }
+}
+
+fn summary(measure: &Measure, row: &Row) -> Summary {
+    match measure {
+        Measure::Of(metric) => row.summary(*metric),
+        Measure::FlowOf(group) => row.groups().get(group.as_str()).copied().unwrap_or_default(),
     }
 }
 
@@ -81,9 +104,9 @@ impl<'a> View<'a> {
         Choice::of("At", options, &first)
     }
 
-    /// The figure of a metric.
-    pub fn figure(&self, metric: Metric) -> Figure {
-        let scaled = Scaled::of(self.comparison, metric);
+    /// The figure of a measure.
+    pub fn figure(&self, measure: Measure) -> Figure {
+        let scaled = Scaled::of(self.comparison, measure);
         let algorithms = self.comparison.algorithms();
         let numbered = algorithms.into_iter().enumerate();
         let trace = |(colour, cc)| self.others.iter().map(move |o| (colour, cc, o.as_slice()));
@@ -92,7 +115,7 @@ impl<'a> View<'a> {
             Trace { colour, shown_by, ..self.trace(&self.rows(cc, other), &scaled) }
         });
         Figure {
-            title: scaled.title.into(),
+            title: scaled.title.clone(),
             x: self.axis.clone(),
             y: Axis { title: scaled.unit.into(), ..Axis::default() },
             traces: traces.collect(),
@@ -127,8 +150,8 @@ impl<'a> View<'a> {
         Trace {
             name: rows.first().map(|row| row.cell.cc.clone()).unwrap_or_default(),
             x: rows.iter().map(|row| self.position(row)).collect(),
-            y: rows.iter().map(|row| number(row.summary(scaled.metric).mean)).collect(),
-            error: rows.iter().map(|row| number(row.summary(scaled.metric).ci95)).collect(),
+            y: rows.iter().map(|row| number(scaled.summary(row).mean)).collect(),
+            error: rows.iter().map(|row| number(scaled.summary(row).ci95)).collect(),
             style: if self.along.is_some() { Style::Points } else { Style::Bars },
             legend: true,
             ..Trace::default()
@@ -144,8 +167,8 @@ fn without(vary: &[Setting], path: Option<usize>) -> Vec<Setting> {
         .collect()
 }
 
-/// Values that span more than this are spread by their ratios.
-const WIDE: f64 = 20.0;
+/// Values that span this or more are spread by their ratios.
+const WIDE: f64 = 10.0;
 
 /// An axis for some settings of one path: numeric if all are numbers of one unit.
 fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
@@ -159,7 +182,7 @@ fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
     let positive = || numbers.iter().copied().filter(|number| *number > 0.0);
     let spread = positive().fold(0.0, f64::max) / positive().fold(f64::INFINITY, f64::min);
     let scale = match positive().count() == numbers.len() {
-        _ if spread < WIDE => Scale::Linear,
+        _ if spread < WIDE * 0.999 => Scale::Linear,
         true => Scale::Log,
         false => Scale::Category, // zero has no place on a logarithmic axis
     };
@@ -192,9 +215,9 @@ mod tests {
     #[test]
     fn one_trace_for_each_algorithm_and_choice() {
         let comparison = crate::example::comparison();
-        let figure = View::of(&comparison).figure(Metric::Goodput);
+        let figure = View::of(&comparison).figure(Measure::Of(Metric::Goodput));
         assert_eq!(figure.traces.len(), 2);
-        assert_eq!((figure.x.scale, figure.traces[1].name.as_str()), (Scale::Linear, "peach"));
+        assert_eq!((figure.x.scale, figure.traces[1].name.as_str()), (Scale::Log, "peach"));
         assert_eq!(figure.traces[1].y[0], Some(Number(804.0)));
     }
 }
