@@ -30,6 +30,7 @@ pub mod rcs;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod star;
 pub mod swift;
 pub mod tcp_j;
 pub mod vegas;

@@ -226,6 +226,13 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    Star, star, Entry {
+        name: "star",
+        title: "measured bandwidth lifts the window and sets it after a loss; timeouts are questioned before they are believed",
+        paper: "Obata, Ishida, Takeuchi, Hanasaki, IEICE Transactions on Communications E89-B(6)",
+        year: 2006,
+        ..SENDER_ONLY
+    };
     Vegas, vegas, Entry {
         name: "vegas",
         title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",

@@ -1,0 +1,437 @@
+//! TCP-STAR: the measured bandwidth lifts the window (LWC) and sets it after a loss (CWS), and a timeout is questioned before it is
+//! believed (AEN).
+//!
+//! H. Obata, K. Ishida, S. Takeuchi, S. Hanasaki, "TCP-STAR: TCP Congestion Control Method for Satellite Internet", IEICE Transactions on
+//! Communications E89-B(6), 2006.
+//!
+//! | paper                   | here                     | unit     |
+//! |-------------------------|--------------------------|----------|
+//! | `cwnd`                  | `Star::cwnd`             | segments |
+//! | `cwnd_reno`, `ssthresh` | `Star::reno`             | segments |
+//! | `cwnd_abe`              | `Star::pipe`             | segments |
+//! | `rwnd`                  | `Path::receive_window`   | segments |
+//! | `BW`                    | `Star::estimate`         | bytes/s  |
+//! | `α`                     | [`Config::smoothing`]    | -        |
+//! | `RTT_min`               | `Path::min_rtt`          | time     |
+//! | `d_k`                   | `AckedCount::count`      | bytes    |
+//! | `Pro_seq`, `ACK_seq`    | whether an ACK advances  | -        |
+//!
+//! What differs from the paper stands in `papers/star.md`.
+
+use bentpipe_base::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{at_least_zero, fraction};
+pub use crate::parts::bandwidth::Credit;
+use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, Sliding, segments};
+use crate::{Ack, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Windows};
+
+/// Where the bandwidth comes from: the paper leaves it open (section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// ABE of TCP-J, which the paper uses.
+    #[default]
+    Abe,
+    /// Westwood's low-pass filter with a time constant of 0.5 s.
+    Westwood,
+    /// Westwood+'s sample per round trip with the filter of Linux.
+    WestwoodPlus,
+    /// Jersey's sliding window of a round trip.
+    Jersey,
+}
+
+/// What is sent to question a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AenProbe {
+    /// The newest outstanding segment: it cannot repair what it asks about.
+    #[default]
+    Newest,
+    /// The segment that timed out, as the text of the paper has it.
+    Oldest,
+    /// No data, just below the first unacknowledged byte.
+    Keepalive,
+}
+
+/// Threshold of the Reno component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RenoSsthresh {
+    /// The one that CWS sets: after a loss the component returns to slow start.
+    #[default]
+    Shared,
+    /// Its own, half of what it was at the loss.
+    Own,
+}
+
+/// What the Reno component counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// ACKs, as in Figure 3.
+    #[default]
+    Acks,
+    /// Acknowledged segments, so that delayed ACKs do not slow it down.
+    Segments,
+}
+
+/// Parameters of STAR.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Source of the bandwidth.
+    pub estimator: Estimator,
+    /// What ABE keeps of itself at each sample.
+    #[serde(deserialize_with = "fraction")]
+    pub smoothing: f64,
+    /// ACKs that follow each other faster than this, in seconds, make one sample of ABE; zero takes every ACK.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_gap_s: f64,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+    /// Lift the window by the measured bandwidth (Lift Window Control).
+    pub lwc: bool,
+    /// No lift from a believed timeout until all that was sent before it is acknowledged.
+    pub lwc_hold: bool,
+    /// The lift is at most the receive window.
+    pub lift_within_receive_window: bool,
+    /// What the Reno component counts.
+    pub growth: Growth,
+    /// Threshold of the Reno component.
+    pub reno_ssthresh: RenoSsthresh,
+    /// Question timeouts (Acknowledgement Error Notification).
+    pub aen: bool,
+    /// What the question consists of.
+    pub aen_probe: AenProbe,
+    /// Questions that may go unanswered before the timeout is believed.
+    pub aen_max_probes: u32,
+    /// After a timeout that was none, space a window over the smallest round-trip time instead of sending it at once.
+    pub aen_paced: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::Abe,
+            smoothing: 0.9,
+            least_gap_s: 0.000_25,
+            credit: Credit::Whole,
+            lwc: true,
+            lwc_hold: true,
+            lift_within_receive_window: true,
+            growth: Growth::Acks,
+            reno_ssthresh: RenoSsthresh::Shared,
+            aen: true,
+            aen_probe: AenProbe::Newest,
+            aen_max_probes: 3,
+            aen_paced: true,
+        }
+    }
+}
+
+impl Config {
+    /// A STAR sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Star::new(*self, start))
+    }
+}
+
+/// The estimator in use.
+#[derive(Clone, Copy, Debug)]
+enum Estimate {
+    Abe(Abe),
+    Westwood(LowPass),
+    WestwoodPlus(PerRound),
+    Jersey(Sliding),
+}
+
+impl Estimate {
+    fn new(config: &Config) -> Self {
+        match config.estimator {
+            Estimator::Abe => {
+                Self::Abe(Abe::new(config.smoothing, Duration::from_secs_f64(config.least_gap_s)))
+            }
+            Estimator::Westwood => Self::Westwood(LowPass::new(0.5, 2.0, 0.01)),
+            Estimator::WestwoodPlus => Self::WestwoodPlus(PerRound::new(RoundFilter::Linux, true)),
+            Estimator::Jersey => Self::Jersey(Sliding::new(1.0)),
+        }
+    }
+
+    fn begin(&mut self, path: &Path) {
+        match self {
+            Self::Abe(abe) => abe.begin(path.now),
+            Self::Westwood(filter) => filter.begin(path.now),
+            Self::WestwoodPlus(rounds) => rounds.begin(path.now),
+            Self::Jersey(sliding) => sliding.begin(path.now),
+        }
+    }
+
+    fn rest(&mut self) {
+        match self {
+            Self::Abe(abe) => abe.rest(),
+            Self::Westwood(_) => {} // takes silence for samples of zero
+            Self::WestwoodPlus(rounds) => rounds.rest(),
+            Self::Jersey(sliding) => sliding.rest(),
+        }
+    }
+
+    fn on_ack(&mut self, bytes: u64, path: &Path) {
+        match self {
+            Self::Abe(abe) => abe.on_ack(path.now, bytes),
+            Self::Westwood(filter) => filter.on_ack(path.now, bytes),
+            Self::WestwoodPlus(rounds) => {
+                rounds.on_ack(path.now, bytes, path.srtt.max(Duration::from_millis(50)));
+            }
+            Self::Jersey(sliding) => sliding.on_ack(bytes, path),
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        match self {
+            Self::Abe(abe) => abe.rate(),
+            Self::Westwood(filter) => filter.rate(),
+            Self::WestwoodPlus(rounds) => rounds.rate(),
+            Self::Jersey(sliding) => sliding.rate(),
+        }
+    }
+}
+
+/// Acknowledgement error notification.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Aen {
+    Off,
+    /// A question is out.
+    Wait {
+        /// Questions sent.
+        asked: u32,
+        /// Segments outstanding at the timeout.
+        outstanding: u32,
+    },
+    /// The timeout was none: the window is spaced until this is acknowledged.
+    Resumed(u64),
+}
+
+/// What the two mechanisms of loss change, for taking it back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Sizes {
+    cwnd: f64,
+    reno: Windows,
+    own_ssthresh: f64,
+}
+
+/// TCP-STAR.
+pub struct Star {
+    config: Config,
+    count: AckedCount,
+    estimate: Estimate,
+    sizes: Sizes,
+    /// Sizes before the last reduction.
+    before: Option<Sizes>,
+    /// Up to here the window is not lifted.
+    held_until: u64,
+    aen: Aen,
+    /// Bytes per second that one segment per smallest round trip makes.
+    unit_rate: f64,
+}
+
+impl Star {
+    /// A sender that begins with `start`.
+    pub fn new(config: Config, start: &Start) -> Self {
+        let reno = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Self {
+            config,
+            count: AckedCount::new(config.credit),
+            estimate: Estimate::new(&config),
+            sizes: Sizes { cwnd: reno.cwnd, reno, own_ssthresh: reno.ssthresh },
+            before: None,
+            held_until: 0,
+            aen: Aen::Off,
+            unit_rate: 0.0,
+        }
+    }
+
+    /// Equation (5): `BW RTT_min / data segment size`.
+    fn pipe(&self, path: &Path) -> f64 {
+        segments(self.estimate.rate(), path.min_rtt, path.mss)
+    }
+
+    /// `ssthresh`; before the first loss the receive window stands for it.
+    fn threshold(&self, path: &Path) -> f64 {
+        let ssthresh = self.sizes.reno.ssthresh;
+        if ssthresh.is_finite() { ssthresh } else { f64::from(path.receive_window) }
+    }
+
+    /// Figure 3: the Reno component.
+    fn grow(&mut self, ack: &Ack, path: &Path) {
+        // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once.
+        let acked = match self.config.growth {
+            Growth::Segments if ack.phase != Phase::Loss => f64::from(ack.acked),
+            _ => 1.0,
+        };
+        let threshold = match self.config.reno_ssthresh {
+            RenoSsthresh::Shared => self.threshold(path),
+            RenoSsthresh::Own => self.sizes.own_ssthresh,
+        };
+        let cwnd = &mut self.sizes.reno.cwnd;
+        *cwnd += if *cwnd < threshold { acked } else { acked / *cwnd };
+    }
+
+    /// Lift Window Control, equation (4): `cwnd = cwnd_reno + cwnd_abe`.
+    fn lift(&mut self, path: &Path) {
+        let held = path.snd_una <= self.held_until;
+        let lift = match (held, self.config.lift_within_receive_window) {
+            _ if !self.config.lwc => 0.0,
+            (true, _) => 0.0,
+            (false, true) => self.pipe(path).min(f64::from(path.receive_window)),
+            (false, false) => self.pipe(path),
+        };
+        self.sizes.cwnd = self.sizes.reno.cwnd + lift;
+    }
+
+    /// Case (I) of section 3.3: the data is lost, and the network is taken for congested.
+    fn believe(&mut self, path: &Path) {
+        self.aen = Aen::Off;
+        self.sizes.reno = Windows { cwnd: 1.0, ssthresh: self.pipe(path).max(2.0) };
+        self.sizes.own_ssthresh = self.sizes.reno.ssthresh;
+        self.sizes.cwnd = 1.0;
+        if self.config.lwc_hold {
+            self.held_until = path.snd_nxt;
+        }
+    }
+
+    /// An ACK that advances answers the question: case (II), only ACKs were lost or late, and the windows stay. If the
+    /// question was the only segment outstanding, it repaired what it asked about unless it came back as a duplicate.
+    fn take_answer(&mut self, outstanding: u32, ack: &Ack, path: &Path) {
+        if outstanding == 1 && !ack.dsack {
+            self.believe(path);
+        } else {
+            self.aen = Aen::Resumed(path.snd_nxt);
+        }
+    }
+
+    fn question(&self) -> RtoAction {
+        RtoAction::ProbeFirst(match self.config.aen_probe {
+            AenProbe::Newest => ProbeKind::Newest,
+            AenProbe::Oldest => ProbeKind::Outstanding(0),
+            AenProbe::Keepalive => ProbeKind::AckPath,
+        })
+    }
+}
+
+impl CongestionControl for Star {
+    fn window(&self) -> f64 {
+        self.sizes.cwnd.max(1.0)
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.sizes.reno.ssthresh
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.aen {
+            Aen::Wait { .. } => "acknowledgement-error-notification",
+            _ if self.sizes.cwnd < self.sizes.reno.ssthresh => "slow-start",
+            _ => "congestion-avoidance",
+        }
+    }
+
+    fn on_established(&mut self, path: &Path) {
+        self.estimate.begin(path);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        let bytes = self.count.count(ack, path.mss);
+        self.estimate.on_ack(bytes, path);
+        self.unit_rate = f64::from(path.mss) / path.min_rtt.as_secs_f64();
+        if ack.acked == 0 {
+            return;
+        }
+        match self.aen {
+            Aen::Wait { outstanding, .. } => return self.take_answer(outstanding, ack, path),
+            Aen::Resumed(end) if path.snd_una >= end => self.aen = Aen::Off,
+            _ => {}
+        }
+        // In recovery the window of CWS stands, and no window grows that is not used.
+        if ack.phase == Phase::Recovery || !ack.window_limited {
+            return;
+        }
+        self.grow(ack, path);
+        self.lift(path);
+    }
+
+    /// Congestion Window Setting, Figure 1.
+    fn on_loss(&mut self, _loss: &Loss, path: &Path) {
+        self.before = Some(self.sizes);
+        let pipe = self.pipe(path).max(2.0);
+        if self.sizes.cwnd >= self.threshold(path) {
+            self.sizes.cwnd = pipe;
+        }
+        let reno = (self.sizes.reno.cwnd / 2.0).max(1.0);
+        self.sizes.reno = Windows { cwnd: reno, ssthresh: pipe };
+        self.sizes.own_ssthresh = reno.max(2.0);
+    }
+
+    /// Acknowledgement Error Notification, section 3.3.
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+        match self.aen {
+            Aen::Wait { asked, outstanding } if !timeout.answered && asked < self.config.aen_max_probes => {
+                self.aen = Aen::Wait { asked: asked + 1, outstanding };
+                return self.question();
+            }
+            Aen::Wait { .. } => self.believe(path),
+            Aen::Off | Aen::Resumed(_) if timeout.consecutive > 1 => {
+                // Believed before: the threshold of the first stands (RFC 5681 section 3.1).
+                self.sizes.reno.cwnd = 1.0;
+                self.sizes.cwnd = 1.0;
+            }
+            Aen::Off | Aen::Resumed(_) => {
+                self.before = Some(self.sizes);
+                if self.config.aen && self.config.aen_max_probes > 0 {
+                    self.aen = Aen::Wait { asked: 1, outstanding: timeout.outstanding };
+                    return self.question();
+                }
+                self.believe(path);
+            }
+        }
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_undo(&mut self, _path: &Path) {
+        if let Some(before) = self.before.take() {
+            let now = self.sizes;
+            self.sizes = Sizes {
+                cwnd: now.cwnd.max(before.cwnd),
+                reno: Windows {
+                    cwnd: now.reno.cwnd.max(before.reno.cwnd),
+                    ssthresh: now.reno.ssthresh.max(before.reno.ssthresh),
+                },
+                own_ssthresh: now.own_ssthresh.max(before.own_ssthresh),
+            };
+            self.held_until = 0;
+        }
+    }
+
+    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
+        self.estimate.rest();
+        self.sizes.reno.cwnd = self.sizes.reno.cwnd.min(restart);
+        self.sizes.cwnd = self.sizes.reno.cwnd;
+        // The bandwidth is old: one round trip without it.
+        self.held_until = path.snd_nxt + (restart * f64::from(path.mss)) as u64;
+    }
+
+    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
+        let Sizes { cwnd, reno, .. } = &mut self.sizes;
+        reno.ssthresh = reno.ssthresh.max(0.75 * *cwnd);
+        reno.cwnd = (reno.cwnd / 2.0).max(floor);
+        *cwnd = (*cwnd / 2.0).max(floor);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let resumes = matches!(self.aen, Aen::Resumed(_)) && self.config.aen_paced;
+        resumes.then(|| Rate::from_bytes_per_s(self.window() * self.unit_rate))
+    }
+}
+
+#[cfg(test)]
+mod tests;
