@@ -21,6 +21,11 @@ impl Connection {
         if self.state == State::SynReceived && !self.complete_passive(now, segment) {
             return;
         }
+        if segment.flags.contains(Flags::SYN) {
+            // The second half of a simultaneous open holds nothing but the handshake.
+            self.receiver.ack_now();
+            return;
+        }
         let (sender, mut cx) = self.split(now);
         if sender.on_ack(&mut cx, segment) == AckField::Impossible {
             self.challenge(now, segment);

@@ -272,7 +272,10 @@ impl Connection {
 
     /// Gives up at once and tells the peer with a RST.
     pub fn abort(&mut self, now: Instant) {
-        if self.state.is_synchronised() || self.state == State::SynReceived {
+        if self.state == State::Closed {
+            return;
+        }
+        if self.state.is_synchronised() && self.state != State::TimeWait || self.state == State::SynReceived {
             self.reset = Some(Box::new(Segment {
                 seq: self.sender.nxt,
                 ack: self.receiver.nxt,

@@ -39,6 +39,7 @@ impl Sender {
             return AckField::Taken;
         }
         self.burst = 0;
+        self.unanswered = 0;
         let same_window = segment.window == self.peer_window;
         self.update_window(segment);
         let mut step = self.take_reports(segment);

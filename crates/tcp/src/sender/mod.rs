@@ -102,8 +102,9 @@ pub(crate) struct Sender {
     deadline: Deadline,
     /// Consecutive retransmission timeouts.
     timeouts: u32,
-    /// Consecutive zero-window probes.
+    /// Consecutive zero-window probes, and those of them that nothing followed.
     persists: u32,
+    unanswered: u32,
     /// A question was asked before a timeout is believed; nothing else leaves.
     frozen: bool,
     limit: Limit,
@@ -180,6 +181,7 @@ impl Sender {
             deadline: Deadline::Retransmission,
             timeouts: 0,
             persists: 0,
+            unanswered: 0,
             frozen: false,
             limit: Limit::Application,
             burst: 0,

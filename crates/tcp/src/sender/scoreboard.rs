@@ -375,7 +375,9 @@ impl Scoreboard {
             }
             self.time_cursor += 1;
         }
-        while let Some(&(index, sent_at)) = self.repairs.as_ref().and_then(|repairs| repairs.in_flight.front()) {
+        while let Some(&(index, sent_at)) =
+            self.repairs.as_ref().and_then(|repairs| repairs.in_flight.front())
+        {
             let current = self.get(index).filter(|record| {
                 record.sent_at == sent_at
                     && !record.has(Mark::SACKED)

@@ -44,6 +44,9 @@ impl Sender {
                 self.deadline = Deadline::TailLossProbe;
             }
         }
+        if let Some(limit) = cx.config.user_timeout {
+            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
+        }
     }
 
     /// The deadline came.
@@ -51,17 +54,22 @@ impl Sender {
         if self.board.is_empty() {
             return Verdict::GoOn;
         }
+        if self.waited_too_long(cx) {
+            return Verdict::GiveUp;
+        }
         if self.deadline == Deadline::TailLossProbe {
             self.send_tail_probe(cx);
             return Verdict::GoOn;
         }
-        let waited = cx.now.since(self.waiting_since);
-        let expired = cx.config.user_timeout.is_some_and(|limit| waited >= limit);
-        if expired || self.timeouts >= cx.config.retries {
+        if self.timeouts >= cx.config.retries {
             return Verdict::GiveUp;
         }
         self.retransmission_timeout(cx, false);
         Verdict::GoOn
+    }
+
+    fn waited_too_long(&self, cx: &Context) -> bool {
+        cx.config.user_timeout.is_some_and(|limit| cx.now >= self.waiting_since + limit)
     }
 
     /// The timeout itself (RFC 6298 section 5.4 to 5.7).
@@ -156,12 +164,15 @@ impl Sender {
         if !self.board.is_empty() || self.nxt >= self.stream_end() {
             return Verdict::GoOn;
         }
-        self.persists += 1;
-        let waited = cx.now.since(self.waiting_since);
-        if cx.config.user_timeout.is_some_and(|limit| waited != Duration::ZERO && waited >= limit) {
+        // A peer that answers with a closed window is alive and may take its time; one that does not answer is gone.
+        if self.unanswered >= cx.config.retries || self.waited_too_long(cx) {
             return Verdict::GiveUp;
         }
-        // A peer that answers with a closed window is alive and may take its time: no limit by count.
+        if self.unanswered == 0 {
+            self.waiting_since = cx.now;
+        }
+        self.persists += 1;
+        self.unanswered += 1;
         self.window_probe = true;
         Verdict::GoOn
     }

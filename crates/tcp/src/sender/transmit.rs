@@ -75,7 +75,12 @@ impl Sender {
                 return None;
             }
             self.pacer.begin(self.cc.pacing_quantum());
-            self.pacer.sent(cx.now, self.mss, rate);
+            // A small segment takes little of the rate: a full one would hold up a peer with a tiny window for ever.
+            let bytes = match pick {
+                Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
+                Pick::New { len, .. } => len,
+            };
+            self.pacer.sent(cx.now, bytes, rate);
         }
         let mut outgoing = match pick {
             Pick::Again(index) => self.send_again(cx, index),
