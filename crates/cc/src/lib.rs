@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod bbr;
+pub mod bbr3;
 mod classic;
 mod control;
 pub mod cubic;

@@ -162,6 +162,13 @@ registry! {
         year: 2017,
         ..SENDER_ONLY
     };
+    Bbr3, bbr3, Entry {
+        name: "bbr3",
+        title: "BBR's model of the path with bounds that losses teach it (version 3)",
+        paper: "draft-ietf-ccwg-bbr-05 (Cardwell, Swett, Beshay)",
+        year: 2026,
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
