@@ -1,5 +1,5 @@
 //! Asks the processor for memory that the next events will need: with thousands of flows every event meets structures that no
-//! cache still holds, and what to fetch is known two events ahead.
+//! cache still holds, and what to fetch is known some events ahead.
 
 /// Cache lines of this size on every machine that matters; elsewhere it is only a stride.
 const LINE: usize = 64;

@@ -8,6 +8,7 @@ use bentpipe_tcp::{Connection, Events, State, Transmit};
 
 use crate::RunOptions;
 use crate::arena::Arena;
+use crate::lookahead::Lookahead;
 use crate::prefetch::prefetch;
 use crate::ticket::{Marks, Ticket};
 use crate::topology::LinkId;
@@ -19,6 +20,17 @@ use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
+/// Links from which on a world does not fit the nearer caches.
+const MANY_LINKS: usize = 500;
+
+/// What events touch.
+pub(crate) struct Parts<'a> {
+    pub links: &'a [Link<Ticket>],
+    pub routes: &'a [LinkId],
+    pub ends: &'a [End],
+    pub arena: &'a Arena,
+}
+
 /// A world in motion.
 pub(crate) struct Simulation<W> {
     pub links: Vec<Link<Ticket>>,
@@ -29,6 +41,8 @@ pub(crate) struct Simulation<W> {
     pub vacant: Vec<EndId>,
     arena: Arena,
     wheel: Wheel,
+    /// Only where it is worth its while.
+    lookahead: Option<Lookahead>,
     /// First of the owners that are links; flows come before, connection ends after.
     first_link: Owner,
     first_end: Owner,
@@ -61,6 +75,7 @@ impl<W: Witness> Simulation<W> {
             wheel.schedule(flow as Owner, state.start);
         }
         Self {
+            lookahead: (links.len() >= MANY_LINKS).then(Lookahead::new),
             links,
             routes,
             flows,
@@ -104,6 +119,10 @@ impl<W: Witness> Simulation<W> {
                 };
                 self.now = now;
                 self.events += 1;
+                if let Some(lookahead) = &mut self.lookahead {
+                    let Self { links, routes, ends, arena, .. } = self;
+                    lookahead.step(&self.wheel, self.first_link, &Parts { links, routes, ends, arena });
+                }
                 self.fetch_ahead();
                 self.happen(owner);
             }
@@ -119,17 +138,20 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Asks for the memory that the next two events begin with, and for what the next one will lead to.
+    /// Asks for the memory that an event some way ahead begins with, and for what a nearer one will lead to. The distances cover the
+    /// latency of memory at the time that an event takes; measured.
     #[inline]
     fn fetch_ahead(&self) {
-        if let Some(owner) = self.wheel.upcoming(1) {
+        if let Some(owner) = self.wheel.upcoming(6) {
             if owner >= self.first_end {
                 prefetch(&self.ends[(owner - self.first_end) as usize]);
             } else if owner >= self.first_link {
                 prefetch(&self.links[(owner - self.first_link) as usize]);
             }
         }
-        let Some(owner) = self.wheel.upcoming(0).filter(|owner| (self.first_link..self.first_end).contains(owner)) else {
+        let Some(owner) =
+            self.wheel.upcoming(3).filter(|owner| (self.first_link..self.first_end).contains(owner))
+        else {
             return;
         };
         if let Some(ticket) = self.links[(owner - self.first_link) as usize].first_in_flight() {
