@@ -187,7 +187,11 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
     if let Some(more) = outcome.flows.len().checked_sub(SHOWN_FLOWS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more flows");
     }
-    text += &format!("\n\n{}\n\n", links(outcome, look));
+    text += &format!("\n\n{}", links(outcome, look));
+    if let Some(more) = outcome.links.len().checked_sub(SHOWN_LINKS).filter(|more| *more > 0) {
+        text += &format!("\n… and {more} more, less busy");
+    }
+    text += "\n\n";
     text += &format!(
         "{} {} in all, fairness {:.3} (Jain), {} data packets delivered in {:.0} s\n",
         short(totals.goodput_bps / unit.0),
@@ -226,7 +230,7 @@ fn flows(outcome: &Outcome, look: Look) -> String {
     table.to_string()
 }
 
-/// Links beyond these are left out: those that did not drop first.
+/// So many links are shown, the busiest.
 const SHOWN_LINKS: usize = 12;
 
 fn links(outcome: &Outcome, look: Look) -> String {

@@ -98,7 +98,7 @@ impl ComparePage<'_> {
                 rate(best.1),
                 short(best.1 / last.1.max(1.0)),
                 last.0,
-                rate(last.1)
+                short(last.1 / unit.0)
             ),
         }
     }
@@ -263,7 +263,7 @@ mod tests {
         let examples = [run("reno"), run("peach")];
         let page = ComparePage { provenance: &provenance, comparison: &comparison, examples: &examples };
         let html = page.render().unwrap();
-        let finding = "1.99 times what reno did (404.0 kbit";
+        let finding = "1.99 times what reno did (404.0).";
         for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {
             assert!(html.contains(wanted), "{wanted}");
         }

@@ -1,6 +1,6 @@
 //! The report of one run.
 
-use bentpipe_sim::{FlowSeries, LinkSeries, Outcome, Series};
+use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series};
 
 use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, render};
@@ -88,14 +88,14 @@ impl RunPage<'_> {
     }
 
     fn flows(&self) -> Grid {
-        let largest = self.outcome.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
-        let unit = rate_unit(largest);
-        let head =
-            ["flow", "algorithm", "sent", "sent again", "timeouts", "probes", "RTT, ms", "completion, s"];
-        let mut head: Vec<String> = head.map(str::to_owned).into();
-        head.insert(2, format!("goodput, {}", unit.1));
+        let flows = &self.outcome.flows;
+        let unit = rate_unit(flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max));
+        let completes = flows.iter().any(|flow| flow.completion_s.is_some());
+        let goodput = format!("goodput, {}", unit.1);
+        let head = ["flow", "algorithm", &goodput, "sent", "sent again", "timeouts", "probes", "RTT, ms"];
+        let head = head.into_iter().chain(completes.then_some("completion, s")).map(str::to_owned).collect();
         let optional = |value: Option<f64>| value.map_or("–".into(), short);
-        let row = |flow: &bentpipe_sim::FlowOutcome| {
+        let row = |flow: &FlowOutcome| {
             let cells = [
                 short(flow.goodput_bps / unit.0),
                 flow.sent_segments.to_string(),
@@ -103,11 +103,11 @@ impl RunPage<'_> {
                 flow.timeouts.to_string(),
                 flow.probes_sent.to_string(),
                 optional(flow.srtt_ms),
-                optional(flow.completion_s),
             ];
-            GridRow { names: vec![flow.name.clone(), flow.cc.clone()], cells: cells.map(plain).into() }
+            let last = completes.then(|| optional(flow.completion_s));
+            let cells = cells.into_iter().chain(last).map(plain).collect();
+            GridRow { names: vec![flow.name.clone(), flow.cc.clone()], cells }
         };
-        let flows = &self.outcome.flows;
         let title = match flows.len() > LISTED_FLOWS {
             true => format!("Flows (the first {LISTED_FLOWS} of {})", flows.len()),
             false => "Flows".into(),
@@ -119,7 +119,7 @@ impl RunPage<'_> {
         let head = ["link", "direction", "busy", "delivered", "queue drops", "errors", "low-priority drops"];
         let mut links: Vec<_> = self.outcome.links.iter().collect();
         links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
-        let row = |link: &bentpipe_sim::LinkOutcome| {
+        let row = |link: &LinkOutcome| {
             let counts = [
                 link.delivered_packets,
                 link.dropped_by_queue,
