@@ -471,7 +471,14 @@ mod tests {
     const BOTTLENECK: f64 = 1.25e6;
 
     fn start() -> Start {
-        Start { mss: MSS, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 }
+        Start {
+            mss: MSS,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory: None,
+        }
     }
 
     fn bbr() -> Bbr {

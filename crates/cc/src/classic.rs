@@ -96,6 +96,33 @@ pub trait Rule: Clone + Send {
         *self = before;
     }
 
+    /// What an idle time leaves of the window; `restart` is the restart window of RFC 5681 section 4.1. Default: not more than that.
+    fn restart(&mut self, windows: &mut Windows, restart: f64, path: &Path) {
+        let _ = path;
+        windows.cwnd = windows.cwnd.min(restart);
+    }
+
+    /// See [`CongestionControl::on_closed`].
+    fn closed(&mut self, windows: &Windows, path: &Path) {
+        let _ = (windows, path);
+    }
+
+    /// See [`CongestionControl::wake_at`].
+    fn wake_at(&self) -> Instant {
+        Instant::FAR_FUTURE
+    }
+
+    /// See [`CongestionControl::on_wake`].
+    fn woken(&mut self, windows: &mut Windows, path: &Path) {
+        let _ = (windows, path);
+    }
+
+    /// See [`CongestionControl::sends_low`].
+    fn sends_low(&self, sent: &Sent) -> bool {
+        let _ = sent;
+        false
+    }
+
     /// The sender was idle and is about to send again: what is measured until the next ACK says nothing of the path.
     fn idle(&mut self, path: &Path) {
         let _ = path;
@@ -266,7 +293,25 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn on_idle_restart(&mut self, restart: f64, path: &Path) {
         self.rule.idle(path);
-        self.windows.cwnd = self.windows.cwnd.min(restart);
+        self.rule.restart(&mut self.windows, restart, path);
+        self.windows.hold_minima();
+    }
+
+    fn on_closed(&mut self, path: &Path) {
+        self.rule.closed(&self.windows, path);
+    }
+
+    fn wake_at(&self) -> Instant {
+        self.rule.wake_at()
+    }
+
+    fn on_wake(&mut self, path: &Path) {
+        self.rule.woken(&mut self.windows, path);
+        self.windows.hold_minima();
+    }
+
+    fn sends_low(&self, sent: &Sent) -> bool {
+        self.rule.sends_low(sent)
     }
 
     fn on_unvalidated(&mut self, floor: f64, _path: &Path) {

@@ -2,8 +2,10 @@
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment, WindowState};
 
+use crate::PathMemory;
+
 /// What an algorithm knows when its connection is established.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Start {
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -15,6 +17,8 @@ pub struct Start {
     pub paced: bool,
     /// Seed for the algorithms that toss coins (each connection has its own).
     pub seed: u64,
+    /// What the host's connections to this destination know together, if the driver keeps such a memory.
+    pub memory: Option<PathMemory>,
 }
 
 /// The path as the engine knows it at the time of a call.
@@ -265,8 +269,10 @@ pub struct Wants {
     pub sent: bool,
     /// Ask [`CongestionControl::wake_at`] after every call. Implied by `probes`.
     pub wakes: bool,
-    /// Call [`CongestionControl::doubt`] on every ACK.
+    /// Call [`CongestionControl::doubt`] on every ACK and after every wake-up.
     pub doubts: bool,
+    /// Ask [`CongestionControl::sends_low`] of every new data segment.
+    pub low_priority: bool,
     /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.
     pub feedback: u8,
 }
@@ -327,6 +333,11 @@ pub trait CongestionControl: Send {
         let _ = (floor, path);
     }
 
+    /// All that the application will ever send is acknowledged, its end included: what was learnt may be kept for others.
+    fn on_closed(&mut self, path: &Path) {
+        let _ = path;
+    }
+
     /// A data segment left (if [`Wants::sent`]).
     fn on_sent(&mut self, sent: &Sent, path: &Path) {
         let _ = (sent, path);
@@ -359,7 +370,13 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// Asked on every ACK (if [`Wants::doubts`]): should something be retransmitted ahead of the usual evidence?
+    /// Whether this new data segment leaves with low drop priority (if [`Wants::low_priority`]); retransmissions never do.
+    fn sends_low(&self, sent: &Sent) -> bool {
+        let _ = sent;
+        false
+    }
+
+    /// Asked on every ACK and after every wake-up (if [`Wants::doubts`]): should something be retransmitted ahead of the usual evidence?
     /// `oldest_sent` is the time at which the oldest outstanding segment last left.
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
         let _ = (oldest_sent, path);

@@ -20,6 +20,7 @@ pub mod highspeed;
 pub mod hybla;
 pub mod hystart;
 pub mod jersey;
+mod memory;
 pub mod new_vegas;
 pub mod p_xcp;
 mod parameters;
@@ -31,6 +32,7 @@ pub mod rcs;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod sharing;
 pub mod star;
 pub mod swift;
 pub mod tcp_j;
@@ -46,4 +48,5 @@ pub use control::{
     Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
 };
+pub use memory::{PathMemory, Saved, Seat};
 pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf};

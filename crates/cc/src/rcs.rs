@@ -391,7 +391,14 @@ mod tests {
     }
 
     fn start() -> Start {
-        Start { mss: 1000, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 }
+        Start {
+            mss: 1000,
+            initial_window: 2.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory: None,
+        }
     }
 
     fn path_at(seconds: f64) -> Path {

@@ -320,4 +320,11 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    Sharing, sharing, Entry {
+        name: "sharing",
+        title: "Reno that starts from what other connections to the same destination know",
+        paper: "RFC 9040 (Touch, Welzl, Islam)",
+        year: 2021,
+        ..SENDER_ONLY
+    };
 }

@@ -80,8 +80,14 @@ struct Driver {
 
 impl Driver {
     fn new(entry: &Entry, peer_probes: PeerProbes) -> Self {
-        let start =
-            Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
+        let start = Start {
+            mss: MSS,
+            initial_window: 2.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory: None,
+        };
         let rtt = Duration::from_millis(550);
         let path = Path {
             now: Instant::ZERO + Duration::from_secs(1),
@@ -300,8 +306,14 @@ fn names_are_unique_and_every_one_builds_itself() {
 
 #[test]
 fn a_sender_asks_for_the_receiver_half_of_its_entry() {
-    let start =
-        Start { mss: MSS, initial_window: 2.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
+    let start = Start {
+        mss: MSS,
+        initial_window: 2.0,
+        initial_ssthresh: f64::INFINITY,
+        paced: false,
+        seed: 1,
+        memory: None,
+    };
     for entry in REGISTRY {
         let wanted = Algorithm::from_name(entry.name).unwrap().build(&start).wants().feedback;
         assert_eq!(wanted, entry.receiver.map_or(0, |half| half.number), "{}", entry.name);

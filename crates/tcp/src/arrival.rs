@@ -155,6 +155,9 @@ impl Connection {
         if !self.sender.fin_queued || !self.sender.all_acked() {
             return;
         }
+        if matches!(self.state, State::FinWait1 | State::Closing | State::LastAck) {
+            self.sender.closed(now);
+        }
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.begin_time_wait(now),

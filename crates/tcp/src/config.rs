@@ -1,7 +1,7 @@
 //! Everything that can be configured of a connection.
 
 use bentpipe_base::Duration;
-use bentpipe_cc::{Algorithm, Reflector};
+use bentpipe_cc::{Algorithm, PathMemory, Reflector};
 
 /// How losses are found and repaired. Chosen beside the algorithm, not inside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -232,6 +232,8 @@ pub struct Config {
     pub probe_replies: bool,
     /// Receiver half to offer to a sender that asks for it.
     pub reflection: Option<Reflection>,
+    /// What connections to the same destination know together; the driver keeps one per destination, or none.
+    pub memory: Option<PathMemory>,
 }
 
 impl Default for Config {
@@ -272,6 +274,7 @@ impl Default for Config {
             time_wait: Duration::from_secs(60),
             probe_replies: true,
             reflection: None,
+            memory: None,
         }
     }
 }

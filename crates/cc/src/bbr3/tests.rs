@@ -8,8 +8,14 @@ const BOTTLENECK: f64 = 1.25e6;
 const BDP: f64 = 687.5;
 
 fn bbr() -> Bbr3 {
-    let start =
-        Start { mss: MSS, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 1 };
+    let start = Start {
+        mss: MSS,
+        initial_window: 10.0,
+        initial_ssthresh: f64::INFINITY,
+        paced: false,
+        seed: 1,
+        memory: None,
+    };
     let mut bbr = Bbr3::new(Config::default(), &start);
     bbr.on_established(&fixture::path_at(RTT_S));
     bbr

@@ -55,6 +55,7 @@ impl World {
             initial_ssthresh: f64::INFINITY,
             paced: false,
             seed: 1,
+            memory: None,
         };
         let mut world = Self {
             now: Instant::ZERO,

@@ -197,7 +197,7 @@ impl Sender {
     }
 
     /// Algorithms that retransmit on evidence of their own.
-    fn ask_doubt(&mut self) {
+    pub(super) fn ask_doubt(&mut self) {
         let Some(front) = self.board.front() else { return };
         match self.cc.doubt(front.sent_at, &self.path) {
             Doubt::None => {}

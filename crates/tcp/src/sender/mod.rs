@@ -203,6 +203,7 @@ impl Sender {
             paced: matches!(config.pacing, Pacing::Window { .. }),
             initial_ssthresh: config.initial_ssthresh.unwrap_or(f64::INFINITY),
             seed,
+            memory: config.memory.clone(),
         }
     }
 
@@ -257,6 +258,12 @@ impl Sender {
             self.cc.on_idle_restart(1.0, &self.path);
         }
         self.cc.on_established(&self.path);
+    }
+
+    /// Everything is acknowledged, the FIN included.
+    pub fn closed(&mut self, now: Instant) {
+        self.refresh(now);
+        self.cc.on_closed(&self.path);
     }
 
     /// What traces show.

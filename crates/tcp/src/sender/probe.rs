@@ -43,6 +43,9 @@ impl Sender {
         self.burst = 0;
         self.refresh(cx.now);
         self.cc.on_wake(&self.path);
+        if self.wants.doubts {
+            self.ask_doubt();
+        }
     }
 
     /// Sets the wake-up after every call into the algorithm.

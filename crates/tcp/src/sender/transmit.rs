@@ -244,11 +244,13 @@ impl Sender {
         if cx.timers.retransmit == Instant::FAR_FUTURE || self.deadline == Deadline::TailLossProbe {
             self.arm_retransmission(cx);
         }
+        let sent = Sent { seq, len, retransmission: false };
         Outgoing {
             fin,
             ecn_capable: self.ecn,
             congestion_reduced: std::mem::take(&mut self.congestion_reduced),
-            extension: self.told(Sent { seq, len, retransmission: false }, cx.now),
+            extension: self.told(sent, cx.now),
+            low_priority: self.wants.low_priority && self.cc.sends_low(&sent),
             ..Outgoing::plain(seq, len)
         }
     }

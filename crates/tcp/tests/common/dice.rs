@@ -108,5 +108,6 @@ pub fn config(dice: &mut Dice) -> Config {
         time_wait: Duration::from_secs(dice.within(1, 120)),
         probe_replies: dice.chance(0.8),
         reflection: None,
+        memory: None,
     }
 }

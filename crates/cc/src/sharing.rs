@@ -1,0 +1,248 @@
+//! Sharing of control blocks: a connection starts from what earlier and parallel connections to the same destination learnt.
+//!
+//! J. Touch, M. Welzl, S. Islam, "TCP Control Block Interdependence", RFC 9040, 2021 (and RFC 2140, 1997). For satellites: sharing
+//! TCP (STCP), which shares window and threshold among sequential and concurrent connections.
+//!
+//! | RFC 9040                     | here                                   | unit     |
+//! |------------------------------|----------------------------------------|----------|
+//! | `old_ssthresh`, `old_sendcwnd` | [`Saved::windows`] (temporal sharing) | segments |
+//! | `old_RTT`                    | [`Saved::srtt`]                        | time     |
+//! | ensemble `ssthresh`, `sendcwnd` | [`PathMemory::join`], [`Seat::settle`] | segments |
+//! | merge                        | [`Config::merge`]                      | -        |
+//!
+//! Growth and loss are Reno's. What differs stands in `papers/sharing.md`.
+
+use std::sync::Arc;
+
+use bentpipe_base::{Instant, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{fraction, positive};
+use crate::{Ack, Classic, CongestionControl, Path, PathMemory, Rule, Saved, Seat, Start, Windows};
+
+/// Parameters of sharing.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Share with parallel connections.
+    pub ensemble: bool,
+    /// Share with earlier connections.
+    pub temporal: bool,
+    /// Seconds in which a saved window loses all but 1/e of its worth.
+    #[serde(deserialize_with = "positive")]
+    pub tau_s: f64,
+    /// Seconds after which what was saved is worth nothing.
+    #[serde(deserialize_with = "positive")]
+    pub max_age_s: f64,
+    /// Weight of the connection that closes, when it is merged with what was saved before it.
+    #[serde(deserialize_with = "fraction")]
+    pub merge: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { ensemble: true, temporal: true, tau_s: 30.0, max_age_s: 300.0, merge: 0.5 }
+    }
+}
+
+impl Config {
+    /// A Reno sender that shares, if [`Start::memory`] is there.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Sharing::new(*self, start)))
+    }
+}
+
+/// What sharing adds to Reno.
+#[derive(Clone, Debug)]
+struct Sharing {
+    config: Config,
+    memory: Option<PathMemory>,
+    /// Kept by all copies of this rule, so that an undo does not leave the table.
+    seat: Option<Arc<Seat>>,
+    mss: u32,
+    /// Rate of the first window and the sequence number that ends it: what others learnt must not leave in one burst.
+    first_window: Option<(Rate, u64)>,
+    left_slow_start: bool,
+}
+
+impl Sharing {
+    fn new(config: Config, start: &Start) -> Self {
+        Self {
+            config,
+            memory: start.memory.clone(),
+            seat: None,
+            mss: start.mss,
+            first_window: None,
+            left_slow_start: false,
+        }
+    }
+
+    /// What an earlier connection's windows are worth by now.
+    fn recall(&self, windows: Windows, now: Instant) -> Windows {
+        let saved = self.memory.as_ref().filter(|_| self.config.temporal).and_then(PathMemory::saved);
+        let Some(saved) = saved else { return windows };
+        let age_s = now.since(saved.at).as_secs_f64();
+        if age_s >= self.config.max_age_s {
+            return windows;
+        }
+        let worth = libm::exp(-age_s / self.config.tau_s);
+        Windows {
+            cwnd: windows.cwnd.max(worth * saved.windows.cwnd),
+            ssthresh: windows.ssthresh.min(saved.windows.ssthresh.max(2.0)),
+        }
+    }
+}
+
+impl Rule for Sharing {
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        let Some(memory) = &self.memory else { return };
+        let own = self.recall(*windows, path.now);
+        let start = if self.config.ensemble {
+            let (seat, part) = memory.join(own);
+            self.seat = Some(Arc::new(seat));
+            part
+        } else {
+            own
+        };
+        *windows = start;
+        if !path.srtt.is_zero() {
+            let rate = Rate::from_bytes_per_s(start.cwnd * f64::from(self.mss) / path.srtt_s());
+            let bytes = (start.cwnd * f64::from(self.mss)) as u64;
+            self.first_window = Some((rate, path.snd_nxt + bytes));
+        }
+    }
+
+    fn observe(&mut self, windows: &mut Windows, _ack: &Ack, path: &Path) {
+        if let Some(seat) = &self.seat {
+            seat.settle(windows);
+        }
+        self.left_slow_start |= !windows.in_slow_start();
+        if self.first_window.is_some_and(|(_, end)| path.snd_nxt >= end) {
+            self.first_window = None;
+        }
+    }
+
+    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
+        self.first_window.map(|(rate, _)| rate)
+    }
+
+    /// What this connection learnt, merged with what was known before it. A threshold counts only if slow start ended: that of a
+    /// short connection is a guess.
+    fn closed(&mut self, windows: &Windows, path: &Path) {
+        self.seat = None;
+        let Some(memory) = self.memory.as_ref().filter(|_| self.config.temporal) else { return };
+        let before = memory.saved().map(|saved| saved.windows);
+        let merge = |old: f64, new: f64| old + self.config.merge * (new - old);
+        let known = before.filter(|windows| windows.ssthresh.is_finite());
+        let ssthresh = match (known, self.left_slow_start) {
+            (Some(old), true) => merge(old.ssthresh, windows.ssthresh),
+            (Some(old), false) => old.ssthresh,
+            (None, true) => windows.ssthresh,
+            (None, false) => f64::INFINITY,
+        };
+        let cwnd = before.map_or(windows.cwnd, |old| merge(old.cwnd, windows.cwnd));
+        memory.save(Saved { windows: Windows { cwnd, ssthresh }, srtt: path.srtt, at: path.now });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn start(memory: &PathMemory) -> Start {
+        let memory = Some(memory.clone());
+        Start {
+            mss: 1000,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory,
+        }
+    }
+
+    fn open(memory: &PathMemory, config: Config, at: f64) -> Box<dyn CongestionControl> {
+        let mut cc = config.build(&start(memory));
+        cc.on_established(&fixture::path_at(at));
+        cc
+    }
+
+    fn saved(cwnd: f64, ssthresh: f64, at: f64) -> PathMemory {
+        let memory = PathMemory::new();
+        let path = fixture::path_at(at);
+        memory.save(Saved { windows: Windows { cwnd, ssthresh }, srtt: path.srtt, at: path.now });
+        memory
+    }
+
+    #[test]
+    fn parallel_connections_share_one_window() {
+        let memory = saved(40.0, 40.0, 0.0);
+        let mut first = open(&memory, Config::default(), 0.0);
+        assert_eq!(first.window(), 40.0);
+        let second = open(&memory, Config::default(), 0.0);
+        assert_eq!(second.window(), 20.0);
+        first.on_ack(&fixture::ack(0), &fixture::path());
+        assert_eq!(first.window(), 20.0);
+        let third = open(&memory, Config::default(), 0.0);
+        assert!((third.window() - 40.0 / 3.0).abs() < 1e-9);
+        drop((second, third));
+        assert_eq!(memory.members(), 1);
+    }
+
+    #[test]
+    fn a_saved_window_loses_its_worth() {
+        let memory = saved(120.0, 160.0, 0.0);
+        let after = |seconds| {
+            let cc = open(&memory, Config::default(), seconds);
+            (cc.window(), cc.ssthresh())
+        };
+        let (cwnd, ssthresh) = after(30.0);
+        assert!((cwnd - 44.146).abs() < 0.001, "{cwnd}");
+        assert_eq!(ssthresh, 160.0);
+        assert_eq!(after(300.0), (10.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn a_closing_connection_is_merged() {
+        let memory = saved(50.0, 100.0, 0.0);
+        let mut rule = Sharing::new(Config::default(), &start(&memory));
+        rule.left_slow_start = true;
+        rule.closed(&Windows { cwnd: 70.0, ssthresh: 60.0 }, &fixture::path_at(1.0));
+        assert_eq!(memory.saved().unwrap().windows, Windows { cwnd: 60.0, ssthresh: 80.0 });
+        rule.left_slow_start = false;
+        rule.closed(&Windows { cwnd: 60.0, ssthresh: 500.0 }, &fixture::path_at(2.0));
+        assert_eq!(memory.saved().unwrap().windows.ssthresh, 80.0, "it never left slow start");
+    }
+
+    #[test]
+    fn the_first_window_is_paced() {
+        let memory = saved(55.0, 60.0, 0.0);
+        let mut cc = open(&memory, Config::default(), 0.0);
+        let rate = cc.pacing_rate().unwrap().bytes_per_s();
+        assert!((rate - 100_000.0).abs() < 1.0, "55 segments in 0.55 s: {rate}");
+        cc.on_ack(&fixture::ack(1), &Path { snd_una: 1001, snd_nxt: 56_001, ..fixture::path() });
+        assert_eq!(cc.pacing_rate(), None);
+    }
+
+    #[test]
+    fn an_undo_keeps_the_place_among_the_others() {
+        let memory = saved(40.0, 400.0, 0.0);
+        let mut cc = open(&memory, Config::default(), 0.0);
+        cc.on_loss(&fixture::loss(40), &fixture::path());
+        cc.on_ack(&fixture::ack(0), &fixture::path());
+        cc.on_undo(&fixture::path());
+        cc.on_ack(&fixture::ack(0), &fixture::path());
+        assert_eq!((cc.window(), memory.members()), (40.0, 1));
+    }
+
+    #[test]
+    fn without_a_memory_it_is_reno() {
+        let mut cc = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
+        cc.on_established(&fixture::path());
+        cc.on_ack(&fixture::ack(3), &fixture::path());
+        cc.on_closed(&fixture::path());
+        assert_eq!((cc.window(), cc.pacing_rate()), (13.0, None));
+    }
+}
