@@ -13,6 +13,7 @@ pub mod bbr;
 pub mod bbr3;
 mod classic;
 mod control;
+pub mod copa;
 pub mod cubic;
 #[cfg(test)]
 mod fixture;

@@ -169,6 +169,13 @@ registry! {
         year: 2026,
         ..SENDER_ONLY
     };
+    Copa, copa, Entry {
+        name: "copa",
+        title: "steers the window to a rate that is the inverse of the queueing delay, and competes where it must",
+        paper: "Arun, Balakrishnan, USENIX NSDI 2018",
+        year: 2018,
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",

@@ -17,6 +17,11 @@ impl<T: PartialOrd + Copy> WindowedMax<T> {
         Self { window, best: None }
     }
 
+    /// Forgets from now on what is older than `window`.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// The maximum as of the last update.
     pub fn get(&self) -> Option<T> {
         self.best.map(|best| best[0].1)
