@@ -67,7 +67,7 @@ impl Connection {
                 // In TIME-WAIT both streams are complete, and a late ACK of ours may have met a peer that is gone.
                 let complete = self.state == State::TimeWait;
                 self.become_closed(if complete { Events::CLOSED } else { Events::RESET });
-            } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.edge() {
+            } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.granted_edge() {
                 self.challenge(now, segment);
             }
             return false;

@@ -69,6 +69,10 @@ pub(crate) struct Receiver {
     /// A congestion mark arrived and the sender has not yet confirmed a reduction.
     pub ecn_echo: bool,
     /// Tags of the probes to answer.
+    #[expect(
+        clippy::box_collection,
+        reason = "most connections have none: a pointer keeps the others small"
+    )]
     probes: Option<Box<VecDeque<ProbeTag>>>,
     tuning: Tuning,
 }
@@ -134,7 +138,7 @@ impl Receiver {
     }
 
     /// Right edge of the window as the peer knows it.
-    pub fn edge(&self) -> u64 {
+    pub fn granted_edge(&self) -> u64 {
         self.granted
     }
 
