@@ -2,6 +2,7 @@
 
 pub(crate) mod bandwidth;
 pub(crate) mod base_rtt;
+pub(crate) mod deliveries;
 pub(crate) mod pair;
 pub(crate) mod plateau;
 pub(crate) mod probe_peer;

@@ -247,6 +247,13 @@ registry! {
         year: 2006,
         ..SENDER_ONLY
     };
+    Astart, astart, Entry {
+        name: "astart",
+        title: "while starting, the threshold rises to the window that the sender is measured to be eligible to",
+        paper: "Wang, Pau, Yamada, Sanadidi, Gerla, IEEE INFOCOM",
+        year: 2004,
+        ..SENDER_ONLY
+    };
     Vegas, vegas, Entry {
         name: "vegas",
         title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",

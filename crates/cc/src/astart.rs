@@ -1,0 +1,253 @@
+//! Adaptive start: while it starts, a sender raises its threshold to the window that it is measured to be eligible to.
+//!
+//! R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay Networks", IEEE INFOCOM 2004.
+//!
+//! | paper              | here                     | unit     |
+//! |--------------------|--------------------------|----------|
+//! | `cwnd`, `ssthresh` | `Windows`                | segments |
+//! | `ERE`              | the rate of `Astart::deliveries` | bytes/s |
+//! | `BWE`              | `Astart::rounds`         | bytes/s  |
+//! | `RTTmin`           | `Astart::base`           | time     |
+//!
+//! What differs from the paper stands in `papers/astart.md`.
+
+use bentpipe_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{at_least_zero, fraction, positive};
+use crate::parts::bandwidth::{AckedCount, PerRound, segments};
+pub use crate::parts::bandwidth::{Credit, RoundFilter};
+use crate::parts::base_rtt::BaseRtt;
+use crate::parts::deliveries::Deliveries;
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+
+/// Parameters of Astart.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The eligible rate is that over so many of the last round-trip times; so long are Westwood+'s samples while starting.
+    #[serde(deserialize_with = "fraction")]
+    pub starting_share: f64,
+    /// How Westwood+'s samples are smoothed. The first one is the first estimate with every filter.
+    pub filter: RoundFilter,
+    /// Shortest interval of a sample of Westwood+ in seconds, once started.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub least_round_s: f64,
+    /// First threshold in segments, unless the connection is given one.
+    #[serde(deserialize_with = "positive")]
+    pub initial_ssthresh: f64,
+    /// Measure the smallest round-trip time anew after a timeout.
+    pub forget_rtt_min: bool,
+    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    pub credit: Credit,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            starting_share: 0.25,
+            filter: RoundFilter::Paper,
+            least_round_s: 0.05,
+            initial_ssthresh: 4.0,
+            forget_rtt_min: true,
+            credit: Credit::Whole,
+        }
+    }
+}
+
+impl Config {
+    /// An Astart sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let given = Some(start.initial_ssthresh).filter(|ssthresh| ssthresh.is_finite());
+        let ssthresh = given.unwrap_or(self.initial_ssthresh);
+        Box::new(Classic::new(Windows { cwnd: start.initial_window, ssthresh }, Astart::new(*self)))
+    }
+}
+
+/// Whether the connection is still starting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Until the first loss: the threshold follows the eligible rate.
+    Starting,
+    /// Westwood from then on.
+    Started,
+}
+
+/// Reno's growth below a threshold that rises, and Westwood+'s window after a loss.
+#[derive(Clone, Debug)]
+pub struct Astart {
+    config: Config,
+    count: AckedCount,
+    deliveries: Deliveries,
+    rounds: PerRound,
+    base: BaseRtt,
+    stage: Stage,
+}
+
+impl Astart {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            count: AckedCount::new(config.credit),
+            deliveries: Deliveries::new(),
+            rounds: PerRound::new(config.filter, true),
+            base: BaseRtt::new(),
+            stage: Stage::Starting,
+        }
+    }
+
+    /// `(ERE RTTmin) / seg_size`: the window to which the sender is eligible. No smoothing: the threshold keeps the largest.
+    fn eligible(&self, path: &Path) -> f64 {
+        let recent = path.srtt.mul_f64(self.config.starting_share);
+        segments(self.deliveries.rate(path.now, recent), self.base.get(), path.mss)
+    }
+
+    /// `(BWE RTTmin) / seg_size`: what the path carries without a queue.
+    fn pipe(&self, path: &Path) -> f64 {
+        segments(self.rounds.rate(), self.base.get(), path.mss)
+    }
+}
+
+impl Rule for Astart {
+    fn established(&mut self, _windows: &mut Windows, path: &Path) {
+        self.base.sample(path.min_rtt);
+        self.rounds.begin(path.now);
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        if let Some(rtt) = ack.rtt {
+            self.base.sample(rtt);
+        }
+        let bytes = self.count.count(ack, path.mss);
+        let sample = match self.stage {
+            Stage::Starting => path.srtt.mul_f64(self.config.starting_share),
+            Stage::Started => path.srtt.max(Duration::from_secs_f64(self.config.least_round_s)),
+        };
+        self.rounds.on_ack(path.now, bytes, sample);
+        if self.stage == Stage::Starting {
+            self.deliveries.add(path.now, bytes, path.srtt);
+            windows.ssthresh = windows.ssthresh.max(self.eligible(path));
+        }
+    }
+
+    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
+        self.stage = Stage::Started;
+        self.pipe(path)
+    }
+
+    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
+        self.stage = Stage::Started;
+        let pipe = self.pipe(path);
+        if self.config.forget_rtt_min {
+            self.base.forget();
+        }
+        pipe
+    }
+
+    /// The measurements go on.
+    fn undo(&mut self, before: Self) {
+        self.stage = before.stage;
+    }
+
+    fn idle(&mut self, _path: &Path) {
+        self.rounds.rest();
+    }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.stage {
+            Stage::Starting => "adaptive-start",
+            Stage::Started if windows.in_slow_start() => "slow-start",
+            Stage::Started => "congestion-avoidance",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::fixture;
+
+    fn path_at(seconds: f64) -> Path {
+        let rtt = Duration::from_millis(500);
+        Path { min_rtt: rtt, srtt: rtt, ..fixture::path_at(seconds) }
+    }
+
+    /// A sender that has measured 500 kB/s over 500 ms.
+    fn astart(cwnd: f64) -> Classic<Astart> {
+        let mut rule = Astart::new(Config::default());
+        rule.base.sample(Duration::from_millis(500));
+        rule.rounds = rule.rounds.having(500_000.0);
+        Classic::new(Windows { cwnd, ssthresh: 64.0 }, rule)
+    }
+
+    /// An ACK of one segment after which `rate` bytes per second were delivered in the last 125 ms.
+    fn recently(rate: u64) -> Ack {
+        Ack { delivered_bytes: rate / 8, ..fixture::ack(1) }
+    }
+
+    #[test]
+    fn the_threshold_rises_to_the_eligible_window_and_slow_start_goes_on() {
+        for (rate, ssthresh, window) in
+            [(150_000, 75.0, 65.0), (625_000, 312.5, 65.0), (100_000, 64.0, 64.0 + 1.0 / 64.0)]
+        {
+            let mut sender = astart(64.0);
+            sender.on_ack(&recently(rate), &path_at(1.0));
+            assert_eq!((sender.ssthresh(), sender.window()), (ssthresh, window));
+        }
+    }
+
+    #[test]
+    fn the_first_loss_ends_the_start_with_the_measured_window() {
+        let mut sender = astart(400.0);
+        sender.on_loss(&fixture::loss(400), &path_at(0.0));
+        assert_eq!((sender.window(), sender.ssthresh()), (250.0, 250.0));
+        sender.on_ack(&recently(900_000), &path_at(1.0));
+        assert_eq!(sender.ssthresh(), 250.0, "the threshold no longer follows");
+    }
+
+    #[test]
+    fn a_timeout_ends_the_start_and_forgets_the_route() {
+        let mut sender = astart(400.0);
+        sender.on_rto(&Timeout { consecutive: 1, outstanding: 400, answered: false }, &path_at(0.0));
+        assert_eq!((sender.window(), sender.ssthresh()), (1.0, 250.0));
+        sender.on_ack(&Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) }, &path_at(0.0));
+        assert_eq!(sender.rule().base.get(), Duration::from_millis(600));
+        assert_eq!(sender.phase(), "slow-start");
+    }
+
+    /// Window and threshold after each round trip over 10 Mbit/s, 500 ms and a queue without end.
+    fn start_up(config: Config) -> Vec<Windows> {
+        let mut sender =
+            Classic::new(Windows { cwnd: 4.0, ssthresh: config.initial_ssthresh }, Astart::new(config));
+        sender.on_established(&path_at(0.0));
+        let (mut now, mut link_free) = (0.0_f64, 0.0_f64);
+        let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
+        let mut rounds = Vec::new();
+        while now < 10.0 {
+            while (acks.len() as f64) < sender.window().floor() {
+                link_free = link_free.max(now) + 0.0008;
+                acks.push_back((link_free + 0.5, now));
+            }
+            let Some((arrival, sent)) = acks.pop_front() else { break };
+            now = arrival;
+            let rtt = Duration::from_secs_f64(arrival - sent);
+            sender.on_ack(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &Path { srtt: rtt, ..path_at(now) });
+            if now >= 0.5 * (rounds.len() + 1) as f64 {
+                rounds.push(sender.windows());
+            }
+        }
+        rounds
+    }
+
+    #[test]
+    fn the_start_fills_the_path_and_does_not_overshoot() {
+        // The path holds 625 segments. A slow start without threshold would have passed 2000 after 5 s.
+        let rounds = start_up(Config::default());
+        let full = rounds.iter().position(|windows| windows.cwnd >= 600.0).expect("it fills the path");
+        assert!(full < 12, "after {full} round trips");
+        assert!(rounds.iter().all(|windows| windows.cwnd < 680.0 && windows.ssthresh < 1.02 * 625.0));
+    }
+}

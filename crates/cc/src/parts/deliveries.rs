@@ -1,0 +1,110 @@
+//! What was delivered over the last round trips, so that the rate over any part of them can be asked.
+
+use bentpipe_base::{Duration, Instant};
+
+/// Points of the history. With a spacing of [`SPACING`] they cover two round trips.
+const POINTS: usize = 64;
+/// Points per round trip.
+const SPACING: u64 = 32;
+
+/// Bytes delivered over the last round trips: points of a curve that is straight between two that are near each other, and steps
+/// up at the second where they are not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deliveries {
+    /// `(time, bytes until then)`, in a ring.
+    points: [(Instant, u64); POINTS],
+    newest: usize,
+    spacing: Duration,
+}
+
+impl Deliveries {
+    pub fn new() -> Self {
+        Self { points: [(Instant::ZERO, 0); POINTS], newest: 0, spacing: Duration::ZERO }
+    }
+
+    /// An ACK at `now` reports `bytes`; a round trip takes `rtt`. The newest point moves on until it is far enough from the
+    /// one before, and stays where silence follows it.
+    pub fn add(&mut self, now: Instant, bytes: u64, rtt: Duration) {
+        self.spacing = rtt / SPACING;
+        let (newest, total) = self.point(0);
+        if newest.since(self.point(1).0) >= self.spacing || now.since(newest) > self.spacing {
+            self.newest = (self.newest + 1) % POINTS;
+        }
+        self.points[self.newest] = (now, total + bytes);
+    }
+
+    /// Bytes per second over the last `span`.
+    pub fn rate(&self, now: Instant, span: Duration) -> f64 {
+        if span.is_zero() {
+            0.0
+        } else {
+            (self.point(0).1 - self.until(now - span)) as f64 / span.as_secs_f64()
+        }
+    }
+
+    /// The point that is `age` points older than the newest.
+    fn point(&self, age: usize) -> (Instant, u64) {
+        self.points[(self.newest + POINTS - age) % POINTS]
+    }
+
+    /// Bytes until `at`, as far back as the history goes.
+    fn until(&self, at: Instant) -> u64 {
+        let mut younger = self.point(0);
+        if younger.0 <= at {
+            return younger.1;
+        }
+        for age in 1..POINTS {
+            let older = self.point(age);
+            if older.0 <= at {
+                return self.between(older, younger, at);
+            }
+            younger = older;
+        }
+        younger.1
+    }
+
+    fn between(&self, older: (Instant, u64), younger: (Instant, u64), at: Instant) -> u64 {
+        let gap = younger.0.since(older.0);
+        if gap > self.spacing * 2 {
+            return older.1;
+        }
+        let share = at.since(older.0).as_secs_f64() / gap.as_secs_f64();
+        older.1 + ((younger.1 - older.1) as f64 * share) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::path_at;
+
+    const RTT: Duration = Duration::from_millis(500);
+
+    fn at(millis: u32) -> Instant {
+        path_at(f64::from(millis) * 0.001).now
+    }
+
+    #[test]
+    fn a_stream_is_remembered_for_two_round_trips() {
+        let mut deliveries = Deliveries::new();
+        for millis in 1..=1000 {
+            deliveries.add(at(millis), 1, RTT);
+        }
+        for millis in [100_u32, 250, 500, 700, 990, 999, 1000] {
+            let until = deliveries.until(at(millis));
+            assert!(until.abs_diff(u64::from(millis)) <= 1, "{until} after {millis} ms");
+        }
+        assert!((deliveries.rate(at(1000), RTT / 4) - 1000.0).abs() < 10.0);
+    }
+
+    #[test]
+    fn silence_delivers_nothing() {
+        let mut deliveries = Deliveries::new();
+        for millis in [1000, 1001, 1500, 1501] {
+            deliveries.add(at(millis), 1000, RTT);
+        }
+        assert_eq!(deliveries.until(at(1400)), 2000);
+        assert_eq!(deliveries.rate(at(1501), RTT / 4), 16_000.0, "a cluster of two in 125 ms");
+        assert_eq!(deliveries.rate(at(1501), Duration::ZERO), 0.0);
+    }
+}
