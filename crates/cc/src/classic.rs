@@ -123,6 +123,11 @@ pub trait Rule: Clone + Send {
         false
     }
 
+    /// See [`CongestionControl::withholds`].
+    fn withholds(&self) -> bool {
+        false
+    }
+
     /// The sender was idle and is about to send again: what is measured until the next ACK says nothing of the path.
     fn idle(&mut self, path: &Path) {
         let _ = path;
@@ -231,6 +236,10 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn pacing_quantum(&self) -> u32 {
         self.rule.pacing_quantum()
+    }
+
+    fn withholds(&self) -> bool {
+        self.rule.withholds()
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {

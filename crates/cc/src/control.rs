@@ -376,6 +376,11 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// True while no data may leave, retransmissions included; probes still may, and the retransmission timer runs on.
+    fn withholds(&self) -> bool {
+        false
+    }
+
     /// Asked on every ACK and after every wake-up (if [`Wants::doubts`]): should something be retransmitted ahead of the usual evidence?
     /// `oldest_sent` is the time at which the oldest outstanding segment last left.
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {

@@ -64,7 +64,7 @@ impl Sender {
         {
             return Some(self.send_again(cx, index));
         }
-        if self.frozen {
+        if self.frozen || self.cc.withholds() {
             return None;
         }
         let pick = self.pick(cx)?;
