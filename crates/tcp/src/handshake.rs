@@ -5,6 +5,9 @@ use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 use crate::connection::{Connection, Events, State, clock_ms};
 use crate::sender::Verdict;
 
+/// Payload that every host accepts (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+
 /// What is remembered until the handshake is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
@@ -90,7 +93,9 @@ impl Connection {
     fn note_syn(&mut self, segment: &Segment) {
         self.receiver.synchronise();
         self.handshake.peer = segment.syn_options;
-        self.handshake.ecn = segment.flags.contains(Flags::ECE);
+        // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
+        let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
+        self.handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
         if let Some((value, _)) = segment.timestamps {
             self.handshake.peer_timestamps = true;
             self.receiver.ts_recent = value;
@@ -167,9 +172,8 @@ impl Connection {
         }
         let lost_syn = self.handshake.tries > 0;
         self.sender.reset_back_off();
-        if let Some(mss) = peer.mss {
-            self.sender.limit_mss(&self.config, u32::from(mss), self.handshake.seed);
-        }
+        let mss = peer.mss.map_or(DEFAULT_MSS, u32::from);
+        self.sender.limit_mss(&self.config, mss, self.handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
         self.sender.ecn = self.config.ecn && self.handshake.ecn;
         self.agree_on_probes_and_feedback(peer);

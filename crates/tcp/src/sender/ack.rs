@@ -20,12 +20,14 @@ pub(crate) enum AckField {
 }
 
 /// What the steps of one ACK pass on.
-struct Step {
+pub(super) struct Step {
     progress: Progress,
     advanced: bool,
     /// A duplicate in the sense of RFC 5681, or with SACK news.
     duplicate: bool,
-    dsack: bool,
+    /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
+    pub repeats: bool,
+    pub dsack: bool,
     rtt: Option<Duration>,
 }
 
@@ -79,15 +81,15 @@ impl Sender {
             self.board.advance(segment.ack, &mut progress);
             self.una = segment.ack;
         }
-        let duplicate =
-            !advanced && segment.seq_len() == 0 && segment.ack == self.una && !self.board.is_empty();
-        Step { progress, advanced, duplicate, dsack, rtt: None }
+        let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
+        let duplicate = repeats && !self.board.is_empty();
+        Step { progress, advanced, duplicate, repeats: repeats && blocks.is_empty(), dsack, rtt: None }
     }
 
     fn update_window(&mut self, segment: &Segment) {
         let newer = self.window_seq < segment.seq
             || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
-        if newer {
+        if newer && segment.ack >= self.una {
             if self.peer_window != segment.window {
                 self.peer_window = segment.window;
                 self.path.receive_window = segment.window / self.mss;
@@ -108,7 +110,9 @@ impl Sender {
         let ambiguous = progress.repeated_acked && !self.recovery.uses_sack();
         step.rtt = match &progress.newest {
             // Karn: only what was sent once can be timed.
-            Some(newest) if !newest.has(Mark::REPEATED) && !ambiguous => Some(cx.now.since(newest.sent_at)),
+            Some(newest) if !newest.marks.intersects(Mark::AMBIGUOUS) && !ambiguous => {
+                Some(cx.now.since(newest.sent_at))
+            }
             _ => segment.timestamps.filter(|_| step.advanced && self.timestamps).and_then(|(_, echo)| {
                 let age = clock_ms(cx.now).wrapping_sub(echo);
                 (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
@@ -169,6 +173,11 @@ impl Sender {
             };
             self.cc.on_ack(&ack, &self.path);
         }
+        if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
+            // What was sent in the episode was lost as well.
+            self.enter_recovery(cx, 0);
+            self.refresh(cx.now);
+        }
         if let Probe::Reply(tag) = segment.probe {
             cx.stats.probes_acked += 1;
             self.cc.on_probe_acked(&ProbeReply { tag, acked: step.progress.acked, phase }, &self.path);
@@ -211,7 +220,7 @@ impl Sender {
 
     /// Timers and events after the algorithm has spoken.
     fn after_ack(&mut self, cx: &mut Context, step: &Step) {
-        self.settle_tail_probe(cx, step.dsack);
+        self.settle_tail_probe(cx, step);
         if self.board.is_empty() {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             cx.timers.reorder = Instant::FAR_FUTURE;

@@ -60,7 +60,7 @@ impl Rack {
         use super::scoreboard::Mark;
         let rtt = now.since(newest.sent_at);
         // The ACK of a retransmission that comes too soon answers the original.
-        if newest.has(Mark::REPEATED) && min_rtt != Duration::MAX && rtt < min_rtt {
+        if newest.marks.intersects(Mark::AMBIGUOUS) && min_rtt != Duration::MAX && rtt < min_rtt {
             return;
         }
         self.rtt = rtt;

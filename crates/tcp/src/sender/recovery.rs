@@ -119,7 +119,9 @@ impl Sender {
             validated: self.validated(cx.config),
         };
         self.cc.on_loss(&loss, &self.path);
-        let prr = Prr { flight_at_loss, ssthresh: self.cc.window() as u32, ..Prr::default() };
+        self.congestion_reduced |= self.ecn;
+        let prr =
+            Prr { flight_at_loss: loss.outstanding, ssthresh: self.cc.window() as u32, ..Prr::default() };
         self.episode = Episode::Recovery { recover: self.nxt, prr, early_from: self.board.front_index() };
         self.recover_point = self.nxt;
         self.ecn_recover = self.nxt;
@@ -139,7 +141,7 @@ impl Sender {
         match &mut self.episode {
             Episode::Open => false,
             Episode::Recovery { recover, prr, .. } => {
-                prr.on_ack(progress.acked + progress.sacked, in_flight);
+                prr.on_ack(progress.arrived, in_flight);
                 let over = self.una >= *recover || (advanced && self.recovery == Recovery::Reno);
                 if over {
                     self.leave_episode(cx);
@@ -190,7 +192,8 @@ impl Sender {
         let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
         let next = match doubt {
             TimeoutDoubt::None => return,
-            TimeoutDoubt::AwaitFirst if advanced && self.una < recover => {
+            // Without new data to send there would be nothing to tell the difference by (RFC 5682 section 2.1 step 2b).
+            TimeoutDoubt::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
                 self.prefer_new = 2;
                 TimeoutDoubt::AwaitSecond
             }
@@ -206,6 +209,8 @@ impl Sender {
             }
             TimeoutDoubt::AwaitEcho(_) if !advanced => return,
             _ => {
+                // What F-RTO sent instead must not hold up the repair.
+                self.forced = u32::from(doubt == TimeoutDoubt::AwaitSecond);
                 self.prefer_new = 0;
                 TimeoutDoubt::None
             }

@@ -27,6 +27,10 @@ bitflags::bitflags! {
         const APP_LIMITED = 0x10;
         /// Carries the FIN.
         const FIN = 0x20;
+        /// A copy of it left as a probe: no round-trip sample either, but time still tells whether it was lost.
+        const COPIED = 0x40;
+        /// Which transmission arrived is not known.
+        const AMBIGUOUS = Self::REPEATED.bits() | Self::COPIED.bits();
     }
 }
 
@@ -71,6 +75,8 @@ pub(super) struct Progress {
     pub acked: u32,
     /// Segments newly SACKed.
     pub sacked: u32,
+    /// Segments newly known to have arrived, one way or the other.
+    pub arrived: u32,
     /// Sequence numbers newly known to have arrived.
     pub delivered: u64,
     /// The most recently sent segment among the newly delivered ones.
@@ -88,7 +94,8 @@ pub(super) struct Progress {
 impl Progress {
     fn deliver(&mut self, record: &Record) {
         self.delivered += u64::from(record.seq_len);
-        if !record.has(Mark::REPEATED) {
+        self.arrived += 1;
+        if !record.marks.intersects(Mark::AMBIGUOUS) {
             let first = !self.original_delivered;
             self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
             self.original_delivered = true;
@@ -200,11 +207,12 @@ impl Scoreboard {
     }
 
     /// A segment leaves again: `stamp` updates what the delivery-rate sampler keeps in the record.
-    pub fn retransmit(&mut self, index: Index, now: Instant, stamp: impl FnOnce(&mut Record)) {
+    /// An `early` one counts in the pipe beside the original, which is not known to be lost.
+    pub fn retransmit(&mut self, index: Index, now: Instant, early: bool, stamp: impl FnOnce(&mut Record)) {
         let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
         record.sent_at = now;
         stamp(record);
-        if record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED) {
+        if (early || record.has(Mark::LOST)) && !record.has(Mark::RETRANSMITTED) {
             record.marks |= Mark::RETRANSMITTED;
             self.retransmitted += 1;
         }
@@ -216,7 +224,7 @@ impl Scoreboard {
     /// sequence number and payload length.
     pub fn copied(&mut self, index: Index) -> Option<(u64, u32)> {
         let record = self.records.get_mut(index.checked_sub(self.base)? as usize)?;
-        record.marks |= Mark::REPEATED;
+        record.marks |= Mark::COPIED;
         Some((record.start, record.seq_len - u32::from(record.has(Mark::FIN))))
     }
 
@@ -229,7 +237,7 @@ impl Scoreboard {
             let record = *front;
             self.remove_front(&record);
             progress.acked += 1;
-            progress.repeated_acked |= record.has(Mark::REPEATED);
+            progress.repeated_acked |= record.marks.intersects(Mark::AMBIGUOUS);
             if !record.has(Mark::SACKED) {
                 progress.deliver(&record);
             }
@@ -336,6 +344,7 @@ impl Scoreboard {
     /// Marks every segment that has `dup_thresh` SACKed segments above it (RFC 6675 `IsLost`, counted in segments). Returns how
     /// many are newly lost.
     pub fn mark_lost_by_count(&mut self, dup_thresh: u32) -> u32 {
+        let dup_thresh = dup_thresh.max(1);
         let before = self.lost;
         while let Some(record) = self.get(self.edge) {
             let here = u32::from(record.has(Mark::SACKED));
@@ -421,7 +430,9 @@ impl Scoreboard {
         } else {
             record.marks |= Mark::LOST;
             self.lost += 1;
-            self.repairs.get_or_insert_default().lost.push_back(index);
+            if !record.has(Mark::RETRANSMITTED) {
+                self.repairs.get_or_insert_default().lost.push_back(index);
+            }
         }
         self.total_lost = self.total_lost.wrapping_add(1);
     }
@@ -454,13 +465,9 @@ impl Scoreboard {
     /// The timeout was none: what was marked lost and not sent again is in flight after all.
     pub fn unmark_lost(&mut self) {
         for record in &mut self.records {
-            if record.has(Mark::LOST) {
-                self.lost -= 1;
-                if record.has(Mark::RETRANSMITTED) {
-                    self.retransmitted -= 1;
-                }
-                record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
-            }
+            self.lost -= u32::from(record.has(Mark::LOST));
+            self.retransmitted -= u32::from(record.has(Mark::RETRANSMITTED));
+            record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
         }
         if let Some(repairs) = &mut self.repairs {
             repairs.lost.clear();
@@ -500,7 +507,7 @@ impl Scoreboard {
             if index >= self.sack_top {
                 return None;
             }
-            if !self.records.get(at)?.has(Mark::REPEATED) {
+            if !self.records.get(at)?.marks.intersects(Mark::AMBIGUOUS) {
                 return Some(index);
             }
             at += 1;
@@ -558,7 +565,7 @@ mod tests {
         assert_eq!((progress.sacked, board.sacked(), board.lost()), (3, 3, 1));
         assert_eq!(board.in_flight(), 6);
         assert_eq!(board.next_lost(), Some(0));
-        board.retransmit(0, Instant::from_nanos(99), |_| {});
+        board.retransmit(0, Instant::from_nanos(99), false, |_| {});
         assert_eq!((board.in_flight(), board.next_lost()), (7, None));
         board.advance(1 + 4 * MSS, &mut progress);
         assert_eq!((board.outstanding(), board.in_flight(), board.sacked(), board.lost()), (6, 6, 0, 0));
@@ -576,7 +583,7 @@ mod tests {
         assert_eq!(board.mark_lost_by_count(3), 3);
         let mut lost = vec![];
         while let Some(index) = board.next_lost() {
-            board.retransmit(index, Instant::ZERO, |_| {});
+            board.retransmit(index, Instant::ZERO, false, |_| {});
             lost.push(index);
         }
         assert_eq!(lost, [0, 2, 3]);

@@ -4,6 +4,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{Cause, Loss, ProbeKind, RtoAction, Timeout};
 use bentpipe_trace::Event;
 
+use super::ack::Step;
 use super::rack::TailProbe;
 use super::recovery::Episode;
 use super::{Deadline, Sender};
@@ -28,24 +29,28 @@ impl Sender {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        let timeout = cx.now + self.rtt.rto();
-        cx.timers.retransmit = timeout;
+        cx.timers.retransmit = cx.now + self.rtt.rto();
         self.deadline = Deadline::Retransmission;
-        let tail = self.recovery == Recovery::Rack
+        self.arm_tail_probe(cx);
+        if let Some(limit) = cx.config.user_timeout {
+            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
+        }
+    }
+
+    /// Brings the deadline forward to a tail loss probe if one may be sent (RFC 8985 section 7.2).
+    pub(super) fn arm_tail_probe(&mut self, cx: &mut Context) {
+        let may = self.recovery == Recovery::Rack
             && self.episode.is_open()
             && self.board.sacked() == 0
             && self.rack.tail_probe.is_none()
             && !self.rtt.srtt.is_zero();
-        if tail {
+        if may {
             let extra = if self.board.outstanding() == 1 { WORST_DELAYED_ACK } else { Duration::ZERO };
             let probe = cx.now + self.rtt.srtt * 2 + extra;
-            if probe < timeout {
+            if probe < cx.timers.retransmit {
                 cx.timers.retransmit = probe;
                 self.deadline = Deadline::TailLossProbe;
             }
-        }
-        if let Some(limit) = cx.config.user_timeout {
-            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
         }
     }
 
@@ -74,9 +79,12 @@ impl Sender {
 
     /// The timeout itself (RFC 6298 section 5.4 to 5.7).
     pub(super) fn retransmission_timeout(&mut self, cx: &mut Context, answered: bool) {
-        self.timeouts += 1;
-        cx.stats.timeouts += 1;
-        cx.trace(Event::Timeout { consecutive: self.timeouts });
+        // The answer to a question belongs to the expiry that asked it.
+        if !answered {
+            self.timeouts += 1;
+            cx.stats.timeouts += 1;
+            cx.trace(Event::Timeout { consecutive: self.timeouts });
+        }
         self.refresh(cx.now);
         let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding(), answered };
         match self.cc.on_rto(&timeout, &self.path) {
@@ -96,6 +104,7 @@ impl Sender {
         }
         self.recover_point = self.nxt;
         self.ecn_recover = self.nxt;
+        self.congestion_reduced |= self.ecn;
         self.duplicates = 0;
         self.inflation = 0.0;
         self.prefer_new = 0;
@@ -131,9 +140,11 @@ impl Sender {
     }
 
     /// RFC 8985 section 7.4: the probe is answered; if it repaired a loss, the window shrinks as for any other.
-    pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, dsack: bool) {
+    pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, step: &Step) {
         let Some(probe) = self.rack.tail_probe.filter(|probe| self.una >= probe.end) else { return };
-        let harmless = !probe.retransmission || dsack;
+        // Nothing was lost if the probe carried new data or arrived as a duplicate, which plain receivers tell by repeating
+        // their ACK.
+        let harmless = !probe.retransmission || step.dsack || step.repeats;
         if harmless || self.una > probe.end {
             self.rack.tail_probe = None;
         }

@@ -185,7 +185,8 @@ impl Sender {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
-        *early_from = index + 1;
+        // Pacing may hold it back: once sent again it is passed over.
+        *early_from = index;
         Some(index)
     }
 
@@ -194,7 +195,8 @@ impl Sender {
         let in_flight = self.board.in_flight() + 1;
         let total_lost = self.board.total_lost;
         let rate = &mut self.rate;
-        self.board.retransmit(index, cx.now, |record| {
+        let early = self.recovery == Recovery::Sack && !self.episode.is_open();
+        self.board.retransmit(index, cx.now, early, |record| {
             rate.stamp(record, cx.now, idle);
             record.tx_in_flight = in_flight;
             record.lost_before = total_lost;
@@ -243,6 +245,9 @@ impl Sender {
         }
         if cx.timers.retransmit == Instant::FAR_FUTURE || self.deadline == Deadline::TailLossProbe {
             self.arm_retransmission(cx);
+        } else if self.board.outstanding() == 2 {
+            // One alone had to wait for a delayed ACK, two do not.
+            self.arm_tail_probe(cx);
         }
         let sent = Sent { seq, len, retransmission: false };
         Outgoing {

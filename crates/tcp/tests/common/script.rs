@@ -155,7 +155,9 @@ impl Script {
     /// A segment with nothing but flags.
     pub fn flags(&mut self, flags: Flags, seq: u64, ack: u64) {
         let window = self.window;
-        self.give(Segment { seq, ack, flags, window, syn_options: None, ..Segment::default() });
+        let options = SynOptions { mss: Some(1000), ..SynOptions::default() };
+        let syn_options = flags.contains(Flags::SYN).then_some(options);
+        self.give(Segment { seq, ack, flags, window, syn_options, ..Segment::default() });
     }
 
     pub fn syn(&mut self, options: SynOptions) {

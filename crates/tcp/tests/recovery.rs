@@ -1,0 +1,374 @@
+//! How losses are found and repaired, as packet traces: a window of ten segments of 1000 bytes, a round trip of 100 ms.
+
+#[path = "common/script.rs"]
+mod script;
+
+use bentpipe_base::Segment;
+use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout};
+use script::{Script, plain};
+
+const NOTHING: [&str; 0] = [];
+
+fn config(recovery: Recovery) -> Config {
+    Config {
+        recovery,
+        initial_window: InitialWindow::Segments(10),
+        spurious_timeout: SpuriousTimeout::Off,
+        ..plain()
+    }
+}
+
+/// Ten segments have left, the first ACK is about to arrive.
+fn flight(config: Config, bytes: u64) -> Script {
+    let mut end = Script::established(config);
+    end.write(bytes);
+    assert_eq!(end.trace().len() as u64, bytes.div_ceil(1000).min(10));
+    end.wait(100);
+    end
+}
+
+fn duplicates(end: &mut Script, ack: u64, number: usize) -> Vec<String> {
+    (0..number).for_each(|_| end.ack(ack));
+    end.trace()
+}
+
+/// RFC 5681 section 3.2.
+#[test]
+fn reno_repairs_one_loss() {
+    let mut end = flight(config(Recovery::Reno), 50_000);
+    assert_eq!(duplicates(&mut end, 1, 2), NOTHING);
+    assert_eq!(duplicates(&mut end, 1, 1), ["1+1000"]);
+    assert_eq!(end.window(), 8.0, "half of ten and three");
+    assert_eq!(duplicates(&mut end, 1, 2), NOTHING);
+    assert_eq!(duplicates(&mut end, 1, 4), ["10001+1000", "11001+1000", "12001+1000", "13001+1000"]);
+    end.wait(100);
+    end.ack(10_001);
+    assert_eq!((end.trace(), end.window()), (vec!["14001+1000".into()], 5.0), "deflated");
+}
+
+/// Reno leaves its recovery over a partial ACK, and what belongs to the same flight starts none (RFC 6582 section 3.2 step 1).
+#[test]
+fn reno_waits_for_the_timeout_at_the_second_loss() {
+    let mut end = flight(config(Recovery::Reno), 50_000);
+    duplicates(&mut end, 1, 8);
+    end.ack(4001);
+    assert_eq!(end.window(), 5.0);
+    assert_eq!(duplicates(&mut end, 4001, 3), NOTHING);
+    end.wait(400);
+    assert_eq!((end.trace(), end.end.stats().timeouts), (vec!["4001+1000".into()], 1));
+}
+
+/// RFC 6582 section 3.2 steps 2 and 3.
+#[test]
+fn newreno_repairs_two_losses_and_deflates() {
+    let mut end = flight(config(Recovery::NewReno), 50_000);
+    assert_eq!(duplicates(&mut end, 1, 8), ["1+1000", "10001+1000", "11001+1000", "12001+1000"]);
+    assert_eq!(end.window(), 13.0);
+    end.wait(100);
+    end.ack(4001);
+    assert_eq!(end.window(), 10.0, "four acknowledged, one added back");
+    assert_eq!(end.trace(), ["4001+1000", "13001+1000"]);
+    assert_eq!(duplicates(&mut end, 4001, 3), ["14001+1000", "15001+1000", "16001+1000"]);
+    end.wait(100);
+    end.ack(13_001);
+    assert_eq!((end.window(), end.trace()), (5.0, vec!["17001+1000".into()]));
+    assert_eq!((end.end.stats().recoveries, end.end.stats().retransmitted_segments), (1, 2));
+}
+
+/// RFC 6582 section 3.2 step 1: duplicates of what was sent before a timeout prove no new loss.
+#[test]
+fn newreno_ignores_duplicates_below_the_recovery_point() {
+    let mut end = flight(config(Recovery::NewReno), 50_000);
+    end.wait(1000);
+    assert_eq!(end.trace(), ["1+1000", "1+1000"], "at 300 ms and 900 ms");
+    end.ack(10_001);
+    end.trace();
+    assert_eq!(duplicates(&mut end, 10_001, 3), NOTHING);
+    end.ack(11_001);
+    end.trace();
+    assert_eq!(duplicates(&mut end, 11_001, 3)[0], "11001+1000");
+}
+
+/// RFC 3042.
+#[test]
+fn limited_transmit() {
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        end.sack(1, if recovery == Recovery::Sack { &[(1001, 2001)] } else { &[] });
+        end.sack(1, if recovery == Recovery::Sack { &[(1001, 3001)] } else { &[] });
+        assert_eq!(end.trace(), ["10001+1000", "11001+1000"], "{recovery:?}");
+        end.sack(1, if recovery == Recovery::Sack { &[(1001, 4001)] } else { &[] });
+        assert_eq!(end.trace(), ["1+1000"]);
+        assert_eq!(end.end.stats().recoveries, 1);
+    }
+}
+
+/// RFC 6675: two losses in one window, repaired as the pipe drains.
+#[test]
+fn sack_repairs_two_losses_within_one_round_trip() {
+    let mut end = flight(config(Recovery::Sack), 50_000);
+    end.sack(1, &[(1001, 2001)]);
+    end.sack(1, &[(1001, 3001)]);
+    assert_eq!(end.trace(), NOTHING);
+    end.sack(1, &[(1001, 4001)]);
+    assert_eq!(end.trace(), ["1+1000"], "pipe 7, window 5");
+    end.sack(1, &[(5001, 6001), (1001, 4001)]);
+    end.sack(1, &[(5001, 7001), (1001, 4001)]);
+    assert_eq!(end.trace(), NOTHING, "pipe 5");
+    end.sack(1, &[(5001, 8001), (1001, 4001)]);
+    assert_eq!(end.trace(), ["4001+1000", "10001+1000"], "another loss: pipe 3");
+    end.sack(1, &[(5001, 9001), (1001, 4001)]);
+    end.sack(1, &[(5001, 10_001), (1001, 4001)]);
+    assert_eq!(end.trace(), ["11001+1000", "12001+1000"]);
+    end.wait(100);
+    end.sack(4001, &[(5001, 10_001)]);
+    assert_eq!(end.trace(), ["13001+1000"]);
+    end.ack(10_001);
+    assert_eq!((end.trace(), end.window()), (vec!["14001+1000".into()], 5.0));
+    assert_eq!((end.end.stats().recoveries, end.end.stats().retransmitted_segments), (1, 2));
+}
+
+/// RFC 6675 `NextSeg` rule 3: what is not yet proven lost is sent again when there is nothing new, one for each that left.
+#[test]
+fn holes_are_filled_early_as_the_pipe_allows() {
+    let mut end = flight(config(Recovery::Sack), 10_000);
+    end.sack(1, &[(1001, 2001)]);
+    end.sack(1, &[(3001, 4001), (1001, 2001)]);
+    end.sack(1, &[(9001, 10_001), (3001, 4001), (1001, 2001)]);
+    assert_eq!(end.trace(), ["1+1000"], "pipe 7 of 5");
+    end.sack(1, &[(8001, 10_001), (3001, 4001), (1001, 2001)]);
+    assert_eq!(end.trace(), NOTHING, "2001 is lost too: pipe 5");
+    end.sack(1, &[(7001, 10_001), (3001, 4001), (1001, 2001)]);
+    assert_eq!(end.trace(), ["2001+1000", "4001+1000", "5001+1000", "6001+1000"], "all below: pipe 1");
+}
+
+#[test]
+fn an_early_hole_counts_in_the_pipe() {
+    let mut end = flight(Config { dup_thresh: 4, ..config(Recovery::Sack) }, 10_000);
+    end.sack(1, &[(1001, 2001)]);
+    end.sack(1, &[(3001, 4001), (1001, 2001)]);
+    end.sack(1, &[(5001, 6001), (3001, 4001), (1001, 2001)]);
+    end.sack(1, &[(7001, 8001), (5001, 6001), (3001, 4001), (1001, 2001)]);
+    assert_eq!(end.trace(), ["1+1000"], "pipe 6 of 5");
+    end.sack(2001, &[(7001, 8001), (5001, 6001), (3001, 4001)]);
+    assert_eq!(end.trace(), NOTHING, "pipe 5");
+    end.sack(2001, &[(9001, 10_001), (7001, 8001), (5001, 6001), (3001, 4001)]);
+    assert_eq!(end.trace(), ["2001+1000", "4001+1000"], "proven lost; the first hole that is not");
+    end.sack(4001, &[(9001, 10_001), (7001, 8001), (5001, 6001)]);
+    assert_eq!(end.trace(), ["6001+1000"], "one arrived, one leaves");
+}
+
+/// RFC 2018 section 8: after a timeout nothing that was reported is believed if the receiver discarded it.
+#[test]
+fn a_receiver_that_reneges() {
+    let mut end = flight(config(Recovery::Sack), 10_000);
+    end.sack(1, &[(1001, 3001)]);
+    end.ack(1001);
+    assert_eq!(end.trace(), NOTHING);
+    end.wait(1000);
+    assert_eq!(end.trace()[0], "1001+1000");
+    end.ack(2001);
+    assert_eq!(end.trace(), ["2001+1000", "3001+1000"]);
+}
+
+/// RFC 6937: as many leave as arrive, down to the threshold.
+#[test]
+fn proportional_rate_reduction() {
+    let mut end = flight(Config { prr: true, ..config(Recovery::Sack) }, 50_000);
+    let mut sent = vec![];
+    for top in 2..=10 {
+        end.sack(1, &[(1001, top * 1000 + 1)]);
+        sent.push(end.trace().join(" "));
+    }
+    assert_eq!(
+        sent,
+        ["", "", "1+1000", "", "", "10001+1000", "11001+1000", "12001+1000", "13001+1000"],
+        "every second until five are in flight, then one for one"
+    );
+    end.wait(100);
+    end.ack(10_001);
+    assert_eq!(end.trace(), ["14001+1000"]);
+}
+
+fn rack(bytes: u64) -> Script {
+    flight(config(Recovery::Rack), bytes)
+}
+
+#[test]
+fn rack_repairs_a_lost_retransmission() {
+    let mut end = rack(50_000);
+    for top in [2001, 3001, 4001] {
+        end.sack(1, &[(1001, top)]);
+    }
+    assert_eq!(end.trace(), ["1+1000"]);
+    end.wait(1);
+    end.sack(1, &[(1001, 7001)]);
+    assert_eq!(end.trace(), ["10001+1000"]);
+    end.wait(99);
+    end.sack(1, &[(1001, 8001)]);
+    end.trace();
+    end.wait(1);
+    end.sack(1, &[(10_001, 11_001), (1001, 8001)]);
+    assert_eq!(end.trace()[0], "1+1000", "what left after it has arrived");
+    assert_eq!((end.end.stats().timeouts, end.end.stats().recoveries), (0, 1));
+}
+
+#[test]
+fn rack_waits_a_quarter_of_a_round_trip_for_what_was_overtaken() {
+    let mut end = rack(10_000);
+    end.sack(1, &[(1001, 2001)]);
+    end.wait(24);
+    end.ack(2001);
+    end.wait(1);
+    assert_eq!((end.trace(), end.end.stats().recoveries), (vec![], 0));
+    end.sack(2001, &[(3001, 4001)]);
+    end.wait(60);
+    assert_eq!(end.trace(), ["2001+1000"], "but no longer");
+}
+
+/// RFC 8985 section 7: the probe makes the tail loss visible before the timeout.
+#[test]
+fn a_tail_loss_is_probed() {
+    let mut end = Script::established(config(Recovery::Rack));
+    let start = end.now;
+    end.write(3000);
+    end.wait(250);
+    assert_eq!(end.timed(start), ["0 1+1000", "0 1001+1000", "0 2001+1000", "200 2001+1000"]);
+    end.wait(50);
+    end.sack(1, &[(2001, 3001)]);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000"]);
+    assert_eq!((end.end.stats().timeouts, end.end.stats().tail_loss_probes), (0, 1));
+}
+
+/// RFC 8985 section 7.4: a probe that repaired the only loss hides it, and the window shrinks nevertheless.
+#[test]
+fn a_probe_that_repaired_the_loss_shrinks_the_window() {
+    let mut end = Script::established(config(Recovery::Rack));
+    end.write(2000);
+    end.wait(200);
+    end.ack(2001);
+    end.write(1000);
+    end.ack(3001);
+    assert!(end.window() < 10.0, "{}", end.window());
+}
+
+#[test]
+fn a_probe_for_a_late_ack_changes_nothing() {
+    let mut end = Script::established(config(Recovery::Rack));
+    end.write(2000);
+    end.wait(200);
+    end.ack(2001);
+    // The probe arrives as a duplicate, and the receiver knows no D-SACK.
+    end.ack(2001);
+    end.write(1000);
+    end.ack(3001);
+    assert_eq!((end.window() >= 10.0, end.end.stats().tail_loss_probes), (true, 1));
+}
+
+fn timeout(spurious_timeout: SpuriousTimeout, recovery: Recovery, bytes: u64) -> Script {
+    let mut end = flight(Config { spurious_timeout, ..config(recovery) }, bytes);
+    end.wait(250);
+    assert_eq!((end.trace(), end.window()), (vec!["1+1000".into()], 1.0));
+    end
+}
+
+/// RFC 5682 section 2.1.
+#[test]
+fn frto_takes_a_spurious_timeout_back() {
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        let mut end = timeout(SpuriousTimeout::FRto, recovery, 50_000);
+        end.ack(1001);
+        assert_eq!(end.trace(), ["10001+1000", "11001+1000"]);
+        end.ack(2001);
+        assert_eq!((end.end.stats().undone, end.window() >= 10.0), (1, true), "{recovery:?}");
+        assert!(end.trace().iter().all(|line| line.starts_with('1')), "only new data");
+    }
+}
+
+#[test]
+fn frto_believes_a_genuine_timeout() {
+    let mut end = timeout(SpuriousTimeout::FRto, Recovery::NewReno, 50_000);
+    end.ack(1001);
+    assert_eq!(end.trace(), ["10001+1000", "11001+1000"]);
+    end.ack(1001);
+    assert_eq!(end.trace().first().map(String::as_str), Some("1001+1000"));
+    assert_eq!(end.end.stats().undone, 0);
+}
+
+/// RFC 5682 section 2.1 step 2b: without new data there is nothing to tell the difference by.
+#[test]
+fn frto_without_new_data_is_an_ordinary_timeout() {
+    let mut end = timeout(SpuriousTimeout::FRto, Recovery::NewReno, 10_000);
+    end.ack(1001);
+    assert_eq!(end.trace(), ["1001+1000", "2001+1000"]);
+}
+
+/// RFC 3522.
+#[test]
+fn eifel_takes_a_spurious_timeout_back() {
+    for (echo, undone) in [(1100, 1), (1450, 0)] {
+        let config = Config {
+            timestamps: true,
+            spurious_timeout: SpuriousTimeout::Eifel,
+            ..config(Recovery::NewReno)
+        };
+        let mut end = flight(config, 50_000);
+        end.wait(250);
+        let value = end.clock();
+        assert_eq!(end.trace(), ["1+1000"]);
+        end.ack_with(1001, |segment| segment.timestamps = Some((value, echo)));
+        assert_eq!(end.end.stats().undone, undone, "echo {echo}");
+    }
+}
+
+/// Karn: an ACK of what was sent twice is no sample, and the timeout stays doubled until one comes (RFC 6298 section 5.7).
+#[test]
+fn the_back_off_stays_until_a_sample_comes() {
+    let mut end = Script::established(config(Recovery::NewReno));
+    let start = end.now;
+    end.write(1000);
+    end.wait(1000);
+    end.ack(1001);
+    end.write(1000);
+    end.wait(1300);
+    assert_eq!(
+        end.timed(start),
+        ["0 1+1000", "300 1+1000", "900 1+1000", "1000 1001+1000", "2200 1001+1000"],
+        "1200 ms: four times 300"
+    );
+}
+
+#[test]
+fn a_loss_after_the_recovery_point_begins_another_episode() {
+    let mut end = rack(50_000);
+    for top in [2001, 3001, 4001, 10_001] {
+        end.sack(1, &[(1001, top)]);
+    }
+    let first = end.trace();
+    assert_eq!(first[0], "1+1000");
+    assert_eq!(first[1], "10001+1000");
+    end.wait(100);
+    // 10001 is lost too, and that is known before the first episode ends.
+    end.sack(1, &[(11_001, 14_001), (1001, 10_001)]);
+    end.sack(10_001, &[(11_001, 14_001)]);
+    assert_eq!((end.end.stats().recoveries, end.window() < 5.0), (2, true));
+}
+
+#[test]
+fn a_peer_without_sack_is_served_by_newreno() {
+    let mut end = Script::connecting(config(Recovery::Rack));
+    end.trace();
+    end.wait(100);
+    let flags = bentpipe_base::Flags::SYN | bentpipe_base::Flags::ACK;
+    end.give(Segment { flags, ack: 1, window: 60_000, ..Segment::default() });
+    end.seq = 1;
+    end.write(10_000);
+    end.trace();
+    end.wait(100);
+    (0..3).for_each(|_| end.ack_with(1, |segment| segment.window = 60_000));
+    assert_eq!(
+        end.trace(),
+        ["1+536"],
+        "and by the smallest segments if it names none (RFC 9293 section 3.7.1)"
+    );
+}
