@@ -341,4 +341,12 @@ registry! {
         year: 2021,
         ..SENDER_ONLY
     };
+    FastStart, fast_start, Entry {
+        name: "fast-start",
+        title: "begins with the window of the last transfer, in low priority",
+        paper: "Padmanabhan, Katz, IEEE GLOBECOM Internet Mini-Conference",
+        year: 1998,
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }

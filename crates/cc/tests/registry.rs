@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
-    REGISTRY, RateSample, Reflector, Sent, Start, Timeout,
+    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PathMemory, PeerProbes, Phase, ProbeMoment,
+    ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout, Windows,
 };
 use proptest::prelude::*;
 
@@ -24,6 +24,7 @@ enum Step {
     ProbeAnswered { tag: u16, acked: u32 },
     Idle { restart: u8 },
     Unvalidated,
+    Closed,
     Sent { segments: u32 },
     Passes { ms: u64 },
     ReceiveWindow(u32),
@@ -61,11 +62,24 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0..4_u16, 0..3_u32).prop_map(|(tag, acked)| Step::ProbeAnswered { tag, acked }),
         1 => (1..10_u8).prop_map(|restart| Step::Idle { restart }),
         1 => Just(Step::Unvalidated),
+        1 => Just(Step::Closed),
         4 => (1..40_u32).prop_map(|segments| Step::Sent { segments }),
         4 => (0..5000_u64).prop_map(|ms| Step::Passes { ms }),
         1 => prop_oneof![Just(0_u32), 1..100_u32].prop_map(Step::ReceiveWindow),
         1 => extension().prop_map(Step::FedBack),
     ]
+}
+
+/// What a connection with such a window left behind just now.
+fn remembering(cwnd: f64) -> PathMemory {
+    let memory = PathMemory::new();
+    let windows = Windows { cwnd, ssthresh: cwnd };
+    memory.save(Saved {
+        windows,
+        srtt: Duration::from_millis(550),
+        at: Instant::ZERO + Duration::from_secs(1),
+    });
+    memory
 }
 
 /// The engine's side of the contract, without an engine.
@@ -86,7 +100,7 @@ impl Driver {
             initial_ssthresh: f64::INFINITY,
             paced: false,
             seed: 1,
-            memory: None,
+            memory: Some(remembering(40.0)),
         };
         let rtt = Duration::from_millis(550);
         let path = Path {
@@ -135,6 +149,7 @@ impl Driver {
                 self.cc.on_probe_acked(&reply, &self.path);
             }
             Step::Idle { restart } => self.cc.on_idle_restart(f64::from(restart), &self.path),
+            Step::Closed => self.cc.on_closed(&self.path),
             Step::Unvalidated => self.cc.on_unvalidated(2.0, &self.path),
             Step::Sent { segments } => self.send(segments),
             Step::Passes { ms } => self.pass(Duration::from_millis(ms)),
@@ -258,6 +273,9 @@ impl Driver {
             self.path.now = at;
             self.data_sent = 0;
             self.cc.on_wake(&self.path);
+            if self.cc.wants().doubts {
+                self.cc.doubt(self.path.now, &self.path);
+            }
             self.ask_for_probes();
         }
         self.path.now = end;

@@ -1,0 +1,444 @@
+//! TCP Fast Start: begin with the window of the last transfer, sent with low drop priority, and give up cheaply when it is stale.
+//!
+//! V. N. Padmanabhan, R. H. Katz, "TCP Fast Start: A Technique for Speeding Up Web Transfers", IEEE GLOBECOM Internet
+//! Mini-Conference 1998.
+//!
+//! | paper                        | here                              | unit     |
+//! |------------------------------|-----------------------------------|----------|
+//! | cached `cwnd`, `ssthresh`, `srtt` | [`Saved`] in [`PathMemory`]  | segments, time |
+//! | fast-start phase             | `State::Running`                  | -        |
+//! | first segment after it       | `Attempt::end`                    | bytes    |
+//! | reset timer                  | `Attempt::reset_at`               | time     |
+//! | fast-start segments lost     | `State::Repairing::lost`          | segments |
+//!
+//! Everything else is Reno's. We could read the abstract only: `papers/fast-start.md` says what is rebuilt.
+
+use bentpipe_base::{Instant, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{fraction, positive};
+use crate::parts::round::Round;
+use crate::{
+    Ack, Classic, CongestionControl, Doubt, Loss, Path, PathMemory, Phase, RtoAction, Rule, Saved, Sent,
+    Start, Timeout, Wants, Windows,
+};
+
+/// Parameters of Fast Start.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Seconds after which a saved window is worth nothing.
+    #[serde(deserialize_with = "positive")]
+    pub max_age_s: f64,
+    /// A saved window is dropped if the round-trip time differs by more than this part: it is another route.
+    #[serde(deserialize_with = "fraction")]
+    pub rtt_tolerance: f64,
+    /// Part of the window whose loss is an ordinary loss; more than that, and it was as if Fast Start had not been tried.
+    #[serde(deserialize_with = "fraction")]
+    pub few_lost: f64,
+    /// Send the fast-start window with low drop priority. Without it a stale window hurts others.
+    pub low_priority: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { max_age_s: 600.0, rtt_tolerance: 0.25, few_lost: 0.25, low_priority: true }
+    }
+}
+
+impl Config {
+    /// A Fast Start sender; Reno if there is no [`Start::memory`].
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, FastStart::new(*self, start)))
+    }
+}
+
+/// A window of the past, being sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Attempt {
+    cwnd: f64,
+    /// First sequence number that is not part of it.
+    end: u64,
+    /// Without any ACK until then it failed.
+    reset_at: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// An ordinary sender.
+    Off,
+    /// The window is set; its first segment is still to leave.
+    Armed { cwnd: f64 },
+    /// The fast-start phase.
+    Running(Attempt),
+    /// A segment of it was lost: counts how many were.
+    Repairing { cwnd: f64, lost: u32, counted_at: Instant },
+    /// It failed: everything is to be sent again.
+    Failed,
+}
+
+/// The largest window of which a whole round trip was delivered without a loss.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Proven {
+    window: f64,
+    /// Largest flight of this round trip.
+    flight: u32,
+    lossy: bool,
+}
+
+/// What Fast Start adds to Reno.
+#[derive(Clone, Debug)]
+struct FastStart {
+    config: Config,
+    memory: Option<PathMemory>,
+    /// Where a connection without a past begins.
+    fresh: Windows,
+    mss: u32,
+    srtt_s: f64,
+    state: State,
+    round: Round,
+    proven: Proven,
+}
+
+impl FastStart {
+    fn new(config: Config, start: &Start) -> Self {
+        Self {
+            config,
+            memory: start.memory.clone(),
+            fresh: Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh },
+            mss: start.mss,
+            srtt_s: 0.0,
+            state: State::Off,
+            round: Round::default(),
+            proven: Proven::default(),
+        }
+    }
+
+    /// The saved window, if it is worth anything here and now and no other connection has it in hand.
+    fn recall(&self, path: &Path) -> Option<Saved> {
+        let memory = self.memory.as_ref()?;
+        let saved = memory.saved()?;
+        let tolerance = saved.srtt.mul_f64(self.config.rtt_tolerance);
+        let fits = path.now.since(saved.at).as_secs_f64() <= self.config.max_age_s
+            && path.srtt.abs_diff(saved.srtt) <= tolerance
+            && saved.windows.cwnd.min(f64::from(path.receive_window)) > self.fresh.cwnd;
+        (fits && memory.take(path.now, path.now + path.srtt * 2)).then_some(saved)
+    }
+
+    /// True if the windows are now those of the past.
+    fn begin(&mut self, windows: &mut Windows, path: &Path) -> bool {
+        let Some(saved) = self.recall(path) else { return false };
+        *windows = saved.windows;
+        windows.cwnd = windows.cwnd.min(f64::from(path.receive_window));
+        self.state = State::Armed { cwnd: windows.cwnd };
+        self.srtt_s = path.srtt_s();
+        true
+    }
+
+    /// The reset timer: as the retransmission timer, without its coarse floor.
+    fn reset_at(path: &Path) -> Instant {
+        path.now + path.srtt + path.rttvar * 4
+    }
+
+    /// As if it had not been tried.
+    fn give_up(&mut self, windows: &mut Windows) {
+        *windows = self.fresh;
+        self.proven = Proven::default();
+    }
+
+    /// Whether so many losses make the attempt a failure.
+    fn many(&self, lost: u32, cwnd: f64) -> bool {
+        f64::from(lost) > cwnd * self.config.few_lost
+    }
+
+    fn follow(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        match &mut self.state {
+            State::Running(attempt) if path.snd_una >= attempt.end => self.state = State::Off,
+            State::Running(attempt) if ack.acked > 0 => attempt.reset_at = Self::reset_at(path),
+            State::Repairing { .. } if ack.phase != Phase::Recovery => self.state = State::Off,
+            // The losses that began the episode are counted already.
+            State::Repairing { cwnd, lost, counted_at } if path.now > *counted_at => {
+                *lost += ack.lost;
+                let (lost, cwnd) = (*lost, *cwnd);
+                if self.many(lost, cwnd) {
+                    self.give_up(windows);
+                    self.state = State::Off;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prove(&mut self, path: &Path) {
+        self.proven.flight = self.proven.flight.max(path.outstanding);
+        if self.round.ends(path) {
+            if !self.proven.lossy {
+                self.proven.window = f64::from(self.proven.flight);
+            }
+            self.proven = Proven { window: self.proven.window, flight: path.outstanding, lossy: false };
+        }
+    }
+
+    /// Keeps what was learnt: at the end, and whenever the application has nothing more to send for now.
+    fn save(&self, windows: &Windows, path: &Path) {
+        let Some(memory) = &self.memory else { return };
+        let flight = f64::from(self.proven.flight).max(self.fresh.cwnd);
+        let cwnd = if self.proven.window > 0.0 { self.proven.window } else { windows.cwnd.min(flight) };
+        let windows = Windows { cwnd: cwnd.max(1.0), ..*windows };
+        memory.save(Saved { windows, srtt: path.srtt, at: path.now });
+    }
+}
+
+impl Rule for FastStart {
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        self.begin(windows, path);
+    }
+
+    fn restart(&mut self, windows: &mut Windows, restart: f64, path: &Path) {
+        if !self.begin(windows, path) {
+            windows.cwnd = windows.cwnd.min(restart);
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            sent: true,
+            wakes: true,
+            doubts: true,
+            low_priority: self.config.low_priority,
+            ..Wants::default()
+        }
+    }
+
+    fn sent(&mut self, sent: &Sent, path: &Path) {
+        if let State::Armed { cwnd } = self.state {
+            let end = sent.seq + cwnd as u64 * u64::from(self.mss);
+            self.state = State::Running(Attempt { cwnd, end, reset_at: Self::reset_at(path) });
+        }
+    }
+
+    fn sends_low(&self, sent: &Sent) -> bool {
+        match self.state {
+            State::Running(attempt) => sent.seq < attempt.end,
+            _ => false,
+        }
+    }
+
+    /// Over a round trip, not in one burst.
+    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
+        let (State::Armed { cwnd } | State::Running(Attempt { cwnd, .. })) = self.state else { return None };
+        (self.srtt_s > 0.0).then(|| Rate::from_bytes_per_s(cwnd * f64::from(self.mss) / self.srtt_s))
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.proven.lossy |= ack.lost > 0;
+        self.prove(path);
+        self.follow(windows, ack, path);
+        if path.snd_una == path.snd_nxt && path.unsent == 0 {
+            self.save(windows, path);
+        }
+    }
+
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        self.proven.lossy = true;
+        if let State::Running(Attempt { cwnd, .. }) = self.state {
+            if self.many(loss.lost, cwnd) {
+                self.state = State::Off;
+                return self.give_up(windows);
+            }
+            self.state = State::Repairing { cwnd, lost: loss.lost, counted_at: path.now };
+        }
+        windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
+        windows.cwnd = windows.cwnd.min(windows.ssthresh);
+    }
+
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+        self.proven.lossy = true;
+        self.state = State::Off;
+        if timeout.consecutive == 1 {
+            windows.ssthresh = self.reduce_at_timeout(windows, timeout, path).max(2.0);
+        }
+        windows.cwnd = 1.0;
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn wake_at(&self) -> Instant {
+        match self.state {
+            State::Running(attempt) => attempt.reset_at,
+            _ => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The reset timer: nothing at all came back.
+    fn woken(&mut self, windows: &mut Windows, path: &Path) {
+        if path.now >= self.wake_at() {
+            self.give_up(windows);
+            self.state = State::Failed;
+        }
+    }
+
+    fn doubt(&mut self, _windows: &mut Windows, _oldest_sent: Instant, _path: &Path) -> Doubt {
+        if self.state != State::Failed {
+            return Doubt::None;
+        }
+        self.state = State::Off;
+        Doubt::Everything
+    }
+
+    fn closed(&mut self, windows: &Windows, path: &Path) {
+        self.save(windows, path);
+    }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.state {
+            State::Armed { .. } | State::Running(_) => "fast-start",
+            _ if windows.in_slow_start() => "slow-start",
+            _ => "congestion-avoidance",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_base::Duration;
+
+    use super::*;
+    use crate::fixture;
+
+    fn memory(cwnd: f64) -> PathMemory {
+        let memory = PathMemory::new();
+        let path = fixture::path();
+        memory.save(Saved { windows: Windows { cwnd, ssthresh: 40.0 }, srtt: path.srtt, at: path.now });
+        memory
+    }
+
+    fn path_at(seconds: f64) -> Path {
+        Path { rttvar: Duration::from_millis(10), ..fixture::path_at(seconds) }
+    }
+
+    fn start(memory: &PathMemory) -> Start {
+        let memory = Some(memory.clone());
+        Start {
+            mss: 1000,
+            initial_window: 1.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory,
+        }
+    }
+
+    fn open(memory: &PathMemory, path: &Path) -> Classic<FastStart> {
+        let start = start(memory);
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        let mut sender = Classic::new(windows, FastStart::new(Config::default(), &start));
+        sender.on_established(path);
+        sender
+    }
+
+    fn sent(seq: u64) -> Sent {
+        Sent { seq, len: 1000, retransmission: false }
+    }
+
+    /// A connection that has sent its first segment.
+    fn running() -> Classic<FastStart> {
+        let mut sender = open(&memory(32.0), &path_at(0.0));
+        sender.on_sent(&sent(1), &path_at(0.0));
+        sender
+    }
+
+    /// 32 segments in one round trip, all of low priority and none after; an ACK ends the phase.
+    #[test]
+    fn the_first_window_is_that_of_the_last_transfer() {
+        let mut sender = running();
+        assert_eq!((sender.window(), sender.ssthresh(), sender.phase()), (32.0, 40.0, "fast-start"));
+        let gap = sender.pacing_rate().unwrap().time_for(1000).as_secs_f64();
+        assert!((4.0 * gap - 0.06875).abs() < 1e-6, "four segments in 68.75 ms: {gap}");
+        assert!(sender.sends_low(&sent(31_001)) && !sender.sends_low(&sent(32_001)));
+        sender.on_ack(&fixture::ack(32), &Path { snd_una: 32_001, snd_nxt: 40_001, ..path_at(0.6) });
+        assert_eq!((sender.phase(), sender.pacing_rate()), ("congestion-avoidance", None));
+        assert!(!sender.sends_low(&sent(31_001)));
+    }
+
+    /// All of it dropped: the reset timer ends it after RTT + 4 RTTVAR, before any retransmission timeout.
+    #[test]
+    fn silence_is_given_up_after_590_ms() {
+        let mut sender = running();
+        assert_eq!(sender.wake_at(), path_at(0.59).now);
+        sender.on_wake(&path_at(0.59));
+        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::Everything);
+        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::None);
+        assert_eq!((sender.window(), sender.ssthresh(), sender.phase()), (1.0, f64::INFINITY, "slow-start"));
+        assert_eq!(sender.wake_at(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn an_ack_restarts_the_timer() {
+        let mut sender = running();
+        sender.on_ack(&fixture::ack(1), &Path { snd_una: 1001, snd_nxt: 32_001, ..path_at(0.5) });
+        assert_eq!(sender.wake_at(), path_at(1.09).now);
+    }
+
+    #[test]
+    fn few_losses_halve() {
+        let mut sender = running();
+        sender.on_loss(&Loss { lost: 3, ..fixture::loss(32) }, &path_at(0.6));
+        sender.on_ack(&Ack { lost: 3, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.6));
+        sender.on_ack(&Ack { lost: 5, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.61));
+        assert_eq!((sender.window(), sender.ssthresh()), (16.0, 16.0), "eight of 32");
+    }
+
+    #[test]
+    fn many_losses_start_from_scratch() {
+        let mut sender = running();
+        sender.on_loss(&Loss { lost: 3, ..fixture::loss(32) }, &path_at(0.6));
+        sender.on_ack(&Ack { lost: 6, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.61));
+        assert_eq!((sender.window(), sender.ssthresh()), (1.0, f64::INFINITY), "nine of 32");
+    }
+
+    #[test]
+    fn what_is_stale_is_not_used() {
+        let memory = memory(32.0);
+        let elsewhere = Path { srtt: Duration::from_millis(400), ..path_at(0.0) };
+        for path in [path_at(601.0), elsewhere] {
+            assert_eq!(open(&memory, &path).window(), 1.0);
+        }
+        assert_eq!(open(&memory, &Path { receive_window: 20, ..path_at(600.0) }).window(), 20.0);
+    }
+
+    #[test]
+    fn one_connection_at_a_time() {
+        let memory = memory(32.0);
+        assert_eq!(open(&memory, &path_at(0.0)).window(), 32.0);
+        assert_eq!(open(&memory, &path_at(1.0)).window(), 1.0);
+        assert_eq!(open(&memory, &path_at(1.1)).window(), 32.0);
+    }
+
+    #[test]
+    fn an_idle_sender_starts_fast_too() {
+        let memory = PathMemory::new();
+        let mut sender = open(&memory, &path_at(0.0));
+        for round in 1..5_u64 {
+            let path = Path {
+                snd_una: 30_000 * round,
+                snd_nxt: 30_000 * (round + 1),
+                outstanding: 30,
+                ..path_at(round as f64)
+            };
+            sender.on_ack(&fixture::ack(30), &path);
+        }
+        sender.on_ack(&fixture::ack(30), &Path { snd_una: 150_000, snd_nxt: 150_000, ..path_at(5.0) });
+        assert_eq!(memory.saved().unwrap().windows.cwnd, 30.0);
+        sender.on_idle_restart(4.0, &path_at(20.0));
+        assert_eq!((sender.window(), sender.phase()), (30.0, "fast-start"));
+    }
+
+    #[test]
+    fn without_a_memory_it_is_reno() {
+        let mut sender = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
+        sender.on_established(&path_at(0.0));
+        sender.on_ack(&fixture::ack(1), &path_at(0.5));
+        assert_eq!((sender.window(), sender.phase()), (2.0, "slow-start"));
+    }
+}
