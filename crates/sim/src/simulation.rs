@@ -8,7 +8,6 @@ use bentpipe_tcp::{Connection, Events, State, Transmit};
 
 use crate::RunOptions;
 use crate::arena::Arena;
-use crate::lookahead::Lookahead;
 use crate::prefetch::prefetch;
 use crate::ticket::{Marks, Ticket};
 use crate::topology::LinkId;
@@ -20,17 +19,6 @@ use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
-/// Links from which on a world does not fit the nearer caches.
-const MANY_LINKS: usize = 500;
-
-/// What events touch.
-pub(crate) struct Parts<'a> {
-    pub links: &'a [Link<Ticket>],
-    pub routes: &'a [LinkId],
-    pub ends: &'a [End],
-    pub arena: &'a Arena,
-}
-
 /// A world in motion.
 pub(crate) struct Simulation<W> {
     pub links: Vec<Link<Ticket>>,
@@ -41,8 +29,6 @@ pub(crate) struct Simulation<W> {
     pub vacant: Vec<EndId>,
     arena: Arena,
     wheel: Wheel,
-    /// Only where it is worth its while.
-    lookahead: Option<Lookahead>,
     /// First of the owners that are links; flows come before, connection ends after.
     first_link: Owner,
     first_end: Owner,
@@ -75,7 +61,6 @@ impl<W: Witness> Simulation<W> {
             wheel.schedule(flow as Owner, state.start);
         }
         Self {
-            lookahead: (links.len() >= MANY_LINKS).then(Lookahead::new),
             links,
             routes,
             flows,
@@ -119,10 +104,6 @@ impl<W: Witness> Simulation<W> {
                 };
                 self.now = now;
                 self.events += 1;
-                if let Some(lookahead) = &mut self.lookahead {
-                    let Self { links, routes, ends, arena, .. } = self;
-                    lookahead.step(&self.wheel, self.first_link, &Parts { links, routes, ends, arena });
-                }
                 self.fetch_ahead();
                 self.happen(owner);
             }
