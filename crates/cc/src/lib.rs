@@ -16,6 +16,7 @@ mod classic;
 mod control;
 pub mod copa;
 pub mod cubic;
+pub mod dvegas;
 pub mod fast_start;
 #[cfg(test)]
 mod fixture;

@@ -268,6 +268,16 @@ registry! {
         year: 2005,
         ..SENDER_ONLY
     };
+    DVegas, dvegas, Entry {
+        name: "dvegas",
+        title: "the queue in front of the satellite link tells the sender beside it what to do; Vegas without",
+        paper: "Wu, Peng, Leung, IEEE PIMRC 2004; IJSCN 24",
+        year: 2004,
+        needs_receiver: true,
+        receiver: Some(crate::dvegas::RECEIVER),
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
     Peach, peach, Entry {
         name: "peach",
         title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",

@@ -322,6 +322,8 @@ pub struct Vegas {
     growth: Growth,
     /// Slow start doubles the window every other epoch; true if the epoch just ended was one of standing still (`inc_flag`).
     stood: bool,
+    /// What the last epoch told.
+    delta: Option<f64>,
     lifeline: Lifeline,
 }
 
@@ -333,8 +335,14 @@ impl Vegas {
             epoch: Epoch::new(config.base_rtt_window_s),
             growth: Growth::None,
             stood: false,
+            delta: None,
             lifeline: Lifeline::new(),
         }
+    }
+
+    /// What waited in queues in the last epoch, in segments.
+    pub(crate) fn last_delta(&self) -> Option<f64> {
+        self.delta
     }
 
     /// The original's decision at the end of an epoch.
@@ -407,6 +415,7 @@ impl Rule for Vegas {
             && let Some(measured) = self.epoch.on_ack(path)
             && ack.phase != Phase::Recovery
         {
+            self.delta = Some(measured.delta);
             if linux {
                 self.decide_as_linux(windows, &measured);
             } else {

@@ -1,0 +1,375 @@
+//! TCP DVegas: the queue in front of the satellite link tells the sender beside it what to do, every frame.
+//!
+//! L. Wu, F. Peng, V. C. M. Leung, "Dynamic congestion control to improve performance of TCP split-connections over satellite
+//! links", IEEE PIMRC 2004; F. Peng, L. Wu, V. C. M. Leung, International Journal of Satellite Communications and Networking 24, 2006.
+//!
+//! | paper                | here                          | unit     |
+//! |----------------------|-------------------------------|----------|
+//! | feedback of the MAC  | [`Signal`]                    | -        |
+//! | least time between reductions, a MAC frame | [`Config::frame_s`] | s |
+//! | factor of a persistent reduction | [`Config::persistent_factor`] | - |
+//! | α, β, γ              | those of [Vegas](crate::vegas) | segments |
+//!
+//! In a split connection the sender stands beside the queue of its satellite terminal. That queue knows of congestion a round trip
+//! earlier than any ACK, and what it did not drop was lost to noise. Without signals this is Vegas.
+
+use bentpipe_base::{Duration, Extension, Instant, Segment};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{fraction, positive};
+use crate::vegas::{self, Vegas};
+use crate::{
+    Ack, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule, Sent,
+    Start, Timeout, Wants, Windows,
+};
+
+/// What the queue says, in [`Extension::Value`] of the segments that pass it on their way to the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// There is room.
+    Up,
+    /// Neither room nor need.
+    Hold,
+    /// More waits than has been granted slots.
+    Down,
+    /// The buffer is nearly full: nothing must leave.
+    Stop,
+}
+
+impl Signal {
+    /// For the queue's side: the value that says this. Zero says nothing.
+    pub const fn value(self) -> u64 {
+        match self {
+            Self::Up => 1,
+            Self::Hold => 2,
+            Self::Down => 3,
+            Self::Stop => 4,
+        }
+    }
+
+    /// The signal of a value.
+    pub const fn from_value(value: u64) -> Option<Self> {
+        match value {
+            1 => Some(Self::Up),
+            2 => Some(Self::Hold),
+            3 => Some(Self::Down),
+            4 => Some(Self::Stop),
+            _ => None,
+        }
+    }
+}
+
+/// The far end: answers with a value that says nothing, into which the queue beside the sender writes.
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 5, build: || Box::new(Receiver) };
+
+struct Receiver;
+
+impl Reflector for Receiver {
+    fn on_data(&mut self, _now: Instant, _segment: &Segment, _duplicate: bool) {}
+
+    fn reply(&mut self, _now: Instant) -> Extension {
+        Extension::Value(0)
+    }
+}
+
+/// Parameters of TCP DVegas.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Least time between two reductions in seconds: a frame of the MAC.
+    #[serde(deserialize_with = "positive")]
+    pub frame_s: f64,
+    /// What a persistent demand for less leaves of the window.
+    #[serde(deserialize_with = "fraction")]
+    pub persistent_factor: f64,
+    /// Each so many consecutive reductions use the factor; the others take one segment.
+    pub persistent_after: u32,
+    /// Do not grow while the round-trip time shows a queue elsewhere, whatever the own queue says.
+    pub remote_check: bool,
+    /// Segments in queues elsewhere that the remote check tolerates.
+    #[serde(deserialize_with = "positive")]
+    pub remote_queue: f64,
+    /// Vegas's thresholds, while there are no signals.
+    #[serde(deserialize_with = "positive")]
+    pub alpha: f64,
+    /// See `alpha`.
+    #[serde(deserialize_with = "positive")]
+    pub beta: f64,
+    /// See `alpha`.
+    #[serde(deserialize_with = "positive")]
+    pub gamma: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            frame_s: 0.024,
+            persistent_factor: 0.875,
+            persistent_after: 3,
+            remote_check: false,
+            remote_queue: 9.0,
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0,
+        }
+    }
+}
+
+impl Config {
+    /// A DVegas sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, DVegas::new(*self)))
+    }
+}
+
+/// What the queue has said so far.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Told {
+    signal: Signal,
+    /// Time of the last reduction.
+    reduced_at: Instant,
+    /// Reductions without another signal between.
+    consecutive: u32,
+    /// Time of the last `Down` or `Stop`.
+    congested_at: Option<Instant>,
+}
+
+/// Vegas that listens to its queue.
+#[derive(Clone, Copy, Debug)]
+pub struct DVegas {
+    config: Config,
+    vegas: Vegas,
+    told: Option<Told>,
+}
+
+impl DVegas {
+    /// The rule before the handshake.
+    pub fn new(config: Config) -> Self {
+        let Config { alpha, beta, gamma, .. } = config;
+        let vegas = vegas::Config { alpha, beta, gamma, ..vegas::Config::default() };
+        Self { config, vegas: Vegas::new(vegas), told: None }
+    }
+
+    /// One reduction per frame: a segment, and each third time in a row an eighth.
+    fn reduce_by_signal(&mut self, windows: &mut Windows, now: Instant) {
+        let Some(told) = &mut self.told else { return };
+        let frame = Duration::from_secs_f64(self.config.frame_s);
+        if told.consecutive > 0 && now.since(told.reduced_at) < frame {
+            return;
+        }
+        told.reduced_at = now;
+        told.consecutive += 1;
+        let persistent = told.consecutive.is_multiple_of(self.config.persistent_after.max(1));
+        let left = if persistent { windows.cwnd * self.config.persistent_factor } else { windows.cwnd - 1.0 };
+        windows.cwnd = left.max(vegas::SMALLEST);
+        windows.ssthresh = windows.cwnd;
+    }
+
+    fn may_grow(&self) -> bool {
+        let crowded_elsewhere = self.config.remote_check
+            && self.vegas.last_delta().is_some_and(|delta| delta > self.config.remote_queue);
+        self.told.is_some_and(|told| told.signal == Signal::Up) && !crowded_elsewhere
+    }
+}
+
+impl Rule for DVegas {
+    fn wants(&self) -> Wants {
+        Wants { feedback: RECEIVER.number, ..self.vegas.wants() }
+    }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.told.map(|told| told.signal) {
+            Some(Signal::Stop) => "stopped",
+            _ if windows.in_slow_start() => "slow-start",
+            _ => "congestion-avoidance",
+        }
+    }
+
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        self.vegas.established(windows, path);
+    }
+
+    fn sent(&mut self, sent: &Sent, path: &Path) {
+        self.vegas.sent(sent, path);
+    }
+
+    /// The signal of the queue.
+    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
+        let Extension::Value(value) = fields else { return };
+        let Some(signal) = Signal::from_value(*value) else { return };
+        let mut told =
+            self.told.unwrap_or(Told { signal, reduced_at: path.now, consecutive: 0, congested_at: None });
+        told.signal = signal;
+        if matches!(signal, Signal::Down | Signal::Stop) {
+            told.congested_at = Some(path.now);
+        }
+        if signal != Signal::Down {
+            told.consecutive = 0;
+        }
+        self.told = Some(told);
+        if signal == Signal::Down {
+            self.reduce_by_signal(windows, path.now);
+        }
+    }
+
+    /// Vegas goes on measuring; it decides only where no queue does.
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let before = *windows;
+        self.vegas.observe(windows, ack, path);
+        if self.told.is_some() {
+            *windows = before;
+        }
+    }
+
+    fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        match self.told {
+            None => self.vegas.slow_start(windows, ack, path),
+            Some(_) if self.may_grow() => windows.cwnd += f64::from(ack.acked),
+            Some(_) => {}
+        }
+    }
+
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        match self.told {
+            None => self.vegas.avoid(windows, ack, path),
+            Some(_) if self.may_grow() => windows.cwnd += f64::from(ack.acked) / windows.cwnd,
+            Some(_) => {}
+        }
+    }
+
+    /// Where the queue speaks, a loss is an error of the channel and takes nothing.
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        if self.told.is_none() {
+            self.vegas.lose(windows, loss, path);
+        }
+    }
+
+    /// A timeout without a word of the queue for a timeout's time is a burst of errors: half the window, and no longer timer.
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+        let Some(told) = self.told else { return self.vegas.time_out(windows, timeout, path) };
+        let congested = told.congested_at.is_some_and(|at| path.now.since(at) <= path.rto);
+        if congested {
+            if timeout.consecutive == 1 {
+                windows.ssthresh = (windows.cwnd / 2.0).max(vegas::SMALLEST);
+            }
+            windows.cwnd = vegas::SMALLEST;
+        } else {
+            windows.cwnd = (windows.cwnd / 2.0).max(vegas::SMALLEST);
+        }
+        RtoAction::Retransmit { back_off: congested }
+    }
+
+    fn withholds(&self) -> bool {
+        self.told.is_some_and(|told| told.signal == Signal::Stop)
+    }
+
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        match self.told {
+            None => self.vegas.doubt(windows, oldest_sent, path),
+            Some(_) => Doubt::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn dvegas(cwnd: f64, ssthresh: f64) -> Classic<DVegas> {
+        Classic::new(Windows { cwnd, ssthresh }, DVegas::new(Config::default()))
+    }
+
+    fn tell(sender: &mut Classic<DVegas>, signal: Signal, frame: u32) {
+        let path = fixture::path_at(1.0 + 0.024 * f64::from(frame));
+        sender.on_feedback(&Extension::Value(signal.value()), &path);
+    }
+
+    #[test]
+    fn each_frame_takes_a_segment_and_the_third_an_eighth() {
+        let mut sender = dvegas(40.0, 2.0);
+        let mut left = [0.0; 4];
+        for (frame, left) in (0..).zip(&mut left) {
+            tell(&mut sender, Signal::Down, frame);
+            *left = sender.window();
+        }
+        assert_eq!(left, [39.0, 38.0, 33.25, 32.25]);
+        assert_eq!(sender.ssthresh(), 32.25, "and slow start is over");
+    }
+
+    #[test]
+    fn one_reduction_per_frame() {
+        let mut sender = dvegas(40.0, 2.0);
+        for _ in 0..10 {
+            tell(&mut sender, Signal::Down, 0);
+        }
+        assert_eq!(sender.window(), 39.0);
+    }
+
+    #[test]
+    fn another_signal_ends_the_row() {
+        let mut sender = dvegas(40.0, 2.0);
+        for (frame, signal) in (0..).zip([Signal::Down, Signal::Down, Signal::Hold, Signal::Down]) {
+            tell(&mut sender, signal, frame);
+        }
+        assert_eq!(sender.window(), 37.0);
+    }
+
+    #[test]
+    fn only_up_lets_it_grow() {
+        for (signal, start, later) in
+            [(Signal::Up, 11.0, 40.025), (Signal::Hold, 10.0, 40.0), (Signal::Stop, 10.0, 40.0)]
+        {
+            for (cwnd, ssthresh, after) in [(10.0, 100.0, start), (40.0, 2.0, later)] {
+                let mut sender = dvegas(cwnd, ssthresh);
+                tell(&mut sender, signal, 0);
+                sender.on_ack(&fixture::ack(1), &fixture::path());
+                assert_eq!(sender.window(), after, "{signal:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stop_withholds_everything_until_another_signal() {
+        let mut sender = dvegas(40.0, 2.0);
+        tell(&mut sender, Signal::Stop, 0);
+        assert!(sender.withholds());
+        tell(&mut sender, Signal::Hold, 1);
+        assert!(!sender.withholds());
+    }
+
+    #[test]
+    fn a_loss_is_an_error_where_the_queue_speaks() {
+        let path = Path { snd_nxt: 40_001, ..fixture::path_at(1.0) };
+        let mut sender = dvegas(33.25, 2.0);
+        tell(&mut sender, Signal::Hold, 0);
+        sender.on_loss(&fixture::loss(33), &path);
+        assert_eq!(sender.window(), 33.25);
+        let mut silent = dvegas(33.25, 2.0);
+        silent.on_loss(&fixture::loss(33), &path);
+        assert_eq!(silent.window(), 33.25 * 0.75, "Vegas");
+    }
+
+    #[test]
+    fn a_timeout_long_after_the_last_congestion_is_a_burst_of_errors() {
+        let timeout = Timeout { consecutive: 1, outstanding: 40, answered: false };
+        let mut sender = dvegas(40.0, 30.0);
+        tell(&mut sender, Signal::Down, 0);
+        let later = sender.on_rto(&timeout, &fixture::path_at(5.0));
+        assert_eq!((later, sender.window()), (RtoAction::Retransmit { back_off: false }, 19.5));
+        let mut sender = dvegas(41.0, 30.0);
+        tell(&mut sender, Signal::Down, 0);
+        let soon = sender.on_rto(&timeout, &fixture::path_at(1.5));
+        assert_eq!((soon, sender.window()), (RtoAction::Retransmit { back_off: true }, 2.0));
+        assert_eq!(sender.ssthresh(), 20.0);
+    }
+
+    #[test]
+    fn values_and_signals_are_the_same() {
+        for signal in [Signal::Up, Signal::Hold, Signal::Down, Signal::Stop] {
+            assert_eq!(Signal::from_value(signal.value()), Some(signal));
+        }
+        assert_eq!(Signal::from_value(0), None);
+    }
+}
