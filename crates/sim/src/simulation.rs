@@ -311,7 +311,7 @@ impl<W: Witness> Simulation<W> {
             self.witness.end(self.now, id, Deed::Read(bytes));
         }
         let flow = self.ends[id as usize].flow;
-        let is_sender = id % 2 == 0;
+        let is_sender = id.is_multiple_of(2);
         if is_sender && events.intersects(Events::ESTABLISHED | Events::WRITABLE) {
             self.write(flow);
         }

@@ -8,22 +8,26 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Instant, Rate, Rng};
+use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_net::{
     CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
     OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, Scenario, Traffic};
-use bentpipe_sim::{Ended, RunOptions, RunResult, run};
+use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
     Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
     SpuriousTimeout, WindowValidation,
 };
+use bentpipe_trace::Event;
 use common::{Dumbbell, flows, links};
 
 /// No world needs this many events.
 const EVENT_BUDGET: u64 = 30_000_000;
+
+/// Shows one world, after the variable with its seed.
+const REPLAY: &str = "cargo test --package bentpipe-sim --test storm -- --nocapture replay";
 
 /// Dice with the turns of phrase that building a world needs.
 struct Dice(Rng);
@@ -247,7 +251,7 @@ impl Dice {
     fn world(&mut self) -> Scenario {
         let endless = self.one_in(4);
         let groups = (0..self.between(1, 3)).map(|n| {
-            let bytes = self.magnitude(1.0, 200_000.0) as u64;
+            let bytes = self.magnitude(1.0, 1e6) as u64;
             let traffic = if endless { self.endless() } else { Traffic::File { bytes } };
             self.flow_group(&format!("group{n}"), traffic)
         });
@@ -266,7 +270,7 @@ impl Dice {
     }
 }
 
-pub fn world(seed: u64) -> Scenario {
+fn world(seed: u64) -> Scenario {
     let mut scenario = Dice(Rng::stream(seed, "storm")).world();
     scenario.seed = seed;
     scenario
@@ -320,14 +324,38 @@ fn every_world_ends_well() {
         }
         if !faults.is_empty() {
             failed += 1;
-            println!(
-                "replay it: BENTPIPE_STORM_SEED={seed} cargo test -p bentpipe-sim --test storm -- --nocapture replay"
-            );
+            println!("replay it: BENTPIPE_STORM_SEED={seed} {REPLAY}");
         }
     }
     println!("{worlds} worlds, {failed} failed, {aborted} with an aborted connection");
     assert_eq!(failed, 0);
     assert!(aborted * 10 < worlds.max(10), "too many give up: {aborted} of {worlds}");
+}
+
+/// Prints what happens.
+struct Narrator;
+
+impl Observer for Narrator {
+    fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
+        if let LinkEvent::Dropped(cause) = event {
+            println!("{at:?} link {} drops a packet of {} bytes: {cause:?}", passing.link, passing.bytes);
+        }
+    }
+
+    fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
+        match event {
+            Event::Sent(segment) => println!("{at:?} end {end} sends {}", short(segment)),
+            Event::Received(segment) => println!("{at:?} end {end} gets  {}", short(segment)),
+            other => println!("{at:?} end {end} {other:?}"),
+        }
+    }
+}
+
+fn short(segment: &Segment) -> String {
+    let flags: Vec<_> = segment.flags.iter_names().map(|(name, _)| name).collect();
+    let sack: Vec<_> = segment.sack.as_slice().iter().map(|range| (range.start, range.end)).collect();
+    let Segment { seq, len, ack, window, probe, ecn, .. } = segment;
+    format!("{} {seq}+{len} ack {ack} window {window} {sack:?} {probe:?} {ecn:?}", flags.join(" "))
 }
 
 #[test]
@@ -336,7 +364,7 @@ fn replay() {
     let scenario = world(seed);
     println!("{scenario:#?}");
     let options = RunOptions { verify: true, max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
-    let result = run(&scenario, &options).expect("the world can be built");
+    let result = run_observed(&scenario, &options, &mut Narrator).expect("the world can be built");
     println!("{:#?}", result.outcome);
     assert_eq!(faults(&scenario, &result), [""; 0]);
 }
