@@ -127,7 +127,9 @@ impl Connection {
             self.receiver.forget_duplicate();
         } else if arrival == Arrival::Duplicate || arrival == Arrival::OutsideWindow {
             self.receiver.ack_now();
-        } else if let Some(delay) = self.receiver.schedule_ack(arrival, segment.len, &self.config) {
+        } else if let Some(delay) =
+            self.receiver.schedule_ack(arrival, segment.len, self.sender.mss, self.config.delayed_ack)
+        {
             self.timers.delayed_ack = now + delay;
         }
         if self.receiver.readable() > before {

@@ -262,8 +262,15 @@ impl Receiver {
     }
 
     /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
-    pub fn schedule_ack(&mut self, arrival: Arrival, len: u32, config: &Config) -> Option<Duration> {
-        let DelayedAck::On { every, timer, .. } = config.delayed_ack else {
+    /// The peer's full segments hold `mss` bytes.
+    pub fn schedule_ack(
+        &mut self,
+        arrival: Arrival,
+        len: u32,
+        mss: u32,
+        mode: DelayedAck,
+    ) -> Option<Duration> {
+        let DelayedAck::On { every, timer, .. } = mode else {
             self.due = AckDue::Now;
             return None;
         };
@@ -273,7 +280,7 @@ impl Receiver {
             // After a hole the sender needs its ACKs quickly again.
             self.quick = self.quick.max(2);
         }
-        let full = self.unacked_bytes >= every.saturating_mul(config.mss);
+        let full = self.unacked_bytes >= every.saturating_mul(mss);
         if gap || full || self.quick > 0 || timer.is_zero() {
             self.quick = self.quick.saturating_sub(1);
             self.due = AckDue::Now;

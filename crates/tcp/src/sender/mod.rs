@@ -102,6 +102,8 @@ pub(crate) struct Sender {
     deadline: Deadline,
     /// Consecutive retransmission timeouts.
     timeouts: u32,
+    /// The next new segment may be silly: nothing better fits the peer's window for long.
+    override_silly: bool,
     /// Consecutive zero-window probes, and those of them that nothing followed.
     persists: u32,
     unanswered: u32,
@@ -180,6 +182,7 @@ impl Sender {
             rack: Rack::default(),
             deadline: Deadline::Retransmission,
             timeouts: 0,
+            override_silly: false,
             persists: 0,
             unanswered: 0,
             frozen: false,

@@ -175,6 +175,11 @@ impl Sender {
         if !self.board.is_empty() || self.nxt >= self.stream_end() {
             return Verdict::GoOn;
         }
+        if self.edge > self.nxt {
+            // The override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for just what fits.
+            self.override_silly = true;
+            return Verdict::GoOn;
+        }
         // A peer that answers with a closed window is alive and may take its time; one that does not answer is gone.
         if self.unanswered >= cx.config.retries || self.waited_too_long(cx) {
             return Verdict::GiveUp;

@@ -153,7 +153,8 @@ impl Sender {
         let usable = self.edge.saturating_sub(self.nxt);
         if len > usable {
             // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
-            let worthwhile = usable > 0 && usable >= u64::from(self.largest_window / 2);
+            let worthwhile =
+                usable > 0 && (self.override_silly || usable >= u64::from(self.largest_window / 2));
             return if worthwhile {
                 Ok(Pick::New { len: usable as u32, fin: false })
             } else {
@@ -238,6 +239,7 @@ impl Sender {
         self.last_sent = cx.now;
         self.prefer_new = self.prefer_new.saturating_sub(1);
         self.beyond_window = 0;
+        self.override_silly = false;
         cx.timers.persist = Instant::FAR_FUTURE;
         if len > 0 {
             cx.stats.sent_segments += 1;

@@ -1,0 +1,403 @@
+//! Options, timers of the receiver, windows and pacing, each as a short trace.
+
+mod common;
+#[path = "common/script.rs"]
+mod script;
+
+use bentpipe_base::{EcnField, Flags, Segment};
+use bentpipe_tcp::{
+    Config, DelayedAck, Events, InitialWindow, Pacing, ReceiveWindow, Recovery, WindowValidation,
+};
+use common::Pair;
+use script::{Script, describe, ms, plain};
+
+fn last(end: &Script) -> &Segment {
+    &end.sent.last().unwrap().1
+}
+
+fn fixed(bytes: u64) -> Config {
+    Config { receive_window: ReceiveWindow::Fixed(bytes), ..plain() }
+}
+
+#[test]
+fn the_window_of_a_syn_is_never_scaled() {
+    let end = Script::connecting(fixed(1_000_000));
+    let (window, options) = (last(&end).window, last(&end).syn_options.unwrap());
+    assert_eq!((window, options.window_scale), (65_535, Some(4)));
+    let mut end = Script::established(fixed(1_000_000));
+    end.data(1, 1000, 1);
+    assert_eq!(last(&end).window, 999_008, "rounded up to the unit of 16");
+}
+
+#[test]
+fn without_scaling_windows_end_at_64_kilobytes() {
+    let mut end = Script::established(Config { window_scaling: false, ..fixed(1_000_000) });
+    end.data(1, 1000, 1);
+    assert_eq!(last(&end).window, 65_535);
+}
+
+/// What the scale cannot express must not add up: a reader that sleeps holds no more than its buffer.
+#[test]
+fn a_closed_window_closes_whatever_the_scale() {
+    let auto = ReceiveWindow::Auto { initial: 20_000, limit: 64 << 20 };
+    let mut end = Script::established(Config { receive_window: auto, ..plain() });
+    let mut seq = 1;
+    while seq < 100_000 && (seq == 1 || last(&end).window >= 100) {
+        end.data(seq, 100, 1);
+        seq += 100;
+    }
+    assert!((20_001..21_200).contains(&seq), "{seq}");
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_cut_off() {
+    let mut end = Script::established(fixed(5000));
+    end.data(1, 9000, 1);
+    assert_eq!((end.end.readable(), end.trace()), (5000, vec!["ack 5001".into()]));
+    end.data(5001, 1000, 1);
+    assert_eq!(end.end.readable(), 5001, "a byte against a closed window");
+}
+
+/// RFC 7323 section 4.3 and section 5.
+#[test]
+fn timestamps_are_echoed_and_old_ones_refused() {
+    let mut end = Script::established(Config { timestamps: true, ..plain() });
+    let first = end.clock();
+    let data = |end: &mut Script, seq, value| {
+        end.ack_with(1, |segment| {
+            segment.seq = seq;
+            segment.len = 1000;
+            segment.timestamps = Some((value, first));
+        });
+        last(end).timestamps.unwrap().1
+    };
+    assert_eq!(data(&mut end, 1, first + 10), first + 10);
+    assert_eq!(data(&mut end, 2001, first + 20), first + 10, "out of order: the hole decides");
+    assert_eq!(data(&mut end, 1001, first + 15), first + 15);
+    assert_eq!(end.end.readable(), 3000);
+    data(&mut end, 3001, first + 14);
+    assert_eq!(
+        (end.end.readable(), describe(last(&end))),
+        (3000, "ack 3001".into()),
+        "older than the newest"
+    );
+}
+
+#[test]
+fn duplicates_are_reported_once() {
+    let mut end = Script::established(Config { dsack: true, ..plain() });
+    end.data(1, 1000, 1);
+    end.data(1, 1000, 1);
+    end.data(2001, 1000, 1);
+    end.data(2001, 1000, 1);
+    assert_eq!(
+        end.trace(),
+        ["ack 1001", "ack 1001 1-1001", "ack 1001 2001-3001", "ack 1001 2001-3001 2001-3001"]
+    );
+}
+
+fn delayed(every: u32, quick: u32) -> Script {
+    Script::established(Config { delayed_ack: DelayedAck::On { every, timer: ms(40), quick }, ..plain() })
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_or_after_the_timer() {
+    let mut end = delayed(2, 0);
+    let start = end.now;
+    end.data(1, 1000, 1);
+    end.data(1001, 1000, 1);
+    end.data(2001, 1000, 1);
+    end.wait(100);
+    assert_eq!(end.timed(start), ["0 ack 2001", "40 ack 3001"]);
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_at_once() {
+    let mut end = delayed(2, 3);
+    (0..5).for_each(|i| end.data(1 + i * 1000, 1000, 1));
+    assert_eq!(end.trace(), ["ack 1001", "ack 2001", "ack 3001", "ack 5001"]);
+}
+
+#[test]
+fn data_out_of_order_is_acknowledged_at_once_and_data_takes_the_ack_along() {
+    let mut end = delayed(2, 0);
+    end.data(1001, 1000, 1);
+    end.data(1, 1000, 1);
+    assert_eq!(end.trace(), ["ack 1 1001-2001", "ack 2001"]);
+    let mut end = delayed(2, 0);
+    end.data(1, 1000, 1);
+    end.write(500);
+    end.wait(100);
+    assert_eq!(end.trace(), ["1+500"]);
+}
+
+/// The peer's segments are as large as both ends allow, which decides what "every second" means.
+#[test]
+fn small_segments_of_a_small_peer_count_as_full() {
+    let config = Config { delayed_ack: DelayedAck::On { every: 2, timer: ms(500), quick: 0 }, ..plain() };
+    let mut end = Script::connecting(Config { mss: 1448, ..config });
+    end.flags(Flags::SYN | Flags::ACK, 0, 1);
+    end.seq = 1;
+    end.trace();
+    (0..4).for_each(|i| end.data(1 + i * 1000, 1000, 1));
+    assert_eq!(end.trace(), ["ack 2001", "ack 4001"]);
+}
+
+#[test]
+fn nagle_holds_small_segments_while_data_is_outstanding() {
+    let mut end = Script::established(Config { nagle: true, ..plain() });
+    end.write(100);
+    end.write(100);
+    end.write(1000);
+    assert_eq!(end.trace(), ["1+100", "101+1000"]);
+    end.ack(1101);
+    assert_eq!(end.trace(), ["1101+100"]);
+}
+
+/// RFC 9293 section 3.8.6.2.1: no small segments into a small window, unless nothing else would ever happen.
+#[test]
+fn a_silly_window_is_not_filled_before_the_override_timer() {
+    let mut end = Script::established(plain());
+    end.window = 2500;
+    end.ack(1);
+    end.write(5000);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000"]);
+    end.window = 400;
+    end.ack(2001);
+    let start = end.now;
+    end.wait(1000);
+    assert_eq!(end.timed(start)[0], "300 2001+400");
+}
+
+#[test]
+fn a_window_worth_half_the_largest_is_filled() {
+    let mut end = Script::connecting(plain());
+    end.window = 800;
+    end.flags(Flags::SYN | Flags::ACK, 0, 1);
+    end.trace();
+    end.seq = 1;
+    end.write(5000);
+    assert_eq!(end.trace(), ["1+800"]);
+    end.window = 400;
+    end.ack(801);
+    assert_eq!(end.trace(), ["801+400"]);
+}
+
+#[test]
+fn a_closed_window_is_probed_ever_more_rarely() {
+    let mut end = Script::established(plain());
+    end.window = 0;
+    end.ack(1);
+    end.write(3000);
+    let start = end.now;
+    for pause in [300, 600, 1200] {
+        end.wait(pause);
+        end.ack(1);
+    }
+    assert_eq!(end.timed(start), ["300 ack 1", "900 ack 1", "2100 ack 1"]);
+    end.window = 5000;
+    end.ack(1);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000", "2001+1000"]);
+}
+
+/// RFC 9293 section 3.10.7.4: an old segment does not move the window.
+#[test]
+fn a_late_ack_does_not_shrink_the_window() {
+    let mut end = Script::established(plain());
+    end.write(3000);
+    end.data(1, 1000, 3001);
+    end.trace();
+    end.window = 10_000;
+    end.data(1001, 1000, 3001);
+    end.window = 0;
+    end.ack_with(2001, |segment| {
+        segment.seq = 5001;
+        segment.sack.push(bentpipe_base::SackRange { start: 2001, end: 3001 });
+    });
+    end.trace();
+    end.write(1000);
+    assert_eq!(end.trace(), ["3001+1000"]);
+}
+
+fn marked(end: &mut Script, seq: u64) {
+    end.ack_with(1, |segment| {
+        segment.seq = seq;
+        segment.len = 1000;
+        segment.ecn = EcnField::Congested;
+    });
+}
+
+/// RFC 3168 section 6.1.
+#[test]
+fn marks_are_echoed_until_the_sender_confirms() {
+    let mut end = Script::established(Config { ecn: true, ..plain() });
+    marked(&mut end, 1);
+    assert!(last(&end).flags.contains(Flags::ECE));
+    end.data(1001, 1000, 1);
+    assert!(last(&end).flags.contains(Flags::ECE), "still");
+    end.ack_with(1, |segment| {
+        segment.seq = 2001;
+        segment.len = 1000;
+        segment.flags |= Flags::CWR;
+    });
+    assert!(!last(&end).flags.contains(Flags::ECE));
+}
+
+#[test]
+fn one_reduction_per_window_and_one_confirmation() {
+    let mut end =
+        Script::established(Config { ecn: true, initial_window: InitialWindow::Segments(10), ..plain() });
+    end.write(50_000);
+    assert!(end.sent.iter().all(|(_, segment)| segment.ecn == EcnField::Capable));
+    end.trace();
+    for ack in 1..=10 {
+        end.ack_with(ack * 1000 + 1, |segment| segment.flags |= Flags::ECE);
+    }
+    assert_eq!(end.end.stats().ecn_reductions, 1);
+    assert!((5.0..7.0).contains(&end.window()), "{}", end.window());
+    let confirmations = end.sent.iter().filter(|(_, segment)| segment.flags.contains(Flags::CWR));
+    assert_eq!(confirmations.count(), 1);
+    let next = end.sent.last().unwrap().1.seq_end();
+    end.ack_with(next, |segment| segment.flags |= Flags::ECE);
+    assert_eq!(end.end.stats().ecn_reductions, 2, "the next window");
+}
+
+#[test]
+fn a_loss_is_confirmed_too() {
+    let mut end = Script::established(Config { ecn: true, recovery: Recovery::Sack, ..plain() });
+    end.write(50_000);
+    for top in [2001, 3001, 4001, 10_001] {
+        end.sack(1, &[(1001, top)]);
+    }
+    let confirmed: Vec<_> =
+        end.sent.iter().filter(|(_, s)| s.flags.contains(Flags::CWR)).map(|(_, s)| describe(s)).collect();
+    assert_eq!(confirmed, ["10001+1000"], "on new data only");
+    let again = end.sent.iter().find(|(_, segment)| segment.seq == 1 && segment.ecn == EcnField::NotCapable);
+    assert!(again.is_some(), "retransmissions are not ECN-capable");
+}
+
+#[test]
+fn a_host_that_mirrors_the_flags_does_not_know_ecn() {
+    let mut end = Script::connecting(Config { ecn: true, ..plain() });
+    end.flags(Flags::SYN | Flags::ACK | Flags::ECE | Flags::CWR, 0, 1);
+    end.write(1000);
+    assert_eq!(last(&end).ecn, EcnField::NotCapable);
+}
+
+#[test]
+fn the_smaller_segment_size_rules() {
+    let mut end = Script::connecting(Config { mss: 1448, ..plain() });
+    end.flags(Flags::SYN | Flags::ACK, 0, 1);
+    end.trace();
+    end.write(2500);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000", "2001+500"]);
+}
+
+#[test]
+fn initial_windows() {
+    for (window, segments) in [
+        (InitialWindow::Segments(1), 1),
+        (InitialWindow::Segments(3), 3),
+        (InitialWindow::Rfc3390, 4),
+        (InitialWindow::Rfc6928, 10),
+    ] {
+        let mut end = Script::established(Config { initial_window: window, ..plain() });
+        end.write(50_000);
+        assert_eq!(end.trace().len(), segments, "{window:?}");
+    }
+}
+
+/// RFC 5681 section 4.1.
+#[test]
+fn an_idle_window_is_restarted() {
+    for (validation, segments) in [(WindowValidation::Restart, 4), (WindowValidation::Off, 8)] {
+        let config =
+            Config { window_validation: validation, initial_window: InitialWindow::Segments(4), ..plain() };
+        let mut end = Script::established(config);
+        end.write(10_000);
+        end.wait(100);
+        (1..=10).for_each(|i| end.ack(i * 1000 + 1));
+        end.trace();
+        end.wait(5000);
+        end.write(50_000);
+        assert_eq!(end.trace().len(), segments, "{validation:?}");
+    }
+}
+
+/// RFC 7661: five minutes of grace, then half.
+#[test]
+fn an_unused_window_is_kept_for_five_minutes() {
+    let config = Config {
+        window_validation: WindowValidation::Rfc7661,
+        initial_window: InitialWindow::Segments(4),
+        ..plain()
+    };
+    let mut end = Script::established(config);
+    end.write(60_000);
+    let mut at = 1;
+    while at < 60_001 {
+        end.wait(100);
+        at = last(&end).seq_end();
+        end.ack(at);
+    }
+    let window = end.window();
+    assert!(window > 10.0, "{window}");
+    let mut trickle = |end: &mut Script, seconds: u64| {
+        for _ in 0..seconds / 10 {
+            end.write(1000);
+            end.wait(100);
+            at += 1000;
+            end.ack(at);
+            end.wait(9900);
+        }
+    };
+    trickle(&mut end, 290);
+    assert_eq!(end.window(), window, "unused, it neither grows nor shrinks");
+    trickle(&mut end, 40);
+    assert_eq!(end.window(), (window / 2.0).max(4.0));
+}
+
+#[test]
+fn the_receive_window_grows_with_the_reader() {
+    let auto = ReceiveWindow::Auto { initial: 20_000, limit: 1 << 20 };
+    let mut pair = Pair::symmetric(Config { receive_window: auto, ..plain() });
+    pair.write(0, 5_000_000);
+    pair.run(ms(20_000));
+    let widest = pair.log.iter().filter(|(_, end, _)| *end == 1).map(|(_, _, s)| s.window).max();
+    assert!(widest.unwrap() >= 1_000_000, "{widest:?}");
+    assert_eq!(pair.delivered(1), 5_000_000);
+}
+
+#[test]
+fn pacing_spreads_a_window_over_the_round_trip() {
+    let pacing = Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.0 };
+    let config = Config { pacing, initial_window: InitialWindow::Segments(10), ..plain() };
+    let mut end = Script::established(config);
+    let start = end.now;
+    end.write(10_000);
+    end.wait(60);
+    let times: Vec<_> = end.sent.iter().map(|(at, _)| at.since(start).as_millis_f64()).collect();
+    assert_eq!(times.len(), 10);
+    assert!((35.0..=45.0).contains(times.last().unwrap()), "nine gaps of 5 ms, less a burst: {times:?}");
+}
+
+#[test]
+fn a_burst_is_limited() {
+    let config = Config { max_burst: Some(3), initial_window: InitialWindow::Segments(10), ..plain() };
+    let mut end = Script::established(config);
+    end.write(50_000);
+    assert_eq!(end.trace().len(), 3);
+    end.ack(1001);
+    assert_eq!(end.trace().len(), 3);
+}
+
+#[test]
+fn a_writer_learns_of_room() {
+    let mut end = Script::established(Config { send_buffer: 3000, ..plain() });
+    assert_eq!(end.end.write(end.now, 5000), 3000);
+    end.drain();
+    end.ack(1001);
+    assert!(end.events.contains(Events::WRITABLE));
+    assert_eq!(end.end.write(end.now, 2000), 1000);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000", "2001+1000"]);
+}
