@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod astart;
+pub mod ba_tcp;
 pub mod bbr;
 pub mod bbr3;
 mod classic;

@@ -359,4 +359,14 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    BaTcp, ba_tcp, Entry {
+        name: "ba-tcp",
+        title: "routers report delay and free bandwidth, the receiver makes a window of them",
+        paper: "Gerla, Weng, Lo Cigno, IEEE ICCCN",
+        year: 1999,
+        needs_receiver: true,
+        receiver: Some(crate::ba_tcp::RECEIVER),
+        needs_routers: true,
+        ..SENDER_ONLY
+    };
 }
