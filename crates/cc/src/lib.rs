@@ -34,6 +34,7 @@ pub mod pbs;
 pub mod peach;
 pub mod peach_plus;
 pub mod rcs;
+pub mod real;
 mod registry;
 pub mod reno;
 pub mod scalable;

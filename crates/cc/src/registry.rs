@@ -176,6 +176,15 @@ registry! {
         year: 2018,
         ..SENDER_ONLY
     };
+    Real, real, Entry {
+        name: "real",
+        title: "the receiver measures the rate of each wave; a falling rate backs off early, a steady one calls losses errors",
+        paper: "Zhang, Tsaoussidis, Computer Networks 40(4)",
+        year: 2002,
+        needs_receiver: true,
+        receiver: Some(crate::real::RECEIVER),
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",

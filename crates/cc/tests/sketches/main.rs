@@ -5,7 +5,6 @@ use bentpipe_cc::{
     Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply, Sent, Timeout,
 };
 
-mod tcp_real;
 mod tfrc;
 
 #[path = "../../src/fixture.rs"]

@@ -1,0 +1,501 @@
+//! TCP Real: the receiver measures the rate at which each wave of segments arrives, and the sender follows the rate.
+//!
+//! C. Zhang, V. Tsaoussidis, "TCP-Real: Receiver-oriented Congestion Control", Computer Networks 40(4), 2002.
+//!
+//! | paper                 | here                         | unit        |
+//! |-----------------------|------------------------------|-------------|
+//! | wave                  | `Wave`                       | -           |
+//! | data-receiving rate   | [`Extension::ReceiveRate`]   | bytes / s   |
+//! | α                     | one segment per window       | segments / round trip |
+//! | β                     | [`Config::beta`]             | -           |
+//! | γ                     | [`Config::gamma`]            | -           |
+//! | congestion, error     | `Verdict`                    | -           |
+//!
+//! A wave is what is sent within one round trip under a fixed window. Its size travels with it, so that what is missing does not bias
+//! the rate: the receiver divides the span of the indices, not the number of arrivals, by the time. A rate that holds while
+//! segments are lost says that they were lost to errors.
+
+use bentpipe_base::{Duration, Extension, Instant, Rate, Segment};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::fraction;
+use crate::parts::round::Round;
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule, Sent,
+    Start, Timeout, Wants, Windows,
+};
+
+/// The receiver half: measures waves.
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 1, build: || Box::new(Receiver::default()) };
+
+/// Parameters of TCP Real's sender.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What congestion takes of the window.
+    #[serde(deserialize_with = "fraction")]
+    pub beta: f64,
+    /// What a falling rate takes of the window.
+    #[serde(deserialize_with = "fraction")]
+    pub gamma: f64,
+    /// Share by which the rate may fall without being noticed.
+    #[serde(deserialize_with = "fraction")]
+    pub unnoticed: f64,
+    /// Share by which the rate may fall until it counts as congestion.
+    #[serde(deserialize_with = "fraction")]
+    pub tolerated: f64,
+    /// Round trips for which a rate is believed.
+    pub believed_rounds: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { beta: 0.5, gamma: 0.125, unnoticed: 0.02, tolerated: 0.125, believed_rounds: 2 }
+    }
+}
+
+impl Config {
+    /// A TCP Real sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Real::new(*self)))
+    }
+}
+
+/// The window below which the rate takes nothing more.
+const SMALLEST: f64 = 2.0;
+
+/// The wave that leaves now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Wave {
+    id: u16,
+    /// Its first sequence number.
+    first: u64,
+    /// Its size in segments.
+    size: u16,
+}
+
+/// A rate that the receiver reported.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Report {
+    id: u16,
+    bytes_per_s: f64,
+    at: Instant,
+}
+
+/// What a loss was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Congestion,
+    Error,
+}
+
+/// The sender half.
+#[derive(Clone, Copy, Debug)]
+pub struct Real {
+    config: Config,
+    wave: Wave,
+    round: Round,
+    /// The rate of the wave at the last end of a round, in bytes per second.
+    reference: Option<f64>,
+    latest: Option<Report>,
+    /// The wave whose rate was used last.
+    used: Option<u16>,
+    grows: bool,
+    /// The window limited the sender at the last ACK.
+    limited: bool,
+    /// What a timeout by an error took, to be given back when the rate proves the error.
+    saved: Option<Windows>,
+    /// Spacing of what a restored window releases: a window over a round trip.
+    spaced: Option<(Rate, Instant)>,
+}
+
+impl Real {
+    /// The rule before the handshake.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            wave: Wave::default(),
+            round: Round::default(),
+            reference: None,
+            latest: None,
+            used: None,
+            grows: true,
+            limited: true,
+            saved: None,
+            spaced: None,
+        }
+    }
+
+    /// By which share the rate has fallen since the last round; `None` without two rates to compare.
+    fn fall(&self) -> Option<f64> {
+        let (reference, latest) = (self.reference?, self.latest?);
+        (reference > 0.0).then(|| (reference - latest.bytes_per_s) / reference)
+    }
+
+    /// A loss while the rate held was an error. Without a fresh rate it is congestion: the safe side.
+    fn classify(&self, path: &Path) -> Verdict {
+        let fresh = self.latest.is_some_and(|report| {
+            path.now.since(report.at) <= path.srtt * u64::from(self.config.believed_rounds)
+        });
+        match self.fall() {
+            Some(fall) if fresh && fall <= self.config.tolerated => Verdict::Error,
+            _ => Verdict::Congestion,
+        }
+    }
+
+    /// The end of a round: the rate decides, and the next wave begins.
+    fn end_round(&mut self, windows: &mut Windows, path: &Path) {
+        if let Some(report) = self.latest.filter(|report| self.used != Some(report.id)) {
+            if let Some(fall) = self.fall() {
+                self.follow(fall, windows);
+            }
+            self.reference = Some(report.bytes_per_s);
+            self.used = Some(report.id);
+        }
+        let usable = windows.cwnd.min(f64::from(path.receive_window));
+        self.wave = Wave { id: self.wave.id.wrapping_add(1), first: path.snd_nxt, size: usable as u16 };
+    }
+
+    fn follow(&mut self, fall: f64, windows: &mut Windows) {
+        self.grows = fall <= self.config.unnoticed;
+        if fall > self.config.tolerated {
+            let slow_start = windows.in_slow_start();
+            windows.cwnd = (windows.cwnd * (1.0 - self.config.gamma)).max(SMALLEST);
+            if slow_start {
+                windows.ssthresh = windows.cwnd;
+            }
+        }
+    }
+
+    /// The rate held over the timeout: it was an error, and the window comes back.
+    fn restore(&mut self, windows: &mut Windows, path: &Path) {
+        let Some(saved) = self.saved else { return };
+        if self.latest.is_none_or(|report| self.used == Some(report.id)) {
+            return;
+        }
+        if self.fall().is_some_and(|fall| fall <= self.config.tolerated) {
+            *windows = saved;
+            self.saved = None;
+            if !path.srtt.is_zero() {
+                let bytes_per_s = windows.cwnd * f64::from(path.mss) / path.srtt_s();
+                self.spaced = Some((Rate::from_bytes_per_s(bytes_per_s), path.now + path.srtt));
+            }
+        }
+    }
+}
+
+impl Rule for Real {
+    fn wants(&self) -> Wants {
+        Wants { feedback: RECEIVER.number, ..Wants::default() }
+    }
+
+    fn established(&mut self, windows: &mut Windows, path: &Path) {
+        self.end_round(windows, path);
+    }
+
+    fn stamp(&mut self, _windows: &Windows, sent: &Sent, path: &Path) -> Extension {
+        let Wave { id, first, size } = self.wave;
+        if sent.retransmission || sent.seq < first {
+            return Extension::None;
+        }
+        let index = (sent.seq - first) / u64::from(path.mss.max(1));
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        Extension::Wave { id, size, index, limited: self.limited }
+    }
+
+    fn feedback(&mut self, _windows: &mut Windows, fields: &Extension, path: &Path) {
+        if let Extension::ReceiveRate { id, rate, valid: true } = fields
+            && self.latest.is_none_or(|report| report.id != *id)
+        {
+            self.latest = Some(Report { id: *id, bytes_per_s: rate.bytes_per_s(), at: path.now });
+        }
+    }
+
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.limited = ack.window_limited;
+        if self.spaced.is_some_and(|(_, until)| path.now >= until) {
+            self.spaced = None;
+        }
+        if ack.acked > 0 {
+            self.restore(windows, path);
+            if self.round.ends(path) {
+                self.end_round(windows, path);
+            }
+        }
+    }
+
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        if self.grows {
+            windows.cwnd += f64::from(ack.acked) / windows.cwnd;
+        }
+    }
+
+    /// An error is repaired and takes nothing; congestion takes β.
+    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        let marked = loss.cause == Cause::Mark;
+        if marked || self.classify(path) == Verdict::Congestion {
+            windows.ssthresh = (windows.cwnd * (1.0 - self.config.beta)).max(SMALLEST);
+            windows.cwnd = windows.cwnd.min(windows.ssthresh);
+        }
+    }
+
+    /// After an error the timer is not doubled, and the window comes back when the rate does.
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+        let verdict = self.classify(path);
+        if timeout.consecutive == 1 {
+            match verdict {
+                Verdict::Congestion => {
+                    self.saved = None;
+                    windows.ssthresh = (f64::from(timeout.outstanding) / 2.0).max(SMALLEST);
+                }
+                Verdict::Error => self.saved = Some(*windows),
+            }
+        }
+        windows.cwnd = 1.0;
+        RtoAction::Retransmit { back_off: verdict == Verdict::Congestion }
+    }
+
+    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
+        self.spaced.map(|(rate, _)| rate)
+    }
+}
+
+/// Headers of a segment on the wire in bytes: the rate is that of the line.
+const HEADERS: u32 = 40;
+/// Arrivals that a wave must have to be measured.
+const LEAST_ARRIVALS: u16 = 3;
+/// Share of the wave that the arrivals must span, as a divisor.
+const LEAST_SPAN_DIVISOR: u32 = 2;
+
+/// The wave that arrives, by the indices of its segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Arriving {
+    id: u16,
+    size: u16,
+    first: (u16, Instant),
+    last: (u16, Instant),
+    arrivals: u16,
+    wire_bytes: u32,
+    limited: bool,
+}
+
+impl Arriving {
+    fn span(&self) -> u16 {
+        self.last.0.saturating_sub(self.first.0)
+    }
+
+    fn time(&self) -> Duration {
+        self.last.1.since(self.first.1)
+    }
+
+    /// A few arrivals, or a part of the wave, say little; a wave that the application cut short says what the application does.
+    fn is_valid(&self) -> bool {
+        self.arrivals >= LEAST_ARRIVALS
+            && self.span() > 0
+            && (u32::from(self.span()) + 1) * LEAST_SPAN_DIVISOR >= u32::from(self.size)
+            && !self.time().is_zero()
+            && self.limited
+    }
+
+    fn report(&self) -> Extension {
+        let bytes = f64::from(self.span()) * f64::from(self.wire_bytes);
+        let valid = self.is_valid();
+        let rate = if valid { Rate::from_bytes_per_s(bytes / self.time().as_secs_f64()) } else { Rate::ZERO };
+        Extension::ReceiveRate { id: self.id, rate, valid }
+    }
+}
+
+/// The receiver half.
+#[derive(Debug, Default)]
+struct Receiver {
+    arriving: Option<Arriving>,
+    report: Extension,
+}
+
+impl Receiver {
+    /// The wave is over, because the next one begins or its last segment is here.
+    fn conclude(&mut self) {
+        if let Some(arriving) = self.arriving {
+            self.report = arriving.report();
+        }
+    }
+}
+
+impl Reflector for Receiver {
+    fn on_data(&mut self, now: Instant, segment: &Segment, duplicate: bool) {
+        let Extension::Wave { id, size, index, limited } = segment.extension else { return };
+        if duplicate {
+            return;
+        }
+        if self.arriving.is_some_and(|arriving| arriving.id != id) {
+            self.conclude();
+            self.arriving = None;
+        }
+        let at = (index, now);
+        let wire_bytes = segment.len + HEADERS;
+        let arriving = self.arriving.get_or_insert(Arriving {
+            id,
+            size,
+            first: at,
+            last: at,
+            arrivals: 0,
+            wire_bytes,
+            limited,
+        });
+        arriving.last = at;
+        arriving.arrivals = arriving.arrivals.saturating_add(1);
+        arriving.limited &= limited;
+        if index.saturating_add(1) == size {
+            self.conclude();
+        }
+    }
+
+    fn reply(&mut self, _now: Instant) -> Extension {
+        self.report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn real(cwnd: f64, reference: f64) -> Classic<Real> {
+        let mut rule = Real::new(Config::default());
+        rule.reference = Some(reference);
+        rule.used = Some(0);
+        Classic::new(Windows { cwnd, ssthresh: 30.0 }, rule)
+    }
+
+    fn report(sender: &mut Classic<Real>, id: u16, bytes_per_s: f64) {
+        let rate = Rate::from_bytes_per_s(bytes_per_s);
+        sender.on_feedback(&Extension::ReceiveRate { id, rate, valid: true }, &fixture::path_at(1.0));
+    }
+
+    /// The ACK that ends a round.
+    fn end_round(sender: &mut Classic<Real>) {
+        let path = Path { snd_una: 50_001, snd_nxt: 90_001, ..fixture::path_at(1.0) };
+        sender.on_ack(&fixture::ack(1), &path);
+    }
+
+    #[test]
+    fn the_window_follows_the_rate() {
+        for (bytes_per_s, after) in [(99_000.0, 40.025), (95_000.0, 40.0), (80_000.0, 35.0)] {
+            let mut sender = real(40.0, 100_000.0);
+            report(&mut sender, 1, bytes_per_s);
+            end_round(&mut sender);
+            assert_eq!(sender.window(), after, "{bytes_per_s}");
+        }
+    }
+
+    #[test]
+    fn a_steady_rate_lets_a_window_grow_by_one() {
+        let mut sender = real(40.0, 100_000.0);
+        report(&mut sender, 1, 99_000.0);
+        end_round(&mut sender);
+        for _ in 1..40 {
+            sender.on_ack(&fixture::ack(1), &Path { snd_una: 60_001, ..fixture::path_at(1.0) });
+        }
+        assert!((sender.window() - 41.0).abs() < 0.02, "{}", sender.window());
+    }
+
+    #[test]
+    fn a_falling_rate_ends_slow_start() {
+        let mut sender = real(16.0, 100_000.0);
+        report(&mut sender, 1, 50_000.0);
+        end_round(&mut sender);
+        assert_eq!(sender.ssthresh(), 14.0);
+    }
+
+    #[test]
+    fn a_loss_at_a_steady_rate_is_an_error() {
+        for (bytes_per_s, after) in [(79_500.0, 35.0), (60_000.0, 17.5)] {
+            let mut sender = real(35.0, 80_000.0);
+            report(&mut sender, 1, bytes_per_s);
+            sender.on_loss(&fixture::loss(35), &fixture::path_at(1.1));
+            assert_eq!(sender.window(), after, "{bytes_per_s}");
+        }
+    }
+
+    #[test]
+    fn an_old_rate_proves_nothing() {
+        let mut sender = real(35.0, 80_000.0);
+        report(&mut sender, 1, 80_000.0);
+        sender.on_loss(&fixture::loss(35), &fixture::path_at(1.0 + 3.0 * 0.55));
+        assert_eq!(sender.window(), 17.5);
+    }
+
+    #[test]
+    fn a_timeout_by_an_error_is_undone_when_the_rate_holds() {
+        let mut sender = real(35.0, 80_000.0);
+        report(&mut sender, 1, 80_000.0);
+        let timeout = Timeout { consecutive: 1, outstanding: 35, answered: false };
+        let action = sender.on_rto(&timeout, &fixture::path_at(1.1));
+        assert_eq!((action, sender.window()), (RtoAction::Retransmit { back_off: false }, 1.0));
+        report(&mut sender, 2, 79_000.0);
+        let ack = Ack { window_limited: false, ..fixture::ack(1) };
+        sender.on_ack(&ack, &Path { snd_una: 0, ..fixture::path_at(1.7) });
+        assert_eq!((sender.window(), sender.ssthresh()), (35.0, 30.0));
+        assert!(sender.pacing_rate().is_some(), "what it releases is spaced");
+        sender.on_ack(&ack, &Path { snd_una: 0, ..fixture::path_at(2.3) });
+        assert_eq!(sender.pacing_rate(), None);
+    }
+
+    #[test]
+    fn a_timeout_by_congestion_is_reno_s() {
+        let mut sender = real(35.0, 80_000.0);
+        let timeout = Timeout { consecutive: 1, outstanding: 35, answered: false };
+        let action = sender.on_rto(&timeout, &fixture::path_at(9.0));
+        assert_eq!(action, RtoAction::Retransmit { back_off: true });
+        assert_eq!((sender.window(), sender.ssthresh()), (1.0, 17.5));
+    }
+
+    #[test]
+    fn each_segment_tells_its_place_in_the_wave() {
+        let mut sender = real(40.0, 80_000.0);
+        end_round(&mut sender);
+        let mut stamp = |seq, retransmission| {
+            sender.stamp(&Sent { seq, len: 1000, retransmission }, &fixture::path_at(1.0))
+        };
+        assert_eq!(stamp(93_001, false), Extension::Wave { id: 1, size: 40, index: 3, limited: true });
+        assert_eq!(stamp(93_001, true), Extension::None);
+        assert_eq!(stamp(80_001, false), Extension::None);
+    }
+
+    fn arrive(receiver: &mut Receiver, indices: &[u16], limited: bool) {
+        for index in indices {
+            let extension = Extension::Wave { id: 1, size: 8, index: *index, limited };
+            let now = Instant::ZERO + Duration::from_micros(1664) * u64::from(*index);
+            receiver.on_data(now, &Segment { len: 1000, extension, ..Segment::default() }, false);
+        }
+    }
+
+    #[test]
+    fn the_receiver_measures_the_span_of_a_wave_not_its_arrivals() {
+        let mut receiver = Receiver::default();
+        arrive(&mut receiver, &[0, 1, 2, 4, 5, 6, 7], true);
+        let rate = Rate::from_bytes_per_s(625_000.0);
+        assert_eq!(receiver.reply(Instant::ZERO), Extension::ReceiveRate { id: 1, rate, valid: true });
+    }
+
+    #[test]
+    fn too_little_of_a_wave_is_no_measurement() {
+        for (indices, limited) in [(&[0, 7][..], true), (&[5, 6, 7], true), (&[0, 1, 2, 3, 7], false)] {
+            let mut receiver = Receiver::default();
+            arrive(&mut receiver, indices, limited);
+            let Extension::ReceiveRate { valid, .. } = receiver.reply(Instant::ZERO) else { panic!() };
+            assert!(!valid, "{indices:?}");
+        }
+    }
+
+    #[test]
+    fn the_next_wave_concludes_one_whose_end_was_lost() {
+        let mut receiver = Receiver::default();
+        arrive(&mut receiver, &[0, 1, 2, 3, 4], true);
+        assert_eq!(receiver.reply(Instant::ZERO), Extension::None);
+        let extension = Extension::Wave { id: 2, size: 8, index: 0, limited: true };
+        receiver.on_data(Instant::ZERO, &Segment { len: 1000, extension, ..Segment::default() }, false);
+        assert!(matches!(receiver.reply(Instant::ZERO), Extension::ReceiveRate { id: 1, valid: true, .. }));
+    }
+}
