@@ -51,13 +51,23 @@ impl Sender {
             self.timeouts = 0;
             self.persists = 0;
         }
-        let unfrozen = std::mem::take(&mut self.frozen);
-        if unfrozen && !step.advanced {
-            self.retransmission_timeout(cx, true);
+        if self.frozen {
+            self.take_answer(cx, &step);
         }
         self.judge(cx, segment, &step);
         self.after_ack(cx, &step);
         AckField::Taken
+    }
+
+    /// What an ACK says to the question whether the timeout was one. The peer's data and windows say nothing.
+    fn take_answer(&mut self, cx: &mut Context, step: &Step) {
+        if step.advanced {
+            self.frozen = false;
+            self.rtt.reset_back_off();
+            self.rtt.widen(self.rtt.srtt);
+        } else if step.duplicate || step.progress.sacked > 0 {
+            self.retransmission_timeout(cx, true);
+        }
     }
 
     /// Applies SACK blocks and the cumulative ACK to the scoreboard.

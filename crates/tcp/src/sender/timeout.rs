@@ -87,6 +87,7 @@ impl Sender {
         }
         self.refresh(cx.now);
         let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding(), answered };
+        self.frozen = false;
         match self.cc.on_rto(&timeout, &self.path) {
             RtoAction::Retransmit { back_off } => {
                 if back_off {
