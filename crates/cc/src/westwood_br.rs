@@ -149,10 +149,12 @@ enum Repeat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Congestion,
-    /// Noise, and the segments known to be lost as of this time.
+    /// Noise.
     Noise {
+        /// Segments known to be lost.
         lost: u32,
-        at: Instant,
+        /// Time of the ACK that counted them, until it has passed.
+        counted_at: Option<Instant>,
     },
 }
 
@@ -188,9 +190,10 @@ impl WestwoodBr {
         segments(self.rounds.rate(), path.min_rtt, path.mss)
     }
 
-    /// `(cwnd / RTTmin) / RE > θ`: more is sent than arrives.
+    /// `(cwnd / RTTmin) / RE > θ`: more is sent than arrives. What the receive window holds back is not sent.
     fn has_rate_gap(&self, windows: &Windows, path: &Path) -> bool {
-        windows.cwnd > self.config.rate_gap * segments(self.rounds.sample(), path.min_rtt, path.mss)
+        let usable = windows.cwnd.min(f64::from(path.receive_window));
+        usable > self.config.rate_gap * segments(self.rounds.sample(), path.min_rtt, path.mss)
     }
 
     /// The loss discrimination algorithm (LDA).
@@ -207,12 +210,12 @@ impl WestwoodBr {
 
     /// Bulk Repeat, if the losses of a noisy window are several.
     fn follow(&mut self, ack: &Ack, path: &Path) {
-        let Verdict::Noise { lost, at } = &mut self.verdict else { return };
+        let Verdict::Noise { lost, counted_at } = &mut self.verdict else { return };
         if ack.phase != Phase::Recovery {
             return;
         }
-        if path.now > *at {
-            *lost += ack.lost; // what was marked at `at` is counted already
+        if counted_at.take() != Some(path.now) {
+            *lost = lost.saturating_add(ack.lost);
         }
         let partial = ack.acked > 0 && !ack.ends_episode;
         if self.repeat == Repeat::Armed && (partial || *lost >= 2) {
@@ -247,7 +250,7 @@ impl Rule for WestwoodBr {
             return;
         }
         if loss.cause == Cause::Loss && !self.is_congested(windows, path) {
-            self.verdict = Verdict::Noise { lost: loss.lost, at: path.now };
+            self.verdict = Verdict::Noise { lost: loss.lost, counted_at: Some(path.now) };
             return; // Intelligent Window Adjustment
         }
         self.verdict = Verdict::Congestion;
@@ -266,7 +269,7 @@ impl Rule for WestwoodBr {
             self.verdict = if self.is_congested(windows, path) {
                 Verdict::Congestion
             } else {
-                Verdict::Noise { lost: timeout.outstanding, at: path.now }
+                Verdict::Noise { lost: timeout.outstanding, counted_at: Some(path.now) }
             };
         }
         match self.verdict {
@@ -328,7 +331,15 @@ mod tests {
     }
 
     fn path() -> Path {
-        Path { min_rtt: ms(500), srtt: ms(500), mss: MSS, snd_una: 1000, snd_nxt: 500_000, ..path_at(10.0) }
+        Path {
+            min_rtt: ms(500),
+            srtt: ms(500),
+            receive_window: 1000,
+            mss: MSS,
+            snd_una: 1000,
+            snd_nxt: 500_000,
+            ..path_at(10.0)
+        }
     }
 
     /// A sender of 432 segments over 500 ms that achieves `rate` segments per second.
@@ -371,6 +382,13 @@ mod tests {
             sender.on_loss(&fixture::loss(432), &path());
             assert_eq!(sender.window(), cwnd);
         }
+    }
+
+    #[test]
+    fn a_window_that_the_receiver_holds_back_is_no_gap() {
+        let mut sender = sender(600.0, Config::default());
+        sender.on_loss(&fixture::loss(350), &Path { receive_window: 350, ..path() });
+        assert_eq!(sender.window(), 432.0);
     }
 
     #[test]
