@@ -42,6 +42,7 @@ pub mod sharing;
 pub mod star;
 pub mod swift;
 pub mod tcp_j;
+pub mod tfrc;
 pub mod vegas;
 pub mod veno;
 pub mod westwood;

@@ -185,6 +185,15 @@ registry! {
         receiver: Some(crate::real::RECEIVER),
         ..SENDER_ONLY
     };
+    Tfrc, tfrc, Entry {
+        name: "tfrc",
+        title: "the rate that TCP would get at the loss-event rate that the receiver measures",
+        paper: "RFC 5348 (Floyd, Handley, Padhye, Widmer)",
+        year: 2008,
+        needs_receiver: true,
+        receiver: Some(crate::tfrc::RECEIVER),
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",

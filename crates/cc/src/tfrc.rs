@@ -1,0 +1,402 @@
+//! TFRC: the receiver measures how often segments are lost, and the sender takes the rate that TCP would get at that.
+//!
+//! S. Floyd, M. Handley, J. Padhye, J. Widmer, "TCP Friendly Rate Control (TFRC): Protocol Specification", RFC 5348, 2008.
+//!
+//! | RFC 5348          | here                          | unit          |
+//! |-------------------|-------------------------------|---------------|
+//! | `s`               | `Tfrc::segment`               | bytes         |
+//! | `X`, `X_inst`     | `Tfrc::allowed`, [`CongestionControl::pacing_rate`] | bytes / s |
+//! | `X_Bps`           | [`throughput`]                | bytes / s     |
+//! | `R`, `R_sqmean`   | `Tfrc::rtt_s`, `sqmean`       | s, √s         |
+//! | `X_recv_set`      | `ReceivedRates`               | bytes / s     |
+//! | `p`               | `Report::loss_event_rate`     | -             |
+//! | `tld`             | `Tfrc::doubled_at`            | time          |
+//! | nofeedback timer  | `Tfrc::no_feedback_at`        | time          |
+//! | `I_0` ... `I_n`   | `Intervals`                   | segments      |
+//! | `T_loss`          | `Arrivals::note`              | time          |
+//!
+//! Here it is the rate law of a sender that is otherwise TCP: segments are retransmitted, the receive window holds, and a loose
+//! window of its own keeps a dead path from being flooded.
+
+use bentpipe_base::{Duration, Extension, Instant, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::positive;
+use crate::{Ack, CongestionControl, Loss, Path, ReceiverHalf, RtoAction, Sent, Start, Timeout, Wants};
+
+mod intervals;
+mod receiver;
+
+use intervals::{Intervals, inverse};
+
+/// The receiver half: measures the loss-event rate and the rate received.
+pub const RECEIVER: ReceiverHalf =
+    ReceiverHalf { number: 3, build: || Box::new(receiver::Receiver::default()) };
+
+/// Parameters of TFRC's sender.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Longest time between two segments in seconds (`t_mbi`, section 4.2).
+    #[serde(deserialize_with = "positive")]
+    pub longest_gap_s: f64,
+    /// Spread the effect of a changing round-trip time (section 4.5).
+    pub damping: bool,
+    /// Window in rates times round-trip times: what may be outstanding at all.
+    #[serde(deserialize_with = "positive")]
+    pub window_gain: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { longest_gap_s: 64.0, damping: true, window_gain: 2.0 }
+    }
+}
+
+impl Config {
+    /// A TFRC sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Tfrc::new(*self, start.mss))
+    }
+}
+
+/// Section 4.3: gain of the smoothed round-trip time.
+const Q: f64 = 0.9;
+/// No window is smaller than this many segments.
+const SMALLEST: f64 = 4.0;
+
+/// Section 3.1: the rate in bytes per second of a TCP with segments of `segment` bytes, a round-trip time of `rtt_s` and a loss-event
+/// rate of `p`, with an ACK per segment and a timeout of four round trips.
+pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
+    let timeouts = 4.0 * rtt_s * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p);
+    segment / (rtt_s * libm::sqrt(2.0 * p / 3.0) + timeouts)
+}
+
+/// What the receiver says in each ACK, as [`Extension::Value`].
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Report {
+    loss_event_rate: f32,
+    /// Bytes per second over the last round trip.
+    received: f32,
+}
+
+impl Report {
+    fn to_value(self) -> u64 {
+        u64::from(self.loss_event_rate.to_bits()) << 32 | u64::from(self.received.to_bits())
+    }
+
+    /// Numbers that no receiver of ours sends mean nothing.
+    fn from_value(value: u64) -> Option<Self> {
+        let loss_event_rate = f32::from_bits((value >> 32) as u32);
+        let received = f32::from_bits(value as u32);
+        let sane = (0.0..=1.0).contains(&loss_event_rate) && (0.0..1e15).contains(&received);
+        (sane && received > 0.0).then_some(Self { loss_event_rate, received })
+    }
+}
+
+/// What each segment says, as [`Extension::Value`]: its number, retransmissions counted anew, and the sender's round-trip time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    number: u32,
+    rtt_us: u32,
+}
+
+impl Stamp {
+    fn to_value(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.rtt_us)
+    }
+
+    fn from_value(value: u64) -> Self {
+        Self { number: (value >> 32) as u32, rtt_us: value as u32 }
+    }
+}
+
+/// `X_recv_set`: the rates received in the last two round trips (section 4.3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct ReceivedRates {
+    /// Rate in bytes per second and time; infinite at the beginning.
+    rates: [(f64, Instant); 3],
+}
+
+impl ReceivedRates {
+    fn of(rate: f64, at: Instant) -> Self {
+        Self { rates: [(rate, at), (0.0, at), (0.0, at)] }
+    }
+
+    fn max(&self) -> f64 {
+        self.rates.iter().fold(0.0, |max, (rate, _)| rate.max(max))
+    }
+
+    /// `Update`: drops what is older than two round trips.
+    fn update(&mut self, rate: f64, now: Instant, rtt_s: f64) {
+        let horizon = Duration::from_secs_f64(2.0 * rtt_s);
+        let [first, second, _] = self.rates;
+        self.rates = [(rate, now), first, second];
+        for slot in &mut self.rates {
+            if slot.0.is_infinite() || now.since(slot.1) > horizon {
+                slot.0 = 0.0;
+            }
+        }
+    }
+
+    /// `Maximize`: the largest alone, as of now.
+    fn maximize(&mut self, rate: f64, now: Instant) {
+        let finite = self.rates.iter().map(|(rate, _)| *rate).filter(|rate| rate.is_finite());
+        *self = Self::of(finite.fold(rate, f64::max), now);
+    }
+
+    fn halve(&mut self) {
+        for (rate, _) in &mut self.rates {
+            *rate /= 2.0;
+        }
+    }
+}
+
+/// A TFRC sender.
+#[derive(Clone, Debug)]
+pub struct Tfrc {
+    config: Config,
+    segment: f64,
+    /// Zero before the first sample.
+    rtt_s: f64,
+    sqmean: f64,
+    last_rtt_s: f64,
+    allowed: f64,
+    rates: ReceivedRates,
+    p: f64,
+    doubled_at: Instant,
+    no_feedback_at: Instant,
+    last: Option<(Report, Instant)>,
+    /// The window or the rate, not the application, limited the sender since the last report.
+    limited: bool,
+    /// Number of the next transmission.
+    number: u32,
+    /// A report of the receiver has come: what this end could measure itself counts no more.
+    hears: bool,
+    own: OwnMeasurement,
+}
+
+/// What the sender measures where the receiver does not.
+#[derive(Clone, Copy, Debug)]
+struct OwnMeasurement {
+    intervals: Intervals,
+    loss_event_at: Option<Instant>,
+}
+
+impl Tfrc {
+    /// A sender before its handshake.
+    pub fn new(config: Config, mss: u32) -> Self {
+        let segment = f64::from(mss.max(1));
+        Self {
+            config,
+            segment,
+            rtt_s: 0.0,
+            sqmean: 0.0,
+            last_rtt_s: 0.0,
+            allowed: segment, // section 4.2: one segment a second
+            rates: ReceivedRates::of(f64::INFINITY, Instant::ZERO),
+            p: 0.0,
+            doubled_at: Instant::ZERO,
+            no_feedback_at: Instant::FAR_FUTURE,
+            last: None,
+            limited: false,
+            number: 0,
+            hears: false,
+            own: OwnMeasurement { intervals: Intervals::default(), loss_event_at: None },
+        }
+    }
+
+    /// `W_init` of section 4.2 in bytes.
+    fn initial_window(&self) -> f64 {
+        (4.0 * self.segment).min((2.0 * self.segment).max(4380.0))
+    }
+
+    /// `s / t_mbi`.
+    fn least(&self) -> f64 {
+        self.segment / self.config.longest_gap_s
+    }
+
+    /// Section 4.3 step 2, and the mean of section 4.5.
+    fn sample(&mut self, rtt: Duration) {
+        let sample = rtt.as_secs_f64();
+        if self.rtt_s > 0.0 {
+            self.rtt_s = Q * self.rtt_s + (1.0 - Q) * sample;
+            self.sqmean = Q * self.sqmean + (1.0 - Q) * libm::sqrt(sample);
+        } else {
+            self.rtt_s = sample;
+            self.sqmean = libm::sqrt(sample);
+        }
+        self.last_rtt_s = sample;
+    }
+
+    /// Section 4.3: a report. `limited`: the interval that it covers was not limited by the data.
+    fn on_report(&mut self, report: Report, now: Instant) {
+        let received = f64::from(report.received);
+        let p = f64::from(report.loss_event_rate);
+        let limit = if self.limited {
+            self.rates.update(received, now, self.rtt_s);
+            2.0 * self.rates.max()
+        } else if p > self.p {
+            self.rates.halve();
+            self.rates.maximize(0.85 * received, now);
+            self.rates.max()
+        } else {
+            self.rates.maximize(received, now);
+            2.0 * self.rates.max()
+        };
+        self.p = p;
+        self.recompute(limit, now);
+        self.last = Some((report, now));
+        self.limited = false;
+        self.restart_timer(now);
+    }
+
+    /// Section 4.3 step 5.
+    fn recompute(&mut self, limit: f64, now: Instant) {
+        if self.rtt_s <= 0.0 {
+            return;
+        }
+        if self.p > 0.0 {
+            let friendly = throughput(self.segment, self.rtt_s, self.p);
+            self.allowed = friendly.min(limit).max(self.least());
+        } else if now.since(self.doubled_at).as_secs_f64() >= self.rtt_s {
+            self.allowed = (2.0 * self.allowed).min(limit).max(self.initial_window() / self.rtt_s);
+            self.doubled_at = now;
+        }
+    }
+
+    /// `RTO = max(4 R, 2 s / X)`.
+    fn restart_timer(&mut self, now: Instant) {
+        let timeout = (4.0 * self.rtt_s).max(2.0 * self.segment / self.allowed.max(self.least()));
+        self.no_feedback_at = now + Duration::from_secs_f64(timeout);
+    }
+
+    /// Section 4.4.
+    fn on_no_feedback(&mut self, path: &Path) {
+        let received = self.rates.max();
+        let start = if self.rtt_s > 0.0 { self.initial_window() / self.rtt_s } else { self.segment };
+        let idle = path.outstanding == 0;
+        let harmless = if self.p > 0.0 { received < start } else { self.allowed < 2.0 * start };
+        if self.p > 0.0 && !(idle && harmless) {
+            let friendly = throughput(self.segment, self.rtt_s, self.p);
+            let halved = if friendly > 2.0 * received { received } else { friendly / 2.0 };
+            self.rates = ReceivedRates::of(halved.max(self.least()) / 2.0, path.now);
+            self.recompute(2.0 * self.rates.max(), path.now);
+        } else if !(idle && harmless) {
+            self.allowed = (self.allowed / 2.0).max(self.least());
+        }
+        self.restart_timer(path.now);
+    }
+
+    /// Reports to itself where the receiver sends none: the rate of the engine, the loss events of the recoveries.
+    fn report_to_itself(&mut self, ack: &Ack, path: &Path) {
+        self.own.intervals.grow(f64::from(ack.acked));
+        let due = self.last.is_none_or(|(_, at)| path.now.since(at) >= path.srtt);
+        if let Some(sample) = ack.rate.filter(|_| due) {
+            let report = Report {
+                loss_event_rate: self.own.intervals.loss_event_rate() as f32,
+                received: sample.rate().bytes_per_s() as f32,
+            };
+            self.on_report(report, path.now);
+        }
+    }
+
+    /// Section 5.2: losses within a round trip are one event.
+    fn note_own_loss(&mut self, path: &Path) {
+        if self.own.loss_event_at.is_some_and(|at| path.now.since(at) <= path.srtt) {
+            return;
+        }
+        self.own.loss_event_at = Some(path.now);
+        if self.own.intervals.is_empty() && self.rtt_s > 0.0 {
+            let rate = self.rates.max().min(self.allowed).max(self.least());
+            self.own.intervals.begin_with(1.0 / inverse(self.segment, self.rtt_s, rate));
+        } else {
+            self.own.intervals.close();
+        }
+    }
+}
+
+impl CongestionControl for Tfrc {
+    /// Loose: the rate rules.
+    fn window(&self) -> f64 {
+        (self.config.window_gain * self.allowed * self.rtt_s / self.segment).max(SMALLEST)
+    }
+
+    fn phase(&self) -> &'static str {
+        if self.p > 0.0 { "equation" } else { "slow-start" }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { wakes: true, feedback: RECEIVER.number, ..Wants::default() }
+    }
+
+    /// Section 4.2: with the round trip of the handshake an initial window per round trip.
+    fn on_established(&mut self, path: &Path) {
+        self.segment = f64::from(path.mss.max(1));
+        if !path.srtt.is_zero() {
+            self.sample(path.srtt);
+            self.allowed = self.initial_window() / self.rtt_s;
+        }
+        self.doubled_at = path.now;
+        self.no_feedback_at = path.now + Duration::from_secs(2);
+    }
+
+    fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
+        let stamp = Stamp { number: self.number, rtt_us: (path.srtt.as_nanos() / 1000) as u32 };
+        self.number = self.number.wrapping_add(1);
+        Extension::Value(stamp.to_value())
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let Extension::Value(value) = fields else { return };
+        let Some(report) = Report::from_value(*value) else { return };
+        self.hears = true;
+        if self.last.is_none_or(|(last, _)| last != report) {
+            self.on_report(report, path.now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
+            self.sample(rtt);
+        }
+        self.limited |= path.unsent > 0 || ack.window_limited;
+        if ack.acked > 0 && !self.hears {
+            self.report_to_itself(ack, path);
+        }
+    }
+
+    fn on_loss(&mut self, _loss: &Loss, path: &Path) {
+        if !self.hears {
+            self.note_own_loss(path);
+        }
+    }
+
+    /// The nofeedback timer has slowed down the rate already; the retransmission leaves at it.
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+        if !self.hears {
+            self.note_own_loss(path);
+        }
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    /// Section 4.5: a round trip longer than usual slows down at once, whatever the smoothed one says.
+    fn pacing_rate(&self) -> Option<Rate> {
+        let damp = self.config.damping && self.last_rtt_s > 0.0;
+        let factor = if damp { self.sqmean / libm::sqrt(self.last_rtt_s) } else { 1.0 };
+        Some(Rate::from_bytes_per_s((self.allowed * factor).max(self.least())))
+    }
+
+    fn wake_at(&self) -> Instant {
+        self.no_feedback_at
+    }
+
+    fn on_wake(&mut self, path: &Path) {
+        if path.now >= self.no_feedback_at {
+            self.on_no_feedback(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
