@@ -253,7 +253,13 @@ impl Dice {
         let groups = (0..self.between(1, 3)).map(|n| {
             let bytes = self.magnitude(1.0, 1e6) as u64;
             let traffic = if endless { self.endless() } else { Traffic::File { bytes } };
-            self.flow_group(&format!("group{n}"), traffic)
+            let mut group = self.flow_group(&format!("group{n}"), traffic);
+            if let Traffic::File { bytes } = &mut group.traffic {
+                // What moves a few bytes in a round trip does not move a mountain in a day.
+                let window = group.sender.send_buffer.min(group.receiver.receive_window.limit());
+                *bytes = (*bytes).min(20_000 * window);
+            }
+            group
         });
         let groups = groups.collect();
         let dumbbell =
