@@ -38,6 +38,7 @@ pub mod real;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod scps_tp;
 pub mod sharing;
 pub mod star;
 pub mod swift;

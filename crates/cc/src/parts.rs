@@ -3,6 +3,7 @@
 pub(crate) mod bandwidth;
 pub(crate) mod base_rtt;
 pub(crate) mod deliveries;
+pub(crate) mod notices;
 pub(crate) mod pair;
 pub(crate) mod plateau;
 pub(crate) mod probe_peer;

@@ -16,11 +16,12 @@
 //! Accelerative Start and Expeditious Recovery are those of `parts/prober.rs`; this file holds the first window, the copies in
 //! turn, the growth after start and recovery, and the error notification. `papers/pbs.md` says what is rebuilt.
 
-use bentpipe_base::{Extension, Instant, Segment};
+use bentpipe_base::{Extension, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::notices::Notices;
 use crate::parts::prober::{Law, Prober, Terms, Words};
-use crate::{Ack, CongestionControl, Path, ProbeKind, ReceiverHalf, Reflector, Start, Windows};
+use crate::{Ack, CongestionControl, Path, ProbeKind, ReceiverHalf, Start, Windows};
 pub use crate::{parts::prober::Form, peach::Mode};
 
 /// Parameters of TCP PBS.
@@ -59,14 +60,11 @@ impl Config {
     }
 }
 
-/// The receiver half of TCP PBS.
-pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 4, build: || Box::new(Receiver::default()) };
+/// The receiver half of TCP PBS: repeats the link's notifications on its ACKs.
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 4, build: || Box::new(Notices::default()) };
 
-/// Notifications that either half remembers.
+/// Notifications that the sender remembers.
 const REMEMBERED: usize = 8;
-
-/// ACKs that carry a notification, so that it survives the loss of some.
-const REPEATS: u8 = 3;
 
 /// What TCP PBS adds to a prober.
 #[derive(Clone, Debug)]
@@ -168,34 +166,6 @@ impl Law for Pbs {
     }
 }
 
-/// The receiver: takes the notifications that the last station before it writes into data segments of the same connection,
-/// and repeats each on the next three ACKs.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Receiver {
-    /// Sequence numbers of discarded segments, and how often each is still to be told.
-    notices: [(u64, u8); REMEMBERED],
-    next: usize,
-}
-
-impl Reflector for Receiver {
-    fn on_data(&mut self, _now: Instant, segment: &Segment, _duplicate: bool) {
-        if let Extension::Value(seq) = segment.extension {
-            self.notices[self.next] = (seq, REPEATS);
-            self.next = (self.next + 1) % REMEMBERED;
-        }
-    }
-
-    fn reply(&mut self, _now: Instant) -> Extension {
-        match self.notices.iter_mut().max_by_key(|(_, left)| *left) {
-            Some((seq, left)) if *left > 0 => {
-                *left -= 1;
-                Extension::Value(*seq)
-            }
-            _ => Extension::None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,18 +260,5 @@ mod tests {
         assert_eq!(prober.window(), 30.0);
         let later = Path { now: path.now + path.rto * 2, ..path };
         assert_eq!(prober.on_rto(&TIMEOUT, &later), RtoAction::Retransmit { back_off: true });
-    }
-
-    #[test]
-    fn the_receiver_tells_each_error_three_times() {
-        let mut receiver = Receiver::default();
-        let notice = |seq| Segment { extension: Extension::Value(seq), ..Segment::default() };
-        receiver.on_data(Instant::ZERO, &notice(5000), false);
-        receiver.on_data(Instant::ZERO, &notice(7000), false);
-        let mut told: Vec<_> = (0..7).map(|_| receiver.reply(Instant::ZERO)).collect();
-        assert_eq!(told.pop(), Some(Extension::None));
-        for seq in [5000, 7000] {
-            assert_eq!(told.iter().filter(|fields| **fields == Extension::Value(seq)).count(), 3);
-        }
     }
 }

@@ -387,4 +387,13 @@ registry! {
         needs_routers: true,
         ..SENDER_ONLY
     };
+    ScpsTp, scps_tp, Entry {
+        name: "scps-tp",
+        title: "Vegas, Van Jacobson or a rate, where only congestion slows down: the link says what is corruption or outage",
+        paper: "CCSDS 714.0-B-2",
+        year: 2006,
+        needs_receiver: true,
+        receiver: Some(crate::scps_tp::RECEIVER),
+        ..SENDER_ONLY
+    };
 }
