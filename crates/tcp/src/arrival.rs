@@ -44,7 +44,9 @@ impl Connection {
             self.take_data(now, segment);
         } else if segment.seq_len() > 0 && self.state != State::Closed {
             // The peer repeats what it already finished: its ACK was lost.
-            self.receiver.ack_now();
+            if segment.probe == Probe::No || !self.config.probe_replies {
+                self.receiver.ack_now();
+            }
             if self.state == State::TimeWait {
                 self.timers.life = now + self.config.time_wait;
             }

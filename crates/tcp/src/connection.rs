@@ -308,7 +308,10 @@ impl Connection {
             return self.next_exception(now, out);
         }
         if let Some(tag) = self.receiver.next_probe_reply() {
+            let (timer, owed) = (self.timers.delayed_ack, self.receiver.set_aside());
             self.acknowledge(now, out);
+            self.timers.delayed_ack = timer;
+            self.receiver.owe_again(owed);
             out.probe = Probe::Reply(tag);
             out.low_priority = true;
             return Transmit::More;

@@ -32,6 +32,13 @@ enum AckDue {
     Now,
 }
 
+/// What is owed to the peer beside replies to probes.
+pub(crate) struct Owed {
+    due: AckDue,
+    unacked_bytes: u32,
+    dsack: Option<SackRange>,
+}
+
 /// State of the receiving half.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -302,6 +309,17 @@ impl Receiver {
 
     pub fn must_ack_now(&self) -> bool {
         self.due == AckDue::Now
+    }
+
+    /// Takes away what is owed beside replies to probes, which must not stand in for it: they are the first to be dropped.
+    pub fn set_aside(&mut self) -> Owed {
+        Owed { due: self.due, unacked_bytes: self.unacked_bytes, dsack: self.dsack.take() }
+    }
+
+    pub fn owe_again(&mut self, owed: Owed) {
+        self.due = owed.due;
+        self.unacked_bytes = owed.unacked_bytes;
+        self.dsack = owed.dsack;
     }
 
     /// A probe arrived and wants its own answer.

@@ -286,6 +286,7 @@ impl Scoreboard {
     pub fn sack(&mut self, block: SackRange, progress: &mut Progress) {
         let mut at = self.position(block.start);
         loop {
+            count_step();
             at = self.next_unsacked(at);
             let Some(record) = self.records.get_mut(at) else { return };
             if record.end() > block.end {
@@ -323,12 +324,16 @@ impl Scoreboard {
         if self.records.get(guess).is_some_and(|record| record.start == seq) {
             return guess;
         }
-        self.records.partition_point(|record| record.start < seq)
+        self.records.partition_point(|record| {
+            count_step();
+            record.start < seq
+        })
     }
 
     /// First position at or after `at` that is not SACKED.
     fn next_unsacked(&mut self, mut at: usize) -> usize {
         while let Some(record) = self.records.get(at).filter(|record| record.has(Mark::SACKED)) {
+            count_step();
             let skip = record.skip as usize;
             let beyond = match self.records.get(at + skip) {
                 Some(next) if next.has(Mark::SACKED) => next.skip,
@@ -347,6 +352,7 @@ impl Scoreboard {
         let dup_thresh = dup_thresh.max(1);
         let before = self.lost;
         while let Some(record) = self.get(self.edge) {
+            count_step();
             let here = u32::from(record.has(Mark::SACKED));
             if self.sacked_above_edge < dup_thresh + here {
                 break;
@@ -369,6 +375,7 @@ impl Scoreboard {
         let mut later = |at: Instant| again = Some(again.map_or(at, |old: Instant| old.min(at)));
         self.time_cursor = self.time_cursor.max(self.base);
         while let Some(record) = self.get(self.time_cursor) {
+            count_step();
             if !record.marks.intersects(Mark::SACKED | Mark::LOST | Mark::REPEATED) {
                 match judge(record.sent_at, record.end()) {
                     Verdict::Lost => {
@@ -502,6 +509,7 @@ impl Scoreboard {
     pub fn next_unsacked_hole(&mut self, from: Index) -> Option<Index> {
         let mut at = (from.max(self.base) - self.base) as usize;
         loop {
+            count_step();
             at = self.next_unsacked(at);
             let index = self.base + at as u64;
             if index >= self.sack_top {
@@ -536,8 +544,21 @@ pub(super) enum Verdict {
     Unknown,
 }
 
+/// One turn of a loop that walks the window, for the test that they are few.
+fn count_step() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 #[cfg(test)]
 mod tests {
+    use bentpipe_base::SackBlocks;
+
     use super::*;
 
     const MSS: u64 = 1000;
@@ -624,5 +645,75 @@ mod tests {
         assert_eq!(board.sacked(), 9_999);
         board.next_unsacked(1);
         assert!(board.records[1].skip > 1_000);
+    }
+
+    /// A window of 100,000 segments of which every hundredth is lost, and every ten-thousandth once more: the work for an
+    /// ACK does not depend on the window.
+    #[test]
+    fn the_work_for_an_ack_does_not_grow_with_the_window() {
+        for by_time in [false, true] {
+            let mut few = steps_per_ack(1000, by_time);
+            let many = steps_per_ack(100_000, by_time);
+            few = few.max(4.0);
+            assert!(many < 2.0 * few, "by time: {by_time}; {many} steps for an ACK, {few} in a small window");
+        }
+    }
+
+    fn steps_per_ack(window: u32, by_time: bool) -> f64 {
+        use crate::receiver::Receiver;
+        use crate::{Config, ReceiveWindow};
+        let config = Config { receive_window: ReceiveWindow::Fixed(1 << 29), ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronise();
+        receiver.acknowledged(&config);
+        let mut board = Scoreboard::default();
+        let mut path = VecDeque::new();
+        let (mut sent, mut acks, mut tick, mut nxt) = (0_u64, 0_u64, 0_u64, 1_u64);
+        STEPS.set(0);
+        let segments = 3 * u64::from(window);
+        while board.front().is_some() || sent < segments {
+            while board.in_flight() < window {
+                tick += 1;
+                let now = Instant::from_nanos(tick);
+                if let Some(index) = board.next_lost() {
+                    let again = board.get(index).is_some_and(|record| record.has(Mark::REPEATED));
+                    board.retransmit(index, now, false, |_| {});
+                    path.push_back((index, !by_time || again || index % 10_000 != 50));
+                } else if sent < segments {
+                    board.push(Scoreboard::record(1 + sent * MSS, MSS as u32, now));
+                    path.push_back((sent, sent % 100 != 50));
+                    sent += 1;
+                } else {
+                    break;
+                }
+            }
+            let Some((index, arrives)) = path.pop_front() else { break };
+            if !arrives {
+                continue;
+            }
+            receiver.take(1 + index * MSS, 1 + (index + 1) * MSS, false);
+            receiver.read(u64::MAX, &config);
+            receiver.acknowledged(&config);
+            let mut blocks = SackBlocks::EMPTY;
+            receiver.sack_blocks(3, false, &mut blocks);
+            acks += 1;
+            let mut progress = Progress::default();
+            blocks.as_slice().iter().for_each(|block| board.sack(*block, &mut progress));
+            if receiver.nxt > nxt {
+                nxt = receiver.nxt;
+                board.advance(nxt, &mut progress);
+            }
+            if by_time {
+                let newest = progress.newest.map(|newest| (newest.sent_at, newest.end()));
+                board.mark_lost_by_time(|sent_at, end| match newest {
+                    Some(newest) if (sent_at, end) < newest => Verdict::Lost,
+                    _ => Verdict::Unknown,
+                });
+            } else {
+                board.mark_lost_by_count(3);
+            }
+        }
+        assert!(acks >= segments - segments / 100 - 200, "{acks} of {segments}");
+        STEPS.get() as f64 / acks as f64
     }
 }

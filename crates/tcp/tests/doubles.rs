@@ -1,0 +1,270 @@
+//! What an algorithm may ask of the engine, with algorithms that do nothing else.
+
+mod common;
+#[path = "common/script.rs"]
+mod script;
+
+use std::cell::RefCell;
+
+use bentpipe_base::{Extension, Instant, Probe, ProbeTag, Segment};
+use bentpipe_cc::{
+    Ack, Algorithm, CongestionControl, Custom, Loss, Path, ProbeKind, ProbeReply, Reflector, RtoAction, Sent,
+    Start, Timeout, Wants,
+};
+use bentpipe_tcp::{Config, DelayedAck, Events, InitialWindow, ReceiveWindow, Recovery, Reflection};
+use common::Pair;
+use script::{Script, ms, plain};
+
+thread_local! {
+    /// What the double was told.
+    static TOLD: RefCell<Vec<String>> = const { RefCell::new(vec![]) };
+}
+
+fn told() -> Vec<String> {
+    TOLD.with_borrow_mut(std::mem::take)
+}
+
+fn note(line: String) {
+    TOLD.with_borrow_mut(|told| told.push(line));
+}
+
+/// Ten segments for ever; the rest by flags.
+#[derive(Default)]
+struct Double {
+    asks_first: Option<ProbeKind>,
+    distrusts: bool,
+    feedback: u8,
+}
+
+impl CongestionControl for Double {
+    fn window(&self) -> f64 {
+        10.0
+    }
+
+    fn on_ack(&mut self, ack: &Ack, _path: &Path) {
+        note(format!("ack {}", ack.acked));
+    }
+
+    fn on_loss(&mut self, _loss: &Loss, _path: &Path) {
+        note("loss".into());
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+        note(format!("timeout {} {}", timeout.consecutive, timeout.answered));
+        match self.asks_first {
+            Some(kind) if !timeout.answered => RtoAction::ProbeFirst(kind),
+            _ => RtoAction::Retransmit { back_off: true },
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { feedback: self.feedback, ..Wants::default() }
+    }
+
+    fn distrusts_duplicates(&self) -> bool {
+        self.distrusts
+    }
+
+    fn on_probe_acked(&mut self, reply: &ProbeReply, _path: &Path) {
+        note(format!("reply {} {}", reply.tag.0, reply.acked));
+    }
+
+    fn stamp(&mut self, sent: &Sent, _path: &Path) -> Extension {
+        Extension::Value(sent.seq)
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, _path: &Path) {
+        if let Extension::Value(value) = fields {
+            note(format!("feedback {value}"));
+        }
+    }
+}
+
+/// Returns what it saw last.
+#[derive(Default)]
+struct Mirror(u64);
+
+impl Reflector for Mirror {
+    fn on_data(&mut self, _now: Instant, segment: &Segment, duplicate: bool) {
+        if let (Extension::Value(value), false) = (segment.extension, duplicate) {
+            self.0 = value;
+        }
+    }
+
+    fn reply(&mut self, _now: Instant) -> Extension {
+        Extension::Value(self.0)
+    }
+}
+
+fn with(build: fn(&Start) -> Box<dyn CongestionControl>) -> Config {
+    Config {
+        cc: Algorithm::Custom(Custom { name: "double", build }),
+        initial_window: InitialWindow::Segments(10),
+        recovery: Recovery::NewReno,
+        ..plain()
+    }
+}
+
+fn asks_newest(_: &Start) -> Box<dyn CongestionControl> {
+    Box::new(Double { asks_first: Some(ProbeKind::Newest), ..Double::default() })
+}
+
+fn asks_for_acks(_: &Start) -> Box<dyn CongestionControl> {
+    Box::new(Double { asks_first: Some(ProbeKind::AckPath), ..Double::default() })
+}
+
+#[test]
+fn a_question_before_a_timeout_is_believed() {
+    for (config, question) in [(with(asks_newest), "2001+1000"), (with(asks_for_acks), "ack 1")] {
+        let mut end = Script::established(config);
+        end.write(3000);
+        end.trace();
+        told();
+        end.wait(300);
+        end.write(1000);
+        assert_eq!(end.trace(), [question], "and nothing else leaves");
+        end.wait(50);
+        end.ack(1);
+        assert_eq!(told(), ["timeout 1 false", "timeout 1 true", "ack 0"], "one expiry");
+        assert_eq!(end.trace()[0], "1+1000");
+        assert_eq!(end.end.stats().timeouts, 1);
+    }
+}
+
+#[test]
+fn a_question_answered_with_progress_was_no_loss() {
+    let mut end = Script::established(with(asks_newest));
+    end.write(3000);
+    end.wait(350);
+    end.trace();
+    told();
+    end.ack(3001);
+    end.write(1000);
+    assert_eq!((told(), end.trace()), (vec!["ack 3".to_owned()], vec!["3001+1000".to_owned()]));
+}
+
+#[test]
+fn a_question_without_an_answer_expires_again() {
+    let mut end = Script::established(Config { retries: 3, ..with(asks_for_acks) });
+    end.write(1000);
+    told();
+    end.wait(60_000);
+    assert_eq!(told(), ["timeout 1 false", "timeout 2 false", "timeout 3 false"]);
+    assert!(end.events.contains(Events::TIMED_OUT));
+}
+
+#[test]
+fn replies_are_no_duplicate_acks() {
+    let mut end = Script::established(with(|_| Box::new(Double::default())));
+    end.write(10_000);
+    end.trace();
+    told();
+    for tag in 0..5 {
+        end.ack_with(1, |segment| segment.probe = Probe::Reply(ProbeTag(tag)));
+    }
+    assert_eq!(end.trace(), [""; 0]);
+    assert_eq!(told(), ["reply 0 0", "reply 1 0", "reply 2 0", "reply 3 0", "reply 4 0"]);
+    (0..3).for_each(|_| end.ack(1));
+    assert_eq!(end.trace()[0], "1+1000", "three of the others are");
+}
+
+#[test]
+fn an_algorithm_may_distrust_duplicates() {
+    let mut end = Script::established(with(|_| Box::new(Double { distrusts: true, ..Double::default() })));
+    end.write(10_000);
+    end.trace();
+    (0..9).for_each(|_| end.ack(1));
+    assert_eq!(end.trace(), [""; 0]);
+}
+
+fn probe(end: &mut Script, seq: u64, tag: u16) {
+    end.ack_with(1, |segment| {
+        segment.seq = seq;
+        segment.len = 1000;
+        segment.probe = Probe::Probe(ProbeTag(tag));
+        segment.low_priority = true;
+    });
+}
+
+#[test]
+fn every_probe_has_one_reply_of_low_priority() {
+    let mut end = Script::established(Config { dsack: true, ..plain() });
+    end.data(1, 1000, 1);
+    end.trace();
+    (7..10).for_each(|tag| probe(&mut end, 1, tag));
+    let replies: Vec<_> = end.sent.iter().map(|(_, s)| (s.probe, s.low_priority, s.sack.len())).collect();
+    assert_eq!(replies, [7, 8, 9].map(|tag| (Probe::Reply(ProbeTag(tag)), true, 0)));
+}
+
+#[test]
+fn a_receiver_that_knows_no_probes_answers_with_duplicates() {
+    let mut end = Script::established(Config { probe_replies: false, ..plain() });
+    end.data(1, 1000, 1);
+    end.trace();
+    probe(&mut end, 1, 7);
+    assert_eq!(end.trace(), ["ack 1001"]);
+}
+
+#[test]
+fn a_probe_after_the_fin_has_its_reply_and_no_more() {
+    let mut end = Script::established(plain());
+    end.data(1, 1000, 1);
+    end.fin(1);
+    end.trace();
+    probe(&mut end, 1, 7);
+    assert_eq!(end.trace(), ["ack 1002 reply"]);
+}
+
+/// A reply may be dropped before anything else is: it must not stand in for an ACK.
+#[test]
+fn a_reply_does_not_replace_a_delayed_ack() {
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0 };
+    let mut end = Script::established(Config { delayed_ack, ..plain() });
+    let start = end.now;
+    end.data(1, 1000, 1);
+    probe(&mut end, 1, 7);
+    end.wait(100);
+    assert_eq!(end.timed(start), ["0 ack 1001 reply", "40 ack 1001"]);
+}
+
+#[test]
+fn fields_travel_with_data_and_come_back_with_acks() {
+    let sender = with(|_| Box::new(Double { feedback: 9, ..Double::default() }));
+    let reflection = Some(Reflection { number: 9, build: || Box::new(Mirror::default()) });
+    for (receiver, expected) in [(Config { reflection, ..plain() }, true), (plain(), false)] {
+        let mut pair = Pair::new(sender.clone(), receiver);
+        told();
+        pair.write(0, 3000);
+        pair.run(ms(1000));
+        let feedback: Vec<_> = told().into_iter().filter(|line| line.starts_with("feedback")).collect();
+        let all = ["feedback 1", "feedback 1001", "feedback 2001"].map(String::from);
+        assert_eq!(feedback, if expected { all.to_vec() } else { vec![] });
+        let stamped =
+            pair.log.iter().any(|(_, end, segment)| *end == 0 && segment.extension != Extension::None);
+        assert_eq!(stamped, expected);
+    }
+}
+
+/// Peach's Sudden Start: dummies in the first round trip, their replies open the window in the second.
+#[test]
+fn sudden_start_opens_the_window_within_two_round_trips() {
+    let config = Config {
+        cc: Algorithm::from_name("peach").expect("it is registered"),
+        initial_window: InitialWindow::Segments(1),
+        receive_window: ReceiveWindow::Fixed(64_000),
+        recovery: Recovery::Sack,
+        ..plain()
+    };
+    let mut pair = Pair::symmetric(config.clone());
+    pair.write(0, 1_000_000);
+    pair.run(ms(100 + 215));
+    let window = pair.ends[0].window_state().cwnd;
+    assert!((60.0..=66.0).contains(&window), "{window}");
+    assert_eq!(pair.ends[0].stats().probes_sent, 63);
+    assert_eq!(pair.ends[0].stats().probes_acked, 63);
+    // To a receiver that does not reply it is Reno, and nothing is retransmitted for the answers.
+    let mut pair = Pair::new(config.clone(), Config { probe_replies: false, ..config });
+    pair.write(0, 300_000);
+    pair.run(ms(10_000));
+    assert_eq!((pair.delivered(1), pair.ends[0].stats().retransmitted_segments), (300_000, 0));
+}
