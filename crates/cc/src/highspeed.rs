@@ -78,7 +78,7 @@ impl Config {
     /// A HighSpeed sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, HighSpeed { config: *self }))
+        Box::new(Classic::new(windows, HighSpeed::new(*self)))
     }
 
     /// `b(w)`: the share of the window that a loss takes.
@@ -113,6 +113,25 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct HighSpeed {
     config: Config,
+    /// The whole segments of the window for which `increase` was computed, and `a(w)` of them.
+    computed_for: f64,
+    increase: f64,
+}
+
+impl HighSpeed {
+    /// The rule before its first ACK.
+    pub fn new(config: Config) -> Self {
+        Self { config, computed_for: 0.0, increase: 1.0 }
+    }
+
+    /// `a(w)`, computed once per segment of growth: logarithms and powers are too slow for every ACK.
+    fn increase(&mut self, w: f64) -> f64 {
+        let whole = libm::floor(w);
+        if whole != self.computed_for {
+            (self.computed_for, self.increase) = (whole, self.config.increase(whole));
+        }
+        self.increase
+    }
 }
 
 impl Rule for HighSpeed {
@@ -128,7 +147,7 @@ impl Rule for HighSpeed {
     }
 
     fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
-        windows.cwnd += f64::from(ack.acked) * self.config.increase(windows.cwnd) / windows.cwnd;
+        windows.cwnd += f64::from(ack.acked) * self.increase(windows.cwnd) / windows.cwnd;
     }
 
     fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
@@ -170,7 +189,7 @@ mod tests {
     }
 
     fn sender(cwnd: f64, config: Config) -> Classic<HighSpeed> {
-        Classic::new(Windows { cwnd, ssthresh: 2.0 }, HighSpeed { config })
+        Classic::new(Windows { cwnd, ssthresh: 2.0 }, HighSpeed::new(config))
     }
 
     #[test]
@@ -225,14 +244,14 @@ mod tests {
     fn limited_slow_start_adds_at_most_half_of_max_ssthresh_per_round_trip() {
         let config = Config { limited_slow_start: true, ..Config::default() };
         let mut highspeed =
-            Classic::new(Windows { cwnd: 90.0, ssthresh: f64::INFINITY }, HighSpeed { config });
+            Classic::new(Windows { cwnd: 90.0, ssthresh: f64::INFINITY }, HighSpeed::new(config));
         highspeed.on_ack(&fixture::ack(10), &fixture::path());
         assert_eq!(highspeed.window(), 100.0);
         highspeed.on_ack(&fixture::ack(1), &fixture::path());
         highspeed.on_ack(&fixture::ack(1), &fixture::path());
         assert_eq!(highspeed.window(), 101.5, "K = int(101 / 50)");
         let mut highspeed =
-            Classic::new(Windows { cwnd: 400.0, ssthresh: f64::INFINITY }, HighSpeed { config });
+            Classic::new(Windows { cwnd: 400.0, ssthresh: f64::INFINITY }, HighSpeed::new(config));
         for _ in 0..400 {
             highspeed.on_ack(&fixture::ack(1), &fixture::path());
         }
