@@ -209,12 +209,13 @@ impl Connection {
             verdict = sender.on_persist(&mut cx);
         }
         if expired(&mut self.timers.retransmit, now) {
-            verdict = if self.state.is_synchronised() {
+            let of_deadline = if self.state.is_synchronised() {
                 let (sender, mut cx) = self.split(now);
                 sender.on_deadline(&mut cx)
             } else {
                 self.handshake_timeout(now)
             };
+            verdict = verdict.or(of_deadline);
         }
         if verdict == Verdict::GiveUp {
             self.give_up();

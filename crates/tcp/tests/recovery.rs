@@ -226,6 +226,29 @@ fn rack_waits_a_quarter_of_a_round_trip_for_what_was_overtaken() {
     assert_eq!(end.trace(), ["2001+1000"], "but no longer");
 }
 
+/// RFC 8985 section 6.2 step 4: a needless retransmission, told by D-SACK, widens the patience.
+#[test]
+fn rack_learns_patience_from_duplicates() {
+    let mut end = rack(50_000);
+    end.sack(1, &[(1001, 2001)]);
+    end.wait(26);
+    assert_eq!(end.trace()[0], "1+1000", "25 ms were too few");
+    end.ack(2001);
+    end.sack(2001, &[(1, 1001)]);
+    end.trace();
+    end.wait(100);
+    end.ack(10_001);
+    end.wait(100);
+    let at = end.sent.first().map_or(10_001, |(_, segment)| segment.seq);
+    end.trace();
+    end.sack(at, &[(at + 1000, at + 2000)]);
+    let start = end.now;
+    end.wait(49);
+    assert!(!end.trace().contains(&format!("{at}+1000")), "two quarters of the smallest round trip");
+    end.wait(2);
+    assert_eq!(end.timed(start)[0], format!("50 {at}+1000"));
+}
+
 /// RFC 8985 section 7: the probe makes the tail loss visible before the timeout.
 #[test]
 fn a_tail_loss_is_probed() {

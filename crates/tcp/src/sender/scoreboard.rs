@@ -634,6 +634,39 @@ mod tests {
         assert_eq!(board.next_lost(), Some(1));
     }
 
+    /// A probe may have copied a segment and got lost as well: time judges the original nevertheless.
+    #[test]
+    fn a_copied_segment_is_still_lost_by_time() {
+        let mut board = board(3);
+        let mut progress = Progress::default();
+        assert_eq!(board.copied(0), Some((1, 1000)));
+        board.sack(block(1, 2), &mut progress);
+        let (lost, _) = board.mark_lost_by_time(|_, end| {
+            if end < 3001 { Verdict::Lost } else { Verdict::Unknown }
+        });
+        assert_eq!((lost, board.next_lost()), (1, Some(0)));
+        board.retransmit(0, Instant::from_nanos(9), false, |_| {});
+        board.advance(3001, &mut progress);
+        assert!(progress.repeated_acked);
+    }
+
+    /// Rule 3 of RFC 6675 sends what may still be on its way: both count until one is known to be gone.
+    #[test]
+    fn an_early_retransmission_counts_beside_the_original() {
+        let mut board = board(6);
+        let mut progress = Progress::default();
+        board.sack(block(1, 1), &mut progress);
+        board.retransmit(0, Instant::from_nanos(9), true, |_| {});
+        assert_eq!(board.in_flight(), 6);
+        board.sack(block(1, 3), &mut progress);
+        assert_eq!((board.mark_lost_by_count(3), board.in_flight()), (1, 3), "the original is gone");
+        assert_eq!(board.next_lost(), None, "and its successor on the way");
+        board.unmark_lost();
+        assert_eq!(board.in_flight(), 3);
+        board.advance(6001, &mut progress);
+        assert_eq!((board.in_flight(), progress.arrived), (0, 6));
+    }
+
     /// The whole point: long runs of SACKed segments are not walked again.
     #[test]
     fn skips_shorten() {

@@ -22,6 +22,13 @@ pub(crate) enum Verdict {
     GiveUp,
 }
 
+impl Verdict {
+    /// One reason to give up is enough.
+    pub fn or(self, other: Self) -> Self {
+        if self == Self::GiveUp { self } else { other }
+    }
+}
+
 impl Sender {
     /// Starts the retransmission deadline anew: a tail loss probe if one may be sent, else the timeout.
     pub(super) fn arm_retransmission(&mut self, cx: &mut Context) {
