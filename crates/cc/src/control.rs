@@ -376,7 +376,8 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// True while no data may leave, retransmissions included; probes still may, and the retransmission timer runs on.
+    /// True while no data may leave, retransmissions included. Probes still may. The retransmission timer rests, and starts anew when
+    /// data may leave again.
     fn withholds(&self) -> bool {
         false
     }

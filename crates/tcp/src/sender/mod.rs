@@ -109,6 +109,8 @@ pub(crate) struct Sender {
     unanswered: u32,
     /// A question was asked before a timeout is believed; nothing else leaves.
     frozen: bool,
+    /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
+    withheld: bool,
     limit: Limit,
     /// Data segments sent since the last arrival or wake-up.
     burst: u32,
@@ -186,6 +188,7 @@ impl Sender {
             persists: 0,
             unanswered: 0,
             frozen: false,
+            withheld: false,
             limit: Limit::Application,
             burst: 0,
             last_sent: Instant::ZERO,

@@ -69,6 +69,10 @@ impl Sender {
         if self.waited_too_long(cx) {
             return Verdict::GiveUp;
         }
+        if self.withheld {
+            self.arm_retransmission(cx);
+            return Verdict::GoOn;
+        }
         if self.deadline == Deadline::TailLossProbe {
             self.send_tail_probe(cx);
             return Verdict::GoOn;

@@ -64,8 +64,15 @@ impl Sender {
         {
             return Some(self.send_again(cx, index));
         }
-        if self.frozen || self.cc.withholds() {
+        if self.frozen {
             return None;
+        }
+        if self.cc.withholds() {
+            self.withheld = true;
+            return None;
+        }
+        if std::mem::take(&mut self.withheld) {
+            self.arm_retransmission(cx);
         }
         let pick = self.pick(cx)?;
         if let Some(rate) = self.pacing_rate(cx) {
