@@ -33,6 +33,7 @@ mod parts;
 pub mod pbs;
 pub mod peach;
 pub mod peach_plus;
+pub mod probing;
 pub mod rcs;
 pub mod real;
 mod registry;

@@ -194,6 +194,14 @@ registry! {
         receiver: Some(crate::tfrc::RECEIVER),
         ..SENDER_ONLY
     };
+    Probing, probing, Entry {
+        name: "probing",
+        title: "after a loss two header-only probes ask the path: a fade costs no window, congestion half of it",
+        paper: "Tsaoussidis, Badr, IEEE ICNP 2000",
+        year: 2000,
+        needs_receiver: true,
+        ..SENDER_ONLY
+    };
     Hybla, hybla, Entry {
         name: "hybla",
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
