@@ -2,7 +2,7 @@
 
 mod common;
 
-use bentpipe_base::{Duration, Probe};
+use bentpipe_base::{Duration, Probe, Rng};
 use bentpipe_cc::Algorithm;
 use bentpipe_cc::peach_plus::{self, NilOrder};
 use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow, Recovery};
@@ -48,4 +48,20 @@ fn a_probe_that_asks_for_a_hole_copies_what_is_missing() {
     );
     assert!(probes.iter().all(|seq| *seq >= 210_001), "otherwise the newest: {probes:?}");
     assert_eq!(pair.ends[0].stats().timeouts, 0);
+}
+
+/// A sender with a slow pace repairs after the gap of its pace; the timer counts from then. Only a retransmission that is lost
+/// as well may time out.
+#[test]
+fn a_paced_retransmission_restarts_the_timer() {
+    let cc = Algorithm::from_name("rcs").expect("it is registered");
+    let mut pair = Pair::symmetric(Config { cc, ..config(NilOrder::Random) });
+    pair.delay_one_way = Duration::from_millis(275);
+    let mut rng = Rng::stream(1, "loss");
+    pair.fate[0] = Box::new(move |_, _| !rng.chance(0.02));
+    pair.write(0, 1_000_000);
+    pair.run(Duration::from_secs(200));
+    let stats = pair.ends[0].stats();
+    assert_eq!(pair.delivered(1), 1_000_000);
+    assert!(stats.recoveries >= 8 && stats.timeouts <= 2, "{} {}", stats.recoveries, stats.timeouts);
 }

@@ -210,6 +210,10 @@ impl Sender {
             record.lost_before = total_lost;
         });
         self.forced = self.forced.saturating_sub(1);
+        // The pace may have held it back since the loss was found, when the timer was restarted.
+        if index == self.board.front_index() {
+            self.arm_retransmission(cx);
+        }
         let (seq, len, fin) = match self.board.get(index) {
             Some(record) => {
                 let fin = record.has(super::scoreboard::Mark::FIN);
