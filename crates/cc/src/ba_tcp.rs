@@ -41,7 +41,7 @@ impl Config {
 }
 
 /// The receiver half of BA-TCP.
-pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 5, build: || Box::new(Receiver::default()) };
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 7, build: || Box::new(Receiver::default()) };
 
 /// What routers write into the header of a data segment, carried in [`Extension::Value`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -337,3 +337,15 @@ fn a_sender_asks_for_the_receiver_half_of_its_entry() {
         assert_eq!(wanted, entry.receiver.map_or(0, |half| half.number), "{}", entry.name);
     }
 }
+
+#[test]
+fn a_number_means_one_receiver_half() {
+    let halves = REGISTRY.iter().filter_map(|entry| Some((entry.receiver?.number, entry.name)));
+    let halves: Vec<_> = halves.filter(|(_, name)| *name != "p-xcp").collect(); // has XCP's
+    for (i, (number, name)) in halves.iter().enumerate() {
+        assert!(
+            *number > 0 && halves[..i].iter().all(|(other, _)| other != number),
+            "{name}: {number} twice"
+        );
+    }
+}

@@ -189,10 +189,11 @@ impl<L: Law> Prober<L> {
         if ack.acked == 0 || !ack.window_limited {
             return;
         }
-        let segments = if self.in_slow_start() {
-            f64::from(ack.acked)
-        } else {
-            self.law.growth(&self.windows, ack, path)
+        let acked = f64::from(ack.acked);
+        let segments = match self.peer.is_plain() {
+            true if self.in_slow_start() => acked,
+            true => (acked / self.windows.cwnd).min(1.0),
+            false => self.law.growth(&self.windows, ack, path),
         };
         self.open(segments, path);
     }
