@@ -11,7 +11,7 @@ use std::env;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, EcnField, Flags, Instant, Rng, Segment};
-use bentpipe_tcp::{Config, Connection, Events, State, Transmit};
+use bentpipe_tcp::{Config, Connection, Events, ReceiveWindow, State, Transmit};
 use dice::{Dice, config, ms};
 
 const WORLDS: u64 = 4000;
@@ -67,12 +67,15 @@ struct Application {
     closed: bool,
     /// Takes so much every so often; at once what there is if `None`.
     slow_reader: Option<(u64, Duration)>,
+    /// A slow reader waits for so much while the peer may send more: no more than the half of the buffer that silly window
+    /// avoidance leaves it.
+    threshold: u64,
     next_read: Instant,
     events: Events,
 }
 
 impl Application {
-    fn new(dice: &mut Dice, now: Instant, talks: bool, mss: u32) -> Self {
+    fn new(dice: &mut Dice, now: Instant, talks: bool, mss: u32, buffer: u64) -> Self {
         let most = 200 * u64::from(mss.min(1500)) + 100;
         let to_write = if talks { dice.spread(1, most) } else { 0 };
         let chunk = dice.spread(to_write.div_ceil(50).max(1), to_write.max(1) * 2);
@@ -85,6 +88,7 @@ impl Application {
             blocked: false,
             closed: false,
             slow_reader: dice.chance(0.3).then(|| (dice.spread(100, 100_000), ms(dice.spread(10, 1000)))),
+            threshold: if dice.coin() { dice.spread(1, (buffer / 2).max(1)) } else { 1 },
             next_read: now,
             events: Events::empty(),
         }
@@ -123,7 +127,11 @@ impl World {
         let ends = [Connection::connect(configs[0].clone(), seed, now), second];
         let mss = configs[0].mss.min(configs[1].mss);
         let both = dice.chance(0.4);
-        let applications = [true, both].map(|talks| Application::new(&mut dice, now, talks, mss));
+        let buffers = configs.each_ref().map(|config| match config.receive_window {
+            ReceiveWindow::Fixed(bytes) | ReceiveWindow::Auto { initial: bytes, .. } => bytes,
+        });
+        let mut application = |end: usize, talks| Application::new(&mut dice, now, talks, mss, buffers[end]);
+        let applications = [application(0, true), application(1, both)];
         let weather = [0, 1].map(|_| Weather::new(&mut dice));
         if verbose {
             println!("{configs:#?}\n{applications:#?}\n{weather:#?}");
@@ -273,7 +281,9 @@ impl World {
             if !open {
                 application.next_write = Instant::FAR_FUTURE;
             }
-            let readable = self.ends[end].readable() > 0;
+            let complete = application.events.contains(Events::PEER_CLOSED) || failed;
+            let enough = if complete { 1 } else { application.threshold };
+            let readable = self.ends[end].readable() >= enough;
             let idle = application.slow_reader.is_none() || !readable || failed && !open;
             if idle {
                 application.next_read = Instant::FAR_FUTURE;
