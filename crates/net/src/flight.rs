@@ -42,7 +42,7 @@ impl<P> Flight<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, flying: InFlight<P>) {
         match self {
             Self::InOrder { first, rest } => {
@@ -61,7 +61,7 @@ impl<P> Flight<P> {
     }
 
     /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
-    #[inline]
+    #[inline(always)]
     pub fn next_due(&self) -> Instant {
         let next = match self {
             Self::InOrder { first, .. } => first.as_ref().map(|flying| flying.due),
@@ -80,7 +80,7 @@ impl<P> Flight<P> {
     }
 
     /// Takes the next packet if it is due at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_due(&mut self, now: Instant) -> Option<InFlight<P>> {
         if self.next_due() > now {
             return None;

@@ -117,7 +117,7 @@ impl Wheel {
     }
 
     /// Sees to it that `owner` is woken at `at` or earlier.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, owner: Owner, at: Instant) {
         let time = at.as_nanos();
         let pending = self.nodes[owner as usize].time;

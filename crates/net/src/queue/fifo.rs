@@ -52,7 +52,7 @@ impl Fifo {
     }
 
     /// Lets the turns begin that start at or before `now`.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
         while let Some(&turn) = self.waiting.front()
             && turn.start <= now
@@ -64,7 +64,7 @@ impl Fifo {
     }
 
     /// Decides on a packet that arrives at `now`; call [`Fifo::advance`] before.
-    #[inline]
+    #[inline(always)]
     pub fn admit<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {
         let limit = match self.admission {
             Admission::DropTail(limit) => limit,
