@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng};
+use bentpipe_cc::{REGISTRY, ReceiverHalf};
 use bentpipe_net::Link;
 use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
-use bentpipe_tcp::{Config, Connection, Stats};
+use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 
 use crate::BuildError;
 use crate::ticket::Ticket;
@@ -131,6 +132,8 @@ impl World {
         check_traffic(group)?;
         let user = || format!("flow.{}", group.name);
         let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
+        // Shared by the flows of the group.
+        let configs = [sender_config(group), receiver_config(group)];
         for index in 0..group.count {
             let name = member_name(&group.name, index, group.count);
             let from = from.start + index % from.len() as u32;
@@ -141,7 +144,7 @@ impl World {
             }
             let routes =
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
-            self.flows.push(Flow::new(name, (group_index, group), routes, seed));
+            self.flows.push(Flow::new((name, seed), (group_index, group), routes, configs.clone()));
         }
         Ok(())
     }
@@ -168,7 +171,12 @@ impl World {
 }
 
 impl Flow {
-    fn new(name: String, (index, group): (u32, &FlowGroup), routes: [u32; 2], seed: u64) -> Self {
+    fn new(
+        (name, seed): (String, u64),
+        (index, group): (u32, &FlowGroup),
+        routes: [u32; 2],
+        configs: [Arc<Config>; 2],
+    ) -> Self {
         let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         Self {
@@ -178,7 +186,7 @@ impl Flow {
             header_bytes: group.header_bytes,
             routes,
             labels: [label(&name, ">"), label(&name, "<")],
-            configs: [sender_config(group), group.receiver.clone()],
+            configs,
             seeds: stream("connection"),
             sender: None,
             wanted: 0,
@@ -196,6 +204,19 @@ fn sender_config(group: &FlowGroup) -> Arc<Config> {
         // An endless source never waits for room: spares a call into the connection for every ACK.
         Traffic::Bulk => Arc::new(Config { send_buffer: u64::MAX / 4, ..(*group.sender).clone() }),
         _ => group.sender.clone(),
+    }
+}
+
+/// The configuration of a group's receivers: with the receiver half that the algorithm asks for, if it has one.
+fn receiver_config(group: &FlowGroup) -> Arc<Config> {
+    let name = group.sender.cc.name();
+    let half = REGISTRY.iter().find(|entry| entry.name == name).and_then(|entry| entry.receiver);
+    match half {
+        Some(ReceiverHalf { number, build }) if group.receiver.reflection.is_none() => {
+            let reflection = Some(Reflection { number, build });
+            Arc::new(Config { reflection, ..(*group.receiver).clone() })
+        }
+        _ => group.receiver.clone(),
     }
 }
 
