@@ -138,9 +138,9 @@ mod tests {
     #[test]
     fn inline_modules_and_paths_are_followed() {
         let files = [
-            ("a/src/lib.rs", "mod outer { mod inner; } #[path = \"../shared/far.rs\"] mod far;"),
+            ("a/src/lib.rs", "mod outer { mod inner; } #[path = \"../apart/far.rs\"] mod far;"),
             ("a/src/outer/inner.rs", ""),
-            ("a/shared/far.rs", ""),
+            ("a/apart/far.rs", ""),
         ];
         assert!(dead(&files).is_empty());
     }

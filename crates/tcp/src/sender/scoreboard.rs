@@ -641,9 +641,8 @@ mod tests {
         let mut progress = Progress::default();
         assert_eq!(board.copied(0), Some((1, 1000)));
         board.sack(block(1, 2), &mut progress);
-        let (lost, _) = board.mark_lost_by_time(|_, end| {
-            if end < 3001 { Verdict::Lost } else { Verdict::Unknown }
-        });
+        let (lost, _) =
+            board.mark_lost_by_time(|_, end| if end < 3001 { Verdict::Lost } else { Verdict::Unknown });
         assert_eq!((lost, board.next_lost()), (1, Some(0)));
         board.retransmit(0, Instant::from_nanos(9), false, |_| {});
         board.advance(3001, &mut progress);
