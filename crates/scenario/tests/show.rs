@@ -54,6 +54,17 @@ fn only_what_differs_is_said_of_the_other_flows() {
     assert!(text.contains("\nreceiver = { tcp = { delayed-ack = \"off\" } }\n"), "{text}");
 }
 
+/// The receiver says the same as the flow's own `tcp`, and yet differs from its sender, whose algorithm brings a recovery.
+#[test]
+fn a_receiver_is_compared_with_its_sender_alone() {
+    let mut draft = Draft::load("geo-fairness").unwrap();
+    draft.set("flow.newreno.receiver.tcp.recovery=rack").unwrap();
+    draft.set("flow.newreno.tcp.recovery=rack").unwrap();
+    let scenario = draft.scenario().unwrap();
+    assert!(scenario.to_toml().contains("\nreceiver = { tcp = { recovery = \"rack\" } }\n"));
+    check_round_trip(&scenario);
+}
+
 /// Changes of `geo-fairness`, whose flow groups are `bulk` and `newreno`.
 fn change() -> impl Strategy<Value = String> {
     let link = prop::sample::select(vec![

@@ -112,7 +112,8 @@ fn receiver(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let mss = flow.sender.mss;
     let sender = form::show(|form| tcp(form, &mut Config::clone(&flow.sender), mss));
     let mut config = Config::clone(&flow.receiver);
-    form.differing("receiver", |form| {
+    // Only its `tcp` differs from something: what the flow says of its own `tcp` is no base for it.
+    form.differing_from(&Table::default(), "receiver", |form| {
         form.differing_from(&sender, "tcp", |form| tcp(form, &mut config, mss));
     });
     if form.reads() {
