@@ -1,0 +1,352 @@
+//! What distinguishes each algorithm, seen from outside: small worlds, and bounds that its paper or arithmetic gives.
+
+use std::sync::Arc;
+
+use bentpipe_cc::PathMemory;
+use bentpipe_scenario::{Draft, Scenario};
+use bentpipe_sim::{FlowSeries, Outcome, RunOptions, Series, run};
+use bentpipe_tcp::Config;
+
+/// One way and back over `geo-single`.
+const ROUND_TRIP_S: f64 = 0.5;
+
+/// A built-in world with its flows under `cc`; rate-based algorithms may pace.
+fn world(name: &str, cc: &str, changes: &[&str]) -> Scenario {
+    let mut draft = Draft::load(name).expect("it is built in");
+    for change in ["tcp.pacing=algorithm"].iter().chain(changes) {
+        draft.set(change).expect("a well-formed change");
+    }
+    draft.set_cc(cc).expect("it is registered");
+    draft.scenario().unwrap_or_else(|error| panic!("{cc}: {error}"))
+}
+
+/// One flow over the satellite of `geo-dumbbell`.
+fn alone(cc: &str, changes: &[&str]) -> Scenario {
+    let single =
+        ["node.sender.count=1", "node.receiver.count=1", "flow.bulk.count=1", "flow.bulk.stagger=0 s"];
+    world("geo-dumbbell", cc, &[&single, changes].concat())
+}
+
+fn outcome(scenario: &Scenario) -> Outcome {
+    let result = run(scenario, &RunOptions { verify: true, ..RunOptions::default() }).expect("a world");
+    assert_eq!(result.violations, [""; 0]);
+    result.outcome
+}
+
+fn recorded(scenario: &Scenario) -> (Outcome, Series) {
+    let result = run(scenario, &RunOptions { record: true, ..RunOptions::default() }).expect("a world");
+    (result.outcome, result.series.expect("it was recorded"))
+}
+
+/// Mean goodput over five seeds, in Mbit/s.
+fn goodput_mbps(scenario: &Scenario) -> f64 {
+    let one = |seed| {
+        let options = RunOptions { seed: Some(seed), ..RunOptions::default() };
+        run(scenario, &options).expect("a world").outcome.totals.goodput_bps / 1e6
+    };
+    (1..=5).map(one).sum::<f64>() / 5.0
+}
+
+/// The value that a curve of steps has at a time.
+fn at(curve: &[(f64, f64)], second: f64) -> f64 {
+    curve.iter().take_while(|point| point.0 <= second).last().expect("it began before").1
+}
+
+/// Packets lost at random with this probability, on the way of the data.
+fn noise(probability: &str) -> String {
+    format!("link.satellite.loss={{ kind = 'packet', rate = {probability}, data-only = true }}")
+}
+
+/// A receive window with room for the path and a full queue.
+const ROOM: &str = "tcp.receive-window=2000 segments";
+const ONE_ACK_EACH: &str = "tcp.delayed-ack=off";
+
+/// Goodput of `cc` over `geo-single`, and that of Reno with SACK.
+fn beside_reno(cc: &str, changes: &[&str]) -> (f64, f64) {
+    let of = |cc, changes| goodput_mbps(&world("geo-single", cc, changes));
+    // What only `cc` has is not Reno's.
+    let common: Vec<_> =
+        changes.iter().copied().filter(|change| !change.starts_with("flow.bulk.cc")).collect();
+    (of(cc, changes), of("sack", &common))
+}
+
+/// `cc` gets at least so many times what Reno gets at this rate of random losses.
+fn outdoes_reno(cc: &str, times: f64, loss: &str, changes: &[&str]) {
+    let (own, reno) = beside_reno(cc, &[&[noise(loss).as_str()], changes].concat());
+    assert!(own >= times * reno, "{cc} at {loss}: {own} Mbit/s, Reno {reno}");
+}
+
+/// The seconds from the repair of a single loss until the window is what it was.
+fn seconds_to_recover(cc: &str, window: u32) -> f64 {
+    let window_is = format!("tcp.receive-window={window} segments");
+    let lost = "link.satellite.loss={ kind = 'list', packets = [10000], data-only = true }";
+    let changes = [window_is.as_str(), lost, ONE_ACK_EACH, "duration=120 s"];
+    let FlowSeries { cwnd, retransmitted, .. } =
+        recorded(&world("geo-single", cc, &changes)).1.flows.remove(0);
+    let loss = retransmitted.first().expect("a packet was lost").0;
+    // The repair takes a round trip. Behind the hole the receive window is full, so that the next ACK takes another.
+    let repaired = loss + 2.0 * ROUND_TRIP_S;
+    let old = at(&cwnd, loss - ROUND_TRIP_S);
+    assert!(at(&cwnd, repaired) < old, "{cc} reduces {old}");
+    cwnd.iter().find(|point| point.0 > repaired && point.1 >= old).expect("it recovers").0 - repaired
+}
+
+/// When the window first has so many segments, in seconds after the handshake.
+fn seconds_to_open(series: &Series, handshake_s: f64, window: f64) -> f64 {
+    series.flows[0].cwnd.iter().find(|point| point.1 >= window).expect("the window opens").0 - handshake_s
+}
+
+#[test]
+fn reno_adds_a_segment_a_round_trip() {
+    let round_trips = seconds_to_recover("sack", 64) / ROUND_TRIP_S;
+    assert!((32.0..34.0).contains(&round_trips), "{round_trips}");
+}
+
+/// RFC 9438, section 4.2: the cubic root of `W_max` (1 - 0.7) / 0.4.
+#[test]
+fn cubic_is_back_when_its_equation_says() {
+    let seconds = seconds_to_recover("cubic", 432);
+    assert!((seconds - libm::cbrt(432.0 * 0.3 / 0.4)).abs() < ROUND_TRIP_S, "{seconds}");
+}
+
+/// RFC 3649: at 432 segments a loss costs 0.37 of them, and between 3.4 and 4.6 are added each round trip.
+#[test]
+fn highspeed_recovers_by_its_response_function() {
+    let round_trips = seconds_to_recover("highspeed", 432) / ROUND_TRIP_S;
+    assert!((162.0 / 4.6..162.0 / 3.4).contains(&round_trips), "{round_trips}");
+}
+
+/// Kelly 2003: ln(1 - 0.125) / ln(1 + 0.01) round trips, whatever the window.
+#[test]
+fn scalable_recovers_in_13_round_trips() {
+    let round_trips = seconds_to_recover("scalable", 432) / ROUND_TRIP_S;
+    assert!((round_trips - 13.4).abs() < 1.0, "{round_trips}");
+}
+
+#[test]
+fn hybla_does_not_depend_on_the_round_trip_time() {
+    let rate_at = |cc, delay: &str| {
+        let delay_is = format!("link.satellite.delay-one-way={delay}");
+        let (rate_is, queue_is) = ("link.satellite.rate=200 Mbit/s", "link.satellite.queue=100000 packets");
+        let window_is = "tcp.receive-window=20000 segments";
+        let loss = noise("1e-4");
+        let changes = [&delay_is, rate_is, queue_is, window_is, ONE_ACK_EACH, "duration=60 s", &loss];
+        goodput_mbps(&world("geo-single", cc, &changes))
+    };
+    let (near, far) = (rate_at("hybla", "12.5 ms"), rate_at("hybla", "275 ms"));
+    assert!((far / near - 1.0).abs() < 0.15, "{far} Mbit/s over 550 ms, {near} over 25 ms");
+    let reno = rate_at("sack", "12.5 ms");
+    assert!((near / reno - 1.0).abs() < 0.15, "{near} Mbit/s over 25 ms, Reno {reno}");
+}
+
+/// The queue's length in packets, averaged over the last hundred seconds of four hundred; nothing may be lost.
+fn mean_queue(cc: &str) -> f64 {
+    let (outcome, series) = recorded(&world("geo-single", cc, &[ROOM, ONE_ACK_EACH, "duration=400 s"]));
+    assert_eq!((outcome.flows[0].retransmitted_segments, outcome.links[0].dropped_by_queue), (0, 0), "{cc}");
+    (3_000..4_000).map(|tenth| at(&series.links[0].queue_packets, f64::from(tenth) / 10.0)).sum::<f64>() / 1e3
+}
+
+#[test]
+fn vegas_keeps_alpha_to_beta_segments_queued() {
+    let packets = mean_queue("vegas");
+    assert!((1.0 - 1.0..=3.0 + 1.0).contains(&packets), "{packets}");
+}
+
+/// Arun, Balakrishnan 2018: the target rate 1 / (delta `d_q`) queues 1 / delta = 2 packets, and the window swings about it.
+#[test]
+fn copa_keeps_few_packets_queued() {
+    let packets = mean_queue("copa");
+    assert!(packets <= 10.0, "{packets}");
+}
+
+#[test]
+fn new_vegas_opens_where_vegas_crawls() {
+    let [new, old] = ["new-vegas", "vegas"].map(|cc| goodput_mbps(&world("geo-single", cc, &[ROOM])));
+    assert!(new >= 2.0 * old, "{new} against {old}");
+}
+
+#[test]
+fn those_that_ask_routers_are_their_base_without() {
+    for (cc, base) in [
+        ("dvegas", "vegas"),
+        ("scps-tp", "vegas"),
+        ("xcp", "sack"),
+        ("p-xcp", "sack"),
+        ("ba-tcp", "sack"),
+        ("jersey", "sack"),
+        ("fast-start", "sack"),
+        ("sharing", "sack"),
+    ] {
+        for loss in ["0.0", "1e-2"] {
+            let [own, base] = [cc, base].map(|cc| goodput_mbps(&world("geo-single", cc, &[&noise(loss)])));
+            assert!((own / base - 1.0).abs() < 0.05, "{cc} at {loss}: {own} against {base}");
+        }
+    }
+}
+
+#[test]
+fn measured_bandwidth_outlives_noise() {
+    outdoes_reno("westwood", 3.0, "1e-2", &[]);
+    outdoes_reno("westwood-plus", 1.0, "1e-2", &[]);
+    outdoes_reno("tcp-j", 3.0, "1e-2", &[]);
+    outdoes_reno("star", 3.0, "1e-2", &[]);
+}
+
+#[test]
+fn those_that_tell_noise_from_congestion_keep_their_window() {
+    outdoes_reno(
+        "westwood-br",
+        3.0,
+        "5e-2",
+        &["flow.bulk.cc={ name = 'westwood-br', discriminator = 'both' }"],
+    );
+    outdoes_reno("veno", 1.5, "1e-2", &[]);
+    outdoes_reno("real", 2.0, "1e-3", &[ROOM, "tcp.recovery=rack"]);
+    let scps = ["flow.bulk.cc={ name = 'scps-tp', default-cause = 'corruption' }"];
+    outdoes_reno("scps-tp", 3.0, "1e-2", &scps);
+}
+
+/// Grieco and Mascolo 2004: the bandwidth-delay product, which traffic on the way of the ACKs does not inflate.
+#[test]
+fn westwood_plus_sets_the_threshold_to_the_path_under_reverse_traffic() {
+    let text = include_str!("../../../scenarios/geo-single.toml").to_owned()
+        + "[flow.back]\nfrom = 'receiver'\nto = 'sender'\ncc = 'reno'\ntcp.receive-window = '64 segments'\n";
+    let mut draft = Draft::parse("reverse.toml", &text).expect("it is TOML");
+    for change in [
+        "flow.bulk.cc=westwood-plus",
+        "link.satellite.loss={ kind = 'list', packets = [20000], data-only = true }",
+        "link.satellite.reverse.loss=none",
+        "duration=60 s",
+    ] {
+        draft.set(change).expect("a well-formed change");
+    }
+    let (outcome, series) = recorded(&draft.scenario().expect("a world"));
+    assert!(outcome.flows[0].retransmitted_segments > 0 && outcome.flows[1].delivered_bytes > 1_000_000);
+    let threshold = series.flows[0].ssthresh.last().expect("a loss sets it").1;
+    let path = 10e6 * ROUND_TRIP_S / (8.0 * 1_500.0);
+    assert!((threshold / path - 1.0).abs() < 0.15, "{threshold} against {path}");
+}
+
+#[test]
+fn tcp_j_is_reno_until_the_first_loss() {
+    let [own, reno] = ["tcp-j", "sack"]
+        .map(|cc| recorded(&world("geo-single", cc, &["duration=30 s"])).1.flows.remove(0).cwnd);
+    for second in 1..30 {
+        let second = f64::from(second);
+        assert!((at(&own, second) - at(&reno, second)).abs() <= 1.0, "after {second} s");
+    }
+}
+
+/// Obata et al. 2006: Lift Window Control adds the measured bandwidth to Reno's window. The handshake is not counted.
+#[test]
+fn star_opens_the_window_of_432_segments_in_2_seconds() {
+    let [star, reno] = ["star", "sack"].map(|cc| {
+        let (_, series) = recorded(&world("geo-single", cc, &[ONE_ACK_EACH, "duration=20 s"]));
+        seconds_to_open(&series, ROUND_TRIP_S, 431.5)
+    });
+    assert!(star <= 2.1, "{star}");
+    assert!((4.6..4.8).contains(&reno), "{reno}");
+}
+
+#[test]
+fn star_survives_an_outage_of_the_ack_path() {
+    let outage = "link.satellite.reverse.outages=[['40 s', '42 s']]";
+    let [star, reno] = ["star", "sack"].map(|cc| {
+        let (outcome, series) = recorded(&world("geo-single", cc, &[outage, "duration=60 s"]));
+        let later = series.flows[0].cwnd.iter().filter(|point| point.0 > 39.0).map(|point| point.1);
+        (outcome.flows[0].retransmitted_segments, later.fold(at(&series.flows[0].cwnd, 39.0), f64::min))
+    });
+    assert!(star.0 <= 3 && star.1 >= 432.0, "{star:?}");
+    assert!(reno.0 > 100 && reno.1 <= 1.0, "the outage is one: {reno:?}");
+}
+
+#[test]
+fn astart_fills_the_path_without_the_losses_of_slow_start() {
+    let [astart, reno] = ["astart", "sack"].map(|cc| outcome(&world("geo-single", cc, &[ROOM])));
+    assert_eq!(astart.flows[0].retransmitted_segments, 0);
+    assert!(reno.flows[0].retransmitted_segments > 417, "slow start overshoots by a path");
+    assert!(astart.totals.goodput_bps >= 0.95 * reno.totals.goodput_bps);
+}
+
+/// Sudden Start: one round trip for the first segment and its dummies, one for their ACKs.
+#[test]
+fn probes_open_the_receive_window_in_2_round_trips() {
+    for cc in ["peach", "peach-plus", "swift", "pbs"] {
+        let (outcome, series) = recorded(&alone(cc, &["duration=10 s"]));
+        let seconds = seconds_to_open(&series, 0.55, 64.0);
+        assert!(seconds <= 2.0 * 0.55, "{cc}: {seconds}");
+        assert_eq!(outcome.flows[0].retransmitted_segments, 0);
+    }
+}
+
+#[test]
+fn the_more_probes_repair_the_sooner_a_file_is_through_noise() {
+    let seconds = |cc| {
+        let file = "flow.bulk.traffic={ kind = 'file', size = '2 MB' }";
+        let scenario = alone(cc, &[file, "link.satellite.loss.rate=0.02"]);
+        let one = |seed| {
+            let options = RunOptions { seed: Some(seed), ..RunOptions::default() };
+            run(&scenario, &options).expect("a world").outcome.flows[0].completion_s.expect("it ends")
+        };
+        (1..=5).map(one).sum::<f64>() / 5.0
+    };
+    let [swift, peach, reno] = ["swift", "peach", "sack"].map(seconds);
+    assert!(swift < peach && peach < reno, "{swift} s, {peach} s, Reno {reno} s");
+    for cc in ["peach-plus", "pbs", "rcs"] {
+        let seconds = seconds(cc);
+        assert!(seconds < peach, "{cc}: {seconds} s, Peach {peach} s");
+    }
+}
+
+/// What is left of the goodput without losses at a loss rate of 1 %.
+fn share_kept(cc: &str) -> f64 {
+    let [clean, noisy] =
+        ["0.0", "1e-2"].map(|loss| goodput_mbps(&world("geo-single", cc, &[ROOM, &noise(loss)])));
+    noisy / clean
+}
+
+/// Both tolerate some loss by design: version 1 any, version 3 two per cent of a round trip.
+#[test]
+fn bbr_holds_its_rate_over_noise() {
+    let shares = ["bbr", "bbr3"].map(share_kept);
+    assert!(shares[0] >= 0.9 && shares[1] >= 0.8, "{shares:?}");
+}
+
+/// Tsaoussidis, Badr 2000: the probes find the path as it was, which is immediate recovery.
+#[test]
+fn a_fade_costs_probing_no_window() {
+    let fade = "link.satellite.outages={ every = '40 s', length = '5 s', effect = 'blind' }";
+    let [probing, reno] = ["probing", "sack"].map(|cc| {
+        let cwnd = recorded(&world("geo-single", cc, &[fade, "duration=70 s"])).1.flows.remove(0).cwnd;
+        (at(&cwnd, 39.0), at(&cwnd, 52.0))
+    });
+    assert!((probing.0 - probing.1).abs() <= 1.0, "{probing:?}");
+    assert!(reno.1 < 0.5 * reno.0, "the fade is one: {reno:?}");
+}
+
+/// RFC 5348, section 3.1, with b = 1 and `t_RTO` = 4 R.
+#[test]
+fn tfrc_sends_what_its_equation_says() {
+    let outcome = outcome(&world("geo-single", "tfrc", &[ROOM, &noise("1e-3"), "duration=400 s"]));
+    let flow = &outcome.flows[0];
+    let loss = flow.retransmitted_segments as f64 / flow.sent_segments as f64;
+    let rtt = flow.srtt_ms.expect("it was measured") / 1e3;
+    let timer = 12.0 * libm::sqrt(3.0 * loss / 8.0) * loss * (1.0 + 32.0 * loss * loss);
+    let expected = 1.0 / (rtt * (libm::sqrt(2.0 * loss / 3.0) + timer));
+    let measured = outcome.totals.goodput_segments_per_s;
+    assert!((measured / expected - 1.0).abs() < 0.25, "{measured} against {expected} segments a second");
+}
+
+/// RFC 9040; Padmanabhan and Katz 1998: a hundred segments in one window instead of four.
+#[test]
+fn memory_makes_the_next_connection_faster() {
+    let pages = "flow.bulk.traffic={ kind = 'pages', page = '100 segments', idle = '1 s' }";
+    let [sharing, fast_start, reno] = ["sharing", "fast-start", "sack"].map(|cc| {
+        let mut scenario = world("geo-single", cc, &[pages]);
+        let sender = &mut scenario.flows[0].sender;
+        *sender = Arc::new(Config { memory: Some(PathMemory::new()), ..Config::clone(sender) });
+        outcome(&scenario).flows[0].completion_s.expect("pages end")
+    });
+    let best = reno - ROUND_TRIP_S;
+    assert!(sharing < best && fast_start < best, "{sharing} s, {fast_start} s, Reno {reno} s");
+}
