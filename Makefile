@@ -59,7 +59,9 @@ lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 .PHONY: bench
-bench: setup ## Measure packets delivered per second of CPU time, in worlds of 20 to 20,000 flows
+bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows
+	cargo bench --locked --package bentpipe-cc --bench per_ack
+	cargo bench --locked --package bentpipe-tcp --bench engine
 	cargo run --release --locked --package bentpipe-sim --example throughput
 
 .PHONY: demo-check

@@ -1,0 +1,162 @@
+//! What an ACK costs each registered algorithm: every call that the engine makes for it, the receiver half's included.
+
+use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Segment};
+use bentpipe_cc::{
+    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
+    REGISTRY, RateSample, Reflector, Sent, Start,
+};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+const MSS: u32 = 1000;
+const RTT: Duration = Duration::from_millis(550);
+const OUTSTANDING: u32 = 64;
+/// ACKs from one loss to the next: an algorithm shall not spend its life in one phase.
+const EPISODE: u64 = 2000;
+/// ACKs that arrive in recovery, of those.
+const RECOVERY: u64 = 64;
+/// The window may grow as long as it is smaller.
+const LARGEST_WINDOW: f64 = 1000.0;
+
+/// A full pipe: each ACK lets one segment go.
+struct Pipe {
+    cc: Box<dyn CongestionControl>,
+    receiver: Option<Box<dyn Reflector>>,
+    path: Path,
+    probe: Option<ProbeTag>,
+    acks: u64,
+}
+
+impl Pipe {
+    fn new(entry: &Entry) -> Self {
+        let start = Start {
+            mss: MSS,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: true,
+            seed: 1,
+            memory: None,
+        };
+        let path = Path {
+            now: Instant::ZERO + Duration::from_secs(1),
+            mss: MSS,
+            srtt: RTT,
+            rttvar: RTT / 8,
+            min_rtt: RTT,
+            rto: RTT * 2,
+            in_flight: OUTSTANDING,
+            outstanding: OUTSTANDING,
+            receive_window: 1000,
+            snd_una: 1,
+            snd_nxt: 1 + u64::from(OUTSTANDING * MSS),
+            unsent: 1 << 30,
+            delivered: 0,
+            peer_probes: PeerProbes::Agreed,
+        };
+        let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
+        cc.on_established(&path);
+        Self { cc, receiver: entry.receiver.map(|half| (half.build)()), path, probe: None, acks: 0 }
+    }
+
+    /// One ACK, all that follows from it, and the segment that it lets go. Returns the window, which the engine reads.
+    fn ack(&mut self) -> f64 {
+        self.path.now += RTT / u64::from(OUTSTANDING);
+        let wants = self.cc.wants();
+        if (wants.wakes || wants.probes) && self.cc.wake_at() <= self.path.now {
+            self.cc.on_wake(&self.path);
+        }
+        let place = self.acks % EPISODE;
+        let phase = if place < RECOVERY && self.acks >= EPISODE { Phase::Recovery } else { Phase::Open };
+        if phase == Phase::Recovery && place == 0 {
+            self.lose();
+        }
+        self.acknowledge(phase, place == RECOVERY - 1);
+        self.send();
+        if wants.probes {
+            self.probe(phase);
+        }
+        self.acks += 1;
+        let _ = self.cc.pacing_rate();
+        self.cc.window()
+    }
+
+    fn lose(&mut self) {
+        let loss = Loss {
+            cause: Cause::Loss,
+            lost: 1,
+            outstanding: OUTSTANDING,
+            in_flight: OUTSTANDING,
+            validated: None,
+        };
+        self.cc.on_loss(&loss, &self.path);
+    }
+
+    fn acknowledge(&mut self, phase: Phase, last: bool) {
+        self.path.snd_una += u64::from(MSS);
+        self.path.delivered += u64::from(MSS);
+        let delivered = u64::from(OUTSTANDING * MSS);
+        let rate = RateSample {
+            delivered,
+            interval: RTT,
+            prior_delivered: self.path.delivered.saturating_sub(delivered),
+            app_limited: false,
+            tx_in_flight: OUTSTANDING,
+            lost: u32::from(phase == Phase::Recovery),
+        };
+        let ack = Ack {
+            acked: 1,
+            sacked: 0,
+            delivered_bytes: u64::from(MSS),
+            lost: 0,
+            rtt: Some(RTT),
+            rate: Some(rate),
+            phase,
+            ends_episode: phase == Phase::Recovery && last,
+            window_limited: self.cc.window() < LARGEST_WINDOW,
+            ecn_echo: false,
+            dsack: false,
+        };
+        if let Some(receiver) = &mut self.receiver {
+            self.cc.on_feedback(&receiver.reply(self.path.now), &self.path);
+        }
+        self.cc.on_ack(&ack, &self.path);
+        if self.cc.wants().doubts {
+            self.cc.doubt(self.path.now - RTT, &self.path);
+        }
+    }
+
+    fn send(&mut self) {
+        let sent = Sent { seq: self.path.snd_nxt, len: MSS, retransmission: false };
+        self.path.snd_nxt += u64::from(MSS);
+        if self.cc.wants().sent {
+            self.cc.on_sent(&sent, &self.path);
+        }
+        if let Some(receiver) = &mut self.receiver {
+            let extension: Extension = self.cc.stamp(&sent, &self.path);
+            let segment = Segment { seq: sent.seq, len: MSS, extension, ..Segment::default() };
+            receiver.on_data(self.path.now, &segment, false);
+        }
+    }
+
+    /// Answers the probe that left with the last segment, and asks for the next.
+    fn probe(&mut self, phase: Phase) {
+        if let Some(tag) = self.probe.take() {
+            self.cc.on_probe_acked(&ProbeReply { tag, acked: 0, phase }, &self.path);
+        }
+        let moment = ProbeMoment { data_sent: 1 };
+        self.probe = self.cc.next_probe(&moment, &self.path).map(|request| request.tag);
+    }
+}
+
+fn per_ack(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("per-ack");
+    group.warm_up_time(std::time::Duration::from_millis(200));
+    group.measurement_time(std::time::Duration::from_millis(500));
+    for entry in REGISTRY {
+        let mut pipe = Pipe::new(entry);
+        group.bench_function(entry.name, |bencher| bencher.iter(|| pipe.ack()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, per_ack);
+criterion_main!(benches);
