@@ -5,14 +5,31 @@ use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
 /// What becomes of a packet after its transmission.
+///
+/// A whole word, so that packets in flight have no padding: it would be copied in pieces that overlap, which processors
+/// forward from store to load only after every earlier store has reached the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 pub(crate) enum Fate {
     /// It arrives.
     Arrives,
     /// It arrives and a copy of it too.
     ArrivesTwice,
-    /// The receiving end discards what is left of it.
-    Lost(DropCause),
+    /// A transmission error spoils it; the receiving end discards what is left.
+    Spoilt,
+    /// An outage takes it.
+    CutOff,
+}
+
+impl Fate {
+    /// Why it does not arrive; nothing if it does.
+    pub fn loss(self) -> Option<DropCause> {
+        match self {
+            Self::Arrives | Self::ArrivesTwice => None,
+            Self::Spoilt => Some(DropCause::Error),
+            Self::CutOff => Some(DropCause::Outage),
+        }
+    }
 }
 
 /// A packet between the decision to send it and its arrival.
@@ -70,11 +87,14 @@ impl<P> Flight<P> {
         next.unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// The next packet, if the flight is in order.
+    /// The packet behind `ahead` others, if the flight is in order.
     #[inline]
-    pub fn first(&self) -> Option<&P> {
+    pub fn behind(&self, ahead: usize) -> Option<&P> {
         match self {
-            Self::InOrder { first, .. } => first.as_ref().map(|flying| &flying.packet),
+            Self::InOrder { first, rest } => {
+                let flying = if ahead == 0 { first.as_ref() } else { rest.get(ahead - 1) };
+                flying.map(|flying| &flying.packet)
+            }
             Self::ByTime { .. } => None,
         }
     }

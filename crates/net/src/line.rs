@@ -1,5 +1,4 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
-use bentpipe_trace::DropCause;
 
 use crate::config::{LinkConfig, Reordering};
 use crate::flight::Fate;
@@ -129,7 +128,7 @@ impl Line {
         let bps = self.bps;
         let end = start + self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
         let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(size, is_data));
-        let fate = if strikes { Fate::Lost(DropCause::Error) } else { Fate::Arrives };
+        let fate = if strikes { Fate::Spoilt } else { Fate::Arrives };
         let mut passage = Passage { end, due: end + self.delay_one_way, fate };
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
@@ -151,7 +150,7 @@ impl Changes {
         let due = end + Duration::from_nanos(self.delay_one_way.at(end));
         let mut fate = passage.fate;
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
-            fate = Fate::Lost(DropCause::Outage);
+            fate = Fate::CutOff;
         }
         if fate == Fate::Arrives && self.duplicates() {
             fate = Fate::ArrivesTwice;

@@ -72,16 +72,15 @@ impl<P: Packet> Link<P> {
             self.path.serve(now, held, &mut self.ledger);
         }
         while let Some(flying) = self.path.flight.pop_due(now) {
-            let packet = match flying.fate {
-                Fate::Arrives => flying.packet,
-                Fate::ArrivesTwice => return Some(self.deliver_first_of_two(flying)),
-                Fate::Lost(cause) => {
-                    self.ledger.drop_packet(flying.packet, cause, flying.due);
-                    continue;
-                }
-            };
-            self.ledger.count_delivery(&packet);
-            return Some(Arrival { packet, copy_follows: false });
+            if let Some(cause) = flying.fate.loss() {
+                self.ledger.drop_packet(flying.packet, cause, flying.due);
+                continue;
+            }
+            if flying.fate == Fate::ArrivesTwice {
+                return Some(self.deliver_first_of_two(flying));
+            }
+            self.ledger.count_delivery(&flying.packet);
+            return Some(Arrival { packet: flying.packet, copy_follows: false });
         }
         None
     }
@@ -102,10 +101,10 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The packet that leaves the path next, as far as that is easily told: a hint for drivers that fetch ahead.
+    /// The packet that leaves the path after `ahead` others, as far as that is easily told: a hint for drivers that fetch ahead.
     #[inline]
-    pub fn first_in_flight(&self) -> Option<&P> {
-        self.path.flight.first()
+    pub fn in_flight(&self, ahead: usize) -> Option<&P> {
+        self.path.flight.behind(ahead)
     }
 
     /// The counters so far.

@@ -19,6 +19,10 @@ use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
+/// Places in a long link of the packet whose contents are asked for, and of the one that is itself asked for.
+const NEAR: usize = 3;
+const FAR: usize = 10;
+
 /// A world in motion.
 pub(crate) struct Simulation<W> {
     pub links: Vec<Link<Ticket>>,
@@ -135,7 +139,7 @@ impl<W: Witness> Simulation<W> {
         else {
             return;
         };
-        if let Some(ticket) = self.links[(owner - self.first_link) as usize].first_in_flight() {
+        if let Some(ticket) = self.links[(owner - self.first_link) as usize].in_flight(0) {
             prefetch(self.arena.get(ticket.slot));
             match self.routes[ticket.position as usize + 1] {
                 ARRIVED if ticket.marks.contains(Marks::PLAIN) => prefetch(&self.flows[ticket.to as usize]),
@@ -168,8 +172,25 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
+    /// Asks for the memory of packets that a long link will deliver: first for the tickets themselves, then for what they name.
+    #[inline]
+    fn fetch_along(&self, link: LinkId) {
+        let link = &self.links[link as usize];
+        let Some(ticket) = link.in_flight(NEAR) else { return };
+        prefetch(self.arena.get(ticket.slot));
+        match self.routes[ticket.position as usize + 1] {
+            ARRIVED if ticket.marks.contains(Marks::PLAIN) => {}
+            ARRIVED => prefetch(&self.ends[ticket.to as usize]),
+            next => prefetch(&self.links[next as usize]),
+        }
+        if let Some(ticket) = link.in_flight(FAR) {
+            prefetch(ticket);
+        }
+    }
+
     /// Takes from a link what has reached its far end.
     fn deliver(&mut self, link: LinkId) {
+        self.fetch_along(link);
         while let Some(arrival) = self.links[link as usize].deliver(self.now) {
             let mut ticket = arrival.packet;
             if arrival.copy_follows {
@@ -196,7 +217,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Offers a packet to a link.
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, id: LinkId, ticket: Ticket) {
         let link = &mut self.links[id as usize];
         link.enqueue(self.now, ticket);

@@ -6,9 +6,9 @@ use bentpipe_net::Packet;
 use crate::arena::Slot;
 
 bitflags::bitflags! {
-    /// What links and the far end must know of a packet.
+    /// What links and the far end must know of a packet. A word, so that tickets have no padding and are copied in whole pieces.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub(crate) struct Marks: u8 {
+    pub(crate) struct Marks: u32 {
         /// Queues may sacrifice it for others.
         const LOW_PRIORITY = 0x01;
         /// It carries payload.
