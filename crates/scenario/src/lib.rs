@@ -2,7 +2,8 @@
 //!
 //! [`load`] reads a built-in scenario or a file into a [`Scenario`]; a [`Draft`] is one that the command line may still
 //! change. Reading order: `model` (what comes out), `form` (how one description of a table reads and shows it),
-//! `describe` (the tables themselves: the reference of the format), `check` (whether the parts fit together).
+//! `describe` (the tables themselves: the reference of the format), `check` (whether the parts fit together), `topology`
+//! (nodes and links one by one, and the routes that drivers send packets on).
 
 mod algorithm;
 mod builtin;
@@ -17,6 +18,7 @@ mod parameters;
 mod parse;
 mod show;
 mod suggest;
+mod topology;
 mod tree;
 mod unit;
 
@@ -25,3 +27,4 @@ pub use builtin::{Summary, builtin, list, load};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use model::{FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, Scenario, Traffic};
+pub use topology::{Edge, LinkId, Node, NodeId, Topology, TopologyError, initial, member_name};

@@ -1,29 +1,15 @@
 use bentpipe_net::ConfigError;
+use bentpipe_scenario::TopologyError;
 
 /// A scenario of which no world can be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A link or flow group names a node group that does not exist.
-    #[error("{user}: there is no node group \"{name}\"")]
-    UnknownNode {
-        /// `link` or `flow` with its name.
-        user: String,
-        /// Name that was looked for.
-        name: String,
-    },
-    /// Two things of a kind share a name, or a group is empty.
-    #[error("{0}")]
-    Unnameable(String),
-    /// The two node groups of a link group cannot be paired.
-    #[error("link.{link}: {from} nodes cannot be joined with {to}; one of the two must be 1, or both equal")]
-    Unpairable {
-        /// Name of the link group.
-        link: String,
-        /// Nodes at the near end.
-        from: u32,
-        /// Nodes at the far end.
-        to: u32,
-    },
+    /// The groups do not make a graph.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// Two flow groups share a name.
+    #[error("flow.{0}: two groups have this name")]
+    Twice(String),
     /// A link cannot exist.
     #[error("link.{link}.{direction}: {error}")]
     Link {

@@ -1,13 +1,11 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
 //! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
-//! `topology` and `world` (where), `traffic` (why), `simulation` (the loop); `watch`, `record` and `check` look on.
+//! `world` (where), `traffic` (why), `simulation` (the loop); `watch`, `record` and `check` look on.
 
 mod arena;
 mod check;
 mod error;
-#[cfg(test)]
-mod fixture;
 mod measure;
 mod observe;
 mod outcome;
@@ -17,7 +15,6 @@ mod run;
 mod simulation;
 mod thinned;
 mod ticket;
-mod topology;
 mod traffic;
 mod watch;
 mod wheel;

@@ -1,11 +1,10 @@
 //! From what the parts of a world counted to the outcome of a run.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::Scenario;
+use bentpipe_scenario::{Edge, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
 
 use crate::simulation::Simulation;
-use crate::topology::Topology;
 use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, Flow};
@@ -139,7 +138,7 @@ fn link_outcomes<W: Witness>(
     span: Duration,
 ) -> Vec<LinkOutcome> {
     let now = simulation.now;
-    let outcome = |(edge, link): (&crate::topology::Edge<'_>, &mut bentpipe_net::Link<_>)| {
+    let outcome = |(edge, link): (&Edge<'_>, &mut bentpipe_net::Link<_>)| {
         let busy = link.busy_time(now).as_secs_f64();
         let stats = link.stats();
         LinkOutcome {

@@ -7,9 +7,9 @@ use bentpipe_net::Backlog;
 use bentpipe_trace::Event;
 
 use crate::thinned::Thinned;
-use crate::topology::{LinkId, Topology};
 use crate::world::{FlowId, World};
 use crate::{FlowSeries, LinkSeries, Series};
+use bentpipe_scenario::{LinkId, Topology};
 
 /// Buckets that all series share, and what one gets at most and at least.
 const ALL_BUCKETS: usize = 400_000;

@@ -4,11 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time;
 
 use bentpipe_base::Instant;
-use bentpipe_scenario::Scenario;
+use bentpipe_scenario::{Scenario, Topology};
 
 use crate::measure::{Circumstances, outcome};
 use crate::simulation::{Ended, Simulation};
-use crate::topology::Topology;
 use crate::watch::Watch;
 use crate::witness::{Silent, Witness};
 use crate::world::World;

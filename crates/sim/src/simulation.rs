@@ -10,11 +10,11 @@ use crate::RunOptions;
 use crate::arena::Arena;
 use crate::prefetch::prefetch;
 use crate::ticket::{Marks, Ticket};
-use crate::topology::LinkId;
 use crate::traffic::Application;
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
+use bentpipe_scenario::LinkId;
 
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;

@@ -9,10 +9,10 @@ use crate::check::Checker;
 use crate::observe::{LinkEvent, Observer, Passing};
 use crate::record::Recorder;
 use crate::ticket::{Marks, Ticket};
-use crate::topology::{LinkId, Topology};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{EndId, FlowId, World};
 use crate::{RunOptions, Series};
+use bentpipe_scenario::{LinkId, Topology};
 
 /// Tells recorder, checkers and the observer what happens.
 pub(crate) struct Watch<'a> {

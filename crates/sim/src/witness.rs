@@ -9,8 +9,8 @@ use bentpipe_tcp::Connection;
 
 use crate::arena::{Parcel, Slot};
 use crate::ticket::Ticket;
-use crate::topology::LinkId;
 use crate::world::{EndId, FlowId};
+use bentpipe_scenario::LinkId;
 
 /// What happened at a connection end.
 pub(crate) enum Deed<'a> {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Instant, Rng};
 use bentpipe_cc::{REGISTRY, ReceiverHalf};
 use bentpipe_net::Link;
-use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, LinkId, NodeId, Scenario, Topology, Traffic, member_name};
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 
 use crate::BuildError;
 use crate::ticket::Ticket;
-use crate::topology::{LinkId, NodeId, Topology, member_name};
 use crate::traffic::Application;
 
 /// Index of a connection end: pairs stand together, the even one sends.
@@ -115,8 +114,7 @@ impl World {
         let mut world = Self { links, routes: Vec::new(), flows: Vec::new() };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
-                let what = format!("flow.{}: two groups have this name", group.name);
-                return Err(BuildError::Unnameable(what));
+                return Err(BuildError::Twice(group.name.clone()));
             }
             world.add_flows(topology, (index as u32, group), seed)?;
         }

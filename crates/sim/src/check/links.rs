@@ -8,8 +8,8 @@ use bentpipe_net::{Link, Quantity, Schedule};
 use super::Violations;
 use crate::arena::Slot;
 use crate::ticket::{Marks, Ticket};
-use crate::topology::Edge;
 use crate::witness::Crossing;
+use bentpipe_scenario::Edge;
 
 /// What went into a link and what came out.
 #[derive(Debug)]

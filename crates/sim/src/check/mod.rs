@@ -10,9 +10,9 @@ use bentpipe_base::Instant;
 use bentpipe_net::Link;
 
 use crate::ticket::Ticket;
-use crate::topology::{LinkId, Topology};
 use crate::witness::{Crossing, Deed};
 use crate::world::EndId;
+use bentpipe_scenario::{LinkId, Topology};
 use links::LinkBook;
 use streams::Streams;
 

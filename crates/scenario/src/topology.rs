@@ -5,18 +5,43 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, Quantity, Schedule};
-use bentpipe_scenario::{LinkGroup, NodeKind, Scenario};
 
-use crate::BuildError;
+use crate::{LinkGroup, NodeKind, Scenario};
 
 /// Index of a node.
-pub(crate) type NodeId = u32;
+pub type NodeId = u32;
 /// Index of one direction of a link: forward directions are even, their reverse follows.
-pub(crate) type LinkId = u32;
+pub type LinkId = u32;
+
+/// Groups of which no graph can be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// A link or flow group names a node group that does not exist.
+    #[error("{user}: there is no node group \"{name}\"")]
+    UnknownNode {
+        /// `link` or `flow` with its name.
+        user: String,
+        /// Name that was looked for.
+        name: String,
+    },
+    /// Two groups share a name, or a group is empty.
+    #[error("{0}")]
+    Unnameable(String),
+    /// The two node groups of a link group cannot be paired.
+    #[error("link.{link}: {from} nodes cannot be joined with {to}; one of the two must be 1, or both equal")]
+    Unpairable {
+        /// Name of the link group.
+        link: String,
+        /// Nodes at the near end.
+        from: u32,
+        /// Nodes at the far end.
+        to: u32,
+    },
+}
 
 /// The graph of a world.
 #[derive(Debug)]
-pub(crate) struct Topology<'a> {
+pub struct Topology<'a> {
     /// All nodes in the order of the scenario.
     pub nodes: Vec<Node>,
     /// All directions of all links in the order of the scenario.
@@ -29,20 +54,22 @@ pub(crate) struct Topology<'a> {
 
 /// A host or a router.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
+    /// Name of the node.
     pub name: String,
     kind: NodeKind,
 }
 
 /// One direction of a link.
 #[derive(Debug)]
-pub(crate) struct Edge<'a> {
+pub struct Edge<'a> {
     /// Name of the link, the same for both directions.
     pub name: String,
     /// Group of the link.
     pub group: &'a str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
+    /// What it does to packets.
     pub config: &'a LinkConfig,
     from: NodeId,
     to: NodeId,
@@ -52,12 +79,12 @@ pub(crate) struct Edge<'a> {
 const NOWHERE: LinkId = LinkId::MAX;
 
 /// The name of member `index` of a group: the group's own if there is only one.
-pub(crate) fn member_name(group: &str, index: u32, count: u32) -> String {
+pub fn member_name(group: &str, index: u32, count: u32) -> String {
     if count == 1 { group.to_owned() } else { format!("{group}.{index}") }
 }
 
 /// A typical value of a quantity that may vary: where it begins.
-pub(crate) fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
+pub fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
     match schedule {
         Schedule::Constant(value) => value.raw(),
         Schedule::Table { points, .. } => points.first().map_or(0, |(_, value)| value.raw()),
@@ -67,7 +94,10 @@ pub(crate) fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
 
 impl<'a> Topology<'a> {
     /// The graph that a scenario describes.
-    pub fn new(scenario: &'a Scenario) -> Result<Self, BuildError> {
+    ///
+    /// # Errors
+    /// [`TopologyError`] for scenarios that were not read from a file: those are checked.
+    pub fn new(scenario: &'a Scenario) -> Result<Self, TopologyError> {
         let mut topology = Self {
             nodes: Vec::new(),
             links: Vec::new(),
@@ -77,7 +107,7 @@ impl<'a> Topology<'a> {
         };
         for group in &scenario.nodes {
             let first = topology.nodes.len() as NodeId;
-            let unnameable = |what: &str| BuildError::Unnameable(format!("node.{}: {what}", group.name));
+            let unnameable = |what: &str| TopologyError::Unnameable(format!("node.{}: {what}", group.name));
             if group.count == 0 {
                 return Err(unnameable("a group of no nodes"));
             }
@@ -95,26 +125,29 @@ impl<'a> Topology<'a> {
     }
 
     /// The nodes of a group that `user` names.
+    ///
+    /// # Errors
+    /// [`TopologyError::UnknownNode`], which names the user.
     pub fn group(
         &self,
         user: impl Fn() -> String,
         name: &str,
-    ) -> Result<std::ops::Range<NodeId>, BuildError> {
+    ) -> Result<std::ops::Range<NodeId>, TopologyError> {
         self.groups
             .get(name)
             .cloned()
-            .ok_or_else(|| BuildError::UnknownNode { user: user(), name: name.to_owned() })
+            .ok_or_else(|| TopologyError::UnknownNode { user: user(), name: name.to_owned() })
     }
 
-    fn add_links(&mut self, group: &'a LinkGroup) -> Result<(), BuildError> {
+    fn add_links(&mut self, group: &'a LinkGroup) -> Result<(), TopologyError> {
         let user = || format!("link.{}", group.name);
         let (from, to) = (self.group(user, &group.from)?, self.group(user, &group.to)?);
         if self.links.iter().rev().any(|link| link.group == group.name) {
-            return Err(BuildError::Unnameable(format!("link.{}: two groups have this name", group.name)));
+            return Err(TopologyError::Unnameable(format!("link.{}: two groups have this name", group.name)));
         }
         let (n, m) = (from.len() as u32, to.len() as u32);
         if n != m && n != 1 && m != 1 {
-            return Err(BuildError::Unpairable { link: group.name.clone(), from: n, to: m });
+            return Err(TopologyError::Unpairable { link: group.name.clone(), from: n, to: m });
         }
         for index in 0..n.max(m) {
             let name = member_name(&group.name, index, n.max(m));
@@ -202,7 +235,23 @@ impl<'a> Topology<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{link_group, nodes, world};
+    use crate::NodeGroup;
+    use bentpipe_net::QueueConfig;
+
+    fn world() -> Scenario {
+        Scenario::unread("test")
+    }
+
+    fn nodes(name: &str, kind: NodeKind, count: u32) -> NodeGroup {
+        NodeGroup { name: name.to_owned(), kind, count }
+    }
+
+    fn link_group(name: &str, (from, to): (&str, &str), delay_ms: u64) -> LinkGroup {
+        let delay_one_way = Duration::from_millis(delay_ms);
+        let config = LinkConfig::new(Rate::from_mbps(10), delay_one_way, QueueConfig::default());
+        let (from, to) = (from.to_owned(), to.to_owned());
+        LinkGroup { name: name.to_owned(), from, to, forward: config.clone(), reverse: config }
+    }
 
     fn names(topology: &mut Topology<'_>, from: &str, to: &str) -> Option<Vec<String>> {
         let find = |name: &str| topology.nodes.iter().position(|node| node.name == name).unwrap() as NodeId;
