@@ -1,0 +1,147 @@
+//! A packet analyser reads our packets as we do.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use bentpipe_base::{
+    EcnField, Flags, Instant, Probe, ProbeTag, Rng, SackBlocks, SackRange, Segment, SynOptions,
+};
+use bentpipe_trace::Capture;
+use bentpipe_wire::{Conversation, Datagram, Ends, Header, IpFields, Packet, Payload};
+
+const FIELDS: [&str; 12] = [
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.flags",
+    "tcp.window_size_value",
+    "tcp.len",
+    "tcp.checksum.status",
+    "tcp.options.mss_val",
+    "tcp.options.wscale.shift",
+    "tcp.options.timestamp.tsval",
+    "tcp.options.sack_le",
+    "tcp.options.experimental.exid",
+    "ip.dsfield",
+];
+
+fn segments(rng: &mut Rng) -> Vec<Segment> {
+    let mut number = |limit: u64| rng.below(limit);
+    let syn =
+        SynOptions { mss: Some(1448), window_scale: Some(7), sack_permitted: true, ..SynOptions::default() };
+    let mut all = vec![Segment {
+        flags: Flags::SYN,
+        window: 65_535,
+        timestamps: Some((5, 0)),
+        syn_options: Some(SynOptions { probes_permitted: true, ..syn }),
+        ..Segment::default()
+    }];
+    for _ in 0..300 {
+        let seq = 1 + number(1 << 40);
+        let mut sack = SackBlocks::EMPTY;
+        for _ in 0..number(5) {
+            let start = 1 + number(1 << 34);
+            sack.push(SackRange { start, end: start + 1 + number(1 << 20) });
+        }
+        all.push(Segment {
+            seq,
+            ack: 1 + number(1 << 40),
+            len: number(1400) as u32,
+            window: number(1 << 23) as u32,
+            flags: Flags::ACK | Flags::from_bits_truncate(number(256) as u16 & !2),
+            ecn: [EcnField::NotCapable, EcnField::Capable, EcnField::Congested][number(3) as usize],
+            probe: if number(4) == 0 { Probe::Probe(ProbeTag(9)) } else { Probe::No },
+            low_priority: number(2) == 0,
+            timestamps: (number(3) > 0).then(|| (number(1 << 32) as u32, number(1 << 32) as u32)),
+            sack,
+            ..Segment::default()
+        });
+    }
+    all
+}
+
+/// What our reader says, in the words of the analyser.
+fn described(bytes: &[u8]) -> Vec<String> {
+    let datagram = Datagram::read(bytes).unwrap();
+    let (header, payload) = Header::read(datagram.payload).unwrap();
+    let options = &header.options;
+    let ecn = [EcnField::NotCapable, EcnField::Capable, EcnField::Congested];
+    let ecn = ecn.iter().position(|ecn| *ecn == datagram.ecn).unwrap();
+    let show = |value: Option<u32>| value.map_or(String::new(), |value| value.to_string());
+    let marked = options.probe != Probe::No || options.permitted.is_some();
+    vec![
+        header.seq.to_string(),
+        header.ack.to_string(),
+        format!("0x{:04x}", header.flags.bits()),
+        header.window.to_string(),
+        payload.len().to_string(),
+        "1".to_owned(),
+        show(options.mss.map(u32::from)),
+        show(options.window_scale.map(u32::from)),
+        show(options.timestamps.map(|(value, _)| value)),
+        options.sack().iter().map(|block| block.0.to_string()).collect::<Vec<_>>().join(","),
+        if marked { "0x4250".to_owned() } else { String::new() },
+        if datagram.source.is_ipv4() {
+            format!("0x{:02x}", datagram.dscp << 2 | [0, 2, 3][ecn])
+        } else {
+            String::new()
+        },
+    ]
+}
+
+#[test]
+fn tshark_reads_every_header_as_we_do() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("skipped: tshark is not installed (Debian package tshark)");
+        return;
+    }
+    let ends = |v6: bool| {
+        let local: SocketAddr = if v6 { "[2001:db8::1]:49152" } else { "192.0.2.1:49152" }.parse().unwrap();
+        let remote: SocketAddr = if v6 { "[2001:db8::2]:5001" } else { "192.0.2.2:5001" }.parse().unwrap();
+        Ends { local, remote }
+    };
+    let mut capture = Capture::new(Vec::new(), "us", ["wire"]).unwrap();
+    let mut wanted = Vec::new();
+    for v6 in [false, true] {
+        let mut conversation = Conversation::new(0xffff_fff0, 77);
+        conversation.agree_on_scales(Some((7, 7)));
+        for segment in segments(&mut Rng::stream(1, "segments")) {
+            let ip = IpFields { ecn: segment.ecn, low_priority: segment.low_priority, identification: 1 };
+            let tcp = conversation.header(&segment);
+            conversation.agree_on_scales(Some((7, 7)));
+            let payload: Vec<u8> = (0..segment.len).map(|n| (n * 7) as u8).collect();
+            let mut bytes = Vec::new();
+            Packet { ends: ends(v6), ip, tcp, payload: Payload::Bytes(&payload) }.write_headers(&mut bytes);
+            bytes.extend_from_slice(&payload);
+            capture.packet(Instant::from_nanos(wanted.len() as u64), 0, (&bytes, 0)).unwrap();
+            wanted.push(described(&bytes));
+        }
+    }
+    let file = std::env::temp_dir().join(format!("bentpipe-tshark-{}.pcapng", std::process::id()));
+    std::fs::write(&file, capture.finish().unwrap()).unwrap();
+    let mut command = Command::new("tshark");
+    command
+        .args([
+            "-n",
+            "-o",
+            "tcp.relative_sequence_numbers:FALSE",
+            "-o",
+            "tcp.check_checksum:TRUE",
+            "-T",
+            "fields",
+            "-r",
+        ])
+        .arg(&file);
+    for field in FIELDS {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let got: Vec<Vec<String>> =
+        lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
+    assert_eq!(got.len(), wanted.len());
+    for (number, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
+        assert_eq!(got, wanted, "packet {}: {FIELDS:?}", number + 1);
+    }
+}

@@ -1,0 +1,148 @@
+//! One connection's numbers: 32 bits on the wire, 64 in the engine.
+
+use bentpipe_base::{EcnField, Flags, SackBlocks, SackRange, Segment, SynOptions};
+
+use crate::sequence::{unwrapped, wrapped};
+use crate::{Datagram, Header, Options};
+
+/// What one end of a connection knows of its numbers on the wire: initial sequence numbers, window scales, and by how much
+/// its timestamps differ from its clock (RFC 7323 section 5.4 wants that unpredictable).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conversation {
+    /// Initial sequence number of this end.
+    pub initial: u32,
+    /// That of the peer; zero until its SYN was heard.
+    pub peer_initial: u32,
+    /// Added to the timestamps of this end.
+    pub clock_offset: u32,
+    scale: Option<u8>,
+    peer_scale: Option<u8>,
+}
+
+/// Positions near which those of an arriving header are looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Near {
+    /// Next position expected of the peer.
+    pub peer: u64,
+    /// First position of our own that the peer has not acknowledged.
+    pub own: u64,
+}
+
+/// What of an arriving packet stands outside of its TCP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrived {
+    /// Payload bytes.
+    pub len: u32,
+    /// Congestion mark.
+    pub ecn: EcnField,
+    /// Lower effort.
+    pub low_priority: bool,
+}
+
+impl Arrived {
+    /// Of a packet whose TCP header is followed by `len` bytes.
+    pub const fn of(datagram: &Datagram, len: usize) -> Self {
+        Self { len: len as u32, ecn: datagram.ecn, low_priority: datagram.is_low_priority() }
+    }
+}
+
+impl Conversation {
+    /// An end whose own numbers begin at `initial`.
+    pub const fn new(initial: u32, clock_offset: u32) -> Self {
+        Self { initial, peer_initial: 0, clock_offset, scale: None, peer_scale: None }
+    }
+
+    /// Learns where the peer's numbers begin, and its window scale, from its SYN.
+    pub fn hear_syn(&mut self, header: &Header) {
+        self.peer_initial = header.seq;
+        self.peer_scale = header.options.window_scale;
+    }
+
+    /// Both window scales, where the SYNs are not seen (a handshake completed without state).
+    pub fn agree_on_scales(&mut self, scales: Option<(u8, u8)>) {
+        (self.scale, self.peer_scale) = scales.unzip();
+    }
+
+    /// The header of a segment that this end sends, without ports. Remembers the scale that a SYN announces.
+    pub fn header(&mut self, segment: &Segment) -> Header {
+        if let Some(syn) = &segment.syn_options {
+            self.scale = syn.window_scale;
+        }
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let acks = segment.flags.contains(Flags::ACK);
+        let shift = self.shift(is_syn, self.scale);
+        Header {
+            source_port: 0,
+            destination_port: 0,
+            seq: wrapped(self.initial, segment.seq),
+            ack: if acks { wrapped(self.peer_initial, segment.ack) } else { 0 },
+            flags: segment.flags,
+            window: u16::try_from(segment.window >> shift).unwrap_or(u16::MAX),
+            options: self.options(segment),
+        }
+    }
+
+    fn options(&self, segment: &Segment) -> Options {
+        let syn = segment.syn_options.unwrap_or_default();
+        let mut options = Options {
+            mss: syn.mss,
+            window_scale: syn.window_scale,
+            sack_permitted: syn.sack_permitted,
+            permitted: (syn.probes_permitted || syn.feedback != 0)
+                .then_some((syn.probes_permitted, syn.feedback)),
+            timestamps: segment.timestamps.map(|(value, echo)| (value.wrapping_add(self.clock_offset), echo)),
+            probe: segment.probe,
+            extension: segment.extension,
+            ..Options::default()
+        };
+        options.sack_len = segment.sack.len();
+        for (slot, block) in options.sack.iter_mut().zip(segment.sack.as_slice()) {
+            *slot = (wrapped(self.peer_initial, block.start), wrapped(self.peer_initial, block.end));
+        }
+        options
+    }
+
+    /// Windows of SYNs are never scaled, others only if both ends offered it (RFC 7323 section 2.2).
+    fn shift(&self, is_syn: bool, scale: Option<u8>) -> u8 {
+        match (is_syn, self.scale, self.peer_scale) {
+            (false, Some(_), Some(_)) => scale.unwrap_or(0).min(14),
+            _ => 0,
+        }
+    }
+
+    /// What a header of the peer says, in positions near those given.
+    pub fn segment(&self, header: &Header, arrived: Arrived, near: Near) -> Segment {
+        let options = &header.options;
+        let is_syn = header.flags.contains(Flags::SYN);
+        let acks = header.flags.contains(Flags::ACK);
+        let mut sack = SackBlocks::EMPTY;
+        for (start, end) in options.sack() {
+            let start = unwrapped(self.initial, *start, near.own);
+            sack.push(SackRange { start, end: unwrapped(self.initial, *end, start) });
+        }
+        let (probes_permitted, feedback) = options.permitted.unwrap_or_default();
+        Segment {
+            seq: unwrapped(self.peer_initial, header.seq, near.peer),
+            ack: if acks { unwrapped(self.initial, header.ack, near.own) } else { 0 },
+            len: arrived.len,
+            window: u32::from(header.window) << self.shift(is_syn, self.peer_scale),
+            flags: header.flags,
+            ecn: arrived.ecn,
+            probe: options.probe,
+            low_priority: arrived.low_priority,
+            // Without an ACK the echo says nothing (RFC 7323 section 3.2), and zero is none.
+            timestamps: options
+                .timestamps
+                .map(|(value, echo)| (value, if acks { echo.wrapping_sub(self.clock_offset) } else { 0 })),
+            syn_options: is_syn.then_some(SynOptions {
+                mss: options.mss,
+                window_scale: options.window_scale,
+                sack_permitted: options.sack_permitted,
+                probes_permitted,
+                feedback,
+            }),
+            sack,
+            extension: options.extension,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What the IP header of a packet says.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bentpipe_base::EcnField;
+
+use crate::Sum;
+
+/// Why bytes are not a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// The version is neither 4 nor 6.
+    #[error("IP version {0}")]
+    Version(u8),
+    /// Fewer bytes than the headers or their length fields claim.
+    #[error("cut off")]
+    Truncated,
+    /// A length field is impossible.
+    #[error("impossible length")]
+    Length,
+    /// The checksum of the header is wrong.
+    #[error("wrong checksum")]
+    Checksum,
+}
+
+/// An IPv4 (RFC 791) or IPv6 (RFC 8200) packet: its header as numbers, and where its payload lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram<'a> {
+    /// Who sent it.
+    pub source: IpAddr,
+    /// Whom it is for.
+    pub destination: IpAddr,
+    /// Protocol of the payload, extension headers of IPv6 skipped: 6 is TCP, 17 UDP, 1 and 58 ICMP.
+    pub protocol: u8,
+    /// Differentiated services code point (RFC 2474): 1 is lower effort (RFC 8622).
+    pub dscp: u8,
+    /// Congestion mark (RFC 3168).
+    pub ecn: EcnField,
+    /// Routers that it may still pass.
+    pub hop_limit: u8,
+    /// It is a piece of a larger packet. Only the first piece begins with the header of its protocol.
+    pub fragment: bool,
+    /// Size on the wire in bytes, IP header included; what follows is padding.
+    pub len: usize,
+    /// What the IP headers carry.
+    pub payload: &'a [u8],
+}
+
+/// Protocol numbers (IANA).
+pub(crate) mod protocol {
+    pub const HOP_BY_HOP: u8 = 0;
+    pub const TCP: u8 = 6;
+    pub const UDP: u8 = 17;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const DESTINATION_OPTIONS: u8 = 60;
+}
+
+/// Code point of lower effort (RFC 8622).
+pub(crate) const LOWER_EFFORT: u8 = 1;
+
+/// Extension headers of IPv6 that are skipped before a packet is called nonsense.
+const MOST_EXTENSIONS: usize = 8;
+
+impl<'a> Datagram<'a> {
+    /// Reads the IP headers.
+    ///
+    /// # Errors
+    /// If the bytes are no packet.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        match bytes.first().ok_or(Malformed::Truncated)? >> 4 {
+            4 => Self::read_v4(bytes),
+            6 => Self::read_v6(bytes),
+            other => Err(Malformed::Version(other)),
+        }
+    }
+
+    fn read_v4(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let fixed: &[u8; 20] = bytes.first_chunk().ok_or(Malformed::Truncated)?;
+        let header_len = usize::from(fixed[0] & 15) * 4;
+        let len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+        if header_len < 20 || len < header_len {
+            return Err(Malformed::Length);
+        }
+        let bytes = bytes.get(..len).ok_or(Malformed::Truncated)?;
+        let (header, payload) = bytes.split_at(header_len);
+        if Sum::default().bytes(header).checksum() != 0 {
+            return Err(Malformed::Checksum);
+        }
+        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]);
+        let address =
+            |at: usize| IpAddr::V4(Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]));
+        Ok(Self {
+            source: address(12),
+            destination: address(16),
+            protocol: fixed[9],
+            dscp: fixed[1] >> 2,
+            ecn: ecn_of(fixed[1]),
+            hop_limit: fixed[8],
+            // More fragments, or an offset.
+            fragment: fragment & 0x3fff != 0,
+            len,
+            payload,
+        })
+    }
+
+    fn read_v6(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let fixed: &[u8; 40] = bytes.first_chunk().ok_or(Malformed::Truncated)?;
+        let len = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+        let payload = bytes.get(40..len).ok_or(Malformed::Truncated)?;
+        let class = fixed[0] << 4 | fixed[1] >> 4;
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&fixed[at..at + 16]);
+            IpAddr::V6(Ipv6Addr::from(octets))
+        };
+        let mut datagram = Self {
+            source: address(8),
+            destination: address(24),
+            protocol: fixed[6],
+            dscp: class >> 2,
+            ecn: ecn_of(class),
+            hop_limit: fixed[7],
+            fragment: false,
+            len,
+            payload,
+        };
+        datagram.skip_extensions()?;
+        Ok(datagram)
+    }
+
+    fn skip_extensions(&mut self) -> Result<(), Malformed> {
+        for _ in 0..MOST_EXTENSIONS {
+            let header_len = match self.protocol {
+                protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
+                    8 + 8 * usize::from(*self.payload.get(1).ok_or(Malformed::Truncated)?)
+                }
+                protocol::FRAGMENT => {
+                    let field = self.payload.get(2..4).ok_or(Malformed::Truncated)?;
+                    // An offset, or more fragments: all but the two reserved bits.
+                    self.fragment |= field[0] != 0 || field[1] & !6 != 0;
+                    8
+                }
+                _ => return Ok(()),
+            };
+            let rest = self.payload.get(header_len..).ok_or(Malformed::Truncated)?;
+            self.protocol = self.payload[0];
+            self.payload = rest;
+            if self.fragment {
+                return Ok(());
+            }
+        }
+        Err(Malformed::Length)
+    }
+
+    /// Whether the packet wants to be dropped before others (DSCP LE, RFC 8622).
+    pub const fn is_low_priority(&self) -> bool {
+        self.dscp == LOWER_EFFORT
+    }
+
+    /// A number that all packets of one flow have in common, and few of other flows: addresses, protocol and, for TCP and UDP,
+    /// ports, mixed with `key`.
+    pub fn flow_hash(&self, key: u64) -> u32 {
+        let mut hash = mix(key ^ u64::from(self.protocol));
+        for address in [self.source, self.destination] {
+            let bits = match address {
+                IpAddr::V4(address) => u128::from(address.to_bits()),
+                IpAddr::V6(address) => address.to_bits(),
+            };
+            hash = mix(mix(hash ^ bits as u64) ^ (bits >> 64) as u64);
+        }
+        let has_ports = matches!(self.protocol, protocol::TCP | protocol::UDP) && !self.fragment;
+        if let Some(ports) = self.payload.first_chunk::<4>().filter(|_| has_ports) {
+            hash = mix(hash ^ u64::from(u32::from_be_bytes(*ports)));
+        }
+        (hash >> 32) as u32
+    }
+}
+
+/// The finaliser of SplitMix64.
+const fn mix(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+/// The two low bits of the old type-of-service byte.
+const fn ecn_of(class: u8) -> EcnField {
+    match class & 3 {
+        0 => EcnField::NotCapable,
+        3 => EcnField::Congested,
+        _ => EcnField::Capable,
+    }
+}
+
+pub(crate) const fn ecn_bits(ecn: EcnField) -> u8 {
+    match ecn {
+        EcnField::NotCapable => 0,
+        EcnField::Capable => 2,
+        EcnField::Congested => 3,
+    }
+}
+
+/// Marks an ECN-capable packet as having met congestion (RFC 3168), checksum included. False, and nothing changed, if it is not
+/// capable or no packet.
+pub fn mark_congestion(packet: &mut [u8]) -> bool {
+    let Ok(datagram) = Datagram::read(packet) else { return false };
+    if datagram.ecn == EcnField::NotCapable {
+        return false;
+    }
+    if datagram.source.is_ipv6() {
+        packet[1] |= 3 << 4;
+        return true;
+    }
+    let header_len = usize::from(packet[0] & 15) * 4;
+    packet[1] |= 3;
+    packet[10..12].fill(0);
+    let checksum = Sum::default().bytes(&packet[..header_len]).checksum();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    true
+}

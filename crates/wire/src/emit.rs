@@ -1,0 +1,138 @@
+//! Packets put together: IP header, TCP header, and a checksum over a payload that may be elsewhere.
+
+use core::net::{IpAddr, SocketAddr};
+
+use bentpipe_base::EcnField;
+
+use crate::datagram::{LOWER_EFFORT, ecn_bits, protocol};
+use crate::tcp::CHECKSUM_AT;
+use crate::{Header, Sum};
+
+/// The two ends between which packets travel. Both are of the same IP version.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ends {
+    /// The end that sends.
+    pub local: SocketAddr,
+    /// The end that receives.
+    pub remote: SocketAddr,
+}
+
+impl Ends {
+    /// Both seen from the other side.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        Self { local: self.remote, remote: self.local }
+    }
+
+    /// Bytes of the IP header between them.
+    pub const fn ip_header_len(&self) -> usize {
+        if self.remote.is_ipv4() { 20 } else { 40 }
+    }
+}
+
+/// What the IP header says beside addresses and lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IpFields {
+    /// Congestion mark.
+    pub ecn: EcnField,
+    /// Lower effort (RFC 8622) instead of the default class.
+    pub low_priority: bool,
+    /// Identification of an IPv4 packet; nothing depends on it, since packets are never fragmented.
+    pub identification: u16,
+}
+
+/// The payload, as far as the headers depend on it.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload<'a> {
+    /// These bytes: the checksum is complete.
+    Bytes(&'a [u8]),
+    /// So many bytes of zero: the checksum is complete.
+    Zeros(usize),
+    /// So many bytes that a device below sums up: the checksum field holds the sum of the pseudo header.
+    Offloaded(usize),
+}
+
+impl Payload<'_> {
+    const fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Zeros(len) | Self::Offloaded(len) => *len,
+        }
+    }
+}
+
+/// The headers of one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// From where to where.
+    pub ends: Ends,
+    /// IP header.
+    pub ip: IpFields,
+    /// TCP header; its ports are those of `ends`.
+    pub tcp: Header,
+    /// What follows.
+    pub payload: Payload<'a>,
+}
+
+/// Time to live of what we send (RFC 1700).
+const HOP_LIMIT: u8 = 64;
+const DONT_FRAGMENT: u8 = 0x40;
+
+impl Packet<'_> {
+    /// Appends the headers, without payload. A payload that does not fit the length field of the IP header must not be given.
+    /// Returns how many bytes were appended.
+    pub fn write_headers(&self, out: &mut Vec<u8>) -> usize {
+        let begin = out.len();
+        let ip_len = self.ends.ip_header_len();
+        out.resize(begin + ip_len, 0);
+        let tcp = Header {
+            source_port: self.ends.local.port(),
+            destination_port: self.ends.remote.port(),
+            ..self.tcp
+        };
+        let tcp_len = tcp.write(out);
+        let len = tcp_len + self.payload.len();
+        debug_assert!(ip_len + len <= 65_575, "{len} bytes do not fit");
+        self.write_ip(&mut out[begin..begin + ip_len], len);
+        let (local, remote) = (self.ends.local.ip(), self.ends.remote.ip());
+        let sum = Sum::pseudo_header((local, remote), protocol::TCP, len);
+        let segment = begin + ip_len;
+        let field = match self.payload {
+            Payload::Offloaded(_) => sum.partial(),
+            Payload::Zeros(_) => sum.bytes(&out[segment..]).checksum(),
+            Payload::Bytes(bytes) => sum.bytes(&out[segment..]).bytes(bytes).checksum(),
+        };
+        out[segment + CHECKSUM_AT..][..2].copy_from_slice(&field.to_be_bytes());
+        ip_len + tcp_len
+    }
+
+    fn write_ip(&self, out: &mut [u8], len: usize) {
+        let class = if self.ip.low_priority { LOWER_EFFORT << 2 } else { 0 } | ecn_bits(self.ip.ecn);
+        match (self.ends.local.ip(), self.ends.remote.ip()) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let total = (20 + len) as u16;
+                out[0] = 0x45;
+                out[1] = class;
+                out[2..4].copy_from_slice(&total.to_be_bytes());
+                out[4..6].copy_from_slice(&self.ip.identification.to_be_bytes());
+                out[6] = DONT_FRAGMENT;
+                out[8] = HOP_LIMIT;
+                out[9] = protocol::TCP;
+                out[12..16].copy_from_slice(&source.octets());
+                out[16..20].copy_from_slice(&destination.octets());
+                let checksum = Sum::default().bytes(out).checksum();
+                out[10..12].copy_from_slice(&checksum.to_be_bytes());
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                out[0] = 0x60 | class >> 4;
+                out[1] = class << 4;
+                out[4..6].copy_from_slice(&(len as u16).to_be_bytes());
+                out[6] = protocol::TCP;
+                out[7] = HOP_LIMIT;
+                out[8..24].copy_from_slice(&source.octets());
+                out[24..40].copy_from_slice(&destination.octets());
+            }
+            (local, remote) => unreachable!("{local} and {remote} are of different versions"),
+        }
+    }
+}

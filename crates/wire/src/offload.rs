@@ -1,0 +1,129 @@
+//! The header that virtual devices put before each packet (`struct virtio_net_hdr`, virtio 1.2 section 5.1.6): checksums that
+//! somebody else computes, and packets that somebody else cuts into segments.
+
+use crate::Malformed;
+use crate::tcp::CHECKSUM_AT;
+
+/// Bytes of that header.
+pub const VIRTIO_HEADER_LEN: usize = 10;
+
+/// How a packet is larger than what travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Segmentation {
+    /// It is not.
+    #[default]
+    None,
+    /// TCP over IPv4, cut into payloads of so many bytes.
+    TcpV4(u16),
+    /// TCP over IPv6, cut into payloads of so many bytes.
+    TcpV6(u16),
+    /// UDP of either version, cut into payloads of so many bytes.
+    Udp(u16),
+}
+
+/// What the device has done, or is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Offload {
+    /// The checksum holds only the sum of the pseudo header: offset in the packet from which it must be completed, and that of its field
+    /// from there.
+    pub partial_checksum: Option<(u16, u16)>,
+    /// The device has verified the checksum.
+    pub checksum_verified: bool,
+    /// Cut into segments on the way out, or glued together on the way in.
+    pub segmentation: Segmentation,
+}
+
+/// Values of the fields.
+mod value {
+    pub const NEEDS_CHECKSUM: u8 = 1;
+    pub const DATA_VALID: u8 = 2;
+    pub const NONE: u8 = 0;
+    pub const TCP_V4: u8 = 1;
+    pub const TCP_V6: u8 = 4;
+    pub const UDP: u8 = 5;
+    /// Some of the packets set CWR: no matter to us.
+    pub const ECN: u8 = 0x80;
+}
+
+impl Offload {
+    /// What is to be done with a TCP packet whose IP header has `ip_len` bytes.
+    pub const fn tcp(ip_len: usize, segmentation: Segmentation) -> Self {
+        Self {
+            partial_checksum: Some((ip_len as u16, CHECKSUM_AT as u16)),
+            checksum_verified: false,
+            segmentation,
+        }
+    }
+
+    /// Whether the checksum of the packet need not be looked at: verified, or never on a wire.
+    pub const fn is_trusted(&self) -> bool {
+        self.checksum_verified || self.partial_checksum.is_some()
+    }
+
+    /// Reads the header; returns it with the packet behind it. Numbers are in the byte order of the machine, as a TUN device gives
+    /// them.
+    ///
+    /// # Errors
+    /// If the bytes end before the header does, or it asks for a segmentation that does not exist.
+    pub fn read(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (fixed, packet) = bytes.split_first_chunk::<VIRTIO_HEADER_LEN>().ok_or(Malformed::Truncated)?;
+        let short = |at: usize| u16::from_ne_bytes([fixed[at], fixed[at + 1]]);
+        let size = short(4);
+        let segmentation = match fixed[1] & !value::ECN {
+            value::NONE => Segmentation::None,
+            value::TCP_V4 => Segmentation::TcpV4(size),
+            value::TCP_V6 => Segmentation::TcpV6(size),
+            value::UDP => Segmentation::Udp(size),
+            _ => return Err(Malformed::Length),
+        };
+        let offload = Self {
+            partial_checksum: (fixed[0] & value::NEEDS_CHECKSUM != 0).then(|| (short(6), short(8))),
+            checksum_verified: fixed[0] & value::DATA_VALID != 0,
+            segmentation,
+        };
+        Ok((offload, packet))
+    }
+
+    /// The header before a packet whose headers have `headers_len` bytes.
+    pub fn to_bytes(&self, headers_len: usize) -> [u8; VIRTIO_HEADER_LEN] {
+        let mut bytes = [0; VIRTIO_HEADER_LEN];
+        let mut put = |at: usize, value: u16| bytes[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        put(2, headers_len as u16);
+        if let Some((start, offset)) = self.partial_checksum {
+            put(6, start);
+            put(8, offset);
+        }
+        let (kind, size) = match self.segmentation {
+            Segmentation::None => (value::NONE, 0),
+            Segmentation::TcpV4(size) => (value::TCP_V4, size),
+            Segmentation::TcpV6(size) => (value::TCP_V6, size),
+            Segmentation::Udp(size) => (value::UDP, size),
+        };
+        put(4, size);
+        bytes[1] = kind;
+        bytes[0] = if self.partial_checksum.is_some() { value::NEEDS_CHECKSUM } else { 0 };
+        bytes[0] |= if self.checksum_verified { value::DATA_VALID } else { 0 };
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for offload in [
+            Offload::default(),
+            Offload::tcp(20, Segmentation::TcpV4(1448)),
+            Offload::tcp(40, Segmentation::TcpV6(1428)),
+            Offload { checksum_verified: true, segmentation: Segmentation::Udp(1200), ..Offload::default() },
+        ] {
+            let mut bytes = offload.to_bytes(60).to_vec();
+            bytes.push(0x45);
+            assert_eq!(Offload::read(&bytes), Ok((offload, &[0x45][..])));
+        }
+        assert_eq!(Offload::read(&[0; 9]), Err(Malformed::Truncated));
+        assert_eq!(Offload::read(&[0, 9, 0, 0, 0, 0, 0, 0, 0, 0]), Err(Malformed::Length));
+    }
+}

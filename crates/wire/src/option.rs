@@ -1,0 +1,277 @@
+//! TCP options: those of RFC 9293, 7323 and 2018, and experimental ones for what algorithms exchange.
+
+use bentpipe_base::{Extension, Probe, ProbeTag, Rate};
+
+/// Options of one header, with the numbers of the wire.
+///
+/// Unknown and malformed options are skipped, as RFC 9293 section 3.1 asks.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Options {
+    /// Maximum segment size in bytes.
+    pub mss: Option<u16>,
+    /// Window scale shift; more than 14 was read as 14 (RFC 7323 section 2.3).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018).
+    pub sack_permitted: bool,
+    /// Timestamp value and echo (RFC 7323).
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks: the first `sack_len` are valid.
+    pub sack: [(u32, u32); 4],
+    /// Number of SACK blocks, at most 4.
+    pub sack_len: usize,
+    /// Answers probes, and has the receiver half of this algorithm's feedback: what a SYN of ours offers.
+    pub permitted: Option<(bool, u8)>,
+    /// Probe, or the reply to one.
+    pub probe: Probe,
+    /// Algorithm fields.
+    pub extension: Extension,
+}
+
+/// Kinds (IANA "TCP Option Kind Numbers").
+mod kind {
+    pub const END: u8 = 0;
+    pub const NOTHING: u8 = 1;
+    pub const MSS: u8 = 2;
+    pub const WINDOW_SCALE: u8 = 3;
+    pub const SACK_PERMITTED: u8 = 4;
+    pub const SACK: u8 = 5;
+    pub const TIMESTAMPS: u8 = 8;
+    pub const EXPERIMENT: u8 = 253;
+}
+
+/// Experiment identifier of our options (RFC 6994 section 3): "BP".
+const EXPERIMENT: u16 = 0x4250;
+
+/// What an experimental option of ours carries: its first byte after the identifier.
+mod experiment {
+    pub const PERMITTED: u8 = 1;
+    pub const PROBE: u8 = 2;
+    pub const REPLY: u8 = 3;
+    pub const XCP: u8 = 4;
+    pub const WAVE: u8 = 5;
+    pub const RECEIVE_RATE: u8 = 6;
+    pub const VALUE: u8 = 7;
+}
+
+/// Largest room that a header has for options.
+pub(crate) const LARGEST: usize = 40;
+
+impl Options {
+    /// Reads the options of a header: what stands between its fixed part and its data offset.
+    pub fn read(mut bytes: &[u8]) -> Self {
+        let mut options = Self::default();
+        while let [kind, rest @ ..] = bytes {
+            match *kind {
+                kind::END => break,
+                kind::NOTHING => bytes = rest,
+                kind => {
+                    let Some(len) = rest.first().map(|len| usize::from(*len)).filter(|len| *len >= 2) else {
+                        break;
+                    };
+                    let Some(value) = bytes.get(2..len) else { break };
+                    options.take(kind, value);
+                    bytes = &bytes[len..];
+                }
+            }
+        }
+        options
+    }
+
+    fn take(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value) {
+            (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
+            (kind::WINDOW_SCALE, &[shift]) => self.window_scale = Some(shift.min(14)),
+            (kind::SACK_PERMITTED, []) => self.sack_permitted = true,
+            (kind::TIMESTAMPS, _) => {
+                if let (&[value, echo], []) = words(value) {
+                    self.timestamps = Some((u32::from_be_bytes(value), u32::from_be_bytes(echo)));
+                }
+            }
+            (kind::SACK, _) if value.len().is_multiple_of(8) => {
+                let (blocks, _) = value.as_chunks::<8>();
+                self.sack_len = blocks.len().min(self.sack.len());
+                for (slot, block) in self.sack.iter_mut().zip(blocks) {
+                    let [a, b, c, d, e, f, g, h] = *block;
+                    *slot = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+                }
+            }
+            (kind::EXPERIMENT, [high, low, ours, fields @ ..])
+                if u16::from_be_bytes([*high, *low]) == EXPERIMENT =>
+            {
+                self.take_experiment(*ours, fields);
+            }
+            _ => {}
+        }
+    }
+
+    fn take_experiment(&mut self, kind: u8, fields: &[u8]) {
+        match (kind, fields) {
+            (experiment::PERMITTED, &[probes, feedback]) => self.permitted = Some((probes != 0, feedback)),
+            (experiment::PROBE, &[high, low]) => {
+                self.probe = Probe::Probe(ProbeTag(u16::from_be_bytes([high, low])));
+            }
+            (experiment::REPLY, &[high, low]) => {
+                self.probe = Probe::Reply(ProbeTag(u16::from_be_bytes([high, low])));
+            }
+            (experiment::XCP, [numbers @ .., limited]) => {
+                if let (&[rtt, spacing, delta], []) = words(numbers) {
+                    let numbers = [rtt, spacing, delta].map(f32::from_be_bytes);
+                    // Numbers that are none would go through all arithmetic behind them.
+                    if let ([rtt_s, spacing_s, delta_bytes_per_s], true) =
+                        (numbers, numbers.iter().all(|number| number.is_finite()))
+                    {
+                        self.extension =
+                            Extension::Xcp { rtt_s, spacing_s, delta_bytes_per_s, limited: *limited != 0 };
+                    }
+                }
+            }
+            (experiment::WAVE, &[a, b, c, d, e, f, g, h]) => {
+                let [id, size, index, limited] = [[a, b], [c, d], [e, f], [g, h]].map(u16::from_be_bytes);
+                self.extension = Extension::Wave { id, size, index, limited: limited != 0 };
+            }
+            (experiment::RECEIVE_RATE, &[high, low, ref bps @ .., valid]) => {
+                if let Ok(bps) = <[u8; 8]>::try_from(bps) {
+                    let id = u16::from_be_bytes([high, low]);
+                    let rate = Rate::from_bps(u64::from_be_bytes(bps));
+                    self.extension = Extension::ReceiveRate { id, rate, valid: valid != 0 };
+                }
+            }
+            (experiment::VALUE, _) => {
+                if let Ok(value) = <[u8; 8]>::try_from(fields) {
+                    self.extension = Extension::Value(u64::from_be_bytes(value));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The SACK blocks, most recent first.
+    pub fn sack(&self) -> &[(u32, u32)] {
+        &self.sack[..self.sack_len]
+    }
+
+    /// Lays the options out as they stand in a header: what must not be missed first, then as many SACK blocks as still fit.
+    pub(crate) fn lay_out(&self) -> Laid {
+        let mut laid = Laid::default();
+        if let Some(mss) = self.mss {
+            laid.put(&[kind::MSS, 4]);
+            laid.put(&mss.to_be_bytes());
+        }
+        if let Some(scale) = self.window_scale {
+            laid.put(&[kind::NOTHING, kind::WINDOW_SCALE, 3, scale]);
+        }
+        if self.sack_permitted {
+            laid.put(&[kind::SACK_PERMITTED, 2]);
+        }
+        if let Some((probes, feedback)) = self.permitted {
+            laid.experiment(experiment::PERMITTED, &[u8::from(probes), feedback]);
+        }
+        if let Some((value, echo)) = self.timestamps {
+            // Two bytes of nothing keep the numbers aligned, as everybody does, and receivers have a fast path for it.
+            if laid.len.is_multiple_of(4) {
+                laid.put(&[kind::NOTHING, kind::NOTHING]);
+            }
+            laid.put(&[kind::TIMESTAMPS, 10]);
+            laid.put(&value.to_be_bytes());
+            laid.put(&echo.to_be_bytes());
+        }
+        match self.probe {
+            Probe::No => {}
+            Probe::Probe(tag) => laid.experiment(experiment::PROBE, &tag.0.to_be_bytes()),
+            Probe::Reply(tag) => laid.experiment(experiment::REPLY, &tag.0.to_be_bytes()),
+        }
+        laid.extension(&self.extension);
+        laid.sack(self.sack());
+        laid.pad();
+        laid
+    }
+}
+
+/// All of `bytes` in words of four, and what is left over.
+fn words(bytes: &[u8]) -> (&[[u8; 4]], &[u8]) {
+    bytes.as_chunks()
+}
+
+/// The bytes of the options of one header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Laid {
+    bytes: [u8; LARGEST],
+    len: usize,
+}
+
+impl Default for Laid {
+    fn default() -> Self {
+        Self { bytes: [kind::NOTHING; LARGEST], len: 0 }
+    }
+}
+
+impl Laid {
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The fixed options of a SYN always fit: 4 + 4 + 2 + 7 + 10 bytes.
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// An option of kind 253 with our experiment identifier; left out if it does not fit.
+    fn experiment(&mut self, kind: u8, fields: &[u8]) {
+        let len = 5 + fields.len();
+        if self.len + len <= LARGEST {
+            self.put(&[kind::EXPERIMENT, len as u8]);
+            self.put(&EXPERIMENT.to_be_bytes());
+            self.put(&[kind]);
+            self.put(fields);
+        }
+    }
+
+    fn extension(&mut self, extension: &Extension) {
+        match *extension {
+            Extension::None => {}
+            Extension::Xcp { rtt_s, spacing_s, delta_bytes_per_s, limited } => {
+                let mut fields = [0; 13];
+                let numbers = [rtt_s, spacing_s, delta_bytes_per_s].map(f32::to_be_bytes);
+                fields[..12].copy_from_slice(numbers.as_flattened());
+                fields[12] = u8::from(limited);
+                self.experiment(experiment::XCP, &fields);
+            }
+            Extension::Wave { id, size, index, limited } => {
+                let fields = [id, size, index, u16::from(limited)].map(u16::to_be_bytes);
+                self.experiment(experiment::WAVE, fields.as_flattened());
+            }
+            Extension::ReceiveRate { id, rate, valid } => {
+                let mut fields = [0; 11];
+                fields[..2].copy_from_slice(&id.to_be_bytes());
+                fields[2..10].copy_from_slice(&rate.bps().to_be_bytes());
+                fields[10] = u8::from(valid);
+                self.experiment(experiment::RECEIVE_RATE, &fields);
+            }
+            Extension::Value(value) => self.experiment(experiment::VALUE, &value.to_be_bytes()),
+        }
+    }
+
+    fn sack(&mut self, blocks: &[(u32, u32)]) {
+        let room = (LARGEST - self.len.next_multiple_of(4)).saturating_sub(4) / 8;
+        let blocks = &blocks[..blocks.len().min(room)];
+        if blocks.is_empty() {
+            return;
+        }
+        // The numbers are aligned.
+        while self.len % 4 != 2 {
+            self.put(&[kind::NOTHING]);
+        }
+        self.put(&[kind::SACK, 2 + 8 * blocks.len() as u8]);
+        for (start, end) in blocks {
+            self.put(&start.to_be_bytes());
+            self.put(&end.to_be_bytes());
+        }
+    }
+
+    fn pad(&mut self) {
+        while !self.len.is_multiple_of(4) {
+            self.put(&[kind::NOTHING]);
+        }
+    }
+}

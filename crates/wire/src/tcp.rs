@@ -1,0 +1,80 @@
+//! The TCP header (RFC 9293 section 3.1).
+
+use bentpipe_base::Flags;
+
+use crate::option::Options;
+use crate::{Malformed, Sum};
+
+/// Bytes of a header without options.
+pub(crate) const FIXED_LEN: usize = 20;
+/// Where the checksum stands.
+pub(crate) const CHECKSUM_AT: usize = 16;
+
+/// A TCP header with the numbers of the wire.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Header {
+    /// Port of the end that sent it.
+    pub source_port: u16,
+    /// Port of the end that it is for.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number, valid with [`Flags::ACK`].
+    pub ack: u32,
+    /// Header flags.
+    pub flags: Flags,
+    /// Receive window, not yet scaled.
+    pub window: u16,
+    /// Options.
+    pub options: Options,
+}
+
+impl Header {
+    /// Reads the header at the beginning of an IP payload; returns it with the payload behind it. The checksum is not looked at: see
+    /// [`checksum_holds`](Self::checksum_holds).
+    ///
+    /// # Errors
+    /// If the bytes end before the header does, or its length is impossible.
+    pub fn read(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let fixed: &[u8; FIXED_LEN] = bytes.first_chunk().ok_or(Malformed::Truncated)?;
+        let len = usize::from(fixed[12] >> 4) * 4;
+        if len < FIXED_LEN {
+            return Err(Malformed::Length);
+        }
+        let options = bytes.get(FIXED_LEN..len).ok_or(Malformed::Truncated)?;
+        let short = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let long = |at: usize| u32::from(short(at)) << 16 | u32::from(short(at + 2));
+        let header = Self {
+            source_port: short(0),
+            destination_port: short(2),
+            seq: long(4),
+            ack: long(8),
+            flags: Flags::from_bits_truncate(u16::from(fixed[13])),
+            window: short(14),
+            options: Options::read(options),
+        };
+        Ok((header, &bytes[len..]))
+    }
+
+    /// Whether the checksum of an IP payload is right for the addresses between which it travels.
+    pub fn checksum_holds(pseudo_header: Sum, bytes: &[u8]) -> bool {
+        pseudo_header.bytes(bytes).checksum() == 0
+    }
+
+    /// Appends the header with a checksum of zero; returns its length.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> usize {
+        let options = self.options.lay_out();
+        let len = FIXED_LEN + options.as_slice().len();
+        let mut fixed = [0; FIXED_LEN];
+        fixed[0..2].copy_from_slice(&self.source_port.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        fixed[12] = (len as u8 / 4) << 4;
+        fixed[13] = self.flags.bits() as u8;
+        fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
+        out.extend_from_slice(&fixed);
+        out.extend_from_slice(options.as_slice());
+        len
+    }
+}
