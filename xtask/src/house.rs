@@ -55,6 +55,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/traffic",
+        name: "bentpipe-traffic",
+        pure: true,
+        leans_on: &["bentpipe-base"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/scenario",
         name: "bentpipe-scenario",
         pure: false,

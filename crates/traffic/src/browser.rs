@@ -1,0 +1,239 @@
+//! A browser: asks for a page, then for what the page names, then lets its reader read.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::{Duration, Instant, Rng};
+
+use crate::client::{Act, Acts, Transfers};
+use crate::web::{Model, Object};
+
+/// Description of a browser.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// The pages it reads.
+    pub model: Model,
+    /// Connections at once, at least one.
+    pub connections: u32,
+    /// A connection is used for one object after the other (HTTP/1.1), not for one only (HTTP/1.0).
+    pub persistent: bool,
+    /// Multiplies reading times.
+    pub view_scale: f64,
+}
+
+impl Default for Config {
+    /// Choi and Limb's pages over four connections, each for one object.
+    fn default() -> Self {
+        Self { model: Model::ChoiLimb, connections: 4, persistent: false, view_scale: 1.0 }
+    }
+}
+
+/// A connection of the browser.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Line {
+    Closed,
+    Idle,
+    /// The object that is loading, and what of it has not arrived.
+    Busy(Object, u64),
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Until the next click.
+    Reading(Instant),
+    Loading(Loading),
+}
+
+/// A page on its way.
+#[derive(Clone, Debug)]
+struct Loading {
+    clicked: Instant,
+    /// Objects of which it is not known yet that they are wanted.
+    unknown: Vec<Object>,
+    /// Objects to ask for, from when on.
+    wanted: VecDeque<(Instant, Object)>,
+    /// Objects that have not arrived.
+    missing: usize,
+}
+
+/// The browser.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    config: Config,
+    phase: Phase,
+    lines: Vec<Line>,
+    acts: Acts,
+    loads: Transfers,
+    rng: Rng,
+}
+
+impl Browser {
+    /// A browser whose reader clicks at the start.
+    pub fn new(config: Config, rng: Rng) -> Self {
+        let lines = vec![Line::Closed; config.connections as usize];
+        let phase = Phase::Reading(Instant::ZERO);
+        Self { config, phase, lines, acts: Acts::default(), loads: Transfers::default(), rng }
+    }
+
+    /// Times from clicks to the last byte of the page.
+    pub fn loads(&self) -> &Transfers {
+        &self.loads
+    }
+
+    pub(crate) fn poll_act(&mut self) -> Option<Act> {
+        self.acts.poll()
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        match &self.phase {
+            Phase::Reading(until) => *until,
+            Phase::Loading(page) => {
+                let next = page.wanted.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+                let has_line = self.lines.iter().any(|line| !matches!(line, Line::Busy(..)));
+                if has_line { next } else { Instant::FAR_FUTURE }
+            }
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Phase::Reading(until) = self.phase {
+            if now < until {
+                return;
+            }
+            let page = self.config.model.page(&mut self.rng);
+            self.phase = Phase::Loading(Loading {
+                clicked: now,
+                missing: 1 + page.inline.len(),
+                unknown: page.inline,
+                wanted: VecDeque::from([(now, page.main)]),
+            });
+        }
+        self.ask(now);
+    }
+
+    pub(crate) fn handle_reply(&mut self, now: Instant, connection: u32, bytes: u64) {
+        let line = &mut self.lines[connection as usize];
+        let Line::Busy(_, missing) = line else { return };
+        *missing = missing.saturating_sub(bytes);
+        if *missing > 0 {
+            return;
+        }
+        *line = if self.config.persistent { Line::Idle } else { Line::Closed };
+        if !self.config.persistent {
+            self.acts.push(Act::Close { connection });
+        }
+        self.finish_object(now);
+        self.ask(now);
+    }
+
+    pub(crate) fn handle_failure(&mut self, now: Instant, connection: u32) {
+        let line = std::mem::replace(&mut self.lines[connection as usize], Line::Closed);
+        if let (Line::Busy(object, _), Phase::Loading(page)) = (line, &mut self.phase) {
+            page.wanted.push_front((now, object));
+        }
+        self.ask(now);
+    }
+
+    fn finish_object(&mut self, now: Instant) {
+        let Phase::Loading(page) = &mut self.phase else { return };
+        page.missing -= 1;
+        let mut at = now;
+        for object in page.unknown.drain(..) {
+            at += object.gap;
+            page.wanted.push_back((at, object));
+        }
+        if page.missing == 0 {
+            self.loads.note(now.since(page.clicked));
+            let view = self.config.model.view(&mut self.rng).mul_f64(self.config.view_scale);
+            // A reader needs some time even for an empty page.
+            self.phase = Phase::Reading(now + view.max(Duration::from_millis(1)));
+        }
+    }
+
+    /// Asks for what is wanted now, as far as there are connections for it.
+    fn ask(&mut self, now: Instant) {
+        let Phase::Loading(page) = &mut self.phase else { return };
+        while let Some(&(_, object)) = page.wanted.front().filter(|(at, _)| *at <= now) {
+            let idle = self.lines.iter().position(|line| *line == Line::Idle);
+            let closed = || self.lines.iter().position(|line| *line == Line::Closed);
+            let Some(index) = idle.or_else(closed) else { return };
+            page.wanted.pop_front();
+            let connection = index as u32;
+            if self.lines[index] == Line::Closed {
+                self.acts.push(Act::Open { connection });
+            }
+            self.lines[index] = Line::Busy(object, object.reply);
+            self.acts.push(Act::Ask { connection, request: object.request, reply: object.reply });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acts(browser: &mut Browser) -> Vec<Act> {
+        std::iter::from_fn(|| browser.poll_act()).collect()
+    }
+
+    /// Serves everything `rtt` after it was asked; the most connections open at once, and how many were opened in all.
+    fn serve(config: Config, pages: u64) -> (Browser, (usize, u32)) {
+        let mut browser = Browser::new(config, Rng::stream(8, "browser"));
+        let rtt = Duration::from_millis(500);
+        let mut due: VecDeque<(Instant, u32, u64)> = VecDeque::new();
+        let (mut open, mut most, mut opened) = (std::collections::BTreeSet::new(), 0, 0);
+        while browser.loads.count() < pages {
+            let arrival = due.front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at);
+            let now = arrival.min(browser.next_timeout());
+            assert_ne!(now, Instant::FAR_FUTURE);
+            if arrival == now {
+                let (_, connection, bytes) = due.pop_front().unwrap();
+                browser.handle_reply(now, connection, bytes);
+            } else {
+                browser.handle_timeout(now);
+            }
+            for act in acts(&mut browser) {
+                match act {
+                    Act::Open { connection } => {
+                        opened += 1;
+                        assert!(open.insert(connection));
+                    }
+                    Act::Ask { connection, reply, .. } => {
+                        assert!(open.contains(&connection));
+                        due.push_back((now + rtt, connection, reply));
+                    }
+                    Act::Close { connection } => assert!(open.remove(&connection)),
+                }
+            }
+            most = most.max(open.len());
+        }
+        (browser, (most, opened))
+    }
+
+    #[test]
+    fn pages_load_over_at_most_four_connections_one_object_each() {
+        let (browser, (most, opened)) = serve(Config::default(), 200);
+        assert_eq!(most, 4);
+        assert!(opened > 600, "{opened}");
+        // A page of one object takes one round trip.
+        assert_eq!(browser.loads.quantile(0.01), Some(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn one_persistent_connection_is_opened_once_and_slower() {
+        let single = Config { connections: 1, persistent: true, ..Config::default() };
+        let (browser, (most, opened)) = serve(single, 200);
+        assert_eq!((most, opened), (1, 1));
+        let (parallel, _) = serve(Config { persistent: true, ..Config::default() }, 200);
+        assert!(browser.loads.mean() > parallel.loads.mean());
+    }
+
+    #[test]
+    fn what_a_failed_connection_owed_is_asked_for_again() {
+        let mut browser = Browser::new(Config::default(), Rng::stream(8, "browser"));
+        browser.handle_timeout(Instant::ZERO);
+        let first = acts(&mut browser);
+        assert!(matches!(first[..], [Act::Open { connection: 0 }, Act::Ask { .. }]), "{first:?}");
+        browser.handle_failure(Instant::ZERO + Duration::from_secs(1), 0);
+        assert_eq!(acts(&mut browser), first);
+    }
+}

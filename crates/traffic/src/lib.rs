@@ -1,0 +1,35 @@
+//! What applications send and ask for, and how well they are served.
+//!
+//! Everything here is a pure state machine: it is told the time, draws from random streams of its own, and knows no
+//! connection. Two kinds of application there are. A [`Source`] decides by itself when it sends how much: video, voice,
+//! bursts. A [`Client`] asks a server and reacts to what arrives: a browser, a player of adaptive video, a file fetcher.
+//! The driver carries bytes between them and whatever transport it has.
+//!
+//! Beside them stand the measures of an application's fate: [`Timeliness`] of packets, [`Playout`] of frames, the [`voice`]
+//! quality of a call; and [`gap`], the closed-form model of what limits a window of TCP over an asymmetric link.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+pub mod adaptive;
+pub mod browser;
+mod client;
+pub mod fetch;
+pub mod frames;
+mod gamma;
+pub mod gap;
+mod law;
+pub mod mpeg;
+pub mod on_off;
+mod playout;
+mod source;
+mod tes;
+mod timeliness;
+pub mod voice;
+pub mod web;
+
+pub use client::{Act, Client, Service};
+pub use law::Law;
+pub use playout::Playout;
+pub use source::{Emission, Source};
+pub use tes::Tes;
+pub use timeliness::Timeliness;

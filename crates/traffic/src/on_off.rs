@@ -1,0 +1,145 @@
+//! A source that sends at a constant rate in bursts between silences.
+//!
+//! With exponential times it is the usual model of a burst of interactive or voice traffic; with Pareto times of shape between 1 and 2
+//! many of them together are self-similar (Willinger, Taqqu, Sherman and Wilson, "Self-Similarity Through High-Variability",
+//! IEEE/ACM Transactions on Networking 5, 1997).
+
+use bentpipe_base::{Duration, Rate, Rng};
+
+use crate::{Emission, Law};
+
+/// How long bursts and silences last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Times {
+    /// Exponential.
+    Exponential,
+    /// Pareto of this shape, above 1.
+    Pareto {
+        /// Shape.
+        shape: f64,
+    },
+}
+
+/// Description of a source.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Rate within a burst, on the size on the wire; above zero.
+    pub rate: Rate,
+    /// Size of a packet on the wire, headers included.
+    pub packet_bytes: u32,
+    /// Mean length of a burst.
+    pub on: Duration,
+    /// Mean length of a silence.
+    pub off: Duration,
+    /// The law of both.
+    pub times: Times,
+}
+
+impl Default for Config {
+    /// The values of ns-2: 64 kbit/s in packets of 210 bytes, half a second on, half a second off.
+    fn default() -> Self {
+        let half = Duration::from_millis(500);
+        Self {
+            rate: Rate::from_bps(64_000),
+            packet_bytes: 210,
+            on: half,
+            off: half,
+            times: Times::Exponential,
+        }
+    }
+}
+
+/// The source.
+#[derive(Clone, Debug)]
+pub struct OnOff {
+    on: Law,
+    off: Law,
+    interval: Duration,
+    payload: u32,
+    /// When the next packet leaves.
+    at: Duration,
+    /// Packets left of this burst.
+    left: u64,
+    rng: Rng,
+}
+
+impl OnOff {
+    /// A source whose packets have `header_bytes` of headers, fewer than the packet.
+    pub fn new(config: &Config, header_bytes: u32, rng: Rng) -> Self {
+        let law = |mean: Duration| match config.times {
+            _ if mean.is_zero() => Law::Constant(0.0),
+            Times::Exponential => Law::Exponential { mean: mean.as_secs_f64() },
+            Times::Pareto { shape } => Law::pareto_of_mean(mean.as_secs_f64(), shape),
+        };
+        let mut source = Self {
+            on: law(config.on),
+            off: law(config.off),
+            interval: config.rate.time_for(u64::from(config.packet_bytes)),
+            payload: config.packet_bytes - header_bytes,
+            at: Duration::ZERO,
+            left: 0,
+            rng,
+        };
+        source.left = source.burst();
+        source
+    }
+
+    /// The next packet.
+    pub fn next_emission(&mut self) -> Emission {
+        if self.left == 0 {
+            self.at += Duration::from_secs_f64(self.off.draw(&mut self.rng));
+            self.left = self.burst();
+        }
+        let emission = Emission { at: self.at, bytes: self.payload, stream: 0 };
+        self.left -= 1;
+        self.at += self.interval;
+        emission
+    }
+
+    /// Packets of a burst: its length in whole packets, at least one.
+    fn burst(&mut self) -> u64 {
+        let packets = self.on.draw(&mut self.rng) / self.interval.as_secs_f64();
+        libm::round(packets).max(1.0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Share of the time in bursts, and bursts a second, of a long run.
+    fn shares(config: Config) -> (f64, f64) {
+        let mut source = OnOff::new(&config, 10, Rng::stream(3, "on-off"));
+        let interval = config.rate.time_for(u64::from(config.packet_bytes)).as_secs_f64();
+        let (mut bursts, mut last) = (0_u32, Duration::ZERO);
+        let packets = 400_000;
+        for _ in 0..packets {
+            let at = source.next_emission().at;
+            bursts += u32::from(at.saturating_sub(last).as_secs_f64() > interval * 1.000_1);
+            last = at;
+        }
+        let span = last.as_secs_f64();
+        (f64::from(packets) * interval / span, f64::from(bursts) / span)
+    }
+
+    #[test]
+    fn half_a_second_on_half_a_second_off() {
+        let (busy, bursts) = shares(Config::default());
+        assert!((busy - 0.5).abs() < 0.02, "{busy}");
+        assert!((bursts - 1.0).abs() < 0.05, "{bursts}");
+    }
+
+    #[test]
+    fn pareto_times_keep_the_mean_and_are_rarer_but_longer() {
+        let (busy, _) = shares(Config { times: Times::Pareto { shape: 1.9 }, ..Config::default() });
+        assert!((busy - 0.5).abs() < 0.06, "{busy}");
+    }
+
+    #[test]
+    fn without_silences_it_is_constant() {
+        let config = Config { off: Duration::ZERO, ..Config::default() };
+        let mut source = OnOff::new(&config, 10, Rng::stream(3, "on-off"));
+        let last = (0..1001).map(|_| source.next_emission()).last().unwrap();
+        assert_eq!(last, Emission { at: Duration::from_micros(26_250_000), bytes: 200, stream: 0 });
+    }
+}
