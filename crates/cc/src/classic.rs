@@ -22,6 +22,11 @@ impl Windows {
         self.cwnd < self.ssthresh
     }
 
+    /// The threshold that lets slow start come back to what these windows were: that of congestion avoidance is the window itself.
+    pub fn threshold_to_restore(&self) -> f64 {
+        if self.in_slow_start() { self.ssthresh } else { self.ssthresh.max(self.cwnd) }
+    }
+
     /// No rule goes below a window of one and a threshold of two.
     fn hold_minima(&mut self) {
         self.cwnd = self.cwnd.max(1.0);
@@ -281,6 +286,12 @@ impl<R: Rule> CongestionControl for Classic<R> {
                 self.windows.cwnd = before.cwnd;
                 self.rule.undo(rule);
             }
+        }
+    }
+
+    fn on_undo_threshold(&mut self, _path: &Path) {
+        if let Some((before, _)) = self.before.take() {
+            self.windows.ssthresh = self.windows.ssthresh.max(before.threshold_to_restore());
         }
     }
 

@@ -273,6 +273,8 @@ pub struct Wants {
     pub doubts: bool,
     /// Ask [`CongestionControl::sends_low`] of every new data segment.
     pub low_priority: bool,
+    /// Answers timeouts with [`RtoAction::ProbeFirst`] where it sees fit: the engine's own question is left out.
+    pub questions: bool,
     /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.
     pub feedback: u8,
 }
@@ -319,6 +321,12 @@ pub trait CongestionControl: Send {
     /// The last `on_loss` or `on_rto` turned out to be a mistake: take the reduction back.
     fn on_undo(&mut self, path: &Path) {
         let _ = path;
+    }
+
+    /// The last `on_rto` turned out to be a mistake, but only the threshold is taken back: slow start goes on, up to where the
+    /// window was (Hasegawa's Enhanced TCP). Default: all is taken back, for algorithms without a threshold.
+    fn on_undo_threshold(&mut self, path: &Path) {
+        self.on_undo(path);
     }
 
     /// The sender was idle for longer than a retransmission timeout and is about to send; `restart` is the restart

@@ -407,6 +407,12 @@ impl CongestionControl for Peach {
         self.wdsn = u32::MAX;
     }
 
+    fn on_undo_threshold(&mut self, _path: &Path) {
+        if let Some(before) = self.before.take() {
+            self.ssthresh = self.ssthresh.max(before.threshold_to_restore());
+        }
+    }
+
     fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
         if self.peer == Peer::Replies && self.config.sudden_start {
             self.start_over();

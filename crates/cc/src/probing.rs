@@ -262,6 +262,12 @@ impl CongestionControl for Probing {
         }
     }
 
+    fn on_undo_threshold(&mut self, path: &Path) {
+        if self.cycle.take().is_none() {
+            self.reno.on_undo_threshold(path);
+        }
+    }
+
     fn on_idle_restart(&mut self, restart: f64, path: &Path) {
         self.reno.on_idle_restart(restart, path);
     }

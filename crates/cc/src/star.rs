@@ -24,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{at_least_zero, fraction};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, Sliding, segments};
-use crate::{Ack, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Windows};
+use crate::{
+    Ack, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Wants, Windows,
+};
 
 /// Where the bandwidth comes from: the paper leaves it open (section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -336,6 +338,10 @@ impl CongestionControl for Star {
         }
     }
 
+    fn wants(&self) -> Wants {
+        Wants { questions: self.config.aen && self.config.aen_max_probes > 0, ..Wants::default() }
+    }
+
     fn on_established(&mut self, path: &Path) {
         self.estimate.begin(path);
     }
@@ -409,6 +415,14 @@ impl CongestionControl for Star {
                 own_ssthresh: now.own_ssthresh.max(before.own_ssthresh),
             };
             self.held_until = 0;
+        }
+    }
+
+    fn on_undo_threshold(&mut self, _path: &Path) {
+        if let Some(before) = self.before.take() {
+            let reno = Windows { cwnd: before.cwnd, ..before.reno };
+            self.sizes.reno.ssthresh = self.sizes.reno.ssthresh.max(reno.threshold_to_restore());
+            self.sizes.own_ssthresh = self.sizes.own_ssthresh.max(before.own_ssthresh);
         }
     }
 

@@ -21,6 +21,7 @@ enum Step {
     Lost(Cause),
     TimedOut,
     Undone,
+    ThresholdUndone,
     ProbeAnswered { tag: u16, acked: u32 },
     Idle { restart: u8 },
     Unvalidated,
@@ -59,6 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => prop_oneof![Just(Cause::Loss), Just(Cause::Mark)].prop_map(Step::Lost),
         1 => Just(Step::TimedOut),
         1 => Just(Step::Undone),
+        1 => Just(Step::ThresholdUndone),
         4 => (0..4_u16, 0..3_u32).prop_map(|(tag, acked)| Step::ProbeAnswered { tag, acked }),
         1 => (1..10_u8).prop_map(|restart| Step::Idle { restart }),
         1 => Just(Step::Unvalidated),
@@ -142,6 +144,7 @@ impl Driver {
                 self.cc.on_undo(&self.path);
                 self.phase = Phase::Open;
             }
+            Step::ThresholdUndone => self.cc.on_undo_threshold(&self.path),
             Step::ProbeAnswered { tag, acked } => {
                 let acked = acked.min(self.path.outstanding);
                 self.acknowledge(acked, None, true, false);

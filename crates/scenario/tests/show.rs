@@ -105,6 +105,9 @@ fn change() -> impl Strategy<Value = String> {
         "user-timeout=90 s",
         "window-validation=rfc7661",
         "spurious-timeout=eifel",
+        "spurious-timeout=enhanced",
+        "spurious-timeout={ restore = \"both\" }",
+        "spurious-timeout={ kind = \"aen\", probe = \"keepalive\", paced = false }",
         "rto.tick=100 ms",
     ]);
     let flow = prop::sample::select(vec![

@@ -156,6 +156,8 @@ impl Dice {
                 SpuriousTimeout::Off,
                 SpuriousTimeout::FRto,
                 SpuriousTimeout::Eifel,
+                SpuriousTimeout::ENHANCED,
+                SpuriousTimeout::AEN,
             ]),
             ..Config::default()
         }

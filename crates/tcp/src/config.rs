@@ -1,6 +1,7 @@
 //! Everything that can be configured of a connection.
 
 use bentpipe_base::Duration;
+use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, PathMemory, Reflector};
 
 /// How losses are found and repaired. Chosen beside the algorithm, not inside it.
@@ -53,8 +54,18 @@ pub struct RtoBounds {
     pub tick: Duration,
 }
 
-/// How the engine finds out that a timeout was none.
+/// What Hasegawa's Enhanced TCP takes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Restore {
+    /// The threshold, as in the paper: the window grows back in slow start.
+    #[default]
+    Threshold,
+    /// The window as well, and what was marked lost is not sent again (RFC 4015).
+    Both,
+}
+
+/// How the engine finds out that a timeout was none.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum SpuriousTimeout {
     /// It does not.
     Off,
@@ -63,6 +74,32 @@ pub enum SpuriousTimeout {
     FRto,
     /// Eifel detection by timestamps (RFC 3522) with the response of RFC 4015.
     Eifel,
+    /// Enhanced TCP: an ACK that follows the retransmission sooner than any round trip answers the original (G. Hasegawa, M. Murata,
+    /// H. Miyahara, IEICE Transactions on Communications J82-B(11), 1999, as section 2.2 of the TCP-STAR paper tells it).
+    Enhanced {
+        /// Sooner than this part of the smallest round-trip time, above zero and below one.
+        fraction: f64,
+        /// What is taken back.
+        restore: Restore,
+    },
+    /// Acknowledgement error notification (TCP-STAR section 3.3): one probe asks whether data or only ACKs were lost, and until
+    /// it is answered nothing else leaves and nothing is reduced. Algorithms that ask by themselves do so instead.
+    Aen {
+        /// What is sent to ask.
+        probe: AenProbe,
+        /// Questions that may go unanswered before the timeout is believed, at least one.
+        max_probes: u32,
+        /// After a timeout that was none, space a window over the smallest round-trip time instead of sending it at once.
+        paced: bool,
+    },
+}
+
+impl SpuriousTimeout {
+    /// Enhanced TCP: three quarters of the smallest round trip leave room for its variation, and the threshold comes back.
+    pub const ENHANCED: Self = Self::Enhanced { fraction: 0.75, restore: Restore::Threshold };
+
+    /// Acknowledgement error notification with STAR's defaults.
+    pub const AEN: Self = Self::Aen { probe: AenProbe::Newest, max_probes: 3, paced: true };
 }
 
 /// How segments are spaced.

@@ -16,8 +16,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, RtoBounds,
-    SpuriousTimeout, WindowValidation,
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection, Restore,
+    RtoBounds, SpuriousTimeout, WindowValidation,
 };
 pub use connection::{Connection, Events, State, Transmit};
 pub use stats::Stats;

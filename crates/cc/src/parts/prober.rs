@@ -421,6 +421,12 @@ impl<L: Law> CongestionControl for Prober<L> {
         self.state = State::Avoidance;
     }
 
+    fn on_undo_threshold(&mut self, _path: &Path) {
+        if let Some(before) = self.before.take() {
+            self.windows.ssthresh = self.windows.ssthresh.max(before.threshold_to_restore());
+        }
+    }
+
     fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
         if matches!(self.peer, Peer::Replies | Peer::Reports) {
             self.start_over();

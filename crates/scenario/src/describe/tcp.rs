@@ -1,13 +1,14 @@
 use bentpipe_base::Duration;
+use bentpipe_cc::star::AenProbe;
 use bentpipe_tcp::{
-    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout,
+    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout,
     WindowValidation,
 };
 
 use crate::form::{Form, Kind, Shorthand};
 use crate::unit::{
-    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, SEGMENTS, SEGMENTS_FROM_ZERO, Segments, TIME,
-    TIME_ABOVE_ZERO, Words,
+    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, PROBABILITY, SEGMENTS, SEGMENTS_FROM_ZERO, Segments,
+    TIME, TIME_ABOVE_ZERO, Words,
 };
 
 /// Ways to find and repair losses, by name.
@@ -18,11 +19,10 @@ pub(crate) const RECOVERIES: &[(&str, Recovery)] = &[
     ("rack", Recovery::Rack),
 ];
 
-const SPURIOUS_TIMEOUT: Words<SpuriousTimeout> = Words(&[
-    ("off", SpuriousTimeout::Off),
-    ("f-rto", SpuriousTimeout::FRto),
-    ("eifel", SpuriousTimeout::Eifel),
-]);
+const AEN_PROBE: Words<AenProbe> =
+    Words(&[("newest", AenProbe::Newest), ("oldest", AenProbe::Oldest), ("keepalive", AenProbe::Keepalive)]);
+
+const RESTORE: Words<Restore> = Words(&[("ssthresh", Restore::Threshold), ("both", Restore::Both)]);
 
 const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
     ("off", WindowValidation::Off),
@@ -53,7 +53,7 @@ fn loss_recovery(form: &mut Form<'_>, config: &mut Config) {
     form.field("limited-transmit", &mut config.limited_transmit, &FLAG);
     form.field("dup-thresh", &mut config.dup_thresh, &COUNT);
     form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.rto));
-    form.field("spurious-timeout", &mut config.spurious_timeout, &SPURIOUS_TIMEOUT);
+    form.table("spurious-timeout", BY_WORD, |form| spurious_timeout(form, &mut config.spurious_timeout));
 }
 
 fn options(form: &mut Form<'_>, config: &mut Config) {
@@ -87,6 +87,46 @@ fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("floor", &mut rto.floor, &TIME_ABOVE_ZERO);
     form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
+}
+
+const SPURIOUS_TIMEOUT_KINDS: &[Kind] = &[
+    Kind { name: "off", keys: &[] },
+    Kind { name: "f-rto", keys: &[] },
+    Kind { name: "eifel", keys: &[] },
+    Kind { name: "enhanced", keys: &["fraction", "restore"] },
+    Kind { name: "aen", keys: &["probe", "max-probes", "paced"] },
+];
+
+fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {
+    let current = match doubt {
+        SpuriousTimeout::Off => "off",
+        SpuriousTimeout::FRto => "f-rto",
+        SpuriousTimeout::Eifel => "eifel",
+        SpuriousTimeout::Enhanced { .. } => "enhanced",
+        SpuriousTimeout::Aen { .. } => "aen",
+    };
+    let kind = form.kind(current, SPURIOUS_TIMEOUT_KINDS);
+    if kind != current {
+        *doubt = match kind {
+            "f-rto" => SpuriousTimeout::FRto,
+            "eifel" => SpuriousTimeout::Eifel,
+            "enhanced" => SpuriousTimeout::ENHANCED,
+            "aen" => SpuriousTimeout::AEN,
+            _ => SpuriousTimeout::Off,
+        };
+    }
+    match doubt {
+        SpuriousTimeout::Enhanced { fraction, restore } => {
+            form.field("fraction", fraction, &PROBABILITY);
+            form.field("restore", restore, &RESTORE);
+        }
+        SpuriousTimeout::Aen { probe, max_probes, paced } => {
+            form.field("probe", probe, &AEN_PROBE);
+            form.field("max-probes", max_probes, &COUNT);
+            form.field("paced", paced, &FLAG);
+        }
+        _ => {}
+    }
 }
 
 const PACING_KINDS: &[Kind] = &[

@@ -21,10 +21,10 @@ pub(crate) enum AckField {
 
 /// What the steps of one ACK pass on.
 pub(super) struct Step {
-    progress: Progress,
-    advanced: bool,
+    pub progress: Progress,
+    pub advanced: bool,
     /// A duplicate in the sense of RFC 5681, or with SACK news.
-    duplicate: bool,
+    pub duplicate: bool,
     /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
     pub repeats: bool,
     pub dsack: bool,
@@ -49,25 +49,15 @@ impl Sender {
         self.measure(cx, segment, &mut step);
         if step.advanced {
             self.timeouts = 0;
+            self.questions = 0;
             self.persists = 0;
         }
-        if self.frozen {
-            self.take_answer(cx, &step);
+        if let Some(asked) = self.asked {
+            self.take_answer(cx, asked, &step);
         }
         self.judge(cx, segment, &step);
         self.after_ack(cx, &step);
         AckField::Taken
-    }
-
-    /// What an ACK says to the question whether the timeout was one. The peer's data and windows say nothing.
-    fn take_answer(&mut self, cx: &mut Context, step: &Step) {
-        if step.advanced {
-            self.frozen = false;
-            self.rtt.reset_back_off();
-            self.rtt.widen(self.rtt.srtt);
-        } else if step.duplicate || step.progress.sacked > 0 {
-            self.retransmission_timeout(cx, true);
-        }
     }
 
     /// Applies SACK blocks and the cumulative ACK to the scoreboard.
@@ -142,7 +132,8 @@ impl Sender {
         let counts = step.duplicate && !reply;
         let lost_before = self.board.total_lost;
         let phase_before = self.phase();
-        let begins = self.find_losses(cx, step, counts);
+        // Nothing is repaired before the question is answered.
+        let begins = self.asked.is_none() && self.find_losses(cx, step, counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
         if begins && self.episode.is_open() {
             self.enter_recovery(cx, newly_lost);
@@ -152,7 +143,7 @@ impl Sender {
         let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
         let phase = self.phase();
         if !began {
-            self.doubt_timeout(cx, &step.progress, segment.timestamps.map(|(_, echo)| echo));
+            self.doubt_timeout(cx, &step.progress, segment);
         }
         let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
         if step.advanced {

@@ -3,6 +3,7 @@
 mod ack;
 mod pacer;
 mod probe;
+mod question;
 mod rack;
 mod rate;
 mod recovery;
@@ -21,6 +22,7 @@ use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start,
 
 use crate::{Config, Pacing, Recovery};
 use pacer::Pacer;
+use question::Asked;
 use rack::Rack;
 use rate::DeliveryRate;
 use recovery::Episode;
@@ -108,7 +110,11 @@ pub(crate) struct Sender {
     persists: u32,
     unanswered: u32,
     /// A question was asked before a timeout is believed; nothing else leaves.
-    frozen: bool,
+    asked: Option<Asked>,
+    /// Questions of the engine itself in this run of timeouts.
+    questions: u32,
+    /// A window is spaced over a round trip until this is acknowledged: the timeout was none.
+    spaced_until: u64,
     /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
     withheld: bool,
     limit: Limit,
@@ -187,7 +193,9 @@ impl Sender {
             override_silly: false,
             persists: 0,
             unanswered: 0,
-            frozen: false,
+            asked: None,
+            questions: 0,
+            spaced_until: 0,
             withheld: false,
             limit: Limit::Application,
             burst: 0,

@@ -10,7 +10,7 @@ use crate::context::Context;
 impl Sender {
     /// The next probe that the algorithm wants sent now.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if !self.wants.probes || self.frozen {
+        if !self.wants.probes || self.asked.is_some() {
             return None;
         }
         self.refresh(cx.now);

@@ -1,13 +1,14 @@
 //! Loss episodes: how they begin, what is sent in them, how they end, and how a mistake is taken back.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Flags, Instant, Segment};
 use bentpipe_cc::{Accounting, Cause, Loss};
 use bentpipe_trace::Event;
 
 use super::Sender;
 use super::scoreboard::{Index, Mark, Progress};
+use crate::connection::clock_ms;
 use crate::context::Context;
-use crate::{Recovery, SpuriousTimeout};
+use crate::{Config, Recovery, Restore, SpuriousTimeout};
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,8 @@ pub(super) enum TimeoutDoubt {
     AwaitSecond,
     /// Eifel compares the echo of the first ACK with the time of the retransmission (RFC 3522), in milliseconds.
     AwaitEcho(u32),
+    /// Enhanced TCP compares the time of the first ACK with that of the retransmission.
+    AwaitTiming(Instant),
 }
 
 /// Proportional rate reduction (RFC 6937), in segments.
@@ -187,8 +190,11 @@ impl Sender {
     }
 
     /// Tests whether the last timeout was none.
-    pub(super) fn doubt_timeout(&mut self, cx: &mut Context, progress: &Progress, echo: Option<u32>) {
+    pub(super) fn doubt_timeout(&mut self, cx: &mut Context, progress: &Progress, segment: &Segment) {
         let Episode::Loss { recover, doubt } = self.episode else { return };
+        let echo = segment.timestamps.map(|(_, echo)| echo);
+        // Whatever the timeout was, the path is congested (RFC 4015 step 5).
+        let marked = segment.flags.contains(Flags::ECE);
         let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
         let next = match doubt {
             TimeoutDoubt::None => return,
@@ -203,11 +209,17 @@ impl Sender {
                 return self.undo(cx);
             }
             TimeoutDoubt::AwaitEcho(sent)
-                if advanced && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
+                if advanced && !marked && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
             {
                 return self.undo(cx);
             }
+            TimeoutDoubt::AwaitTiming(sent)
+                if progress.acked > 0 && !marked && self.too_soon(cx.now.since(sent), cx.config) =>
+            {
+                return self.take_back(cx);
+            }
             TimeoutDoubt::AwaitEcho(_) if !advanced => return,
+            TimeoutDoubt::AwaitTiming(_) if progress.acked == 0 => return,
             _ => {
                 // What F-RTO sent instead must not hold up the repair.
                 self.forced = u32::from(doubt == TimeoutDoubt::AwaitSecond);
@@ -230,13 +242,38 @@ impl Sender {
         cx.trace(Event::Undone);
     }
 
+    /// No answer to the retransmission could be here after `age`.
+    fn too_soon(&self, age: Duration, config: &Config) -> bool {
+        let SpuriousTimeout::Enhanced { fraction, .. } = config.spurious_timeout else { return false };
+        self.rtt.min != Duration::MAX && age.as_secs_f64() < fraction * self.rtt.min.as_secs_f64()
+    }
+
+    /// Enhanced TCP's response.
+    fn take_back(&mut self, cx: &mut Context) {
+        if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
+            return self.undo(cx);
+        }
+        if let Episode::Loss { doubt, .. } = &mut self.episode {
+            *doubt = TimeoutDoubt::None;
+        }
+        self.rtt.widen(self.path.srtt);
+        self.refresh(cx.now);
+        self.cc.on_undo_threshold(&self.path);
+        cx.stats.undone += 1;
+        cx.trace(Event::Undone);
+    }
+
     /// How the engine will doubt a timeout at `now`.
-    pub(super) fn first_doubt(&self, cx: &Context, clock_ms: u32) -> TimeoutDoubt {
+    pub(super) fn first_doubt(&self, cx: &Context) -> TimeoutDoubt {
         // A timeout during recovery, or after another one, is believed (RFC 5682 section 2.1 step 1).
-        let fresh = self.episode.is_open() && self.timeouts == 1 && self.board.outstanding() > 1;
+        let fresh = self.episode.is_open() && self.timeouts == 1;
+        let several = self.board.outstanding() > 1;
         match cx.config.spurious_timeout {
-            SpuriousTimeout::FRto if fresh => TimeoutDoubt::AwaitFirst,
-            SpuriousTimeout::Eifel if fresh && self.timestamps => TimeoutDoubt::AwaitEcho(clock_ms),
+            SpuriousTimeout::FRto if fresh && several => TimeoutDoubt::AwaitFirst,
+            SpuriousTimeout::Eifel if fresh && several && self.timestamps => {
+                TimeoutDoubt::AwaitEcho(clock_ms(cx.now))
+            }
+            SpuriousTimeout::Enhanced { .. } if fresh => TimeoutDoubt::AwaitTiming(cx.now),
             _ => TimeoutDoubt::None,
         }
     }

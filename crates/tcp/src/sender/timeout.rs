@@ -1,7 +1,7 @@
 //! Retransmission timeout, tail loss probe, zero-window probe.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_cc::{Cause, Loss, ProbeKind, RtoAction, Timeout};
+use bentpipe_cc::{Cause, Loss, RtoAction};
 use bentpipe_trace::Event;
 
 use super::ack::Step;
@@ -9,7 +9,6 @@ use super::rack::TailProbe;
 use super::recovery::Episode;
 use super::{Deadline, Sender};
 use crate::Recovery;
-use crate::connection::clock_ms;
 use crate::context::Context;
 
 /// Longest time that a peer is expected to delay an ACK (RFC 8985 section 7.2: WCDelAckT).
@@ -97,44 +96,30 @@ impl Sender {
             cx.trace(Event::Timeout { consecutive: self.timeouts });
         }
         self.refresh(cx.now);
-        let timeout = Timeout { consecutive: self.timeouts, outstanding: self.board.outstanding(), answered };
-        self.frozen = false;
-        match self.cc.on_rto(&timeout, &self.path) {
+        match self.judge_timeout(cx, answered) {
             RtoAction::Retransmit { back_off } => {
                 if back_off {
                     self.rtt.back_off();
                 }
-                let doubt = self.first_doubt(cx, clock_ms(cx.now));
+                let doubt = self.first_doubt(cx);
                 self.board.mark_all_lost();
                 self.episode = Episode::Loss { recover: self.nxt, doubt };
                 self.forced = 1;
+                self.recover_point = self.nxt;
+                self.ecn_recover = self.nxt;
+                self.congestion_reduced |= self.ecn;
+                self.inflation = 0.0;
+                self.prefer_new = 0;
             }
             RtoAction::ProbeFirst(kind) => {
                 self.rtt.back_off();
-                self.ask(kind);
+                self.send_question(kind);
             }
         }
-        self.recover_point = self.nxt;
-        self.ecn_recover = self.nxt;
-        self.congestion_reduced |= self.ecn;
         self.duplicates = 0;
-        self.inflation = 0.0;
-        self.prefer_new = 0;
         self.burst = 0;
         self.rack.tail_probe = None;
         self.arm_retransmission(cx);
-    }
-
-    /// Sends one ordinary segment and nothing else until it is answered.
-    fn ask(&mut self, kind: ProbeKind) {
-        match kind {
-            ProbeKind::AckPath => self.window_probe = true,
-            ProbeKind::Newest => self.question = self.board.back_index(),
-            ProbeKind::Dummy | ProbeKind::Outstanding(_) | ProbeKind::Hole => {
-                self.question = Some(self.board.front_index());
-            }
-        }
-        self.frozen = true;
     }
 
     /// RFC 8985 section 7.3: one new segment if the window of the receiver allows, else the newest once more.

@@ -64,7 +64,7 @@ impl Sender {
         {
             return Some(self.send_again(cx, index));
         }
-        if self.frozen {
+        if self.asked.is_some() {
             return None;
         }
         if self.cc.withholds() {
@@ -305,12 +305,18 @@ impl Sender {
     fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
+            Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
             Pacing::Algorithm => return self.cc.pacing_rate().filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
         };
         if let Some(rate) = self.cc.pacing_rate() {
             return Some(rate).filter(|rate| *rate != Rate::ZERO);
         }
+        self.window_rate(slow_start_gain, avoidance_gain)
+    }
+
+    /// A window per smoothed round-trip time, times a gain.
+    fn window_rate(&self, slow_start_gain: f64, avoidance_gain: f64) -> Option<Rate> {
         let window = self.cc.window();
         let gain = if window < self.cc.ssthresh() { slow_start_gain } else { avoidance_gain };
         let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();

@@ -3,11 +3,23 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use bentpipe_base::{Duration, Rng};
+use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_tcp::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
+    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds,
     SpuriousTimeout, WindowValidation,
 };
+
+const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
+    SpuriousTimeout::Off,
+    SpuriousTimeout::FRto,
+    SpuriousTimeout::Eifel,
+    SpuriousTimeout::ENHANCED,
+    SpuriousTimeout::Enhanced { fraction: 0.9, restore: Restore::Both },
+    SpuriousTimeout::AEN,
+    SpuriousTimeout::Aen { probe: AenProbe::Oldest, max_probes: 1, paced: false },
+    SpuriousTimeout::Aen { probe: AenProbe::Keepalive, max_probes: 2, paced: true },
+];
 
 pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -71,7 +83,7 @@ pub fn config(dice: &mut Dice) -> Config {
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
         },
-        spurious_timeout: dice.one_of(&[SpuriousTimeout::Off, SpuriousTimeout::FRto, SpuriousTimeout::Eifel]),
+        spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
         pacing: dice.one_of(&[
             Pacing::Algorithm,
             Pacing::Off,
