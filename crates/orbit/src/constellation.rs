@@ -1,0 +1,280 @@
+//! Satellites and where they are.
+
+use core::f64::consts::TAU;
+
+use bentpipe_base::Instant;
+
+use crate::earth::{EARTH_RADIUS_KM, SIDEREAL_DAY_S};
+use crate::elements::{self, Elements};
+use crate::{Earth, OrbitError, Shell, Spread, Vector};
+
+/// Number of a satellite in its constellation, from 0: plane by plane.
+pub type Satellite = u32;
+
+/// Height of the geostationary orbit above the spherical Earth, as in ns-2.
+const GEOSTATIONARY_ALTITUDE_KM: f64 = 35_786.0;
+
+/// Satellites that move.
+#[derive(Debug)]
+pub struct Constellation {
+    motion: Motion,
+    /// What the ground under it is taken for.
+    pub(crate) earth: Earth,
+    /// Angle by which Greenwich is past the x axis at time zero, in radians.
+    greenwich: f64,
+    names: Vec<String>,
+    pub(crate) planes: Planes,
+}
+
+/// Orbital planes from west to east.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Planes {
+    /// Satellites of each plane in the order in which they follow each other.
+    pub members: Vec<Vec<Satellite>>,
+    /// Angle of each satellite from its ascending node at time zero, in radians from 0 to 2 pi.
+    pub phases: Vec<f64>,
+    pub closure: Closure,
+}
+
+/// What lies between the last plane and the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Closure {
+    /// The same as between any two.
+    Ring,
+    /// Satellites that move against each other.
+    Seam,
+    /// Nothing: there are no planes to speak of.
+    #[default]
+    Open,
+}
+
+#[derive(Debug)]
+enum Motion {
+    Circular(Vec<Circle>, f64),
+    Elements(Vec<Elements>),
+}
+
+/// A circular orbit: `cosine * cos(n t) + sine * sin(n t)` with the mean motion n.
+#[derive(Clone, Copy, Debug)]
+struct Circle {
+    cosine: Vector,
+    sine: Vector,
+}
+
+impl Circle {
+    /// With the node at `node` from the x axis, at `phase` from the node at time zero, all in radians.
+    fn new(radius_km: f64, inclination: f64, (node, phase): (f64, f64)) -> Self {
+        let (sin_i, cos_i) = libm::sincos(inclination);
+        let along_node = Vector { x: radius_km, y: 0.0, z: 0.0 }.turned(node);
+        let ahead = Vector { x: 0.0, y: radius_km * cos_i, z: radius_km * sin_i }.turned(node);
+        let (sin, cos) = libm::sincos(phase);
+        Self { cosine: along_node * cos + ahead * sin, sine: ahead * cos - along_node * sin }
+    }
+}
+
+impl Constellation {
+    /// A shell of circular orbits over a spherical Earth.
+    ///
+    /// # Errors
+    /// [`OrbitError::Impossible`] if it cannot fly.
+    pub fn of_shell(shell: &Shell) -> Result<Self, OrbitError> {
+        shell.validate()?;
+        let (mut circles, mut names, mut planes) = (Vec::new(), Vec::new(), Planes::default());
+        for plane in 0..shell.planes {
+            let node = shell.node_deg(plane).to_radians();
+            let mut members = Vec::new();
+            for number in 0..shell.per_plane {
+                let phase = TAU * (f64::from(number) + shell.phase(plane)) / f64::from(shell.per_plane);
+                members.push(circles.len() as Satellite);
+                circles.push(Circle::new(
+                    shell.radius_km(),
+                    shell.inclination_deg.to_radians(),
+                    (node, phase),
+                ));
+                names.push(format!("{plane}-{number}"));
+                planes.phases.push(phase);
+            }
+            planes.members.push(members);
+        }
+        planes.closure = match shell.spread {
+            Spread::Delta => Closure::Ring,
+            Spread::Star { .. } => Closure::Seam,
+        };
+        let motion = Motion::Circular(circles, TAU / shell.period_s());
+        Ok(Self { motion, earth: Earth::Sphere, greenwich: 0.0, names, planes })
+    }
+
+    /// Satellites that stand still over the equator of a spherical Earth, at these longitudes in degrees east.
+    ///
+    /// # Errors
+    /// [`OrbitError::Impossible`] if there is none, or a longitude is none.
+    pub fn geostationary(longitudes_deg: &[f64]) -> Result<Self, OrbitError> {
+        if longitudes_deg.is_empty() {
+            return Err(OrbitError::impossible("longitudes", "none", "at least one longitude"));
+        }
+        if let Some(bad) = longitudes_deg.iter().find(|degrees| !(-180.0..=180.0).contains(*degrees)) {
+            return Err(OrbitError::impossible("longitudes", bad, "degrees from -180 to 180"));
+        }
+        let radius_km = EARTH_RADIUS_KM + GEOSTATIONARY_ALTITUDE_KM;
+        let circle = |degrees: &f64| Circle::new(radius_km, 0.0, (degrees.to_radians(), 0.0));
+        let members = (0..longitudes_deg.len() as Satellite).map(|satellite| vec![satellite]).collect();
+        Ok(Self {
+            motion: Motion::Circular(longitudes_deg.iter().map(circle).collect(), TAU / SIDEREAL_DAY_S),
+            earth: Earth::Sphere,
+            greenwich: 0.0,
+            names: longitudes_deg.iter().map(|degrees| format!("{degrees}")).collect(),
+            planes: Planes { members, phases: vec![0.0; longitudes_deg.len()], closure: Closure::Open },
+        })
+    }
+
+    /// The satellites of a text of two-line elements, with or without names, moved by SGP4 over the ellipsoid of WGS 84. Time zero is
+    /// the latest epoch in it. Planes are found by their ascending nodes.
+    ///
+    /// # Errors
+    /// [`OrbitError::Elements`] with the line.
+    pub fn from_elements(text: &str) -> Result<Self, OrbitError> {
+        let read = elements::read(text)?;
+        let greenwich = elements::greenwich(&read);
+        let planes = elements::planes(&read)?;
+        let names = read.iter().map(|satellite| satellite.name.clone()).collect();
+        Ok(Self { motion: Motion::Elements(read), earth: Earth::Wgs84, greenwich, names, planes })
+    }
+
+    /// Number of satellites.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// True of none: never, for those that can be made.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Name of a satellite: plane and number of a shell, what the elements call it, or the longitude.
+    pub fn name(&self, satellite: Satellite) -> &str {
+        &self.names[satellite as usize]
+    }
+
+    /// Where a satellite is, in the inertial frame.
+    ///
+    /// # Errors
+    /// [`OrbitError::Lost`] if its elements say nothing of that time.
+    pub fn position(&self, satellite: Satellite, at: Instant) -> Result<Vector, OrbitError> {
+        match &self.motion {
+            Motion::Circular(circles, mean_motion) => {
+                let (sin, cos) = libm::sincos(mean_motion * at.as_secs_f64());
+                let circle = circles[satellite as usize];
+                Ok(circle.cosine * cos + circle.sine * sin)
+            }
+            Motion::Elements(elements) => elements[satellite as usize].position(at.as_secs_f64()),
+        }
+    }
+
+    /// Where all of them are.
+    ///
+    /// # Errors
+    /// As [`Constellation::position`].
+    pub fn positions(&self, at: Instant, positions: &mut Vec<Vector>) -> Result<(), OrbitError> {
+        positions.clear();
+        match &self.motion {
+            Motion::Circular(circles, mean_motion) => {
+                let (sin, cos) = libm::sincos(mean_motion * at.as_secs_f64());
+                positions.extend(circles.iter().map(|circle| circle.cosine * cos + circle.sine * sin));
+            }
+            Motion::Elements(elements) => {
+                let seconds = at.as_secs_f64();
+                for satellite in elements {
+                    positions.push(satellite.position(seconds)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Angle of Greenwich from the x axis, in radians.
+    pub fn greenwich(&self, at: Instant) -> f64 {
+        self.greenwich + TAU * at.as_secs_f64() / SIDEREAL_DAY_S
+    }
+
+    /// Latitude and longitude in degrees under a place in the inertial frame; the longitude from -180 to 180.
+    pub fn ground_under(&self, place: Vector, at: Instant) -> (f64, f64) {
+        let latitude = libm::asin((place.z / place.length()).clamp(-1.0, 1.0)).to_degrees();
+        let east = libm::atan2(place.y, place.x) - self.greenwich(at);
+        let turns = libm::floor(east / TAU + 0.5);
+        (latitude, (east - turns * TAU).to_degrees())
+    }
+
+    /// True if the distance between two satellites of one plane never changes.
+    pub(crate) fn is_rigid(&self) -> bool {
+        matches!(self.motion, Motion::Circular(..))
+    }
+
+    /// The greatest angular speed of a satellite against the turning ground in radians per second, and the greatest distance from the
+    /// Earth's centre in kilometres: no satellite comes into view sooner than these allow.
+    pub(crate) fn bounds(&self) -> (f64, f64) {
+        let earth = TAU / SIDEREAL_DAY_S;
+        match &self.motion {
+            Motion::Circular(circles, mean_motion) => {
+                let radius = circles.iter().map(|circle| circle.cosine.length()).fold(0.0, f64::max);
+                (mean_motion + earth, radius)
+            }
+            Motion::Elements(satellites) => {
+                let bounds = satellites.iter().map(Elements::bounds);
+                let (speed, radius) =
+                    bounds.fold((0.0_f64, 0.0_f64), |most, one| (most.0.max(one.0), most.1.max(one.1)));
+                (speed + earth, radius)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn neighbours_in_a_plane_keep_the_distance_of_the_table() {
+        for (shell, distance_km) in [(Shell::IRIDIUM, 4033.3), (Shell::TELEDESIC, 2023.9)] {
+            let constellation = Constellation::of_shell(&shell).unwrap();
+            for seconds in [0, 1_000, 50_000] {
+                let place = |satellite| constellation.position(satellite, at(seconds)).unwrap();
+                assert!(((place(0) - place(1)).length() - distance_km).abs() < 0.1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_revolution_leads_back() {
+        let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+        let period = Instant::ZERO + Duration::from_secs_f64(Shell::IRIDIUM.period_s());
+        let (start, end) = (constellation.position(17, at(0)), constellation.position(17, period));
+        assert!((start.unwrap() - end.unwrap()).length() < 1e-3);
+    }
+
+    #[test]
+    fn positions_are_those_of_each() {
+        let constellation = Constellation::of_shell(&Shell::TELEDESIC).unwrap();
+        let mut all = Vec::new();
+        constellation.positions(at(777), &mut all).unwrap();
+        for (satellite, place) in all.iter().enumerate() {
+            assert_eq!(*place, constellation.position(satellite as Satellite, at(777)).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_geostationary_satellite_stays_over_its_longitude() {
+        let constellation = Constellation::geostationary(&[-95.0]).unwrap();
+        for seconds in [0, 10_000, 100_000] {
+            let place = constellation.position(0, at(seconds)).unwrap();
+            let (latitude, longitude) = constellation.ground_under(place, at(seconds));
+            assert!(latitude.abs() < 1e-9 && (longitude + 95.0).abs() < 1e-6, "{latitude} {longitude}");
+        }
+        assert!(Constellation::geostationary(&[]).is_err());
+        assert!(Constellation::geostationary(&[300.0]).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! Which of the satellites in view serves a station.
+
+use crate::OrbitError;
+use crate::constellation::{Constellation, Satellite};
+use crate::coverage::Seen;
+
+/// When a station changes its satellite, and to which.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Handover {
+    /// Always the one that stands highest, which over a sphere is the nearest.
+    #[default]
+    Nearest,
+    /// The one that stands highest, but a satellite in view is left only for one that stands higher by this much.
+    Hysteresis {
+        /// Degrees of elevation, 0 or more.
+        margin_deg: f64,
+    },
+    /// A satellite is kept as long as it is in view; its successor is the one that will be in view longest.
+    LongestVisible,
+    /// A satellite is kept as long as it is in view; its successor is the one that follows it in its plane if that is in view, else
+    /// the one that stands highest. What ns-2 does.
+    InPlane,
+}
+
+impl Handover {
+    pub(crate) fn validate(&self) -> Result<(), OrbitError> {
+        match self {
+            Self::Hysteresis { margin_deg } if !(0.0..=90.0).contains(margin_deg) => {
+                Err(OrbitError::impossible("handover.margin", margin_deg, "degrees from 0 to 90"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The satellite that serves a station: `in_view` are those it can use, `remains` tells how long one will be in view.
+    pub(crate) fn choose(
+        &self,
+        constellation: &Constellation,
+        present: Option<Satellite>,
+        in_view: &[Seen],
+        mut remains: impl FnMut(Satellite) -> Result<u32, OrbitError>,
+    ) -> Result<Option<Satellite>, OrbitError> {
+        let highest =
+            in_view.iter().copied().reduce(|best, one| if one.sine > best.sine { one } else { best });
+        let kept = present.and_then(|present| in_view.iter().find(|seen| seen.satellite == present));
+        let Some(highest) = highest else { return Ok(None) };
+        let chosen = match (self, kept) {
+            (Self::Nearest, _) => highest.satellite,
+            (Self::Hysteresis { margin_deg }, Some(kept)) => {
+                let elevation = |seen: &Seen| libm::asin(seen.sine.clamp(-1.0, 1.0)).to_degrees();
+                let better = elevation(&highest) > elevation(kept) + margin_deg;
+                if better { highest.satellite } else { kept.satellite }
+            }
+            (Self::Hysteresis { .. }, None) => highest.satellite,
+            (Self::LongestVisible | Self::InPlane, Some(kept)) => kept.satellite,
+            (Self::InPlane, None) => {
+                let follower = present.and_then(|present| follower(constellation, present));
+                let follower = follower.filter(|one| in_view.iter().any(|seen| seen.satellite == *one));
+                follower.unwrap_or(highest.satellite)
+            }
+            (Self::LongestVisible, None) => {
+                let mut longest = (0, highest.satellite);
+                for seen in in_view {
+                    let time = remains(seen.satellite)?;
+                    if time > longest.0 {
+                        longest = (time, seen.satellite);
+                    }
+                }
+                longest.1
+            }
+        };
+        Ok(Some(chosen))
+    }
+}
+
+/// The satellite that comes after `satellite` in its plane.
+fn follower(constellation: &Constellation, satellite: Satellite) -> Option<Satellite> {
+    constellation.planes.members.iter().find_map(|plane| {
+        let place = plane.iter().position(|member| *member == satellite)?;
+        Some(plane[(place + plane.len() - 1) % plane.len()])
+    })
+}

@@ -1,0 +1,220 @@
+//! The sky as the stations see it, step by step.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::constellation::{Constellation, Satellite};
+use crate::coverage::{Coverage, Seen};
+use crate::earth::{Ground, delay_of_km};
+use crate::mesh::Mesh;
+use crate::tree::{Towards, Tree};
+use crate::{Grid, Handover, OrbitError, Station, Vector};
+
+/// Looks ahead for the satellite that stays longest: a pass lasts less.
+const LONGEST_PASS: u32 = 2_000;
+
+/// By what rules stations and satellites hold links.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rules {
+    /// A satellite is used while it stands higher than this above the horizon, in degrees from 0 to below 90.
+    pub elevation_mask_deg: f64,
+    /// Which of those serves a station.
+    pub handover: Handover,
+    /// Links between satellites. None: bent pipes, which reach the ground only where they are; then a station is served by a satellite
+    /// that a gateway has in view.
+    pub grid: Option<Grid>,
+    /// Time between two looks at the sky; nothing changes in between. Above 0.
+    pub step: Duration,
+}
+
+/// A path through the sky.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Path {
+    /// Length in km, from station to station.
+    pub distance_km: f64,
+    /// The satellites on it, at least one.
+    pub satellites: Vec<Satellite>,
+}
+
+impl Path {
+    /// Propagation delay.
+    pub fn delay_one_way(&self) -> Duration {
+        delay_of_km(self.distance_km)
+    }
+}
+
+/// Who serves whom at one time, and the paths of least delay.
+#[derive(Debug)]
+pub struct Sky<'a> {
+    constellation: &'a Constellation,
+    rules: Rules,
+    gateways: Vec<bool>,
+    now: Instant,
+    positions: Vec<Vector>,
+    coverage: Coverage,
+    mesh: Mesh,
+    /// Satellites that serve each station, with their distances in km.
+    serving: Vec<Vec<(Satellite, f64)>>,
+    /// Paths to each station, and the time for which they were found.
+    trees: Vec<(Option<Instant>, Tree)>,
+}
+
+impl<'a> Sky<'a> {
+    /// The sky at time zero.
+    ///
+    /// # Errors
+    /// [`OrbitError::Impossible`] if a station or a rule makes no sense.
+    pub fn new(
+        constellation: &'a Constellation,
+        stations: &[Station],
+        rules: Rules,
+    ) -> Result<Self, OrbitError> {
+        if !(rules.elevation_mask_deg >= 0.0 && rules.elevation_mask_deg < 90.0) {
+            let accepted = "degrees from 0 to below 90";
+            return Err(OrbitError::impossible("elevation-mask", rules.elevation_mask_deg, accepted));
+        }
+        if rules.step.is_zero() {
+            return Err(OrbitError::impossible("step", rules.step, "longer than 0 s"));
+        }
+        rules.handover.validate()?;
+        stations.iter().try_for_each(Station::validate)?;
+        let gateways: Vec<bool> = stations.iter().map(|station| station.gateway).collect();
+        if rules.grid.is_none() && !gateways.contains(&true) {
+            let accepted = "a station that is a gateway, since bent pipes connect others only to those";
+            return Err(OrbitError::impossible("gateway", "none", accepted));
+        }
+        let grounds = stations.iter().map(|station| Ground::of(station, constellation.earth)).collect();
+        let mut sky = Self {
+            constellation,
+            rules,
+            gateways,
+            now: Instant::ZERO,
+            positions: Vec::new(),
+            coverage: Coverage::new(constellation, grounds, (rules.elevation_mask_deg, rules.step)),
+            mesh: Mesh::new(constellation, rules.grid.as_ref())?,
+            serving: vec![Vec::new(); stations.len()],
+            trees: vec![(None, Tree::new(constellation.len())); stations.len()],
+        };
+        sky.look()?;
+        Ok(sky)
+    }
+
+    /// Goes on to the next step.
+    ///
+    /// # Errors
+    /// [`OrbitError::Lost`] if the elements of a satellite say nothing of that time.
+    pub fn advance(&mut self) -> Result<(), OrbitError> {
+        self.now += self.rules.step;
+        self.look()
+    }
+
+    fn look(&mut self) -> Result<(), OrbitError> {
+        self.constellation.positions(self.now, &mut self.positions)?;
+        self.mesh.update(&self.positions);
+        self.coverage.look(&self.positions, self.constellation.greenwich(self.now));
+        (0..self.serving.len()).try_for_each(|station| self.serve(station))
+    }
+
+    /// Chooses the satellites that serve a station.
+    fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
+        let in_view = self.coverage.in_view(station);
+        let served = |seen: &Seen| (seen.satellite, seen.range_km);
+        if self.gateways[station] {
+            self.serving[station].clear();
+            self.serving[station].extend(in_view.iter().map(served));
+            return Ok(());
+        }
+        let usable: Vec<Seen> =
+            in_view.iter().copied().filter(|seen| self.is_usable(seen.satellite)).collect();
+        let remains = |satellite| {
+            let look = (self.now, self.rules.step);
+            self.coverage.remains(self.constellation, (station, satellite), look, LONGEST_PASS)
+        };
+        let present = self.serving[station].first().map(|(satellite, _)| *satellite);
+        let chosen = self.rules.handover.choose(self.constellation, present, &usable, remains)?;
+        self.serving[station].clear();
+        self.serving[station].extend(usable.iter().filter(|seen| Some(seen.satellite) == chosen).map(served));
+        Ok(())
+    }
+
+    /// A bent pipe is of use only while a gateway sees it too.
+    fn is_usable(&self, satellite: Satellite) -> bool {
+        let seen_by = |station: usize| {
+            self.coverage.in_view(station).binary_search_by_key(&satellite, |seen| seen.satellite).is_ok()
+        };
+        self.rules.grid.is_some()
+            || (0..self.gateways.len()).any(|station| self.gateways[station] && seen_by(station))
+    }
+
+    /// The time looked at.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The constellation in the sky.
+    pub fn constellation(&self) -> &'a Constellation {
+        self.constellation
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Where the satellites are now.
+    pub fn positions(&self) -> &[Vector] {
+        &self.positions
+    }
+
+    /// Where a station is now.
+    pub fn place(&self, station: usize) -> Vector {
+        self.coverage.place(station)
+    }
+
+    /// The satellites that serve a station, by number, each with its distance in km: one at most unless it is a gateway.
+    pub fn serving(&self, station: usize) -> &[(Satellite, f64)] {
+        &self.serving[station]
+    }
+
+    /// Elevation in degrees and distance in km of each satellite above the mask of a station, by number.
+    pub fn in_view(&self, station: usize) -> impl Iterator<Item = (Satellite, f64, f64)> + '_ {
+        let seen = self.coverage.in_view(station).iter();
+        seen.map(|seen| (seen.satellite, libm::asin(seen.sine.min(1.0)).to_degrees(), seen.range_km))
+    }
+
+    /// The path of least delay between two stations now; none if one of them is not served, or no links lead across.
+    pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
+        let mut satellites = Vec::new();
+        let distance_km = self.find_path(from, to, &mut satellites)?;
+        Some(Path { distance_km, satellites })
+    }
+
+    /// As [`Sky::path`], with the satellites in a place of the caller's; gives the length in km.
+    pub fn find_path(&mut self, from: usize, to: usize, satellites: &mut Vec<Satellite>) -> Option<f64> {
+        satellites.clear();
+        self.refresh(to);
+        let tree = &self.trees[to].1;
+        let lengths =
+            self.serving[from].iter().map(|&(first, range)| (first, range + tree.distance_km(first)));
+        let (first, distance_km) = lengths
+            .reduce(|best, one| if one.1 < best.1 { one } else { best })
+            .filter(|best| best.1.is_finite())?;
+        let mut next = Some(first);
+        while let Some(satellite) = next {
+            satellites.push(satellite);
+            next = match tree.towards(satellite) {
+                Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, _)| other),
+                Towards::Ground | Towards::Nowhere => None,
+            };
+        }
+        Some(distance_km)
+    }
+
+    /// Brings the paths to a station up to date.
+    fn refresh(&mut self, station: usize) {
+        let (found_at, tree) = &mut self.trees[station];
+        if *found_at != Some(self.now) {
+            tree.repair(&self.mesh, &self.serving[station]);
+            *found_at = Some(self.now);
+        }
+    }
+}

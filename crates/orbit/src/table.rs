@@ -1,0 +1,61 @@
+//! Paths over time.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::constellation::Satellite;
+use crate::earth::delay_of_km;
+use crate::{OrbitError, Sky};
+
+/// The path between two stations over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathTable {
+    /// Time from one delay to the next.
+    pub step: Duration,
+    /// One-way propagation delays at time zero, after one step, and so on; none while there is no path.
+    pub delays_one_way: Vec<Option<Duration>>,
+    /// From which step on the path leads through which satellites; none of them while there is no path.
+    pub changes: Vec<(usize, Vec<Satellite>)>,
+}
+
+impl PathTable {
+    /// When step `index` is.
+    pub fn at(&self, index: usize) -> Instant {
+        Instant::ZERO + self.step * index as u64
+    }
+
+    /// How often the satellite of the first or of the last hop was left for another.
+    pub fn handovers(&self) -> usize {
+        let ends = self.changes.iter().map(|(_, path)| (path.first(), path.last()));
+        let ends: Vec<_> = ends.filter(|(first, _)| first.is_some()).collect();
+        ends.windows(2)
+            .map(|pair| usize::from(pair[0].0 != pair[1].0) + usize::from(pair[0].1 != pair[1].1))
+            .sum()
+    }
+}
+
+/// The paths between pairs of stations, given by their numbers, from now until `until`.
+///
+/// # Errors
+/// [`OrbitError::Lost`] if the elements of a satellite say nothing of that time.
+pub fn path_tables(
+    sky: &mut Sky<'_>,
+    pairs: &[(usize, usize)],
+    until: Instant,
+) -> Result<Vec<PathTable>, OrbitError> {
+    let empty = PathTable { step: sky.rules().step, delays_one_way: Vec::new(), changes: Vec::new() };
+    let mut tables = vec![empty; pairs.len()];
+    let mut path = Vec::new();
+    loop {
+        for (&(from, to), table) in pairs.iter().zip(&mut tables) {
+            let distance_km = sky.find_path(from, to, &mut path);
+            if table.changes.last().is_none_or(|(_, before)| *before != path) {
+                table.changes.push((table.delays_one_way.len(), path.clone()));
+            }
+            table.delays_one_way.push(distance_km.map(delay_of_km));
+        }
+        if sky.now() >= until {
+            return Ok(tables);
+        }
+        sky.advance()?;
+    }
+}

@@ -1,0 +1,136 @@
+//! Shortest paths to one station, repaired as the sky turns.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use crate::constellation::Satellite;
+use crate::mesh::{EdgeId, Mesh};
+
+/// The next hop of each satellite on its shortest path to a station.
+///
+/// Between two looks at the sky lengths change a little and paths hardly ever. So the tree keeps its shape, is measured anew from the root
+/// outwards, and only where a link then offers a shorter way does the search of Dijkstra (1959) go on. The result is that of a search
+/// from nothing: distances are those of paths that exist, and no link offers a shorter way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    /// Distance to the station in km, infinite where no way leads there.
+    distances_km: Vec<f64>,
+    towards: Vec<Towards>,
+    /// Satellites in an order in which each comes after the next hop on its way.
+    outwards: Vec<Satellite>,
+    frontier: BinaryHeap<Reverse<Reached>>,
+}
+
+/// Where a satellite sends what is for the station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Towards {
+    /// Down to the station itself.
+    Ground,
+    /// Along a link between satellites.
+    Link(EdgeId),
+    /// No way leads there.
+    Nowhere,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Reached {
+    distance_km: f64,
+    satellite: Satellite,
+}
+
+impl Eq for Reached {}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.distance_km.total_cmp(&other.distance_km).then(self.satellite.cmp(&other.satellite))
+    }
+}
+
+impl Tree {
+    /// Over so many satellites, none of which has a way yet.
+    pub fn new(satellites: usize) -> Self {
+        Self {
+            distances_km: vec![f64::INFINITY; satellites],
+            towards: vec![Towards::Nowhere; satellites],
+            outwards: (0..satellites as Satellite).collect(),
+            frontier: BinaryHeap::new(),
+        }
+    }
+
+    /// Fits the tree to the lengths of now; `overhead` are the satellites that serve the station, with their distances in km.
+    pub fn repair(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) {
+        let mut changed = self.measure(mesh, overhead);
+        for &(satellite, range_km) in overhead {
+            changed |= self.offer(satellite, range_km, Towards::Ground);
+        }
+        for (id, ([a, b], length_km)) in mesh.edges().enumerate() {
+            let link = Towards::Link(id as EdgeId);
+            changed |= self.offer(b, self.distances_km[a as usize] + length_km, link);
+            changed |= self.offer(a, self.distances_km[b as usize] + length_km, link);
+        }
+        while let Some(Reverse(Reached { distance_km, satellite })) = self.frontier.pop() {
+            if distance_km > self.distances_km[satellite as usize] {
+                continue;
+            }
+            for (id, other, length_km) in mesh.around(satellite) {
+                self.offer(other, distance_km + length_km, Towards::Link(id));
+            }
+        }
+        if changed {
+            let distances_km = &self.distances_km;
+            let distance = |satellite: &Satellite| distances_km[*satellite as usize];
+            self.outwards.sort_unstable_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
+        }
+    }
+
+    /// Measures the paths of the tree as it is; true if one of them is broken.
+    fn measure(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) -> bool {
+        let mut broken = false;
+        for &satellite in &self.outwards {
+            let distance_km = match self.towards[satellite as usize] {
+                Towards::Nowhere => continue,
+                Towards::Ground => {
+                    overhead.iter().find(|(one, _)| *one == satellite).map(|(_, range)| *range)
+                }
+                Towards::Link(id) => mesh
+                    .across(id, satellite)
+                    .map(|(next, length_km)| self.distances_km[next as usize] + length_km),
+            };
+            let distance_km = distance_km.unwrap_or(f64::INFINITY);
+            self.distances_km[satellite as usize] = distance_km;
+            if distance_km.is_infinite() {
+                self.towards[satellite as usize] = Towards::Nowhere;
+                broken = true;
+            }
+        }
+        broken
+    }
+
+    /// Takes a way if it is shorter than the present one.
+    #[inline]
+    fn offer(&mut self, satellite: Satellite, distance_km: f64, way: Towards) -> bool {
+        let shorter = distance_km < self.distances_km[satellite as usize];
+        if shorter {
+            self.distances_km[satellite as usize] = distance_km;
+            self.towards[satellite as usize] = way;
+            self.frontier.push(Reverse(Reached { distance_km, satellite }));
+        }
+        shorter
+    }
+
+    /// Distance of a satellite to the station in km, infinite if no way leads there.
+    pub fn distance_km(&self, satellite: Satellite) -> f64 {
+        self.distances_km[satellite as usize]
+    }
+
+    /// Next hop of a satellite.
+    pub fn towards(&self, satellite: Satellite) -> Towards {
+        self.towards[satellite as usize]
+    }
+}

@@ -1,0 +1,321 @@
+//! What stations see and how far it is from one to another: known cases, and what must hold in all.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_orbit::{
+    Constellation, Grid, Handover, LIGHT_KM_PER_S, OrbitError, PathTable, Rules, Shell, Sky, Spread, Station,
+    Vector, path_tables,
+};
+
+const RULES: Rules = Rules {
+    elevation_mask_deg: 8.2,
+    handover: Handover::Nearest,
+    grid: Some(Grid::IRIDIUM),
+    step: Duration::from_secs(10),
+};
+
+fn berkeley() -> Station {
+    Station::new("berkeley", 37.9, -122.3)
+}
+
+fn boston() -> Station {
+    Station::new("boston", 42.3, -71.1)
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+fn tables(shell: &Shell, rules: Rules, until: u64) -> PathTable {
+    let constellation = Constellation::of_shell(shell).unwrap();
+    let mut sky = Sky::new(&constellation, &[berkeley(), boston()], rules).unwrap();
+    path_tables(&mut sky, &[(0, 1)], at(until)).unwrap().remove(0)
+}
+
+#[test]
+fn a_geostationary_satellite_is_as_far_as_the_manual_says() {
+    let constellation = Constellation::geostationary(&[-95.0]).unwrap();
+    let stations = [
+        Station::new("new york", 40.9, -73.9),
+        Station { gateway: true, ..Station::new("san francisco", 37.8, -122.4) },
+        Station::new("below", 0.0, -95.0),
+    ];
+    let rules = Rules { elevation_mask_deg: 5.0, grid: None, ..RULES };
+    let mut sky = Sky::new(&constellation, &stations, rules).unwrap();
+    for _ in 0..3 {
+        for (station, elevation, range) in
+            [(0, 37.998, 37_936.88), (1, 37.672, 37_962.85), (2, 90.0, 35_786.0)]
+        {
+            let (satellite, seen_at, range_km) = sky.in_view(station).next().unwrap();
+            assert_eq!(satellite, 0);
+            assert!((seen_at - elevation).abs() < 0.001, "{seen_at}");
+            assert!((range_km - range).abs() < 0.01, "{range_km}");
+        }
+        let path = sky.path(0, 1).unwrap();
+        assert!((path.delay_one_way().as_secs_f64() - 0.253_174).abs() < 2e-6);
+        assert_eq!(path.satellites, [0]);
+        sky.advance().unwrap();
+    }
+}
+
+#[test]
+fn a_satellite_at_the_mask_is_as_far_as_the_table_says() {
+    for (shell, mask, range_km, pass_s) in
+        [(Shell::IRIDIUM, 8.2, 2464.6, 667.0), (Shell::TELEDESIC, 40.0, 1920.1, 412.8)]
+    {
+        let radius = shell.radius_km();
+        let elevation = f64::to_radians(mask);
+        let inner = f64::acos(6378.0 / radius * elevation.cos()) - elevation;
+        let range = (radius * radius + 6378.0 * 6378.0 - 2.0 * radius * 6378.0 * inner.cos()).sqrt();
+        assert!((range - range_km).abs() < 0.1, "{range}");
+        assert!((2.0 * inner / std::f64::consts::TAU * shell.period_s() - pass_s).abs() < 0.5);
+        let constellation = Constellation::of_shell(&shell).unwrap();
+        let rules = Rules { elevation_mask_deg: mask, ..RULES };
+        let mut sky = Sky::new(&constellation, &[berkeley()], rules).unwrap();
+        let mut farthest = 0.0_f64;
+        for _ in 0..1_000 {
+            farthest = sky.in_view(0).map(|(_, _, range)| range).fold(farthest, f64::max);
+            sky.advance().unwrap();
+        }
+        assert!(farthest <= range_km + 0.1 && farthest > 0.98 * range_km, "{farthest}");
+    }
+}
+
+/// Least, median, mean, 95 % and greatest delay in ms as ns-2 measures it: with the transmission of 210 bytes on every hop.
+fn measured(table: &PathTable, isl_bps: f64) -> [f64; 5] {
+    let bits = 210.0 * 8.0;
+    let mut links = Vec::new();
+    let mut changes = table.changes.iter().peekable();
+    let mut between = 0;
+    for index in 0..table.delays_one_way.len() {
+        while let Some((_, path)) = changes.next_if(|(from, _)| *from <= index) {
+            between = path.len() - 1;
+        }
+        links.push(between as f64);
+    }
+    let total = |(delay, between): (&Option<Duration>, &f64)| {
+        delay.expect("always in view").as_millis_f64() + 1e3 * bits * (2.0 / 1.5e6 + between / isl_bps)
+    };
+    let mut delays: Vec<f64> = table.delays_one_way.iter().zip(&links).map(total).collect();
+    delays.sort_by(f64::total_cmp);
+    let count = delays.len();
+    let mean = delays.iter().sum::<f64>() / count as f64;
+    [delays[0], delays[count / 2], mean, delays[count * 95 / 100], delays[count - 1]]
+}
+
+#[test]
+fn berkeley_to_boston_takes_as_long_as_in_ns2() {
+    let iridium = Rules { handover: Handover::InPlane, ..RULES };
+    let teledesic = Rules { elevation_mask_deg: 40.0, grid: Some(Grid::TELEDESIC), ..iridium };
+    let cases = [
+        (Shell::IRIDIUM, iridium, 25e6, [23.1, 37.1, 37.5, 51.3, 52.7]),
+        (Shell::TELEDESIC, teledesic, 155e6, [27.1, 33.6, 33.6, 39.2, 40.3]),
+    ];
+    for (shell, rules, isl_bps, expected) in cases {
+        let found = measured(&tables(&shell, rules, 6020), isl_bps);
+        println!("{found:?} {expected:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 0.02, "{found} instead of {expected}");
+        }
+    }
+}
+
+/// A shell whose links can be told by counting.
+const SMALL: Shell = Shell {
+    altitude_km: 1_200.0,
+    inclination_deg: 60.0,
+    planes: 9,
+    per_plane: 12,
+    spread: Spread::Delta,
+    phasing: 0.0,
+    first_node_deg: 10.0,
+};
+
+fn sine_of_elevation(station: Vector, satellite: Vector) -> f64 {
+    let way = satellite - station;
+    way.dot(station) / (way.length() * station.length())
+}
+
+/// The shortest path by brute force, in km.
+fn bellman_ford(sky: &Sky<'_>, from: usize, to: usize) -> Option<f64> {
+    let positions = sky.positions();
+    let (planes, per_plane) = (SMALL.planes as usize, SMALL.per_plane as usize);
+    let mut distances = vec![f64::INFINITY; positions.len()];
+    for &(satellite, range_km) in sky.serving(to) {
+        distances[satellite as usize] = range_km;
+    }
+    loop {
+        let mut better = false;
+        for plane in 0..planes {
+            for number in 0..per_plane {
+                let a = plane * per_plane + number;
+                let ahead = plane * per_plane + (number + 1) % per_plane;
+                let east = (plane + 1) % planes * per_plane + number;
+                for (a, b) in [(a, ahead), (ahead, a), (a, east), (east, a)] {
+                    let middle = ((positions[a] + positions[b]) * 0.5).length();
+                    let through = distances[b] + (positions[a] - positions[b]).length();
+                    if middle >= 6528.0 && through < distances[a] {
+                        distances[a] = through;
+                        better = true;
+                    }
+                }
+            }
+        }
+        if !better {
+            let totals = sky.serving(from).iter().map(|&(first, range)| range + distances[first as usize]);
+            return totals.filter(|total| total.is_finite()).reduce(f64::min);
+        }
+    }
+}
+
+#[test]
+fn what_is_repaired_and_what_sleeps_gives_what_brute_force_gives() {
+    let constellation = Constellation::of_shell(&SMALL).unwrap();
+    let south = Station { gateway: true, ..Station::new("south", -41.0, 150.0) };
+    let stations = [berkeley(), boston(), south, Station::new("pole", 89.0, 0.0)];
+    for handover in [Handover::Nearest, Handover::Hysteresis { margin_deg: 10.0 }, Handover::LongestVisible] {
+        let rules = Rules { elevation_mask_deg: 12.0, handover, grid: Some(Grid::PLUS), ..RULES };
+        let mut sky = Sky::new(&constellation, &stations, rules).unwrap();
+        for _ in 0..400 {
+            for station in 0..stations.len() {
+                let place = sky.place(station);
+                let above = (0..constellation.len() as u32).filter(|satellite| {
+                    let sine = sine_of_elevation(place, sky.positions()[*satellite as usize]);
+                    sine > f64::to_radians(12.0).sin()
+                });
+                let seen: Vec<_> = sky.in_view(station).map(|(satellite, ..)| satellite).collect();
+                assert_eq!(seen, above.collect::<Vec<_>>(), "station {station} at {:?}", sky.now());
+            }
+            for (from, to) in [(0, 1), (1, 2), (2, 0), (3, 1)] {
+                let expected = bellman_ford(&sky, from, to);
+                let found = sky.path(from, to).map(|path| path.distance_km);
+                match (found, expected) {
+                    (Some(found), Some(expected)) => assert!((found - expected).abs() < 1e-6),
+                    _ => assert_eq!(found, expected),
+                }
+            }
+            sky.advance().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_path_is_as_long_as_its_hops_and_never_shorter_than_the_straight_line() {
+    let constellation = Constellation::of_shell(&Shell::TELEDESIC).unwrap();
+    let rules = Rules { elevation_mask_deg: 40.0, grid: Some(Grid::TELEDESIC), ..RULES };
+    let mut sky = Sky::new(&constellation, &[berkeley(), boston()], rules).unwrap();
+    for _ in 0..200 {
+        let path = sky.path(0, 1).unwrap();
+        let places = path.satellites.iter().map(|satellite| sky.positions()[*satellite as usize]);
+        let places: Vec<_> = [sky.place(0)].into_iter().chain(places).chain([sky.place(1)]).collect();
+        let length: f64 = places.windows(2).map(|pair| (pair[1] - pair[0]).length()).sum();
+        assert!((length - path.distance_km).abs() < 1e-6);
+        assert!(length > (sky.place(1) - sky.place(0)).length());
+        assert!((path.delay_one_way().as_secs_f64() - length / LIGHT_KM_PER_S).abs() < 1e-9);
+        sky.advance().unwrap();
+    }
+}
+
+#[test]
+fn policies_trade_handovers_for_delay() {
+    let policies = [
+        Handover::Nearest,
+        Handover::Hysteresis { margin_deg: 15.0 },
+        Handover::InPlane,
+        Handover::LongestVisible,
+    ];
+    let tables = policies.map(|handover| tables(&Shell::IRIDIUM, Rules { handover, ..RULES }, 12_000));
+    let [nearest, hysteresis, in_plane, longest] = tables.each_ref().map(PathTable::handovers);
+    assert!(nearest > hysteresis && hysteresis > longest && in_plane >= longest, "{tables:?}");
+    // Two stations, each with passes of at most 667 s (a little more as the Earth turns), so that many handovers are the least.
+    assert!(longest >= 2 * (12_000 / 700), "{longest}");
+    let mean = |table: &PathTable| {
+        let sum: f64 = table.delays_one_way.iter().flatten().map(|delay| delay.as_millis_f64()).sum();
+        sum / table.delays_one_way.len() as f64
+    };
+    assert!(mean(&tables[0]) < mean(&tables[3]));
+}
+
+#[test]
+fn bent_pipes_reach_a_gateway_under_the_same_satellite_and_no_farther() {
+    let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let gateway = Station { gateway: true, ..Station::new("tempe", 33.4, -111.9) };
+    let stations = [berkeley(), gateway, Station::new("sydney", -33.9, 151.2)];
+    let rules = Rules { grid: None, handover: Handover::LongestVisible, ..RULES };
+    let mut sky = Sky::new(&constellation, &stations, rules).unwrap();
+    let mut with_path = 0;
+    for _ in 0..600 {
+        assert_eq!(sky.path(2, 1), None, "Sydney sees no satellite that Tempe sees");
+        if let Some(path) = sky.path(0, 1) {
+            with_path += 1;
+            let [only] = path.satellites[..] else { panic!("one satellite, not {path:?}") };
+            for station in [0, 1] {
+                assert!(sky.in_view(station).any(|(satellite, ..)| satellite == only));
+            }
+            // Two slant ranges at the mask are the most, two altitudes the least.
+            assert!(path.distance_km > 1_560.0 && path.distance_km < 4_929.4);
+        }
+        sky.advance().unwrap();
+    }
+    assert!(with_path > 500, "{with_path}");
+}
+
+#[test]
+fn two_line_elements_fly_like_the_shell_that_they_describe() {
+    // Two planes of an 86.4 degree, 780 km shell, epoch at the start of 2026; checksums are computed here.
+    let line = |text: String| {
+        let sum: u32 =
+            text.bytes().map(|b| if b == b'-' { 1 } else { (b as char).to_digit(10).unwrap_or(0) }).sum();
+        format!("{text}{}", sum % 10)
+    };
+    let mut text = String::new();
+    for (plane, node) in [(0, 10.0), (1, 41.6)] {
+        for number in 0..11 {
+            let id = 90_000 + plane * 11 + number;
+            let anomaly = (f64::from(number) + 0.5 * f64::from(plane)) * 360.0 / 11.0;
+            let first = format!("1 {id:05}U 26001A   26001.00000000  .00000000  00000-0  00000-0 0  999");
+            let second =
+                format!("2 {id:05}  86.4000 {node:8.4} 0000001   0.0000 {anomaly:8.4} 14.33550000    0");
+            text += &format!("{}\n{}\n", line(first), line(second));
+        }
+    }
+    let constellation = Constellation::from_elements(&text).unwrap();
+    assert_eq!((constellation.len(), constellation.name(12)), (22, "90012"));
+    for second in [0, 3_000, 80_000] {
+        let mut positions = Vec::new();
+        constellation.positions(at(second), &mut positions).unwrap();
+        for place in &positions {
+            assert!((place.length() - 7_158.0).abs() < 25.0, "{}", place.length());
+        }
+        // Eleven in a ring are 4033 km apart.
+        for number in 0..11 {
+            let distance = (positions[number] - positions[(number + 1) % 11]).length();
+            assert!((distance - 4_033.3).abs() < 40.0, "{distance}");
+        }
+    }
+    let mut sky = Sky::new(&constellation, &[berkeley(), boston()], RULES).unwrap();
+    let paths = path_tables(&mut sky, &[(0, 1)], at(86_400)).unwrap().remove(0);
+    let served = paths.delays_one_way.iter().flatten().count() as f64 / paths.delays_one_way.len() as f64;
+    assert!(served > 0.1 && served < 0.9, "two planes of six: {served}");
+}
+
+#[test]
+fn rules_that_make_no_sense_are_refused() {
+    let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let refused = |stations: &[Station], rules| match Sky::new(&constellation, stations, rules) {
+        Err(error @ OrbitError::Impossible { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let stations = [berkeley(), boston()];
+    let none = Rules { grid: None, ..RULES };
+    assert!(refused(&stations, none).starts_with("gateway: found none"));
+    let flat = Rules { elevation_mask_deg: 90.0, ..RULES };
+    assert!(refused(&stations, flat).starts_with("elevation-mask: found 90"));
+    let frozen = Rules { step: Duration::ZERO, ..RULES };
+    assert_eq!(refused(&stations, frozen), "step: found 0 s, accepted: longer than 0 s");
+    let handover = Handover::Hysteresis { margin_deg: -1.0 };
+    assert!(refused(&stations, Rules { handover, ..RULES }).starts_with("handover.margin"));
+    let grid = Some(Grid { latitude_limit_deg: 100.0, ..Grid::PLUS });
+    assert!(refused(&stations, Rules { grid, ..RULES }).starts_with("latitude-limit"));
+    let nowhere = [Station::new("berkeley", 37.9, 237.7)];
+    assert!(refused(&nowhere, RULES).starts_with("berkeley.longitude: found 237.7"));
+}
