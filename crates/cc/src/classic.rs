@@ -112,6 +112,9 @@ pub trait Rule: Clone + Send {
         let _ = (windows, path);
     }
 
+    /// See [`CongestionControl::on_abandoned`].
+    fn abandoned(&mut self) {}
+
     /// See [`CongestionControl::wake_at`].
     fn wake_at(&self) -> Instant {
         Instant::FAR_FUTURE
@@ -319,6 +322,11 @@ impl<R: Rule> CongestionControl for Classic<R> {
 
     fn on_closed(&mut self, path: &Path) {
         self.rule.closed(&self.windows, path);
+    }
+
+    fn on_abandoned(&mut self) {
+        self.before = None;
+        self.rule.abandoned();
     }
 
     fn wake_at(&self) -> Instant {

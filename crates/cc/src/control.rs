@@ -346,6 +346,9 @@ pub trait CongestionControl: Send {
         let _ = path;
     }
 
+    /// The connection ended before its time and will not call again: what is shared with others is given back.
+    fn on_abandoned(&mut self) {}
+
     /// A data segment left (if [`Wants::sent`]).
     fn on_sent(&mut self, sent: &Sent, path: &Path) {
         let _ = (sent, path);

@@ -52,6 +52,8 @@ pub struct Entry {
     pub receiver: Option<ReceiverHalf>,
     /// Wants something of routers.
     pub needs_routers: bool,
+    /// Learns from other connections to the same destination: drivers hand it a [`PathMemory`](crate::PathMemory).
+    pub remembers: bool,
     /// What remains is still useful with an unmodified receiver.
     pub works_with_plain_receiver: bool,
     /// Runs in the simulator.
@@ -103,6 +105,14 @@ macro_rules! registry {
                 }
             }
 
+            /// Learns from other connections to the same destination; a user's own may.
+            pub fn remembers(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => $entry.remembers,)*
+                    Self::Custom(_) => true,
+                }
+            }
+
             /// The parameters, for display: a table of scalars.
             ///
             /// # Errors
@@ -134,6 +144,7 @@ const SENDER_ONLY: Entry = Entry {
     needs_receiver: false,
     receiver: None,
     needs_routers: false,
+    remembers: false,
     works_with_plain_receiver: true,
     in_simulation: true,
     on_the_wire: false,
@@ -375,6 +386,7 @@ registry! {
         title: "Reno that starts from what other connections to the same destination know",
         paper: "RFC 9040 (Touch, Welzl, Islam)",
         year: 2021,
+        remembers: true,
         ..SENDER_ONLY
     };
     FastStart, fast_start, Entry {
@@ -383,6 +395,7 @@ registry! {
         paper: "Padmanabhan, Katz, IEEE GLOBECOM Internet Mini-Conference",
         year: 1998,
         needs_routers: true,
+        remembers: true,
         ..SENDER_ONLY
     };
     BaTcp, ba_tcp, Entry {

@@ -127,6 +127,10 @@ impl Rule for Sharing {
         self.first_window.map(|(rate, _)| rate)
     }
 
+    fn abandoned(&mut self) {
+        self.seat = None;
+    }
+
     /// What this connection learnt, merged with what was known before it. A threshold counts only if slow start ended: that of a
     /// short connection is a guess.
     fn closed(&mut self, windows: &Windows, path: &Path) {
@@ -235,6 +239,15 @@ mod tests {
         cc.on_undo(&fixture::path());
         cc.on_ack(&fixture::ack(0), &fixture::path());
         assert_eq!((cc.window(), memory.members()), (40.0, 1));
+    }
+
+    #[test]
+    fn an_abandoned_connection_leaves_its_place() {
+        let memory = saved(40.0, 400.0, 0.0);
+        let mut cc = open(&memory, Config::default(), 0.0);
+        cc.on_loss(&fixture::loss(40), &fixture::path());
+        cc.on_abandoned();
+        assert_eq!(memory.members(), 0);
     }
 
     #[test]

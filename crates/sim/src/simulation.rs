@@ -56,7 +56,7 @@ pub enum Ended {
 impl<W: Witness> Simulation<W> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, witness: W) -> Self {
-        let World { links, routes, flows } = world;
+        let World { links, routes, flows, .. } = world;
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_link = wheel.add_owners(links.len());

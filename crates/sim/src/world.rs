@@ -1,9 +1,10 @@
 //! A world: everything that a scenario describes, set up and at rest at time zero.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng};
-use bentpipe_cc::{REGISTRY, ReceiverHalf};
+use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_net::Link;
 use bentpipe_scenario::{FlowGroup, LinkId, NodeId, Scenario, Topology, Traffic, member_name};
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
@@ -27,6 +28,8 @@ pub(crate) struct World {
     /// All routes, one after the other, each closed by [`ARRIVED`].
     pub routes: Vec<LinkId>,
     pub flows: Vec<Flow>,
+    /// What the connections from one host to another know together.
+    memories: BTreeMap<(NodeId, NodeId), PathMemory>,
 }
 
 /// One end of a connection and what the network must know of it.
@@ -111,7 +114,7 @@ impl World {
             })
         });
         let links = links.collect::<Result<_, _>>()?;
-        let mut world = Self { links, routes: Vec::new(), flows: Vec::new() };
+        let mut world = Self { links, routes: Vec::new(), flows: Vec::new(), memories: BTreeMap::new() };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));
@@ -142,9 +145,20 @@ impl World {
             }
             let routes =
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
-            self.flows.push(Flow::new((name, seed), (group_index, group), routes, configs.clone()));
+            let [sender, receiver] = &configs;
+            let configs = [self.remembering(sender, (from, to)), receiver.clone()];
+            self.flows.push(Flow::new((name, seed), (group_index, group), routes, configs));
         }
         Ok(())
+    }
+
+    /// The configuration with the memory of the pair of hosts, if the algorithm has a use for it.
+    fn remembering(&mut self, sender: &Arc<Config>, hosts: (NodeId, NodeId)) -> Arc<Config> {
+        if !sender.cc.remembers() || sender.memory.is_some() {
+            return sender.clone();
+        }
+        let memory = self.memories.entry(hosts).or_default().clone();
+        Arc::new(Config { memory: Some(memory), ..Config::clone(sender) })
     }
 
     fn add_route(

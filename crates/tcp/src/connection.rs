@@ -492,6 +492,9 @@ impl Connection {
         self.state = State::Closed;
         self.timers = Timers::OFF;
         self.events |= why;
+        if why != Events::CLOSED {
+            self.sender.cc.on_abandoned();
+        }
     }
 
     pub(crate) fn give_up(&mut self) {
