@@ -48,6 +48,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/mac",
+        name: "bentpipe-mac",
+        pure: true,
+        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-net"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/tcp",
         name: "bentpipe-tcp",
         pure: true,

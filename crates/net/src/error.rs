@@ -12,12 +12,14 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn new(field: &str, found: impl fmt::Display, accepted: &'static str) -> Self {
+    /// `field` holds `found`, where `accepted` may stand.
+    pub fn new(field: &str, found: impl fmt::Display, accepted: &'static str) -> Self {
         Self { field: field.to_owned(), found: found.to_string(), accepted }
     }
 
     /// The same error seen from the structure that holds the faulty one in its field `outer`.
-    pub(crate) fn within(mut self, outer: &str) -> Self {
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
         self
     }
@@ -32,7 +34,10 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 /// Accepts a probability, names `field` otherwise.
-pub(crate) fn check_probability(field: &str, p: f64) -> Result<(), ConfigError> {
+///
+/// # Errors
+/// If `p` is no probability.
+pub fn check_probability(field: &str, p: f64) -> Result<(), ConfigError> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());
     }

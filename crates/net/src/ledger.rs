@@ -29,6 +29,8 @@ pub struct LinkStats {
     pub dropped_by_error: u64,
     /// Packets lost to an outage.
     pub dropped_by_outage: u64,
+    /// Packets that a shared medium let not through; always zero on a link of its own.
+    pub dropped_by_access: u64,
     /// Packets marked "congestion experienced" (RFC 3168).
     pub marked_packets: u64,
     /// Most packets that waited at once.
@@ -40,7 +42,23 @@ pub struct LinkStats {
 impl LinkStats {
     /// Packets dropped for any cause.
     pub fn dropped_packets(&self) -> u64 {
-        self.dropped_by_queue + self.dropped_low_priority + self.dropped_by_error + self.dropped_by_outage
+        self.dropped_by_queue
+            + self.dropped_low_priority
+            + self.dropped_by_error
+            + self.dropped_by_outage
+            + self.dropped_by_access
+    }
+
+    /// Counts a packet that will not arrive.
+    pub fn count_drop(&mut self, cause: DropCause) {
+        let count = match cause {
+            DropCause::Queue => &mut self.dropped_by_queue,
+            DropCause::LowPriority => &mut self.dropped_low_priority,
+            DropCause::Error => &mut self.dropped_by_error,
+            DropCause::Outage => &mut self.dropped_by_outage,
+            DropCause::Access => &mut self.dropped_by_access,
+        };
+        *count += 1;
     }
 }
 
@@ -69,13 +87,7 @@ impl<P: Packet> Ledger<P> {
 
     /// Books a dropped packet and keeps it for the driver.
     pub fn drop_packet(&mut self, packet: P, cause: DropCause, at: Instant) {
-        let count = match cause {
-            DropCause::Queue => &mut self.stats.dropped_by_queue,
-            DropCause::LowPriority => &mut self.stats.dropped_low_priority,
-            DropCause::Error => &mut self.stats.dropped_by_error,
-            DropCause::Outage => &mut self.stats.dropped_by_outage,
-        };
-        *count += 1;
+        self.stats.count_drop(cause);
         self.dropped.push_back(Dropped { packet, cause, at });
     }
 

@@ -22,10 +22,10 @@ mod schedule;
 mod size_cache;
 
 pub use config::{LinkConfig, Reordering};
-pub use error::ConfigError;
+pub use error::{ConfigError, check_probability};
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Verdict};
-pub use loss::{LOSSES, LossConfig, LossModel};
+pub use loss::{LOSSES, Loss, LossConfig, LossModel};
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
 pub use queue::{Backlog, CoDelConfig, FqCoDelConfig, Limit, QUEUES, QueueConfig, RedConfig, RedUnit};

@@ -86,7 +86,11 @@ impl LossConfig {
         Self { model, data_only: true }
     }
 
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    /// Checks that there can be such errors.
+    ///
+    /// # Errors
+    /// Names the first field that prevents it.
+    pub fn validate(&self) -> Result<(), ConfigError> {
         match &self.model {
             LossModel::None => Ok(()),
             LossModel::Packet { probability }
@@ -140,9 +144,9 @@ fn any_of(units: f64, probability: f64) -> f64 {
     -libm::expm1(units * libm::log1p(-probability))
 }
 
-/// The running loss process of a link.
+/// The running loss process of a link, or of a terminal on a shared medium.
 #[derive(Clone, Debug)]
-pub(crate) struct Loss {
+pub struct Loss {
     process: Process,
     data_only: bool,
     rng: Rng,

@@ -13,6 +13,8 @@ pub enum DropCause {
     Error,
     /// The link was out.
     Outage,
+    /// A shared medium let no transmission of it through: all of them collided.
+    Access,
 }
 
 /// One thing that happened.

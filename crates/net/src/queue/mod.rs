@@ -149,16 +149,20 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// True if `size` more bytes, one packet, fit beside what waits already.
+    /// True if a packet of `size` bytes on the wire may wait beside `backlog`.
     #[inline]
-    pub(crate) fn has_room(self, backlog: Backlog, size: u32) -> bool {
+    pub fn has_room(self, backlog: Backlog, size: u32) -> bool {
         match self {
             Self::Packets(packets) => backlog.packets < packets,
             Self::Bytes(bytes) => backlog.bytes + u64::from(size) <= bytes,
         }
     }
 
-    fn validate(self, field: &str) -> Result<(), ConfigError> {
+    /// Accepts room for at least one packet or byte, names `field` otherwise.
+    ///
+    /// # Errors
+    /// If there is no room at all.
+    pub fn validate(self, field: &str) -> Result<(), ConfigError> {
         match self {
             Self::Packets(0) => Err(ConfigError::new(field, self, "at least 1 packet")),
             Self::Bytes(0) => Err(ConfigError::new(field, self, "at least 1 byte")),
@@ -186,14 +190,16 @@ pub struct Backlog {
 }
 
 impl Backlog {
+    /// A packet of `size` bytes begins to wait.
     #[inline]
-    pub(crate) fn add(&mut self, size: u32) {
+    pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
 
+    /// A packet of `size` bytes waits no longer.
     #[inline]
-    pub(crate) fn remove(&mut self, size: u32) {
+    pub fn remove(&mut self, size: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(size);
     }

@@ -1,0 +1,341 @@
+use bentpipe_base::{Duration, Rate};
+use bentpipe_net::{ConfigError, Limit, LossConfig, check_probability};
+
+/// Name and meaning of every access scheme.
+pub const MEDIA: &[(&str, &str)] = &[
+    ("tdma", "every terminal has its own slots in every frame"),
+    ("tdma-dama", "slots on demand: shares change at superframes, in proportion to the requests"),
+    ("cf-dama", "slots on demand, and those that nobody asked for in turn"),
+    ("aloha", "a packet leaves at once; what overlaps is lost and tried again"),
+    ("slotted-aloha", "as aloha, but in slots"),
+    (
+        "crdsa",
+        "copies in random slots of a frame; those that collide are found by cancelling those that do not",
+    ),
+];
+
+/// A shared channel, from many terminals to one receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumConfig {
+    /// Rate of transmission of whoever sends.
+    pub rate: Rate,
+    /// From the end of a transmission at any terminal to the arrival of its last bit. Terminals are synchronised: what
+    /// they send in one slot meets in one slot.
+    pub delay_one_way: Duration,
+    /// Who may send when.
+    pub access: Access,
+}
+
+/// What is a terminal's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TerminalConfig {
+    /// Room in front of its transmitter, drop-tail. A packet counts until all of it was sent and got through.
+    pub queue: Limit,
+    /// Transmission errors besides collisions, drawn for each packet when its last piece is sent. A terminal's error process
+    /// sees the packet as a whole: independent bit errors hit a packet in pieces as often as one in one piece.
+    pub loss: LossConfig,
+}
+
+/// Who may send when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// Slot `i` of each frame belongs to terminal `i mod n`, whether it needs it or not.
+    Tdma(Frame),
+    /// Shares on demand that change at superframes.
+    Dama(DamaConfig),
+    /// Combined free and demand assignment.
+    CfDama(CfDamaConfig),
+    /// Pure Aloha.
+    Aloha(AlohaConfig),
+    /// Slotted Aloha.
+    SlottedAloha(SlottedAlohaConfig),
+    /// Contention resolution diversity slotted Aloha.
+    Crdsa(CrdsaConfig),
+}
+
+/// A frame of equal slots. Slots follow each other without gaps; `overhead` stands for what is lost in them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Length of a frame.
+    pub length: Duration,
+    /// Data slots in it.
+    pub slots: u32,
+    /// Share of the channel that carries no packets: guard times, preambles, request minislots.
+    pub overhead: f64,
+    /// Bytes that each piece of a packet costs beside its own: a slot may hold several packets, a packet several slots.
+    pub header: u32,
+}
+
+/// TDMA-DAMA: a terminal asks at the beginning of each superframe with the length of its queue; the hub divides the slots of
+/// a frame in proportion to what it heard, at least one to each that asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DamaConfig {
+    /// The frame.
+    pub frame: Frame,
+    /// Frames in a superframe.
+    pub superframe: u32,
+    /// Superframes without a request after which the hub takes the last slot back.
+    pub idle_superframes: u32,
+}
+
+/// Combined free and demand assignment (Le-Ngoc and Mohammed, "Combined free/demand assignment multiple access (CFDAMA)
+/// protocols for packet satellite communications", ICUPC 1993).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CfDamaConfig {
+    /// The frame.
+    pub frame: Frame,
+    /// How terminals ask.
+    pub strategy: RequestStrategy,
+    /// Minislots of a frame for requests that contend; those of fixed assignment are one for each terminal.
+    pub minislots: u32,
+    /// Most slots in one request.
+    pub request_limit: u32,
+    /// Where the scheduler sits.
+    pub scheduler: SchedulerPlace,
+}
+
+/// How a terminal asks for slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestStrategy {
+    /// In a minislot of its own in every frame.
+    Fixed,
+    /// In a random minislot; requests that meet are lost.
+    Random,
+    /// With its packets, in a slot that it uses.
+    Piggyback,
+    /// With its packets if it has a slot in the frame, else in a random minislot.
+    Combined,
+}
+
+/// Where the scheduler sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulerPlace {
+    /// At the receiver, as with a satellite that only repeats.
+    Hub,
+    /// On board, half the way.
+    Onboard,
+}
+
+/// Pure Aloha (Abramson, "The ALOHA system", AFIPS 1970) as in the satellite model of ns-2: a terminal hears its own packet repeated
+/// by the satellite and sends the next one then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlohaConfig {
+    /// Bytes of link header on every packet.
+    pub header: u32,
+    /// Wait for the echo, from the end of a transmission.
+    pub timeout: Duration,
+    /// Mean of the exponentially distributed wait after a timeout.
+    pub mean_backoff: Duration,
+    /// Retransmissions after which a packet is given up.
+    pub retries: u32,
+}
+
+/// Slotted Aloha (Roberts, "ALOHA packet system with and without slots and capture", 1975).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlottedAlohaConfig {
+    /// Bytes that a slot carries.
+    pub slot_bytes: u32,
+    /// Time in a slot without transmission.
+    pub guard: Duration,
+    /// Bytes that each piece of a packet costs beside its own.
+    pub header: u32,
+    /// Wait for the echo, from the end of a transmission.
+    pub timeout: Duration,
+    /// After the k-th collision a terminal waits for a random one of `2^min(k, this)` slots.
+    pub backoff_limit: u32,
+    /// Retransmissions after which a burst is given up, with all packets that it has a piece of.
+    pub retries: u32,
+}
+
+/// Contention resolution diversity slotted Aloha (Casini, De Gaudenzi, Del Rio Herrero, "Contention resolution diversity slotted
+/// ALOHA (CRDSA): an enhanced random access scheme for satellite access packet networks", IEEE Trans. Wireless Commun. 6(4), 2007).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdsaConfig {
+    /// The frame.
+    pub frame: Frame,
+    /// Copies of a burst, in as many slots of its frame.
+    pub replicas: u32,
+    /// Most passes of the receiver over a frame, each cancelling what the one before decoded.
+    pub iterations: u32,
+    /// Wait for the answer, from the end of a frame.
+    pub timeout: Duration,
+    /// After the k-th failure a terminal waits for a random one of `2^min(k, this)` frames.
+    pub backoff_limit: u32,
+    /// Retransmissions after which a burst is given up, with all packets that it has a piece of.
+    pub retries: u32,
+}
+
+impl Default for Frame {
+    /// 64 slots in 24 ms, a tenth of the channel for the frame itself, 4 bytes to a piece.
+    fn default() -> Self {
+        Self { length: Duration::from_millis(24), slots: 64, overhead: 0.1, header: 4 }
+    }
+}
+
+impl Default for DamaConfig {
+    fn default() -> Self {
+        Self { frame: Frame::default(), superframe: 10, idle_superframes: 2 }
+    }
+}
+
+impl Default for CfDamaConfig {
+    fn default() -> Self {
+        Self {
+            frame: Frame::default(),
+            strategy: RequestStrategy::Combined,
+            minislots: 8,
+            request_limit: 64,
+            scheduler: SchedulerPlace::Hub,
+        }
+    }
+}
+
+impl Default for AlohaConfig {
+    /// The constants of ns-2's satellite model.
+    fn default() -> Self {
+        Self {
+            header: 16,
+            timeout: Duration::from_millis(270),
+            mean_backoff: Duration::from_secs(1),
+            retries: 3,
+        }
+    }
+}
+
+impl Default for SlottedAlohaConfig {
+    fn default() -> Self {
+        Self {
+            slot_bytes: 1040,
+            guard: Duration::from_millis(1),
+            header: 16,
+            timeout: Duration::from_millis(270),
+            backoff_limit: 6,
+            retries: 3,
+        }
+    }
+}
+
+impl Default for CrdsaConfig {
+    fn default() -> Self {
+        Self {
+            frame: Frame { slots: 100, length: Duration::from_millis(100), ..Frame::default() },
+            replicas: 2,
+            iterations: 16,
+            timeout: Duration::from_millis(270),
+            backoff_limit: 6,
+            retries: 3,
+        }
+    }
+}
+
+impl Frame {
+    /// Bytes that a slot carries at `rate`, headers of pieces included.
+    pub fn slot_bytes(&self, rate: Rate) -> u32 {
+        let whole = rate.bytes_in(self.length) as f64 * (1.0 - self.overhead);
+        (whole / f64::from(self.slots.max(1))) as u32
+    }
+
+    fn validate(&self, rate: Rate) -> Result<(), ConfigError> {
+        if self.slots == 0 {
+            return Err(ConfigError::new("slots", 0, "at least 1 slot in a frame"));
+        }
+        if self.length.as_nanos() < u64::from(self.slots) {
+            return Err(ConfigError::new("frame", self.length, "at least 1 ns for each slot"));
+        }
+        check_probability("overhead", self.overhead)?;
+        let bytes = self.slot_bytes(rate);
+        if bytes <= self.header {
+            let found = format!("{} slots of {bytes} bytes", self.slots);
+            return Err(ConfigError::new("slots", found, "slots that carry more than the header of a piece"));
+        }
+        Ok(())
+    }
+
+    fn validate_for(&self, rate: Rate, terminals: usize) -> Result<(), ConfigError> {
+        self.validate(rate)?;
+        if (self.slots as usize) < terminals {
+            let found = format!("{} slots for {terminals} terminals", self.slots);
+            return Err(ConfigError::new("slots", found, "at least one slot for each terminal"));
+        }
+        Ok(())
+    }
+}
+
+impl Access {
+    /// Name of the scheme in [`MEDIA`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tdma(_) => "tdma",
+            Self::Dama(_) => "tdma-dama",
+            Self::CfDama(_) => "cf-dama",
+            Self::Aloha(_) => "aloha",
+            Self::SlottedAloha(_) => "slotted-aloha",
+            Self::Crdsa(_) => "crdsa",
+        }
+    }
+}
+
+impl MediumConfig {
+    /// Checks that `terminals` terminals can share such a channel.
+    ///
+    /// # Errors
+    /// Names the first field that prevents it.
+    pub fn validate(&self, terminals: usize) -> Result<(), ConfigError> {
+        if self.rate == Rate::ZERO {
+            return Err(ConfigError::new("rate", self.rate, "at least 1 bit/s"));
+        }
+        match &self.access {
+            Access::Tdma(frame) => frame.validate_for(self.rate, terminals),
+            Access::Dama(dama) => {
+                dama.frame.validate_for(self.rate, terminals)?;
+                at_least_one("superframe", dama.superframe, "at least 1 frame")?;
+                at_least_one("idle_superframes", dama.idle_superframes, "at least 1 superframe")
+            }
+            Access::CfDama(cf_dama) => {
+                cf_dama.frame.validate(self.rate)?;
+                at_least_one("minislots", cf_dama.minislots, "at least 1 minislot")?;
+                at_least_one("request_limit", cf_dama.request_limit, "at least 1 slot")
+            }
+            Access::Aloha(aloha) => self.check_timeout(aloha.timeout),
+            Access::SlottedAloha(slotted) => {
+                self.check_timeout(slotted.timeout)?;
+                check_backoff(slotted.backoff_limit)?;
+                if slotted.slot_bytes <= slotted.header {
+                    let accepted = "more than the header of a piece";
+                    return Err(ConfigError::new("slot_bytes", slotted.slot_bytes, accepted));
+                }
+                Ok(())
+            }
+            Access::Crdsa(crdsa) => {
+                self.check_timeout(crdsa.timeout)?;
+                check_backoff(crdsa.backoff_limit)?;
+                crdsa.frame.validate(self.rate)?;
+                at_least_one("iterations", crdsa.iterations, "at least 1 pass")?;
+                if crdsa.replicas == 0 || crdsa.replicas > crdsa.frame.slots {
+                    let accepted = "at least 1 copy, at most one in each slot of a frame";
+                    return Err(ConfigError::new("replicas", crdsa.replicas, accepted));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The echo comes a one-way delay after the transmission: a shorter wait would give up every packet.
+    fn check_timeout(&self, timeout: Duration) -> Result<(), ConfigError> {
+        if timeout < self.delay_one_way {
+            return Err(ConfigError::new("timeout", timeout, "at least the one-way delay"));
+        }
+        Ok(())
+    }
+}
+
+fn at_least_one(field: &str, found: u32, accepted: &'static str) -> Result<(), ConfigError> {
+    if found == 0 { Err(ConfigError::new(field, found, accepted)) } else { Ok(()) }
+}
+
+fn check_backoff(limit: u32) -> Result<(), ConfigError> {
+    if limit > 32 {
+        return Err(ConfigError::new("backoff_limit", limit, "at most 32"));
+    }
+    Ok(())
+}

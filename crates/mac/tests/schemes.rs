@@ -1,0 +1,244 @@
+//! Each access scheme by hand: slots, requests and collisions at the times that a pencil finds.
+
+mod common;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_mac::{
+    Access, AlohaConfig, CfDamaConfig, DamaConfig, Frame, MediumConfig, RequestStrategy, SchedulerPlace,
+    SlottedAlohaConfig,
+};
+use bentpipe_trace::DropCause;
+use common::{Bench, DELAY, medium_of, us};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// Ten slots of 1 ms, each of 100 bytes at 800 kbit/s; pieces cost nothing.
+fn frame() -> Frame {
+    Frame { length: MS(10), slots: 10, overhead: 0.0, header: 0 }
+}
+
+fn rate() -> Rate {
+    Rate::from_bps(800_000)
+}
+
+fn arrivals(bench: &Bench) -> Vec<(u64, u32)> {
+    let micros = |at: Instant| at.since(Instant::ZERO + DELAY).as_nanos() / 1000;
+    bench.arrived.iter().map(|(at, terminal, _)| (micros(*at), *terminal)).collect()
+}
+
+#[test]
+fn tdma_serves_each_terminal_in_its_slots_and_cuts_packets() {
+    let mut bench = Bench::new(&medium_of(Access::Tdma(frame()), rate()), 5, 1);
+    // Slots 2, 7, 12 ... are those of terminal 2. The slot that has begun is over for who comes later.
+    bench.offer(us(2_000), 2, 250);
+    bench.offer(us(2_000), 2, 50);
+    bench.offer(us(2_500), 3, 100);
+    bench.finish();
+    // 100 bytes in slots 7, 12 and 50 in slot 17, where the next packet fits as well.
+    assert_eq!(arrivals(&bench), [(4_000, 3), (18_000, 2), (18_000, 2)]);
+    assert_eq!(bench.medium.busy_time(2), MS(3));
+    assert_eq!(bench.medium.stats().bursts_sent, 4);
+}
+
+#[test]
+fn every_piece_costs_a_header() {
+    let config = medium_of(Access::Tdma(Frame { header: 10, ..frame() }), rate());
+    let mut bench = Bench::new(&config, 10, 1);
+    // 90 + 90 + 70 bytes; the third slot has room for a header and 10 of the next packet's 90, and the fourth for the rest.
+    bench.offer(us(1), 0, 250);
+    bench.offer(us(1), 0, 90);
+    bench.finish();
+    assert_eq!(arrivals(&bench), [(31_000, 0), (41_000, 0)]);
+}
+
+fn dama() -> MediumConfig {
+    // Superframes of 20 ms: the round trip of 500 ms is 25 of them.
+    medium_of(Access::Dama(DamaConfig { frame: frame(), superframe: 2, ..DamaConfig::default() }), rate())
+}
+
+#[test]
+fn a_silent_terminal_of_tdma_dama_waits_for_a_superframe_and_a_round_trip() {
+    let mut bench = Bench::new(&dama(), 3, 1);
+    bench.offer(us(1_000), 1, 300);
+    bench.finish();
+    // Asks at 20 ms, may send from 520 ms on.
+    assert_eq!(arrivals(&bench), [(523_000, 1)]);
+    // It asked at 20, 40, ... and at 520 ms, when the first slots were only about to come.
+    assert_eq!(bench.medium.stats().requests_sent, 26);
+}
+
+#[test]
+fn tdma_dama_divides_by_what_was_asked_for() {
+    let mut bench = Bench::new(&dama(), 3, 1);
+    // 30 and 10 slots asked for: of the ten slots each gets one, the other eight go 6 : 2. Terminal 2 asks for nothing and gets nothing.
+    bench.offer(us(1_000), 0, 3_000);
+    bench.offer(us(1_000), 1, 1_000);
+    bench.finish();
+    // 7 slots a frame: the thirtieth is the second of the fifth frame. 3 slots a frame behind them: the tenth is the first of the fourth.
+    // The superframe of 560 ms on still knows of the requests of 60 ms, when both had all to send.
+    assert_eq!(arrivals(&bench), [(558_000, 1), (562_000, 0)]);
+}
+
+fn cf_dama(strategy: RequestStrategy) -> CfDamaConfig {
+    CfDamaConfig { frame: frame(), strategy, ..CfDamaConfig::default() }
+}
+
+#[test]
+fn an_empty_cf_dama_serves_at_once_by_free_slots() {
+    let config = medium_of(Access::CfDama(cf_dama(RequestStrategy::Combined)), rate());
+    let mut bench = Bench::new(&config, 3, 1);
+    // The slots go 0, 1, 2, 0, 1, 2, 0, 1, 2, 0 | 1, 2, 0, ...; frame 3 begins with terminal 0 again.
+    bench.offer(us(30_000), 1, 100);
+    bench.offer(us(41_500), 1, 100);
+    bench.finish();
+    assert_eq!(arrivals(&bench), [(32_000, 1), (44_000, 1)]);
+    assert_eq!(bench.medium.stats().free_slots_used, 2);
+    assert_eq!(bench.medium.stats().requests_sent, 0);
+}
+
+#[test]
+fn with_six_terminals_a_free_slot_comes_within_two_and_a_quarter_milliseconds() {
+    let config = CfDamaConfig { frame: Frame { header: 0, ..Frame::default() }, ..CfDamaConfig::default() };
+    let medium = medium_of(Access::CfDama(config), Rate::from_mbps(2));
+    for start in (0..24_000).step_by(977) {
+        let mut bench = Bench::new(&medium, 6, 1);
+        bench.offer(us(start), 3, 80);
+        bench.finish();
+        let served = bench.arrived[0].0.since(us(start)).as_millis_f64() - 250.0;
+        // Every sixth slot of 0.375 ms, and the slot itself.
+        assert!(served > 0.0 && served <= 2.25 + 2.0 * 0.375, "{served} ms");
+    }
+}
+
+#[test]
+fn requests_are_served_a_round_trip_and_a_frame_later() {
+    // With a minislot for each: asked at 10 ms, heard at 260 ms, known to all by 260 + 10 (making the map) + 250 = 520 ms and in force
+    // from the frame that begins there on; with the scheduler on board, 125 ms each way, from the frame at 280 ms on.
+    for (scheduler, first) in [(SchedulerPlace::Hub, 520), (SchedulerPlace::Onboard, 280)] {
+        let strategy = cf_dama(RequestStrategy::Fixed);
+        let config = medium_of(Access::CfDama(CfDamaConfig { scheduler, ..strategy }), rate());
+        let mut bench = Bench::new(&config, 2, 1);
+        // Half of the slots are free ones of terminal 0: 5 a frame, so that 320 slots are not through when the first asked for comes.
+        bench.offer(us(9_999), 0, 32_000);
+        bench.look(Instant::ZERO + MS(first) + MS(2));
+        assert_eq!(bench.medium.stats().demand_slots, 3, "{scheduler:?}");
+    }
+}
+
+#[test]
+fn contending_requests_collide_and_are_tried_again() {
+    let config = CfDamaConfig { minislots: 1, ..cf_dama(RequestStrategy::Random) };
+    let mut bench = Bench::new(&medium_of(Access::CfDama(config), rate()), 2, 1);
+    for terminal in 0..2 {
+        bench.offer(us(5_000), terminal, 60_000);
+    }
+    bench.look(us(10_000));
+    assert_eq!((bench.medium.stats().requests_sent, bench.medium.stats().requests_collided), (2, 2));
+    // They know at 510 ms.
+    bench.look(us(509_999));
+    assert_eq!(bench.medium.stats().requests_sent, 2);
+    bench.finish();
+    assert!(bench.medium.stats().requests_sent > bench.medium.stats().requests_collided);
+}
+
+fn aloha() -> MediumConfig {
+    medium_of(Access::Aloha(AlohaConfig { header: 0, ..AlohaConfig::default() }), rate())
+}
+
+#[test]
+fn packets_of_pure_aloha_that_overlap_are_lost_and_those_that_touch_are_not() {
+    let mut bench = Bench::new(&aloha(), 4, 1);
+    bench.offer(us(0), 0, 100);
+    bench.offer(us(1_000), 1, 100);
+    bench.finish();
+    assert_eq!(arrivals(&bench), [(1_000, 0), (2_000, 1)]);
+    let mut bench = Bench::new(&aloha(), 4, 1);
+    bench.offer(us(0), 0, 100);
+    bench.offer(us(999), 1, 100);
+    // Meets the second only; the first is over.
+    bench.offer(us(1_500), 2, 100);
+    bench.finish();
+    let stats = bench.medium.stats();
+    assert!(stats.bursts_collided >= 3 && stats.carried_packets == 3, "{stats:?}");
+    // Nobody tries again before the echo was missed.
+    assert!(arrivals(&bench)[0].0 >= 1_000 + 270_000);
+}
+
+#[test]
+fn a_terminal_of_aloha_sends_the_next_packet_when_it_hears_the_echo() {
+    let mut bench = Bench::new(&aloha(), 1, 1);
+    bench.offer(us(0), 0, 100);
+    bench.offer(us(0), 0, 100);
+    bench.finish();
+    assert_eq!(arrivals(&bench), [(1_000, 0), (1_000 + 250_000 + 1_000, 0)]);
+}
+
+#[test]
+fn a_burst_is_given_up_after_its_retries_with_every_packet_in_it() {
+    let config = SlottedAlohaConfig {
+        slot_bytes: 100,
+        header: 0,
+        guard: Duration::ZERO,
+        backoff_limit: 0,
+        retries: 3,
+        ..SlottedAlohaConfig::default()
+    };
+    let mut bench = Bench::new(&medium_of(Access::SlottedAloha(config), rate()), 2, 1);
+    // Without backoff both meet in every try. Terminal 0's burst holds one packet and the beginning of the next.
+    bench.offer(us(0), 0, 60);
+    bench.offer(us(0), 0, 60);
+    bench.offer(us(0), 0, 60);
+    bench.offer(us(0), 1, 100);
+    bench.finish();
+    let dropped: Vec<_> =
+        bench.dropped.iter().map(|(_, terminal, packet, cause)| (*terminal, packet.id, *cause)).collect();
+    assert_eq!(dropped, [(0, 0, DropCause::Access), (0, 1, DropCause::Access), (1, 3, DropCause::Access)]);
+    assert_eq!((bench.medium.stats().bursts_collided, bench.medium.stats().bursts_sent), (8, 9));
+    assert_eq!(bench.arrived.len(), 1);
+}
+
+#[test]
+fn frames_in_which_nobody_sends_cost_nothing() {
+    let frame = Frame::default();
+    let schemes = [
+        Access::Tdma(frame.clone()),
+        Access::Dama(DamaConfig::default()),
+        Access::CfDama(CfDamaConfig::default()),
+        Access::SlottedAloha(SlottedAlohaConfig::default()),
+        Access::Crdsa(bentpipe_mac::CrdsaConfig::default()),
+    ];
+    for access in schemes {
+        let name = access.name();
+        let mut bench = Bench::new(&medium_of(access, Rate::from_mbps(2)), 5, 1);
+        bench.offer(us(1), 0, 40);
+        bench.finish();
+        // A year later.
+        bench.offer(Instant::ZERO + Duration::from_secs(31_557_600), 1, 40);
+        bench.finish();
+        assert!(bench.events < 40, "{name}: {} events", bench.events);
+        assert_eq!(bench.arrived.len(), 2, "{name}");
+    }
+}
+
+#[test]
+fn impossible_media_are_refused() {
+    let refused = |access, terminals| medium_of(access, rate()).validate(terminals).unwrap_err().to_string();
+    assert_eq!(
+        refused(Access::Tdma(Frame { slots: 0, ..frame() }), 2),
+        "slots: found 0, accepted: at least 1 slot in a frame"
+    );
+    assert_eq!(
+        refused(Access::Tdma(frame()), 11),
+        "slots: found 10 slots for 11 terminals, accepted: at least one slot for each terminal"
+    );
+    assert_eq!(
+        refused(Access::Tdma(Frame { header: 100, ..frame() }), 2),
+        "slots: found 10 slots of 100 bytes, accepted: slots that carry more than the header of a piece"
+    );
+    assert_eq!(
+        refused(Access::Aloha(AlohaConfig { timeout: MS(200), ..AlohaConfig::default() }), 2),
+        "timeout: found 200 ms, accepted: at least the one-way delay"
+    );
+    let crdsa = bentpipe_mac::CrdsaConfig { replicas: 0, ..bentpipe_mac::CrdsaConfig::default() };
+    assert!(refused(Access::Crdsa(crdsa), 2).starts_with("replicas: found 0"));
+}
