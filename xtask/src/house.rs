@@ -76,6 +76,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/host",
+        name: "bentpipe-host",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp"],
+        tests_lean_on: &["bentpipe-cc"],
+    },
+    Room {
         folder: "crates/scenario",
         name: "bentpipe-scenario",
         pure: false,

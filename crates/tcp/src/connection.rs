@@ -440,6 +440,26 @@ impl Connection {
         self.sender.una.saturating_sub(1).min(self.sender.written - 1)
     }
 
+    /// First sequence number of our own that the peer has not acknowledged.
+    pub fn oldest_unacknowledged(&self) -> u64 {
+        self.sender.una
+    }
+
+    /// Next sequence number of our own to be sent for the first time.
+    pub fn next_to_send(&self) -> u64 {
+        self.sender.nxt
+    }
+
+    /// Next sequence number expected of the peer.
+    pub fn next_expected(&self) -> u64 {
+        self.receiver.nxt
+    }
+
+    /// Right edge of the receive window as the peer knows it: one byte beyond may be taken nevertheless, nothing else.
+    pub fn window_edge(&self) -> u64 {
+        self.receiver.granted_edge()
+    }
+
     /// Bytes of memory held, the structure itself included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.sender.heap_bytes() + self.receiver.heap_bytes()

@@ -49,10 +49,12 @@ pub struct Datagram<'a> {
 /// Protocol numbers (IANA).
 pub(crate) mod protocol {
     pub const HOP_BY_HOP: u8 = 0;
+    pub const ICMP: u8 = 1;
     pub const TCP: u8 = 6;
     pub const UDP: u8 = 17;
     pub const ROUTING: u8 = 43;
     pub const FRAGMENT: u8 = 44;
+    pub const ICMP_V6: u8 = 58;
     pub const DESTINATION_OPTIONS: u8 = 60;
 }
 

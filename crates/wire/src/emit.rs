@@ -136,3 +136,9 @@ impl Packet<'_> {
         }
     }
 }
+
+/// Completes the checksum of a TCP packet that was written with [`Payload::Offloaded`], as a device would: `packet` is the IP payload.
+pub fn complete_checksum(packet: &mut [u8]) {
+    let checksum = Sum::default().bytes(packet).checksum();
+    packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}

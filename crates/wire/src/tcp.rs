@@ -56,6 +56,12 @@ impl Header {
         Ok((header, &bytes[len..]))
     }
 
+    /// Bytes that it takes, options included.
+    #[expect(clippy::len_without_is_empty, reason = "no header is empty")]
+    pub fn len(&self) -> usize {
+        FIXED_LEN + self.options.lay_out().as_slice().len()
+    }
+
     /// Whether the checksum of an IP payload is right for the addresses between which it travels.
     pub fn checksum_holds(pseudo_header: Sum, bytes: &[u8]) -> bool {
         pseudo_header.bytes(bytes).checksum() == 0

@@ -1,0 +1,130 @@
+//! Handshakes that peers begin: remembered while there are few, in cookies when there are many (RFC 4987).
+
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
+use bentpipe_tcp::{Config, Connection};
+use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
+
+use super::peer::{Peer, Role};
+use super::{GUESSED_ROUND_TRIP, Id, Stack};
+
+impl Stack {
+    /// A SYN for a port that listens.
+    pub(super) fn take_syn(&mut self, now: Instant, ends: &Ends, (header, arrived): (&Header, Arrived)) {
+        if self.peers.len() >= self.config.limits.connections {
+            self.counters.over_limit += 1;
+            return;
+        }
+        if self.half_open >= self.config.limits.half_open {
+            self.answer_with_cookie(now, ends, header);
+            return;
+        }
+        let Some(config) = self.listening_config(ends) else { return };
+        let engine = Connection::listen(config, self.next_seed());
+        let numbers = (self.secret.initial(ends, now), self.secret.clock_offset(ends));
+        let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
+        peer.role = Role::HalfOpen;
+        peer.conversation.hear_syn(header);
+        self.half_open += 1;
+        let id = self.admit(peer);
+        // What a SYN brings beside itself is sent again by its sender.
+        self.take_segment((now, id), (header, Arrived { len: 0, ..arrived }), &[]);
+    }
+
+    fn listening_config(&self, ends: &Ends) -> Option<Arc<Config>> {
+        let listener = self.listeners.get(&ends.local.port())?;
+        let fits = listener.config.mss <= self.full_segment(ends.remote.ip());
+        Some(match fits {
+            true => Arc::clone(&listener.config),
+            false => Arc::new(self.fitted(&listener.config, ends.remote.ip())),
+        })
+    }
+
+    /// Answers a SYN and forgets it: all that must be known later is in the answer, and comes back with the peer's ACK.
+    fn answer_with_cookie(&mut self, now: Instant, ends: &Ends, syn: &Header) {
+        let Some(config) = self.listening_config(ends) else { return };
+        self.counters.cookies += 1;
+        let (seq, stamp) = self.secret.cookie(ends, syn, now);
+        let offered = &syn.options;
+        // Without timestamps there is no place to keep what the other options say.
+        let timestamps = offered.timestamps.filter(|_| config.timestamps).map(|(value, _)| (stamp, value));
+        let keeps = timestamps.is_some();
+        let probe = Connection::listen(Arc::clone(&config), 0);
+        let (_, ours) = agreed(probe, syn_segment(syn, keeps), now);
+        let mut conversation = Conversation::new(seq, 0);
+        conversation.hear_syn(syn);
+        let mut header = conversation.header(&ours);
+        header.options.timestamps = timestamps;
+        header.options.mss = Some((config.mss + if keeps { 12 } else { 0 }).min(65_535) as u16);
+        self.answer(*ends, header);
+    }
+
+    /// An ACK that brings back a cookie completes its handshake.
+    pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, ack: &Header) -> Option<Id> {
+        let crumbs = self.secret.taste(ends, ack, now)?;
+        if self.peers.len() >= self.config.limits.connections {
+            self.counters.over_limit += 1;
+            return None;
+        }
+        let config = self.listening_config(ends)?;
+        self.counters.cookies_redeemed += 1;
+        let round_trip = crumbs.round_trip.unwrap_or(GUESSED_ROUND_TRIP).max(Duration::from_millis(1));
+        let then = now - round_trip;
+        let mut syn = Header {
+            seq: ack.seq.wrapping_sub(1),
+            flags: Flags::SYN,
+            window: u16::MAX,
+            options: Options {
+                mss: crumbs.options.mss,
+                window_scale: crumbs.options.window_scale,
+                sack_permitted: crumbs.options.sack_permitted,
+                permitted: Some((crumbs.options.probes_permitted, crumbs.options.feedback)),
+                timestamps: ack.options.timestamps.filter(|_| crumbs.timestamps).map(|(value, _)| (value, 0)),
+                ..Options::default()
+            },
+            ..Header::default()
+        };
+        syn.flags.set(Flags::ECE | Flags::CWR, crumbs.ecn);
+        let segment = syn_segment(&syn, crumbs.timestamps);
+        let (engine, ours) = agreed(Connection::listen(config, self.next_seed()), segment, then);
+        let echo = ack.options.timestamps.map_or(0, |(_, echo)| echo);
+        let sent = ours.timestamps.map_or(0, |(value, _)| value);
+        let numbers = (ack.ack.wrapping_sub(1), echo.wrapping_sub(sent));
+        let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
+        peer.conversation.hear_syn(&syn);
+        // Notes the window scale that our SYN-ACK announced.
+        peer.conversation.header(&ours);
+        peer.role = Role::HalfOpen;
+        self.half_open += 1;
+        Some(self.admit(peer))
+    }
+}
+
+/// The SYN as the engine sees it; without timestamps a cookie knows of no other option than the segment size.
+fn syn_segment(syn: &Header, keeps: bool) -> Segment {
+    let options = &syn.options;
+    let (probes_permitted, feedback) = options.permitted.unwrap_or_default();
+    let all = SynOptions {
+        mss: options.mss,
+        window_scale: options.window_scale,
+        sack_permitted: options.sack_permitted,
+        probes_permitted,
+        feedback,
+    };
+    let kept = if keeps { all } else { SynOptions { mss: options.mss, ..SynOptions::default() } };
+    Segment {
+        flags: if keeps { syn.flags } else { Flags::SYN },
+        window: u32::from(syn.window),
+        timestamps: options.timestamps.filter(|_| keeps).map(|(value, _)| (value, 0)),
+        syn_options: Some(kept),
+        ..Segment::default()
+    }
+}
+
+/// The engine after it has heard a SYN and answered it, and the answer.
+fn agreed(mut engine: Connection, syn: Segment, at: Instant) -> (Connection, Segment) {
+    engine.handle_segment(at, &syn);
+    let answer = engine.poll_transmit(at).unwrap_or_default();
+    (engine, answer)
+}

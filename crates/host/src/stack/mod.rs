@@ -1,0 +1,431 @@
+//! Many connections over one address: packets in, packets out, and nothing else.
+//!
+//! A [`Stack`] is told of arriving packets and of the time, and is asked for packets to send. It owns the bytes of all streams.
+//! No clock, no device: tests are both.
+
+mod arrival;
+mod half_open;
+mod output;
+mod path;
+mod peer;
+mod ring;
+mod secret;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_tcp::{Config, Connection, Events, State};
+use bentpipe_wire::{Ends, Header};
+use slotmap::SlotMap;
+
+use peer::{Peer, Role};
+use secret::Secret;
+
+slotmap::new_key_type! {
+    /// Names a connection for as long as it is not [released](Stack::release), and never another one.
+    pub struct Id;
+}
+
+/// What a stack may hold at most, in all. Beyond this, SYNs are answered without remembering them, then not at all, and data is
+/// dropped as if it were lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections, TIME-WAIT included.
+    pub connections: usize,
+    /// Connections whose handshake was begun by the peer and is not complete. Further SYNs are answered by cookies (RFC 4987).
+    pub half_open: usize,
+    /// Payload bytes of all streams.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 65_536, half_open: 256, bytes: 1 << 30 }
+    }
+}
+
+/// What a stack is made of.
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Largest packet of the device in bytes, IP header included.
+    pub mtu: u16,
+    /// The device completes checksums and cuts large packets into segments (virtio headers).
+    pub offload: bool,
+    /// Drawn from the dice of the machine, once for each process: whoever knows it can guess sequence numbers.
+    pub key: u128,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Why a connection cannot be opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unopened {
+    /// The stack has no address of that IP version.
+    #[error("no address of our own of the same IP version")]
+    NoAddress,
+    /// As many connections as allowed.
+    #[error("too many connections")]
+    Full,
+    /// All ports to that destination are in use.
+    #[error("no free port")]
+    NoPort,
+}
+
+/// What became of arriving packets that reached no connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Not a packet, or not one of those that concern us: fragments, other protocols, other addresses.
+    pub ignored: u64,
+    /// Wrong checksum.
+    pub corrupt: u64,
+    /// For no connection: answered by a reset.
+    pub refused: u64,
+    /// SYNs answered by a cookie.
+    pub cookies: u64,
+    /// Handshakes that a cookie completed.
+    pub cookies_redeemed: u64,
+    /// Dropped because a limit was reached.
+    pub over_limit: u64,
+}
+
+/// A port that accepts connections.
+struct Listener {
+    config: Arc<Config>,
+    accepted: VecDeque<Id>,
+}
+
+/// A packet that belongs to no connection.
+struct Answer {
+    ends: Ends,
+    header: Header,
+}
+
+/// The connections of one host.
+pub struct Stack {
+    config: StackConfig,
+    secret: Secret,
+    peers: SlotMap<Id, Box<Peer>>,
+    by_ends: HashMap<Ends, Id>,
+    listeners: HashMap<u16, Listener>,
+    timers: BTreeSet<(Instant, Id)>,
+    /// Connections that may have something to send.
+    ready: VecDeque<Id>,
+    eventful: VecDeque<Id>,
+    answers: VecDeque<Answer>,
+    half_open: usize,
+    /// Bytes held by all rings.
+    held_bytes: usize,
+    next_port: u16,
+    /// Connections so far: seeds of algorithms.
+    opened: u64,
+    counters: Counters,
+}
+
+/// First of the ports for outgoing connections (RFC 6335).
+const FIRST_EPHEMERAL: u16 = 49_152;
+/// Answers waiting at one time.
+const MOST_ANSWERS: usize = 1024;
+
+impl Stack {
+    /// A stack without connections.
+    pub fn new(config: StackConfig) -> Self {
+        let secret = Secret::new(config.key);
+        Self {
+            secret,
+            peers: SlotMap::with_key(),
+            by_ends: HashMap::new(),
+            listeners: HashMap::new(),
+            timers: BTreeSet::new(),
+            ready: VecDeque::new(),
+            eventful: VecDeque::new(),
+            answers: VecDeque::new(),
+            half_open: 0,
+            held_bytes: 0,
+            // Where counting begins must not be the same each time (RFC 6056).
+            next_port: FIRST_EPHEMERAL + (config.key >> 64) as u16 % (u16::MAX - FIRST_EPHEMERAL),
+            opened: 0,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Payload bytes of a full segment to `address`: what fits the device beside IP and TCP headers with timestamps.
+    pub fn full_segment(&self, address: IpAddr) -> u32 {
+        let headers = if address.is_ipv4() { 40 } else { 60 };
+        u32::from(self.config.mtu).saturating_sub(headers + 12).max(64)
+    }
+
+    /// Takes connections to `port` from now on.
+    pub fn listen(&mut self, port: u16, config: Arc<Config>) {
+        self.listeners.insert(port, Listener { config, accepted: VecDeque::new() });
+    }
+
+    /// The next connection whose handshake is complete.
+    pub fn accept(&mut self, port: u16) -> Option<Id> {
+        let id = self.listeners.get_mut(&port)?.accepted.pop_front()?;
+        self.peers[id].owned = true;
+        Some(id)
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// If there is no address, no port or no room for it.
+    pub fn connect(&mut self, now: Instant, remote: SocketAddr, config: Config) -> Result<Id, Unopened> {
+        if self.peers.len() >= self.config.limits.connections {
+            return Err(Unopened::Full);
+        }
+        let own = self.config.addresses.iter().find(|own| own.is_ipv4() == remote.is_ipv4());
+        let address = *own.ok_or(Unopened::NoAddress)?;
+        let ends = self.free_ends(address, remote).ok_or(Unopened::NoPort)?;
+        let config = Arc::new(self.fitted(&config, remote.ip()));
+        let seed = self.next_seed();
+        let engine = Connection::connect(config, seed, now);
+        let (initial, clock) = (self.secret.initial(&ends, now), self.secret.clock_offset(&ends));
+        let mut peer = Peer::new(ends, engine, (initial, clock), self.config.mtu);
+        peer.owned = true;
+        Ok(self.admit(peer))
+    }
+
+    /// No more than what fits the device.
+    fn fitted(&self, config: &Config, remote: IpAddr) -> Config {
+        Config { mss: config.mss.min(self.full_segment(remote)), ..config.clone() }
+    }
+
+    fn next_seed(&mut self) -> u64 {
+        self.opened += 1;
+        self.opened ^ (self.config.key as u64)
+    }
+
+    fn free_ends(&mut self, address: IpAddr, remote: SocketAddr) -> Option<Ends> {
+        for _ in FIRST_EPHEMERAL..u16::MAX {
+            self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+            let ends = Ends { local: SocketAddr::new(address, self.next_port), remote };
+            if !self.by_ends.contains_key(&ends) {
+                return Some(ends);
+            }
+        }
+        None
+    }
+
+    fn admit(&mut self, peer: Peer) -> Id {
+        let ends = peer.ends;
+        let id = self.peers.insert(Box::new(peer));
+        self.by_ends.insert(ends, id);
+        self.touch(id);
+        id
+    }
+
+    /// Takes up to `bytes.len()` bytes to send; returns how many. [`Events::WRITABLE`] says when there is room for more.
+    pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
+        let spare = self.config.limits.bytes.saturating_sub(self.held_bytes);
+        let Some(peer) = self.peers.get_mut(id) else { return 0 };
+        let (taken, grown) = peer.write(now, bytes, spare);
+        self.held_bytes += grown;
+        self.touch(id);
+        taken
+    }
+
+    /// Takes in-order bytes that arrived, as many as fit into `into`; returns how many.
+    pub fn read(&mut self, now: Instant, id: Id, into: &mut [u8]) -> usize {
+        let Some(peer) = self.peers.get_mut(id) else { return 0 };
+        let read = peer.read(now, into);
+        if read > 0 {
+            self.touch(id);
+        }
+        read
+    }
+
+    /// Takes and forgets in-order bytes that arrived; returns how many.
+    pub fn discard(&mut self, now: Instant, id: Id) -> u64 {
+        let Some(peer) = self.peers.get_mut(id) else { return 0 };
+        let read = peer.discard(now);
+        if read > 0 {
+            self.touch(id);
+        }
+        read
+    }
+
+    /// Nothing more will be written.
+    pub fn close(&mut self, now: Instant, id: Id) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.engine.close(now);
+            self.touch(id);
+        }
+    }
+
+    /// Gives up at once, with a reset.
+    pub fn abort(&mut self, now: Instant, id: Id) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.engine.abort(now);
+            self.touch(id);
+        }
+    }
+
+    /// The caller has no more interest: the connection lives on as long as TCP needs it, and is then forgotten.
+    pub fn release(&mut self, id: Id) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.owned = false;
+            self.touch(id);
+        }
+    }
+
+    /// The engine of a connection, for its state and its statistics.
+    pub fn connection(&self, id: Id) -> Option<&Connection> {
+        self.peers.get(id).map(|peer| &peer.engine)
+    }
+
+    /// The ends of a connection, seen from here.
+    pub fn ends(&self, id: Id) -> Option<Ends> {
+        self.peers.get(id).map(|peer| peer.ends)
+    }
+
+    /// What happened to a connection since the last time that it was named here.
+    pub fn poll_event(&mut self) -> Option<(Id, Events)> {
+        loop {
+            let id = self.eventful.pop_front()?;
+            if let Some(peer) = self.peers.get_mut(id) {
+                let events = std::mem::take(&mut peer.events);
+                if !events.is_empty() {
+                    return Some((id, events));
+                }
+            }
+        }
+    }
+
+    /// When to call [`handle_timeouts`](Self::handle_timeouts) at the latest. Valid once all packets are polled.
+    pub fn next_timeout(&self) -> Instant {
+        self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
+    }
+
+    /// Looks at all deadlines that have come.
+    pub fn handle_timeouts(&mut self, now: Instant) {
+        while let Some((at, id)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, id));
+            let Some(peer) = self.peers.get_mut(id) else { continue };
+            peer.armed = Instant::FAR_FUTURE;
+            if peer.engine.next_timeout() <= now {
+                peer.handle_timeout(now);
+            }
+            self.touch(id);
+        }
+    }
+
+    /// Appends the next packet to `out`, behind a virtio header if the device has offloads. False if there is none.
+    pub fn poll_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        if let Some(answer) = self.answers.pop_front() {
+            output::write_answer(&answer.ends, answer.header, self.config.offload, out);
+            return true;
+        }
+        while let Some(id) = self.ready.front().copied() {
+            let Some(peer) = self.peers.get_mut(id) else {
+                self.ready.pop_front();
+                continue;
+            };
+            if peer.next_packet(now, self.config.offload, out) {
+                self.ready.rotate_left(1);
+                return true;
+            }
+            self.ready.pop_front();
+            peer.queued = false;
+            self.settle(id);
+        }
+        false
+    }
+
+    /// Something happened to a connection: it may have something to send and to tell.
+    fn touch(&mut self, id: Id) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        if !peer.queued {
+            peer.queued = true;
+            self.ready.push_back(id);
+        }
+        let events = peer.engine.take_events();
+        if events.contains(Events::ESTABLISHED) {
+            self.established(id);
+        }
+        let peer = &mut self.peers[id];
+        if !events.is_empty() {
+            if peer.events.is_empty() {
+                self.eventful.push_back(id);
+            }
+            peer.events |= events;
+        }
+        self.count_half_open(id);
+    }
+
+    fn established(&mut self, id: Id) {
+        let port = self.peers[id].ends.local.port();
+        if self.peers[id].role == Role::Opened {
+            return;
+        }
+        if let Some(listener) = self.listeners.get_mut(&port) {
+            listener.accepted.push_back(id);
+        }
+    }
+
+    fn count_half_open(&mut self, id: Id) {
+        let peer = &mut self.peers[id];
+        let state = peer.engine.state();
+        if peer.role == Role::HalfOpen && (state.is_synchronised() || state == State::Closed) {
+            peer.role = Role::Accepted;
+            self.half_open -= 1;
+        }
+    }
+
+    /// Nothing more leaves now: the timer, and whether the connection is over.
+    fn settle(&mut self, id: Id) {
+        let peer = &mut self.peers[id];
+        let deadline = peer.engine.next_timeout();
+        if deadline < peer.armed {
+            self.timers.remove(&(peer.armed, id));
+            self.timers.insert((deadline, id));
+            peer.armed = deadline;
+        }
+        if peer.engine.state() == State::Closed && !peer.owned {
+            let listener = self.listeners.get(&peer.ends.local.port());
+            if listener.is_none_or(|listener| !listener.accepted.contains(&id)) {
+                self.forget(id);
+            }
+        }
+    }
+
+    fn forget(&mut self, id: Id) {
+        let Some(peer) = self.peers.remove(id) else { return };
+        self.timers.remove(&(peer.armed, id));
+        self.held_bytes -= peer.ring_bytes();
+        self.half_open -= usize::from(peer.role == Role::HalfOpen);
+        if self.by_ends.get(&peer.ends) == Some(&id) {
+            self.by_ends.remove(&peer.ends);
+        }
+    }
+
+    /// Gives back the memory of streams in which nothing is under way. To be called now and then, not for each packet.
+    pub fn trim(&mut self) {
+        for peer in self.peers.values_mut() {
+            self.held_bytes -= peer.trim();
+        }
+    }
+
+    /// Connections, TIME-WAIT included.
+    pub fn connections(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Payload bytes that all streams hold memory for.
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// What reached no connection.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+/// Round trip assumed where a handshake was completed without anything that tells it.
+const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);

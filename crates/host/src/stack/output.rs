@@ -1,0 +1,127 @@
+//! From segments to packets: many segments in one packet where the device cuts it, several packets for one segment where the path
+//! takes less.
+
+use bentpipe_base::{Extension, Flags, Instant, Probe, Segment};
+use bentpipe_tcp::Transmit;
+use bentpipe_wire::{
+    Ends, Header, IpFields, Offload, Packet, Payload, Segmentation, VIRTIO_HEADER_LEN, complete_checksum,
+};
+
+use super::peer::Peer;
+
+/// Largest IP packet, which the length field of IPv4 can say.
+const LARGEST: u32 = 65_535;
+/// Flags that may stand on the last of the segments of one packet only.
+const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
+
+impl Peer {
+    /// Appends the next packet. False if nothing can leave now.
+    pub fn next_packet(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> bool {
+        let Some(first) = self.held.take().or_else(|| self.next_segment(now)) else { return false };
+        let mut header = self.conversation.header(&first);
+        self.fit_mss_option(&mut header);
+        let headers = self.ends.ip_header_len() + header.len();
+        let room = self.path.room(headers);
+        let (len, closing) = match offload {
+            true => self.gather(now, first, LARGEST - headers as u32),
+            false => (first.len, Flags::empty()),
+        };
+        let whole = Segment { len, flags: first.flags | closing, ..first };
+        let now_len = if offload { len } else { len.min(room) };
+        header.flags = whole.flags;
+        if now_len < len {
+            header.flags -= LAST_ONLY;
+            let seq = first.seq + u64::from(now_len);
+            self.held = Some(Segment { seq, len: len - now_len, ..whole });
+        }
+        // Segments of the size agreed on in the handshake, or the smaller ones that the path takes.
+        let unit = offload.then_some(first.len.min(room));
+        self.put(&whole, (header, now_len), unit, out);
+        true
+    }
+
+    fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        let mut segment = Segment::default();
+        (self.engine.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
+    }
+
+    /// Takes segments that continue `first` and differ in nothing else. Returns the payload of all, and the flags that only the last may
+    /// have.
+    fn gather(&mut self, now: Instant, first: Segment, largest: u32) -> (u32, Flags) {
+        let (mut len, mut last, mut closing) = (first.len, first.len, Flags::empty());
+        while last == first.len && closing.is_empty() && may_continue(&first) {
+            let Some(next) = self.next_segment(now) else { break };
+            let follows = next.seq == first.seq + u64::from(len) && (1..=first.len).contains(&next.len);
+            if !follows || len + next.len > largest || !continues(&first, &next) {
+                self.held = Some(next);
+                break;
+            }
+            len += next.len;
+            last = next.len;
+            closing = next.flags & LAST_ONLY;
+        }
+        (len, closing)
+    }
+
+    /// The option says what a packet may hold besides its fixed headers (RFC 6691); the engine counts payload.
+    fn fit_mss_option(&self, header: &mut Header) {
+        let timestamps = if header.options.timestamps.is_some() { 12 } else { 0 };
+        if let Some(mss) = &mut header.options.mss {
+            *mss = mss.saturating_add(timestamps);
+        }
+    }
+
+    /// Appends a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one.
+    fn put(&mut self, segment: &Segment, (tcp, len): (Header, u32), unit: Option<u32>, out: &mut Vec<u8>) {
+        self.identification = self.identification.wrapping_add(1);
+        let ip = IpFields {
+            ecn: segment.ecn,
+            low_priority: segment.low_priority,
+            identification: self.identification,
+        };
+        let ip_len = self.ends.ip_header_len();
+        if let Some(unit) = unit {
+            let segmentation = match (len > unit, self.ends.remote.is_ipv6()) {
+                (false, _) => Segmentation::None,
+                (true, false) => Segmentation::TcpV4(unit as u16),
+                (true, true) => Segmentation::TcpV6(unit as u16),
+            };
+            let offload = Offload::tcp(ip_len, segmentation);
+            out.extend_from_slice(&offload.to_bytes(ip_len + tcp.len()));
+        }
+        let begin = out.len();
+        let payload = Payload::Offloaded(len as usize);
+        Packet { ends: self.ends, ip, tcp, payload }.write_headers(out);
+        let end = out.len() + len as usize;
+        // Whatever is no longer kept here, the peer has: only a probe repeats it, and what is in it does not matter.
+        let (head, tail) = self.sending.get(segment.seq, len as usize);
+        out.extend_from_slice(head);
+        out.extend_from_slice(tail);
+        out.resize(end, 0);
+        if unit.is_none() {
+            complete_checksum(&mut out[begin + ip_len..]);
+        }
+    }
+}
+
+/// Whether a packet that begins with `first` may hold more than that.
+fn may_continue(first: &Segment) -> bool {
+    first.len > 0
+        && first.probe == Probe::No
+        && first.extension == Extension::None
+        && !first.flags.intersects(LAST_ONLY | Flags::SYN | Flags::RST | Flags::CWR)
+}
+
+fn continues(first: &Segment, next: &Segment) -> bool {
+    let plain = Segment { seq: first.seq, len: first.len, flags: next.flags - LAST_ONLY, ..*next };
+    plain == *first
+}
+
+/// Appends a packet without payload that belongs to no connection.
+pub(super) fn write_answer(ends: &Ends, tcp: Header, offload: bool, out: &mut Vec<u8>) {
+    if offload {
+        let bytes: [u8; VIRTIO_HEADER_LEN] = Offload::default().to_bytes(ends.ip_header_len() + tcp.len());
+        out.extend_from_slice(&bytes);
+    }
+    Packet { ends: *ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }.write_headers(out);
+}

@@ -1,0 +1,224 @@
+//! Numbers that nobody off the path can guess: initial sequence numbers (RFC 6528), offsets of timestamp clocks (RFC 7323 section
+//! 5.4), and SYN cookies (RFC 4987 section 3.6) that hold what a handshake has agreed on while nothing is remembered here.
+
+use std::hash::{Hash, Hasher};
+
+use bentpipe_base::{Duration, Flags, Instant, SynOptions};
+use bentpipe_wire::{Ends, Header};
+use siphasher::sip::SipHasher13;
+
+/// The key of all of them, drawn once for each process.
+#[derive(Clone, Debug)]
+pub(super) struct Secret(SipHasher13);
+
+/// What the uses of the key are told apart by.
+#[derive(Hash)]
+enum Use {
+    SequenceNumber,
+    Clock,
+    Cookie(Dough),
+}
+
+/// What a cookie is made of beside the ends.
+#[derive(Clone, Copy, Hash)]
+struct Dough {
+    /// Initial sequence number of the peer.
+    peer: u32,
+    period: u32,
+    /// Index into [`SIZES`].
+    mss: u8,
+}
+
+/// Segment sizes that a cookie can hold: for paths of tunnels, IPv6's least, PPPoE, Ethernet and larger.
+const SIZES: [u16; 8] = [536, 1200, 1300, 1360, 1420, 1440, 1460, 8960];
+
+/// How long a cookie is as good as new; it is taken for up to twice as long.
+const PERIOD: Duration = Duration::from_secs(64);
+
+/// What a cookie held.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Crumbs {
+    /// The SYN as far as it was remembered.
+    pub options: SynOptions,
+    /// The SYN carried a timestamp, so everything is known.
+    pub timestamps: bool,
+    /// The SYN offered ECN.
+    pub ecn: bool,
+    /// Time since our SYN-ACK left, if timestamps tell it.
+    pub round_trip: Option<Duration>,
+}
+
+/// Widths of the fields in the timestamp of a SYN-ACK with a cookie: window scale (15 for none), SACK, ECN, probes, feedback; above them
+/// milliseconds.
+const FIELDS: u32 = 12;
+
+impl Secret {
+    pub fn new(key: u128) -> Self {
+        Self(SipHasher13::new_with_key(&key.to_le_bytes()))
+    }
+
+    fn hash(&self, ends: &Ends, purpose: &Use) -> u64 {
+        let mut hasher = self.0;
+        ends.hash(&mut hasher);
+        purpose.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// RFC 6528 section 3: a clock of 4 us, and a keyed hash of the ends.
+    pub fn initial(&self, ends: &Ends, now: Instant) -> u32 {
+        let clock = (now.as_nanos() / 4_000) as u32;
+        clock.wrapping_add(self.hash(ends, &Use::SequenceNumber) as u32)
+    }
+
+    /// What is added to the timestamps of a connection.
+    pub fn clock_offset(&self, ends: &Ends) -> u32 {
+        self.hash(ends, &Use::Clock) as u32
+    }
+
+    /// Sequence number and timestamp of a SYN-ACK that is not remembered. The ends are seen from here.
+    pub fn cookie(&self, ends: &Ends, syn: &Header, now: Instant) -> (u32, u32) {
+        let wanted = syn.options.mss.unwrap_or(SIZES[0]);
+        let mss = SIZES.iter().rposition(|size| *size <= wanted).unwrap_or(0) as u8;
+        let number = self.baked(ends, Dough { peer: syn.seq, period: period(now), mss });
+        (number, timestamp(syn, now))
+    }
+
+    /// Five bits of time, three of size, the rest a keyed hash.
+    fn baked(&self, ends: &Ends, dough: Dough) -> u32 {
+        let hash = self.hash(ends, &Use::Cookie(dough)) as u32;
+        (dough.period & 31) << 27 | u32::from(dough.mss) << 24 | hash >> 8
+    }
+
+    /// What the cookie held that this ACK brings back; `None` if it is none of ours, or old.
+    pub fn taste(&self, ends: &Ends, ack: &Header, now: Instant) -> Option<Crumbs> {
+        let number = ack.ack.wrapping_sub(1);
+        let peer = ack.seq.wrapping_sub(1);
+        let mss = (number >> 24 & 7) as u8;
+        let current = period(now);
+        let fresh = [current, current.wrapping_sub(1)]
+            .into_iter()
+            .any(|period| self.baked(ends, Dough { peer, period, mss }) == number);
+        if !fresh {
+            return None;
+        }
+        let echo = ack.options.timestamps.map(|(_, echo)| echo);
+        let mut options = SynOptions { mss: Some(SIZES[usize::from(mss)]), ..SynOptions::default() };
+        let Some(echo) = echo else {
+            return Some(Crumbs { options, timestamps: false, ecn: false, round_trip: None });
+        };
+        let scale = (echo >> 8 & 15) as u8;
+        options.window_scale = (scale < 15).then_some(scale);
+        options.sack_permitted = echo & 1 << 7 != 0;
+        options.probes_permitted = echo & 1 << 5 != 0;
+        options.feedback = (echo & 31) as u8;
+        let elapsed = millis(now).wrapping_sub(echo >> FIELDS) & (u32::MAX >> FIELDS);
+        let round_trip = Some(Duration::from_millis(u64::from(elapsed)));
+        Some(Crumbs { options, timestamps: true, ecn: echo & 1 << 6 != 0, round_trip })
+    }
+}
+
+fn period(now: Instant) -> u32 {
+    (now.as_nanos() / PERIOD.as_nanos()) as u32
+}
+
+fn millis(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+fn timestamp(syn: &Header, now: Instant) -> u32 {
+    let options = &syn.options;
+    let (probes, feedback) = options.permitted.unwrap_or_default();
+    let ecn = syn.flags.contains(Flags::ECE | Flags::CWR);
+    millis(now) << FIELDS
+        | u32::from(options.window_scale.unwrap_or(15)) << 8
+        | u32::from(options.sack_permitted) << 7
+        | u32::from(ecn) << 6
+        | u32::from(probes) << 5
+        | u32::from(if feedback < 32 { feedback } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_wire::Options;
+
+    fn ends() -> Ends {
+        Ends { local: "192.0.2.1:80".parse().unwrap(), remote: "192.0.2.2:49152".parse().unwrap() }
+    }
+
+    fn syn() -> Header {
+        let options = Options {
+            mss: Some(1440),
+            window_scale: Some(9),
+            sack_permitted: true,
+            timestamps: Some((77, 0)),
+            permitted: Some((true, 7)),
+            ..Options::default()
+        };
+        Header { seq: 0xffff_ffff, flags: Flags::SYN | Flags::ECE | Flags::CWR, options, ..Header::default() }
+    }
+
+    fn ack(number: u32, stamp: u32) -> Header {
+        let options = Options { timestamps: Some((78, stamp)), ..Options::default() };
+        Header { seq: 0, ack: number.wrapping_add(1), flags: Flags::ACK, options, ..Header::default() }
+    }
+
+    #[test]
+    fn a_cookie_brings_back_what_the_syn_said() {
+        let secret = Secret::new(1);
+        for baked_at in [0, 63, 64, 1 << 22] {
+            let then = Instant::ZERO + Duration::from_secs(baked_at);
+            let now = then + Duration::from_millis(550);
+            let (number, stamp) = secret.cookie(&ends(), &syn(), then);
+            let crumbs = secret.taste(&ends(), &ack(number, stamp), now).unwrap();
+            let wanted = SynOptions {
+                mss: Some(1440),
+                window_scale: Some(9),
+                sack_permitted: true,
+                probes_permitted: true,
+                feedback: 7,
+            };
+            assert_eq!(crumbs.options, wanted);
+            assert!(crumbs.ecn && crumbs.timestamps);
+            assert_eq!(crumbs.round_trip, Some(Duration::from_millis(550)));
+        }
+    }
+
+    #[test]
+    fn cookies_are_for_one_peer_and_one_time() {
+        let secret = Secret::new(1);
+        let now = Instant::ZERO + Duration::from_secs(10_000);
+        let (number, stamp) = secret.cookie(&ends(), &syn(), now);
+        let ack = ack(number, stamp);
+        let other = Ends { remote: "192.0.2.3:49152".parse().unwrap(), ..ends() };
+        assert_eq!(secret.taste(&other, &ack, now), None);
+        assert_eq!(secret.taste(&ends(), &Header { seq: 1, ..ack }, now), None, "another SYN");
+        assert_eq!(secret.taste(&ends(), &ack, now + Duration::from_secs(130)), None, "too late");
+        assert_eq!(Secret::new(2).taste(&ends(), &ack, now), None, "another key");
+        let guessed = (0..1000).filter(|n| {
+            let ack = Header { ack: ack.ack ^ ((n + 1) * 4099), ..ack };
+            secret.taste(&ends(), &ack, now).is_some()
+        });
+        assert_eq!(guessed.count(), 0);
+    }
+
+    /// RFC 6528: the numbers of one pair of ends rise with time, those of different pairs have nothing in common.
+    #[test]
+    fn initial_numbers_rise_and_differ() {
+        let secret = Secret::new(1);
+        let second = Instant::ZERO + Duration::from_secs(1);
+        let step = secret.initial(&ends(), second).wrapping_sub(secret.initial(&ends(), Instant::ZERO));
+        assert_eq!(step, 250_000);
+        let mut numbers: Vec<u32> = (1..=1000)
+            .map(|port| {
+                let mut ends = ends();
+                ends.remote.set_port(port);
+                secret.initial(&ends, Instant::ZERO)
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert!(numbers.len() > 998, "{}", numbers.len());
+        assert_ne!(secret.clock_offset(&ends()), secret.initial(&ends(), Instant::ZERO));
+    }
+}

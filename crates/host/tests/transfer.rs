@@ -1,0 +1,139 @@
+//! Streams of bytes over hostile networks.
+
+mod common;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_host::StackConfig;
+use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use common::{PORT, Weather, World, config, millis, pattern, read, stack_config};
+
+/// Both ends send, and each gets what the other sent.
+fn exchanges(mut world: World, configs: [Config; 2], v6: bool) -> World {
+    let ids = world.connected(configs, v6);
+    let data = [pattern(1, 700_000), pattern(2, 300_000)];
+    let got = world.exchange(ids, [&data[0], &data[1]], Duration::from_secs(600));
+    assert!(got[1] == data[0], "{} of {} bytes from the opener", got[1].len(), data[0].len());
+    assert!(got[0] == data[1], "{} of {} bytes from the listener", got[0].len(), data[1].len());
+    world
+}
+
+fn storm() -> Weather {
+    Weather { loss: 0.03, duplication: 0.02, reordering: 0.1, corruption: 0.02, ..Weather::default() }
+}
+
+#[test]
+fn streams_arrive_whole_over_a_hostile_network() {
+    for seed in 0..6 {
+        let mut world = World::new([stack_config(0), stack_config(1)], seed);
+        world.weather = storm();
+        let world = exchanges(world, [config(), config()], seed % 2 == 1);
+        let corrupt: u64 = world.stacks.iter().map(|stack| stack.counters().corrupt).sum();
+        assert!(corrupt > 0, "the checksum caught something");
+    }
+}
+
+#[test]
+fn streams_arrive_whole_whatever_options_there_are() {
+    let all = config();
+    for ours in [
+        Config { timestamps: false, ..all.clone() },
+        Config { window_scaling: false, ..all.clone() },
+        Config { recovery: Recovery::NewReno, ..all.clone() },
+        Config { ecn: true, mss: 500, ..all.clone() },
+        Config { receive_window: ReceiveWindow::Fixed(3000), ..all.clone() },
+    ] {
+        let mut world = World::plain();
+        world.weather = Weather { loss: 0.01, ..Weather::default() };
+        exchanges(world, [ours.clone(), all.clone()], false);
+        exchanges(World::plain(), [all.clone(), ours], true);
+    }
+}
+
+#[test]
+fn large_packets_that_a_device_cuts_carry_the_same_bytes() {
+    for loss in [0.0, 0.02] {
+        let offload = |end| StackConfig { offload: true, ..stack_config(end) };
+        let mut world = World::new([offload(0), offload(1)], 3);
+        world.weather = Weather { loss, reordering: 0.05, ..Weather::default() };
+        world.keep_seen = true;
+        let world = exchanges(world, [config(), config()], loss > 0.0);
+        let largest = world.seen.iter().map(|(_, packet)| packet.len()).max().unwrap();
+        assert!(largest > 20_000, "{largest}");
+    }
+}
+
+#[test]
+fn an_outage_is_survived() {
+    let mut world = World::plain();
+    let begin = world.now + millis(150);
+    world.weather = Weather { outage: (begin, begin + Duration::from_secs(12)), ..Weather::default() };
+    exchanges(world, [config(), config()], false);
+}
+
+/// The numbers on the wire wrap around amid the stream.
+#[test]
+fn sequence_numbers_wrap() {
+    let first_seq = |now: Instant| {
+        let mut world = World::plain();
+        world.now = now;
+        world.keep_seen = true;
+        world.connected([config(), config()], false);
+        (read(&world.seen[0].1).0.seq, world)
+    };
+    let now = World::plain().now;
+    let (seq, _) = first_seq(now);
+    // The clock of RFC 6528 ticks every 4 us: wait until it stands just below the wrap.
+    let ticks = (u32::MAX - 100_000).wrapping_sub(seq);
+    let (seq, _) = first_seq(now + Duration::from_micros(4) * u64::from(ticks));
+    assert!(seq > u32::MAX - 100_001, "{seq}");
+    let mut world = World::plain();
+    world.now = now + Duration::from_micros(4) * u64::from(ticks);
+    world.weather = storm();
+    exchanges(world, [config(), config()], false);
+}
+
+#[test]
+fn a_path_that_swallows_large_packets_is_found_out() {
+    for (largest, v6) in [(1300, false), (1280, true), (576, false)] {
+        let mut world = World::plain();
+        world.weather = Weather { largest, ..Weather::default() };
+        world.keep_seen = true;
+        let world = exchanges(world, [config(), config()], v6);
+        let through = world.seen.iter().filter(|(_, packet)| packet.len() <= largest).count();
+        assert!(through * 10 > world.seen.len() * 8, "{through} of {}", world.seen.len());
+    }
+}
+
+#[test]
+fn a_thousand_connections_at_once() {
+    let mut world = World::plain();
+    let mut ids = vec![world.connected([config(), config()], false)];
+    for _ in 1..1000 {
+        let remote = std::net::SocketAddr::new(common::address(1, false), PORT);
+        let id = world.stacks[0].connect(world.now, remote, config()).unwrap();
+        let mut accepted = None;
+        world.run_until(Duration::from_secs(5), |world| {
+            accepted = accepted.or_else(|| world.stacks[1].accept(PORT));
+            accepted.is_some()
+        });
+        ids.push([id, accepted.unwrap()]);
+    }
+    for (n, [ours, _]) in ids.iter().enumerate() {
+        let bytes = pattern(n as u64, 5000);
+        assert_eq!(world.stacks[0].write(world.now, *ours, &bytes), 5000);
+    }
+    world.run(Duration::from_secs(5));
+    for (n, [_, theirs]) in ids.iter().enumerate() {
+        let mut bytes = vec![0; 6000];
+        assert_eq!(world.stacks[1].read(world.now, *theirs, &mut bytes), 5000);
+        assert_eq!(bytes[..5000], pattern(n as u64, 5000));
+    }
+    world.run(Duration::from_secs(5));
+    world.stacks.iter_mut().for_each(|stack| stack.trim());
+    assert_eq!(world.stacks.iter().map(|stack| stack.held_bytes()).sum::<usize>(), 0);
+    for stack in &world.stacks {
+        let memory: usize =
+            ids.iter().flatten().filter_map(|id| stack.connection(*id)).map(|c| c.memory_bytes()).sum();
+        assert!(memory / 1000 < 8_000, "{} bytes for each idle connection", memory / 1000);
+    }
+}
