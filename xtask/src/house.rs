@@ -55,6 +55,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/middlebox",
+        name: "bentpipe-middlebox",
+        pure: true,
+        leans_on: &["bentpipe-base"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/tcp",
         name: "bentpipe-tcp",
         pure: true,
@@ -86,7 +93,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/scenario",
         name: "bentpipe-scenario",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-net", "bentpipe-tcp"],
+        leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-middlebox", "bentpipe-net", "bentpipe-tcp"],
         tests_lean_on: &[],
     },
     Room {
@@ -98,6 +105,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-trace",
             "bentpipe-cc",
             "bentpipe-net",
+            "bentpipe-middlebox",
             "bentpipe-tcp",
             "bentpipe-scenario",
         ],

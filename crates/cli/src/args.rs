@@ -26,7 +26,7 @@ pub enum Command {
         --vary link.satellite.loss.rate=1e-5,1e-4,1e-3 --seeds 5 --report peach.html"
     )]
     Compare(CompareArgs),
-    /// List what there is: algorithms, scenarios, queues, losses, traffic
+    /// List what there is: algorithms, scenarios, nodes, queues, losses, traffic
     List(ListArgs),
     /// Show a scenario with every default spelled out, as TOML
     Show(ShowArgs),
@@ -120,6 +120,8 @@ pub enum Listed {
     Cc,
     /// Built-in scenarios
     Scenarios,
+    /// Kinds of node
+    Nodes,
     /// Queues of a link
     Queues,
     /// Loss models of a link

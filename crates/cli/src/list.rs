@@ -7,7 +7,7 @@ use crate::args::{ListArgs, Listed};
 use crate::failure::Failure;
 use crate::output;
 
-/// A kind of queue, loss or traffic, as a scenario names it.
+/// A kind of node, queue, loss or traffic, as a scenario names it.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Kind {
     name: &'static str,
@@ -17,6 +17,14 @@ struct Kind {
 const fn kind(name: &'static str, title: &'static str) -> Kind {
     Kind { name, title }
 }
+
+/// `node.NAME.kind`.
+const NODES: &[Kind] = &[
+    kind("host", "ends connections"),
+    kind("router", "forwards packets"),
+    kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
+    kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
+];
 
 /// `link.NAME.queue.kind`.
 const QUEUES: &[Kind] = &[
@@ -58,6 +66,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
             let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
             print(args.json, &all, rows)
         }
+        Listed::Nodes => kinds(args.json, NODES),
         Listed::Queues => kinds(args.json, QUEUES),
         Listed::Losses => kinds(args.json, LOSSES),
         Listed::Traffic => kinds(args.json, TRAFFIC),
@@ -104,6 +113,7 @@ mod tests {
     #[test]
     fn lists_name_what_scenarios_accept() {
         for (key, listed) in [
+            ("node.gateway", NODES),
             ("link.satellite.queue", QUEUES),
             ("link.satellite.loss", LOSSES),
             ("flow.bulk.traffic", TRAFFIC),

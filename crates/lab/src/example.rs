@@ -44,6 +44,8 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
         simulated_s: 100.0,
         wall_s: 0.1,
         events: 12345,
+        nodes: Vec::new(),
+        stranded_packets: 0,
         totals: Totals {
             goodput_bps: 2.0 * each,
             goodput_segments_per_s: each / 4000.0,

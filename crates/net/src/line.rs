@@ -82,6 +82,17 @@ impl Line {
         }
     }
 
+    /// Rate of a transmission that starts at `now`.
+    pub fn rate(&mut self, now: Instant) -> Rate {
+        Rate::from_bps(self.changes.as_mut().map_or(self.bps, |changes| changes.rate.at(now)))
+    }
+
+    /// One-way delay of a transmission that ends at `now`.
+    pub fn delay_one_way(&mut self, now: Instant) -> Duration {
+        let changed = self.changes.as_mut().map(|changes| changes.delay_one_way.at(now));
+        changed.map_or(self.delay_one_way, Duration::from_nanos)
+    }
+
     /// When the next transmission may start if a packet is there by then.
     #[inline]
     pub fn free_at(&self) -> Instant {

@@ -1,4 +1,4 @@
-use bentpipe_base::{Duration, Instant, Rng};
+use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_trace::DropCause;
 
 use crate::flight::{Fate, Flight, InFlight};
@@ -119,6 +119,16 @@ impl<P: Packet> Link<P> {
             Queue::Held(held) => self.path.serve(now, held, &mut self.ledger),
         }
         self.queue.backlog()
+    }
+
+    /// Rate of a transmission that starts at `now`.
+    pub fn rate(&mut self, now: Instant) -> Rate {
+        self.path.line.rate(now)
+    }
+
+    /// One-way propagation delay of a packet whose transmission ends at `now`.
+    pub fn delay_one_way(&mut self, now: Instant) -> Duration {
+        self.path.line.delay_one_way(now)
     }
 
     /// Packets accepted that have neither arrived nor been dropped: waiting, in transmission or on the path.

@@ -85,18 +85,23 @@ impl Checker<'_> {
         if known.iter().any(|known| known == name) {
             return self.scenario.nodes.iter().find(|group| group.name == name).cloned();
         }
-        let is_router = self.scenario.nodes.iter().any(|group| group.name == name);
+        let forwarder = self.scenario.nodes.iter().find(|group| group.name == name);
         let kind = if must_be_host { "host" } else { "node" };
         self.report.add(Mistake {
             place: place_of(self.root, &key),
             key,
-            found: if is_router { format!("the router \"{name}\"") } else { format!("no {kind} \"{name}\"") },
+            found: match forwarder {
+                Some(group) => format!("the {} \"{name}\"", group.kind.name()),
+                None => format!("no {kind} \"{name}\""),
+            },
             accepted: if known.is_empty() {
                 format!("a {kind}, of which there is none")
             } else {
                 known.join(", ")
             },
-            suggestion: did_you_mean(name, &known).filter(|_| !is_router).map(|name| format!("\"{name}\"")),
+            suggestion: did_you_mean(name, &known)
+                .filter(|_| forwarder.is_none())
+                .map(|name| format!("\"{name}\"")),
         });
         None
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
 use bentpipe_tcp::Recovery;
 
@@ -17,6 +18,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// Seed of all random streams, unless the command line gives another.
     pub seed: u64,
+    /// Which way packets take.
+    pub routing: Routing,
     /// Groups of hosts and routers.
     pub nodes: Vec<NodeGroup>,
     /// Groups of links.
@@ -33,6 +36,7 @@ impl Scenario {
             title: String::new(),
             duration: Duration::ZERO,
             seed: 1,
+            routing: Routing::Fixed,
             nodes: Vec::new(),
             links: Vec::new(),
             flows: Vec::new(),
@@ -40,21 +44,48 @@ impl Scenario {
     }
 }
 
-/// Whether a node ends connections or only forwards.
+/// Which way packets take: the one with the fewest links, of these the one with the least delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Routing {
+    /// The same from beginning to end, whether links are out or not.
+    Fixed,
+    /// Links that are out are avoided: when an outage begins or ends, every node knows. A packet asks at each node.
+    AvoidOutages,
+}
+
+/// Whether a node ends connections or only forwards.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum NodeKind {
     /// Ends connections.
     Host,
     /// Forwards packets.
     Router,
+    /// Forwards packets and does something with them.
+    Middlebox(MiddleboxConfig),
+}
+
+impl NodeKind {
+    /// True if the packets of others pass through the node.
+    pub fn forwards(&self) -> bool {
+        !matches!(self, Self::Host)
+    }
+
+    /// What the scenario calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Router => "router",
+            Self::Middlebox(config) => config.name(),
+        }
+    }
 }
 
 /// `count` nodes of one kind: `name` if there is one, else `name.0`, `name.1` ...
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct NodeGroup {
     /// Name of the group.
     pub name: String,
-    /// Host or router.
+    /// What its members are.
     pub kind: NodeKind,
     /// How many, at least one.
     pub count: u32,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{NodeKind, Scenario};
+use crate::model::Scenario;
 
 /// A node: its group and its index there.
 pub(crate) type Hop<'a> = (&'a str, u32);
@@ -19,10 +19,9 @@ impl<'a> Network<'a> {
     /// Of a scenario whose links join nodes that exist.
     pub fn of(scenario: &'a Scenario) -> Self {
         let neighbours = neighbours(scenario);
-        let is_router = |node: &Hop<'_>| {
-            scenario.nodes.iter().any(|group| group.name == node.0 && group.kind == NodeKind::Router)
-        };
-        let routers = scenario.nodes.iter().filter(|group| group.kind == NodeKind::Router);
+        let is_router =
+            |node: &Hop<'_>| scenario.nodes.iter().any(|group| group.name == node.0 && group.kind.forwards());
+        let routers = scenario.nodes.iter().filter(|group| group.kind.forwards());
         let routers = routers.flat_map(|group| (0..group.count).map(|i| (group.name.as_str(), i)));
         let mut islands: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
         for (island, start) in routers.enumerate() {

@@ -47,8 +47,8 @@ pub struct Topology<'a> {
     /// All directions of all links in the order of the scenario.
     pub links: Vec<Edge<'a>>,
     groups: BTreeMap<&'a str, std::ops::Range<NodeId>>,
-    /// Directions of links that lead to each node.
-    into: Vec<Vec<LinkId>>,
+    /// Nodes and links as routes see them.
+    pub graph: Graph,
     trees: BTreeMap<NodeId, Vec<LinkId>>,
 }
 
@@ -57,7 +57,30 @@ pub struct Topology<'a> {
 pub struct Node {
     /// Name of the node.
     pub name: String,
-    kind: NodeKind,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What routes are found in.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// One for each direction of each link.
+    pub hops: Vec<Hop>,
+    /// Directions of links that lead to each node.
+    into: Vec<Vec<LinkId>>,
+    /// Nodes that the packets of others pass through.
+    forwards: Vec<bool>,
+}
+
+/// A direction of a link as routes see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it leads.
+    pub to: NodeId,
+    /// Typical one-way delay.
+    pub delay_one_way: Duration,
 }
 
 /// One direction of a link.
@@ -71,12 +94,10 @@ pub struct Edge<'a> {
     pub direction: &'static str,
     /// What it does to packets.
     pub config: &'a LinkConfig,
-    from: NodeId,
-    to: NodeId,
 }
 
 /// Next hop of a node from which no way leads on.
-const NOWHERE: LinkId = LinkId::MAX;
+pub const NOWHERE: LinkId = LinkId::MAX;
 
 /// The name of member `index` of a group: the group's own if there is only one.
 pub fn member_name(group: &str, index: u32, count: u32) -> String {
@@ -102,7 +123,7 @@ impl<'a> Topology<'a> {
             nodes: Vec::new(),
             links: Vec::new(),
             groups: BTreeMap::new(),
-            into: Vec::new(),
+            graph: Graph::default(),
             trees: BTreeMap::new(),
         };
         for group in &scenario.nodes {
@@ -113,11 +134,12 @@ impl<'a> Topology<'a> {
             }
             let names = (0..group.count).map(|index| member_name(&group.name, index, group.count));
             topology.nodes.extend(names.map(|name| Node { name, kind: group.kind }));
+            topology.graph.forwards.resize(topology.nodes.len(), group.kind.forwards());
             if topology.groups.insert(&group.name, first..first + group.count).is_some() {
                 return Err(unnameable("two groups have this name"));
             }
         }
-        topology.into.resize(topology.nodes.len(), Vec::new());
+        topology.graph.into.resize(topology.nodes.len(), Vec::new());
         for group in &scenario.links {
             topology.add_links(group)?;
         }
@@ -164,8 +186,10 @@ impl<'a> Topology<'a> {
         (group, config): (&'a str, &'a LinkConfig),
         (from, to): (NodeId, NodeId),
     ) {
-        self.into[to as usize].push(self.links.len() as LinkId);
-        self.links.push(Edge { name, group, direction, config, from, to });
+        let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
+        self.graph.into[to as usize].push(self.links.len() as LinkId);
+        self.graph.hops.push(Hop { from, to, delay_one_way });
+        self.links.push(Edge { name, group, direction, config });
     }
 
     /// Rate of a link, the first if it varies.
@@ -173,27 +197,19 @@ impl<'a> Topology<'a> {
         Rate::from_bps(initial(&self.links[link as usize].config.rate))
     }
 
-    /// One-way delay of a link, the first if it varies.
-    pub fn delay_one_way(&self, link: LinkId) -> Duration {
-        Duration::from_nanos(initial(&self.links[link as usize].config.delay_one_way))
-    }
-
     /// Appends the links of the shortest route to `route`: fewest hops, of these the least delay, of these the links
     /// named first. Hosts do not forward. False if no way leads there.
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
         // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
-        let (root, last) = match self.into[to as usize][..] {
-            [only] => (self.links[only as usize].from, Some(only)),
+        let graph = &self.graph;
+        let (root, last) = match graph.into[to as usize][..] {
+            [only] => (graph.hops[only as usize].from, Some(only)),
             _ => (to, None),
         };
-        if root != from && last.is_some() && self.nodes[root as usize].kind == NodeKind::Host {
+        if root != from && last.is_some() && !graph.forwards[root as usize] {
             return false;
         }
-        if !self.trees.contains_key(&root) {
-            let tree = self.tree(root);
-            self.trees.insert(root, tree);
-        }
-        let tree = &self.trees[&root];
+        let tree = self.trees.entry(root).or_insert_with(|| graph.tree(root, |_| true));
         let mut node = from;
         while node != root {
             let link = tree[node as usize];
@@ -201,26 +217,30 @@ impl<'a> Topology<'a> {
                 return false;
             }
             route.push(link);
-            node = self.links[link as usize].to;
+            node = graph.hops[link as usize].to;
         }
         route.extend(last);
         true
     }
+}
 
-    /// The next hop of every node on its shortest route to `root` (Dijkstra 1959, backwards).
-    fn tree(&self, root: NodeId) -> Vec<LinkId> {
-        let mut next_hop = vec![NOWHERE; self.nodes.len()];
-        let mut costs = vec![(u32::MAX, u64::MAX); self.nodes.len()];
+impl Graph {
+    /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
+    /// [`NOWHERE`] at the root and where no way leads on.
+    pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Vec<LinkId> {
+        let mut next_hop = vec![NOWHERE; self.into.len()];
+        let mut costs = vec![(u32::MAX, u64::MAX); self.into.len()];
         let mut frontier = BinaryHeap::from([Reverse(((0, 0), root))]);
         costs[root as usize] = (0, 0);
         while let Some(Reverse((cost, node))) = frontier.pop() {
-            let forwards = node == root || self.nodes[node as usize].kind == NodeKind::Router;
+            let forwards = node == root || self.forwards[node as usize];
             if cost > costs[node as usize] || !forwards {
                 continue;
             }
-            for &link in &self.into[node as usize] {
-                let from = self.links[link as usize].from as usize;
-                let further = (cost.0 + 1, cost.1.saturating_add(self.delay_one_way(link).as_nanos()));
+            for &link in self.into[node as usize].iter().filter(|link| usable(**link)) {
+                let Hop { from, delay_one_way, .. } = self.hops[link as usize];
+                let from = from as usize;
+                let further = (cost.0 + 1, cost.1.saturating_add(delay_one_way.as_nanos()));
                 if further < costs[from] {
                     costs[from] = further;
                     next_hop[from] = link;

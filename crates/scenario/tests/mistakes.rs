@@ -25,7 +25,7 @@ fn an_unknown_key() {
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),
-        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, tcp, node, link, flow; did you \
+        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, routing, tcp, node, link, flow; did you \
          mean `flow`?"
     );
 }

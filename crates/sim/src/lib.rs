@@ -1,7 +1,8 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
 //! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
-//! `world` (where), `traffic` (why), `simulation` (the loop); `watch`, `record` and `check` look on.
+//! `world` (where), `traffic` (why), `simulation` (the loop), `step`, `station` and `wayfinder` (what packets meet besides links);
+//! `watch`, `record` and `check` look on.
 
 mod arena;
 mod check;
@@ -13,16 +14,19 @@ mod prefetch;
 mod record;
 mod run;
 mod simulation;
+mod station;
+mod step;
 mod thinned;
 mod ticket;
 mod traffic;
 mod watch;
+mod wayfinder;
 mod wheel;
 mod witness;
 mod world;
 
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
-pub use outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
+pub use outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, NodeOutcome, Outcome, Series, Totals};
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

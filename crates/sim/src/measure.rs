@@ -5,10 +5,11 @@ use bentpipe_scenario::{Edge, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
 
 use crate::simulation::Simulation;
+use crate::station::Station;
 use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, Flow};
-use crate::{FlowOutcome, LinkOutcome, Outcome, Totals};
+use crate::{FlowOutcome, LinkOutcome, NodeOutcome, Outcome, Totals};
 
 /// What a run was, beside what it measured.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +86,8 @@ pub(crate) fn outcome<W: Witness>(
         totals: totals(&flows, data_packets_delivered),
         flows,
         links: link_outcomes(topology, simulation, span),
+        nodes: simulation.interior.stations.iter().map(node_outcome).collect(),
+        stranded_packets: simulation.interior.wayfinder.as_ref().map_or(0, |wayfinder| wayfinder.stranded),
     }
 }
 
@@ -152,6 +155,14 @@ fn link_outcomes<W: Witness>(
         }
     };
     topology.links.iter().zip(&mut simulation.links).map(outcome).collect()
+}
+
+fn node_outcome(station: &Station) -> NodeOutcome {
+    NodeOutcome {
+        name: station.name.clone(),
+        kind: station.kind,
+        counters: station.middlebox.counters().into_iter().collect(),
+    }
 }
 
 fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {

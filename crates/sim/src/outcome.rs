@@ -1,5 +1,7 @@
 //! What a run measured: the document of `bentpipe run --json`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// Result of one run.
@@ -21,8 +23,18 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One entry for each direction of each link.
     pub links: Vec<LinkOutcome>,
+    /// One entry for each node that does more than forward; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeOutcome>,
+    /// Packets that met a node from which no way led on, in a world whose routes change; absent without any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stranded_packets: u64,
     /// Sums over the flows.
     pub totals: Totals,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Result of one flow.
@@ -75,6 +87,17 @@ pub struct LinkOutcome {
     pub dropped_low_priority: u64,
     /// Share of the time in which the transmitter was busy.
     pub utilisation: f64,
+}
+
+/// Result of one node that does more than forward.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NodeOutcome {
+    /// `node` or `node.index`.
+    pub name: String,
+    /// What it is, as the scenario calls it.
+    pub kind: &'static str,
+    /// What it counted, by name.
+    pub counters: BTreeMap<&'static str, u64>,
 }
 
 /// Sums over the flows.

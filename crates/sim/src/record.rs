@@ -164,12 +164,12 @@ impl FlowRecord {
 fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
     let mut flows_over = vec![0_u64; topology.links.len()];
     for flow in &world.flows {
-        for link in world.route(flow.routes[0]) {
+        for link in world.links_of(flow) {
             flows_over[link as usize] += 1;
         }
     }
     let share = |link: &LinkId| Rate::bps(topology.rate(*link)) / flows_over[*link as usize];
-    let of_flows = world.flows.iter().filter_map(|flow| world.route(flow.routes[0]).min_by_key(share));
+    let of_flows = world.flows.iter().filter_map(|flow| world.links_of(flow).into_iter().min_by_key(share));
     let mut bottlenecks: Vec<_> = of_flows.collect();
     bottlenecks.sort_unstable();
     bottlenecks.dedup();

@@ -9,11 +9,13 @@ use bentpipe_tcp::{Connection, Events, State, Transmit};
 use crate::RunOptions;
 use crate::arena::Arena;
 use crate::prefetch::prefetch;
+use crate::station::{Here, Interior};
+use crate::step::{ARRIVED, FIRST_SPECIAL, Step};
 use crate::ticket::{Marks, Ticket};
 use crate::traffic::Application;
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
-use crate::world::{ARRIVED, End, EndId, Flow, FlowId, World};
+use crate::world::{End, EndId, Flow, FlowId, World};
 use bentpipe_scenario::LinkId;
 
 /// Events between two looks at the stop flag and the event budget.
@@ -26,14 +28,17 @@ const FAR: usize = 10;
 /// A world in motion.
 pub(crate) struct Simulation<W> {
     pub links: Vec<Link<Ticket>>,
-    routes: Vec<LinkId>,
+    pub routes: Vec<Step>,
     pub flows: Vec<Flow>,
     pub ends: Vec<End>,
     /// Pairs of ends that no connection uses, by their sending end.
     pub vacant: Vec<EndId>,
-    arena: Arena,
-    wheel: Wheel,
-    /// First of the owners that are links; flows come before, connection ends after.
+    pub interior: Interior,
+    pub arena: Arena,
+    pub wheel: Wheel,
+    /// First of the owners that are middleboxes; flows come before, and whoever changes the routes after them.
+    pub first_station: Owner,
+    /// First of the owners that are links; connection ends come after.
     first_link: Owner,
     first_end: Owner,
     until: Instant,
@@ -56,9 +61,14 @@ pub enum Ended {
 impl<W: Witness> Simulation<W> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, witness: W) -> Self {
-        let World { links, routes, flows, .. } = world;
+        let World { links, routes, flows, interior, .. } = world;
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
+        let first_station = wheel.add_owners(interior.stations.len());
+        if let Some(wayfinder) = &interior.wayfinder {
+            let owner = wheel.add_owners(1);
+            wheel.schedule(owner, wayfinder.next_change());
+        }
         let first_link = wheel.add_owners(links.len());
         let first_end = wheel.add_owners(0);
         for (flow, state) in flows.iter().enumerate() {
@@ -70,8 +80,10 @@ impl<W: Witness> Simulation<W> {
             flows,
             ends: Vec::new(),
             vacant: Vec::new(),
+            interior,
             arena: Arena::default(),
             wheel,
+            first_station,
             first_link,
             first_end,
             until,
@@ -144,6 +156,7 @@ impl<W: Witness> Simulation<W> {
             match self.routes[ticket.position as usize + 1] {
                 ARRIVED if ticket.marks.contains(Marks::PLAIN) => prefetch(&self.flows[ticket.to as usize]),
                 ARRIVED => prefetch(&self.ends[ticket.to as usize]),
+                FIRST_SPECIAL.. => {}
                 next => prefetch(&self.links[next as usize]),
             }
         }
@@ -167,8 +180,20 @@ impl<W: Witness> Simulation<W> {
             }
         } else if owner >= self.first_link {
             self.deliver(owner - self.first_link);
-        } else {
+        } else if owner < self.first_station {
             self.wake(owner);
+        } else {
+            self.happen_inside(owner - self.first_station);
+        }
+    }
+
+    /// Something between the links: a middlebox, or the routes.
+    #[cold]
+    fn happen_inside(&mut self, number: u32) {
+        if (number as usize) < self.interior.stations.len() {
+            self.wake_station(number);
+        } else {
+            self.change_routes(self.now);
         }
     }
 
@@ -181,6 +206,7 @@ impl<W: Witness> Simulation<W> {
         match self.routes[ticket.position as usize + 1] {
             ARRIVED if ticket.marks.contains(Marks::PLAIN) => {}
             ARRIVED => prefetch(&self.ends[ticket.to as usize]),
+            FIRST_SPECIAL.. => {}
             next => prefetch(&self.links[next as usize]),
         }
         if let Some(ticket) = link.in_flight(FAR) {
@@ -208,8 +234,10 @@ impl<W: Witness> Simulation<W> {
             let next = self.routes[ticket.position as usize];
             if next == ARRIVED {
                 self.arrive(ticket);
-            } else {
+            } else if next < FIRST_SPECIAL {
                 self.enqueue(next, ticket);
+            } else {
+                self.pass_node(link, ticket);
             }
         }
         self.bury_dropped(link);
@@ -218,7 +246,7 @@ impl<W: Witness> Simulation<W> {
 
     /// Offers a packet to a link.
     #[inline(always)]
-    fn enqueue(&mut self, id: LinkId, ticket: Ticket) {
+    pub fn enqueue(&mut self, id: LinkId, ticket: Ticket) {
         let link = &mut self.links[id as usize];
         link.enqueue(self.now, ticket);
         if W::WATCHES {
@@ -245,7 +273,7 @@ impl<W: Witness> Simulation<W> {
 
     /// Hands a packet over at the end of its route.
     #[inline]
-    fn arrive(&mut self, ticket: Ticket) {
+    pub fn arrive(&mut self, ticket: Ticket) {
         let parcel = self.arena.get_mut(ticket.slot);
         let to = ticket.to;
         if ticket.marks.contains(Marks::PLAIN) {
@@ -318,10 +346,23 @@ impl<W: Witness> Simulation<W> {
                 marks: Marks::of(segment),
             };
             self.witness.end(self.now, id, Deed::Sent { slot, segment });
-            self.enqueue(self.routes[ticket.position as usize], ticket);
+            self.depart(ticket, id);
             if transmit == Transmit::Last {
                 return;
             }
+        }
+    }
+
+    /// A packet leaves its host by the first step of its route.
+    #[inline(always)]
+    fn depart(&mut self, ticket: Ticket, id: EndId) {
+        let step = self.routes[ticket.position as usize];
+        if step < FIRST_SPECIAL {
+            self.enqueue(step, ticket);
+        } else {
+            let flow = &self.flows[self.ends[id as usize].flow as usize];
+            let node = flow.nodes[(id % 2) as usize];
+            self.go(ticket, Here { node, served: true });
         }
     }
 
@@ -507,6 +548,10 @@ impl<W: Witness> Simulation<W> {
             label: flow.labels[0],
             marks: Marks::PLAIN | Marks::DATA,
         };
-        self.enqueue(self.routes[ticket.position as usize], ticket);
+        let node = flow.nodes[0];
+        match self.routes[ticket.position as usize] {
+            FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),
+            link => self.enqueue(link, ticket),
+        }
     }
 }

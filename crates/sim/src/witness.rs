@@ -20,6 +20,8 @@ pub(crate) enum Deed<'a> {
     Wrote(u64),
     /// A segment left.
     Sent { slot: Slot, segment: &'a Segment },
+    /// A middlebox sent a segment in its name.
+    Forged { slot: Slot, segment: &'a Segment },
     /// A segment arrived and will be handled next.
     Arrived { slot: Slot, segment: &'a Segment },
     /// The application read so many bytes.

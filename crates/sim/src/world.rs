@@ -5,31 +5,35 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng};
 use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
+use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
-use bentpipe_scenario::{FlowGroup, LinkId, NodeId, Scenario, Topology, Traffic, member_name};
+use bentpipe_scenario::{
+    FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, member_name,
+};
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 
 use crate::BuildError;
+use crate::station::{Interior, Station};
+use crate::step::{ARRIVED, Special, Step, link};
 use crate::ticket::Ticket;
 use crate::traffic::Application;
+use crate::wayfinder::{Way, Wayfinder};
 
 /// Index of a connection end: pairs stand together, the even one sends.
 pub(crate) type EndId = u32;
 /// Index of a flow.
 pub(crate) type FlowId = u32;
 
-/// Stands in the routes after the last link of each.
-pub(crate) const ARRIVED: LinkId = LinkId::MAX;
-
 /// Links, routes and flows.
 #[derive(Debug)]
 pub(crate) struct World {
     pub links: Vec<Link<Ticket>>,
-    /// All routes, one after the other, each closed by [`ARRIVED`].
-    pub routes: Vec<LinkId>,
+    /// All routes, one after the other: each closed by [`ARRIVED`], or twice the step that looks the way up.
+    pub routes: Vec<Step>,
     pub flows: Vec<Flow>,
     /// What the connections from one host to another know together.
     memories: BTreeMap<(NodeId, NodeId), PathMemory>,
+    pub interior: Interior,
 }
 
 /// One end of a connection and what the network must know of it.
@@ -58,6 +62,8 @@ pub(crate) struct Flow {
     pub header_bytes: u32,
     /// Where the routes of sender and receiver begin.
     pub routes: [u32; 2],
+    /// The nodes of sender and receiver.
+    pub nodes: [NodeId; 2],
     /// Labels of the packets of sender and receiver.
     pub labels: [u32; 2],
     /// Configuration of sender and receiver.
@@ -114,7 +120,9 @@ impl World {
             })
         });
         let links = links.collect::<Result<_, _>>()?;
-        let mut world = Self { links, routes: Vec::new(), flows: Vec::new(), memories: BTreeMap::new() };
+        let interior = Interior::new(scenario, topology);
+        let mut world =
+            Self { links, routes: Vec::new(), flows: Vec::new(), interior, memories: BTreeMap::new() };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));
@@ -145,9 +153,17 @@ impl World {
             }
             let routes =
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
+            for station in 0..self.interior.stations.len() {
+                let node = self.interior.stations[station].node;
+                for to in [to, from] {
+                    let exit = self.add_route(topology, &name, (node, to))?;
+                    self.interior.stations[station].exits.push(exit);
+                }
+            }
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            self.flows.push(Flow::new((name, seed), (group_index, group), routes, configs));
+            let flow = Flow::new((name, seed), (group_index, group), routes, configs);
+            self.flows.push(Flow { nodes: [from, to], ..flow });
         }
         Ok(())
     }
@@ -168,17 +184,66 @@ impl World {
         (from, to): (NodeId, NodeId),
     ) -> Result<u32, BuildError> {
         let begin = self.routes.len() as u32;
-        if !topology.route(from, to, &mut self.routes) {
+        let mut links = Vec::new();
+        if !topology.route(from, to, &mut links) {
             let name = |node: NodeId| topology.nodes[node as usize].name.clone();
             return Err(BuildError::NoRoute { flow: flow.to_owned(), from: name(from), to: name(to) });
+        }
+        if let Some(wayfinder) = &mut self.interior.wayfinder {
+            let lookup = Special::Lookup(wayfinder.destination(to)).step();
+            self.routes.extend([lookup, lookup]);
+            return Ok(begin);
+        }
+        for link in links {
+            self.routes.push(link);
+            let node = self.interior.heads[link as usize];
+            let station = self.interior.station_at[node as usize];
+            self.routes.extend(station.map(|station| Special::Station(station).step()));
         }
         self.routes.push(ARRIVED);
         Ok(begin)
     }
 
-    /// The links of the route that begins at `position`.
-    pub fn route(&self, position: u32) -> impl Iterator<Item = LinkId> + '_ {
-        self.routes[position as usize..].iter().copied().take_while(|&link| link != ARRIVED)
+    /// The links on the way of a flow's data, as it is at the beginning.
+    pub fn links_of(&self, flow: &Flow) -> Vec<LinkId> {
+        let steps = &self.routes[flow.routes[0] as usize..];
+        let Some(wayfinder) = &self.interior.wayfinder else {
+            return steps.iter().take_while(|step| **step != ARRIVED).copied().filter_map(link).collect();
+        };
+        let Special::Lookup(destination) = Special::of(steps[0]) else {
+            unreachable!("in a world whose routes change all are looked up")
+        };
+        let (mut node, mut links) = (flow.nodes[0], Vec::new());
+        while let Way::Link(link) = wayfinder.next(destination, node) {
+            links.push(link);
+            node = self.interior.heads[link as usize];
+        }
+        links
+    }
+}
+
+impl Interior {
+    fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
+        let mut stations = Vec::new();
+        let mut station_at = vec![None; topology.nodes.len()];
+        for (node, state) in topology.nodes.iter().enumerate() {
+            if let NodeKind::Middlebox(config) = state.kind {
+                station_at[node] = Some(stations.len() as u32);
+                stations.push(Station {
+                    name: state.name.clone(),
+                    kind: config.name(),
+                    node: node as NodeId,
+                    middlebox: Middlebox::new(&config),
+                    exits: Vec::new(),
+                });
+            }
+        }
+        let wayfinder = match scenario.routing {
+            Routing::Fixed => None,
+            Routing::AvoidOutages => Some(Wayfinder::around_outages(topology)),
+        };
+        let heads = topology.graph.hops.iter().map(|hop| hop.to).collect();
+        Self { stations, station_at, wayfinder, heads, emissions: Vec::new() }
     }
 }
 
@@ -197,6 +262,7 @@ impl Flow {
             start: Instant::ZERO + group.start + stagger,
             header_bytes: group.header_bytes,
             routes,
+            nodes: [0; 2],
             labels: [label(&name, ">"), label(&name, "<")],
             configs,
             seeds: stream("connection"),

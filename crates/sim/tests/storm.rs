@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig};
 use bentpipe_net::{
     CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
     OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
-use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, NodeKind, Routing, Scenario, Traffic};
 use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
     Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
@@ -276,10 +277,35 @@ impl Dice {
             LinkGroup { reverse: self.link(), ..links("satellite", ("west", "east"), dumbbell.satellite) };
         Scenario { links: vec![scenario.links[0].clone(), back, scenario.links[2].clone()], ..scenario }
     }
+
+    fn middlebox(&mut self) -> MiddleboxConfig {
+        let (name, _) = self.pick(MIDDLEBOXES);
+        match MiddleboxConfig::from_name(name).expect("listed") {
+            MiddleboxConfig::AckDecimator(_) => MiddleboxConfig::AckDecimator(AckDecimatorConfig {
+                every: self.between(1, 8) as u32,
+                patience: self.millis(1, 1_000),
+            }),
+            plain => plain,
+        }
+    }
+
+    /// Lets some worlds have middleboxes on both sides of the satellite, and others a second satellite for outages of the first.
+    fn furnish(&mut self, scenario: &mut Scenario) {
+        for side in 1..=2 {
+            if self.one_in(3) {
+                scenario.nodes[side].kind = NodeKind::Middlebox(self.middlebox());
+            }
+        }
+        if self.one_in(4) {
+            scenario.routing = Routing::AvoidOutages;
+            scenario.links.push(links("spare", ("west", "east"), self.link()));
+        }
+    }
 }
 
 fn world(seed: u64) -> Scenario {
     let mut scenario = Dice(Rng::stream(seed, "storm")).world();
+    Dice(Rng::stream(seed, "storm/inside")).furnish(&mut scenario);
     scenario.seed = seed;
     scenario
 }

@@ -4,6 +4,7 @@ mod cc;
 mod ends;
 mod link;
 mod loss;
+mod node;
 mod queue;
 mod schedule;
 mod tcp;

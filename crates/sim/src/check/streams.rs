@@ -86,7 +86,7 @@ impl Streams {
         match deed {
             Deed::Opened { .. } => self.open(end),
             Deed::Wrote(bytes) => self.ends[end as usize].written += bytes,
-            Deed::Sent { slot, segment } => {
+            Deed::Sent { slot, segment } | Deed::Forged { slot, segment } => {
                 let broken = self.send(end, *slot, segment);
                 violations
                     .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
-use bentpipe_scenario::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Traffic};
 use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery};
 
 pub fn ms(millis: u64) -> Duration {
@@ -89,6 +89,7 @@ impl Dumbbell {
             title: String::new(),
             duration,
             seed: 1,
+            routing: Routing::Fixed,
             nodes: vec![
                 hosts("senders", self.pairs),
                 router("west"),

@@ -1,0 +1,36 @@
+//! Which acknowledgements a later one makes superfluous.
+
+use bentpipe_base::{Extension, Flags, Probe, Segment};
+
+/// True if the segment says nothing but how far the stream arrived: no data, no beginning or end, no SACK blocks, no news from
+/// routers. A later one of the same connection says all that it says.
+pub(crate) fn is_bare(segment: &Segment) -> bool {
+    segment.flags == Flags::ACK
+        && segment.len == 0
+        && segment.sack.is_empty()
+        && segment.probe == Probe::No
+        && segment.extension == Extension::None
+        && segment.syn_options.is_none()
+}
+
+#[cfg(test)]
+pub(crate) fn bare(ack: u64) -> Segment {
+    Segment { ack, flags: Flags::ACK, window: 65_535, ..Segment::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::SackRange;
+
+    #[test]
+    fn what_carries_more_than_a_number_is_not_bare() {
+        assert!(is_bare(&bare(1000)));
+        let mut sack = bare(1000);
+        sack.sack.push(SackRange { start: 2000, end: 3000 });
+        assert!(!is_bare(&sack));
+        assert!(!is_bare(&Segment { len: 1, ..bare(1000) }));
+        assert!(!is_bare(&Segment { flags: Flags::ACK | Flags::ECE, ..bare(1000) }));
+        assert!(!is_bare(&Segment { extension: Extension::Value(1), ..bare(1000) }));
+    }
+}

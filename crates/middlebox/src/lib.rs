@@ -1,0 +1,24 @@
+//! Helpers inside the network: state machines at a node through which the packets of others pass.
+//!
+//! A middlebox sees both directions of the connections that pass its node. It may change a segment, let it pass, take it
+//! out, and send segments of its own towards either end; it is told the state of the link that a packet leaves by, because
+//! explicit-rate routers need it. Everything here is pure: the driver brings the time and the packets, so that the
+//! simulator and an emulator run the same helper.
+//!
+//! Reading order: `passing` (what a middlebox is told), `config`, `middlebox`, then one file for each kind.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod ack;
+mod ack_decimator;
+mod ack_filter;
+mod config;
+#[cfg(test)]
+mod fixture;
+mod middlebox;
+mod passing;
+mod table;
+
+pub use config::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig};
+pub use middlebox::Middlebox;
+pub use passing::{Connection, Direction, Emission, Passing, Port, Verdict};

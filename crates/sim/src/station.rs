@@ -1,0 +1,197 @@
+//! Middleboxes at work: packets on their way are shown to them, and leave as they say.
+
+use bentpipe_base::{EcnField, Instant};
+use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Verdict};
+use bentpipe_scenario::{LinkId, NodeId};
+
+use crate::arena::Parcel;
+use crate::simulation::Simulation;
+use crate::step::{Special, link};
+use crate::ticket::{Marks, Ticket};
+use crate::wayfinder::{Way, Wayfinder};
+use crate::witness::{Deed, Witness};
+use crate::world::EndId;
+
+/// A node with a middlebox.
+#[derive(Debug)]
+pub(crate) struct Station {
+    pub name: String,
+    pub kind: &'static str,
+    pub node: NodeId,
+    pub middlebox: Middlebox,
+    /// Where the routes from here begin: to the receiver of flow `f` at `2 f`, to its sender at `2 f + 1`.
+    pub exits: Vec<u32>,
+}
+
+/// What packets meet between links.
+#[derive(Debug, Default)]
+pub(crate) struct Interior {
+    pub stations: Vec<Station>,
+    /// The station at each node; none anywhere if there is none at all.
+    pub station_at: Vec<Option<u32>>,
+    /// Knows the way, in a world in which it changes.
+    pub wayfinder: Option<Wayfinder>,
+    /// The node that each link leads to.
+    pub heads: Vec<NodeId>,
+    /// Segments that a middlebox sends.
+    pub emissions: Vec<Emission>,
+}
+
+/// A node at which a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub node: NodeId,
+    /// The middlebox of the node has had it.
+    pub served: bool,
+}
+
+impl<W: Witness> Simulation<W> {
+    /// A packet that a link delivered goes on by something that is not a link.
+    #[cold]
+    pub(crate) fn pass_node(&mut self, link: LinkId, mut ticket: Ticket) {
+        let node = self.interior.heads[link as usize];
+        // The two steps of a route that is looked up are the same; the packet stays on the first.
+        if matches!(Special::of(self.routes[ticket.position as usize]), Special::Lookup(_)) {
+            ticket.position -= 1;
+        }
+        self.go(ticket, Here { node, served: false });
+    }
+
+    /// A packet at a node takes the step at its position, whatever that is.
+    #[cold]
+    pub(crate) fn go(&mut self, mut ticket: Ticket, here: Here) {
+        let step = self.routes[ticket.position as usize];
+        if let Some(link) = link(step) {
+            return self.enqueue(link, ticket);
+        }
+        match Special::of(step) {
+            Special::Arrived => self.arrive(ticket),
+            Special::Station(station) => {
+                ticket.position += 1;
+                let onward =
+                    link(self.routes[ticket.position as usize]).expect("a station is followed by a link");
+                if self.serve(station, &mut ticket, onward) {
+                    self.enqueue(onward, ticket);
+                }
+            }
+            Special::Lookup(destination) => self.look_up(destination, ticket, here),
+        }
+    }
+
+    /// The node that a packet is at tells its way.
+    fn look_up(&mut self, destination: u32, mut ticket: Ticket, here: Here) {
+        let Interior { stations, station_at, wayfinder, .. } = &mut self.interior;
+        let wayfinder = wayfinder.as_mut().expect("only a world whose routes change looks them up");
+        match wayfinder.next(destination, here.node) {
+            Way::Here => self.arrive(ticket),
+            Way::None => {
+                wayfinder.stranded += 1;
+                self.arena.release(ticket.slot);
+            }
+            Way::Link(onward) => {
+                let station = if stations.is_empty() { None } else { station_at[here.node as usize] };
+                let station = station.filter(|_| !here.served);
+                if station.is_none_or(|station| self.serve(station, &mut ticket, onward)) {
+                    self.enqueue(onward, ticket);
+                }
+            }
+        }
+    }
+
+    /// Shows a packet to a middlebox; true if it goes on.
+    fn serve(&mut self, station: u32, ticket: &mut Ticket, onward: LinkId) -> bool {
+        let port = self.port(onward);
+        let parcel = self.arena.get_mut(ticket.slot);
+        if ticket.marks.contains(Marks::CONGESTED) {
+            parcel.segment.ecn = EcnField::Congested;
+        }
+        let plain = ticket.marks.contains(Marks::PLAIN);
+        let forward = plain || ticket.to % 2 == 1;
+        let mut passing = Passing {
+            connection: (!plain).then(|| connection(ticket.to, parcel)),
+            direction: if forward { Direction::Forward } else { Direction::Reverse },
+            segment: &mut parcel.segment,
+            size: ticket.size,
+            port,
+        };
+        let mut out = std::mem::take(&mut self.interior.emissions);
+        let middlebox = &mut self.interior.stations[station as usize].middlebox;
+        let verdict = middlebox.handle(self.now, &mut passing, &mut out);
+        if !plain {
+            ticket.marks &= Marks::CONGESTED | Marks::COPY;
+            ticket.marks |= Marks::of(&parcel.segment);
+        }
+        self.send_for(station, &mut out);
+        self.interior.emissions = out;
+        if verdict == Verdict::Absorb {
+            self.arena.release(ticket.slot);
+        }
+        verdict == Verdict::Forward
+    }
+
+    /// The time of a middlebox has come.
+    pub(crate) fn wake_station(&mut self, station: u32) {
+        let middlebox = &mut self.interior.stations[station as usize].middlebox;
+        let mut out = std::mem::take(&mut self.interior.emissions);
+        if middlebox.next_timeout() <= self.now {
+            middlebox.handle_timeout(self.now, &mut out);
+        }
+        self.send_for(station, &mut out);
+        self.interior.emissions = out;
+    }
+
+    /// Sends what a middlebox wants to send, and sees to it that it is woken.
+    fn send_for(&mut self, station: u32, out: &mut Vec<Emission>) {
+        for emission in out.drain(..) {
+            let forward = emission.direction == Direction::Forward;
+            let to = 2 * (emission.connection.0 as u32) + u32::from(forward);
+            let end = &self.ends[to as usize];
+            if u64::from(end.incarnation) != emission.connection.0 >> 32 {
+                // The connection is gone, and another one uses its place.
+                continue;
+            }
+            let slot = self.arena.take();
+            *self.arena.get_mut(slot) = Parcel { incarnation: end.incarnation, segment: emission.segment };
+            let Station { node, exits, .. } = &self.interior.stations[station as usize];
+            let exit = 2 * end.flow + u32::from(!forward);
+            let ticket = Ticket {
+                slot,
+                size: end.header_bytes + emission.segment.len,
+                position: exits[exit as usize],
+                to,
+                label: self.ends[to as usize ^ 1].label,
+                marks: Marks::of(&emission.segment),
+            };
+            let here = Here { node: *node, served: true };
+            self.witness.end(self.now, to ^ 1, Deed::Forged { slot, segment: &emission.segment });
+            self.go(ticket, here);
+        }
+        let next = self.interior.stations[station as usize].middlebox.next_timeout();
+        self.wheel.schedule(self.first_station + station, next);
+    }
+
+    fn port(&mut self, link: LinkId) -> Port {
+        let (now, state) = (self.now, &mut self.links[link as usize]);
+        let backlog = state.backlog(now);
+        Port {
+            link,
+            rate: state.rate(now),
+            delay_one_way: state.delay_one_way(now),
+            waiting_bytes: backlog.bytes,
+            waiting_packets: backlog.packets,
+        }
+    }
+
+    /// The network itself changes at this time.
+    pub(crate) fn change_routes(&mut self, now: Instant) {
+        let Some(wayfinder) = &mut self.interior.wayfinder else { return };
+        wayfinder.change(now);
+        self.wheel
+            .schedule(self.first_station + self.interior.stations.len() as u32, wayfinder.next_change());
+    }
+}
+
+/// The connection of a packet to an end: the pair of ends, and which of those that use them one after the other.
+fn connection(to: EndId, parcel: &Parcel) -> Connection {
+    Connection(u64::from(parcel.incarnation) << 32 | u64::from(to >> 1))
+}

@@ -1,0 +1,73 @@
+//! Where a packet goes next: one word of a route.
+//!
+//! Nearly every step is a link, whose words are its number; the few others have a kind in their highest bits, so that the loop
+//! tells the two apart with one comparison.
+
+use bentpipe_scenario::LinkId;
+
+/// A step of a route: a link if below [`FIRST_SPECIAL`], else what [`Special::of`] says.
+pub(crate) type Step = u32;
+
+/// Bits of a number; the kind stands above.
+const NUMBER_BITS: u32 = 29;
+
+/// Steps from here on are not links.
+pub(crate) const FIRST_SPECIAL: Step = 1 << NUMBER_BITS;
+
+/// Stands in the routes after the last link of each.
+pub(crate) const ARRIVED: Step = Step::MAX;
+
+const STATION: u32 = 1;
+const LOOKUP: u32 = 2;
+
+/// A step that is not a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Special {
+    /// The packet passes a middlebox: index of its station.
+    Station(u32),
+    /// The node that it is at knows the way to this destination: its index among those of the wayfinder.
+    Lookup(u32),
+    /// The route ends.
+    Arrived,
+}
+
+impl Special {
+    /// What a step says that is not a link.
+    pub fn of(step: Step) -> Self {
+        let number = step & (FIRST_SPECIAL - 1);
+        match step >> NUMBER_BITS {
+            STATION => Self::Station(number),
+            LOOKUP => Self::Lookup(number),
+            _ => Self::Arrived,
+        }
+    }
+
+    /// The step that says this.
+    pub fn step(self) -> Step {
+        match self {
+            Self::Station(number) => STATION << NUMBER_BITS | number,
+            Self::Lookup(number) => LOOKUP << NUMBER_BITS | number,
+            Self::Arrived => ARRIVED,
+        }
+    }
+}
+
+/// The link that a step is, if it is one.
+pub(crate) fn link(step: Step) -> Option<LinkId> {
+    (step < FIRST_SPECIAL).then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_special_step_says_what_it_was_made_of() {
+        for special in [Special::Station(0), Special::Station(77), Special::Lookup(12_345), Special::Arrived]
+        {
+            assert!(special.step() >= FIRST_SPECIAL);
+            assert_eq!((Special::of(special.step()), link(special.step())), (special, None));
+        }
+        assert_eq!(link(12), Some(12));
+    }
+}

@@ -1,0 +1,151 @@
+//! Routes that change with time: every node knows its next hop to every destination, until something changes.
+
+use bentpipe_base::Instant;
+use bentpipe_scenario::{Graph, LinkId, NOWHERE, NodeId, Topology};
+
+/// The next hops of all nodes at this time, and when they change.
+#[derive(Debug)]
+pub(crate) struct Wayfinder {
+    graph: Graph,
+    destinations: Vec<NodeId>,
+    /// By destination and node.
+    next_hops: Vec<Vec<LinkId>>,
+    /// Links that are out.
+    out: Vec<bool>,
+    changes: Vec<Change>,
+    /// Changes that have happened.
+    done: usize,
+    /// Packets that no way led on for.
+    pub stranded: u64,
+}
+
+/// A link goes out or comes back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Change {
+    at: Instant,
+    link: LinkId,
+    out: bool,
+}
+
+impl Wayfinder {
+    /// Avoids the outages of the links of a world. Knows no destination yet.
+    pub fn around_outages(topology: &Topology<'_>) -> Self {
+        let outages = topology.links.iter().enumerate().flat_map(|(link, edge)| {
+            let link = link as LinkId;
+            edge.config.outages.intervals.iter().flat_map(move |outage| {
+                [Change { at: outage.from, link, out: true }, Change { at: outage.to, link, out: false }]
+            })
+        });
+        let mut changes: Vec<_> = outages.collect();
+        changes.sort_unstable();
+        Self {
+            graph: topology.graph.clone(),
+            destinations: Vec::new(),
+            next_hops: Vec::new(),
+            out: vec![false; topology.links.len()],
+            changes,
+            done: 0,
+            stranded: 0,
+        }
+    }
+
+    /// The number of a destination.
+    pub fn destination(&mut self, node: NodeId) -> u32 {
+        let known = self.destinations.iter().position(|known| *known == node);
+        let number = known.unwrap_or_else(|| {
+            self.destinations.push(node);
+            self.next_hops.push(self.graph.tree(node, |link| !self.out[link as usize]));
+            self.destinations.len() - 1
+        });
+        number as u32
+    }
+
+    /// When the next hops change; [`Instant::FAR_FUTURE`] if they stay.
+    pub fn next_change(&self) -> Instant {
+        self.changes.get(self.done).map_or(Instant::FAR_FUTURE, |change| change.at)
+    }
+
+    /// Lets all changes up to `now` happen.
+    pub fn change(&mut self, now: Instant) {
+        while let Some(change) = self.changes.get(self.done).filter(|change| change.at <= now) {
+            self.out[change.link as usize] = change.out;
+            self.done += 1;
+        }
+        for (destination, next_hops) in self.destinations.iter().zip(&mut self.next_hops) {
+            *next_hops = self.graph.tree(*destination, |link| !self.out[link as usize]);
+        }
+    }
+
+    /// What a packet to a destination meets next at a node.
+    pub fn next(&self, destination: u32, node: NodeId) -> Way {
+        match self.next_hops[destination as usize][node as usize] {
+            _ if self.destinations[destination as usize] == node => Way::Here,
+            NOWHERE => Way::None,
+            link => Way::Link(link),
+        }
+    }
+}
+
+/// Where a packet goes from a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Over this link.
+    Link(LinkId),
+    /// This is its destination.
+    Here,
+    /// No way leads on.
+    None,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+    use bentpipe_scenario::Draft;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    const DETOUR: &str = r#"
+        duration = "1 s"
+        [node.a]
+        [node.b]
+        [node.x]
+        kind = "router"
+        [node.y]
+        kind = "router"
+        [link.ax]
+        between = ["a", "x"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        [link.xb]
+        between = ["x", "b"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        outages = [["10 s", "20 s"]]
+        [link.xy]
+        between = ["x", "y"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        [link.yb]
+        between = ["y", "b"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+    "#;
+
+    #[test]
+    fn the_way_around_an_outage_lasts_as_long_as_the_outage() {
+        let scenario = Draft::parse("detour.toml", DETOUR).and_then(|draft| draft.scenario()).unwrap();
+        let topology = Topology::new(&scenario).unwrap();
+        let mut wayfinder = Wayfinder::around_outages(&topology);
+        let b = wayfinder.destination(1);
+        let x = 2;
+        assert_eq!((wayfinder.next(b, x), wayfinder.next_change()), (Way::Link(2), at(10)));
+        wayfinder.change(at(10));
+        assert_eq!((wayfinder.next(b, x), wayfinder.next_change()), (Way::Link(4), at(20)));
+        wayfinder.change(at(20));
+        assert_eq!((wayfinder.next(b, x), wayfinder.next_change()), (Way::Link(2), Instant::FAR_FUTURE));
+        assert_eq!(wayfinder.next(b, 1), Way::Here);
+    }
+}
