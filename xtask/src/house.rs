@@ -62,6 +62,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/weather",
+        name: "bentpipe-weather",
+        pure: true,
+        leans_on: &["bentpipe-base", "bentpipe-net"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/tcp",
         name: "bentpipe-tcp",
         pure: true,

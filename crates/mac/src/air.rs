@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::{Dropped, Packet};
+use bentpipe_net::{Dropped, Packet, Sending};
 use bentpipe_trace::DropCause;
 
 use crate::MediumStats;
@@ -74,7 +74,8 @@ impl<P: Packet> Air<P> {
             self.stats.carried_packets += 1;
             self.stats.carried_bytes += u64::from(size);
             self.stats.access_delay_sum += end.since(waiting.since);
-            let spoilt = sender.loss.as_mut().is_some_and(|loss| loss.strikes(size, is_data));
+            let sending = Sending { start: end, end, size, is_data };
+            let spoilt = sender.loss.as_mut().is_some_and(|loss| loss.strikes(sending));
             let lost = spoilt.then_some(DropCause::Error);
             self.fly(Flying { due: end + self.delay_one_way, terminal, packet: waiting.packet, lost });
         }

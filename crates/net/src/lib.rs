@@ -25,7 +25,7 @@ pub use config::{LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Verdict};
-pub use loss::{LOSSES, Loss, LossConfig, LossModel};
+pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
 pub use queue::{Backlog, CoDelConfig, FqCoDelConfig, Limit, QUEUES, QueueConfig, RedConfig, RedUnit};

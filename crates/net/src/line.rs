@@ -2,7 +2,7 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 
 use crate::config::{LinkConfig, Reordering};
 use crate::flight::Fate;
-use crate::loss::Loss;
+use crate::loss::{Loss, Sending};
 use crate::outage::{OutageCursor, OutageEffect};
 use crate::schedule::Evaluator;
 use crate::size_cache::SizeCache;
@@ -138,7 +138,8 @@ impl Line {
         }
         let bps = self.bps;
         let end = start + self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
-        let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(size, is_data));
+        let sending = Sending { start, end, size, is_data };
+        let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(sending));
         let fate = if strikes { Fate::Spoilt } else { Fate::Arrives };
         let mut passage = Passage { end, due: end + self.delay_one_way, fate };
         self.free_at = end;

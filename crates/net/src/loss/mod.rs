@@ -1,10 +1,18 @@
 //! Transmission errors.
 
-use bentpipe_base::Rng;
+mod frames;
+mod mobile;
 
+use bentpipe_base::{Duration, Instant, Rng};
+
+use self::frames::Frames;
+use self::mobile::{Loo, Lutz};
 use crate::ConfigError;
 use crate::error::check_probability;
 use crate::size_cache::SizeCache;
+
+pub use self::frames::FrameSpan;
+pub use self::mobile::{LooConfig, LutzConfig};
 
 /// Name and meaning of every loss model.
 pub const LOSSES: &[(&str, &str)] = &[
@@ -13,6 +21,11 @@ pub const LOSSES: &[(&str, &str)] = &[
     ("bit", "each bit errs independently; one bad bit loses the packet"),
     ("byte", "each byte errs independently; one bad byte loses the packet"),
     ("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
+    ("bursts", "bursts of a mean length, with a loss rate over all"),
+    ("schedule", "each packet is lost with a probability that changes over time"),
+    ("lutz", "land-mobile: Rice in view of the satellite, Rayleigh and lognormal in shadow"),
+    ("loo", "land-mobile: a lognormal direct signal and Rayleigh multipath"),
+    ("frames", "frames of the physical layer are lost with all packets in them; made by `modem`"),
     ("list", "exactly the packets with the listed numbers are lost"),
     ("trace", "a recorded sequence of lost and not lost, once or repeated"),
 ];
@@ -61,6 +74,27 @@ pub enum LossModel {
         /// Loss probability in the bad state; 1 for the simplified Gilbert channel.
         loss_bad: f64,
     },
+    /// Gilbert's channel by what is measured of it: everything is lost in the bad state and nothing in the good one.
+    Bursts {
+        /// Share of the packets that is lost, below 1.
+        probability: f64,
+        /// Mean number of packets lost in a row, at least 1.
+        mean_packets: f64,
+    },
+    /// Each packet with a probability that changes over time.
+    Schedule {
+        /// Time and probability from then on, the first at zero, times strictly ascending.
+        points: Vec<(Duration, f64)>,
+    },
+    /// Land-mobile channel with two states.
+    Lutz(LutzConfig),
+    /// Land-mobile channel with one state.
+    Loo(LooConfig),
+    /// Frames of the physical layer are lost, and with each every packet that it carries a part of.
+    Frames {
+        /// Lengths of frames and their losses, from time zero on.
+        spans: Vec<FrameSpan>,
+    },
     /// Exactly these packets, numbered from 1 in the order of transmission.
     List {
         /// Numbers of the lost packets, strictly ascending.
@@ -102,6 +136,11 @@ impl LossConfig {
                 check_probability("loss_good", *loss_good)?;
                 check_probability("loss_bad", *loss_bad)
             }
+            LossModel::Bursts { probability, mean_packets } => validate_bursts(*probability, *mean_packets),
+            LossModel::Schedule { points } => validate_points(points),
+            LossModel::Lutz(lutz) => lutz.validate(),
+            LossModel::Loo(loo) => loo.validate(),
+            LossModel::Frames { spans } => frames::validate(spans),
             LossModel::List { numbers } => validate_numbers(numbers),
             LossModel::Trace { lost, .. } if lost.is_empty() => {
                 Err(ConfigError::new("lost", "an empty sequence", "at least one entry"))
@@ -120,10 +159,39 @@ impl LossModel {
             Self::Bit { .. } => "bit",
             Self::Byte { .. } => "byte",
             Self::GilbertElliott { .. } => "gilbert-elliott",
+            Self::Bursts { .. } => "bursts",
+            Self::Schedule { .. } => "schedule",
+            Self::Lutz(_) => "lutz",
+            Self::Loo(_) => "loo",
+            Self::Frames { .. } => "frames",
             Self::List { .. } => "list",
             Self::Trace { .. } => "trace",
         }
     }
+}
+
+/// The good state is left with a probability of at most one: a high loss needs long bursts.
+fn validate_bursts(probability: f64, mean_packets: f64) -> Result<(), ConfigError> {
+    check_probability("probability", probability)?;
+    if !(1.0..=1e12).contains(&mean_packets) {
+        return Err(ConfigError::new("mean_packets", mean_packets, "at least 1 packet"));
+    }
+    if probability > mean_packets / (mean_packets + 1.0) {
+        let found = format!("{probability} in bursts of {mean_packets} packets");
+        return Err(ConfigError::new("probability", found, "at most B / (B + 1) with bursts of B packets"));
+    }
+    Ok(())
+}
+
+fn validate_points(points: &[(Duration, f64)]) -> Result<(), ConfigError> {
+    if points.first().is_none_or(|first| !first.0.is_zero()) {
+        return Err(ConfigError::new("points", "no point at 0 s", "points from 0 s on"));
+    }
+    if let Some(pair) = points.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+        let found = format!("{} after {}", pair[1].0, pair[0].0);
+        return Err(ConfigError::new("points", found, "strictly ascending times"));
+    }
+    points.iter().try_for_each(|point| check_probability("points", point.1))
 }
 
 fn validate_numbers(numbers: &[u64]) -> Result<(), ConfigError> {
@@ -152,11 +220,28 @@ pub struct Loss {
     rng: Rng,
 }
 
+/// The transmission of a packet, as losses see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// Its beginning.
+    pub start: Instant,
+    /// Its end.
+    pub end: Instant,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// True if the packet carries payload.
+    pub is_data: bool,
+}
+
 #[derive(Clone, Debug)]
 enum Process {
     Packet(f64),
     Sized { units_per_byte: f64, probability: f64, cache: SizeCache<f64> },
     GilbertElliott { bad: bool, leave: [f64; 2], loss: [f64; 2] },
+    Schedule { points: Vec<(Duration, f64)>, next: usize },
+    Lutz(Box<Lutz>),
+    Loo(Box<Loo>),
+    Frames(Box<Frames>),
     List { numbers: Vec<u64>, next: usize, sent: u64 },
     Trace { lost: Vec<bool>, next: usize, repeat: bool },
 }
@@ -170,8 +255,8 @@ impl Loss {
 
     /// True if the packet that is transmitted next is lost. Call once per packet in the order of transmission.
     #[inline]
-    pub fn strikes(&mut self, size: u32, is_data: bool) -> bool {
-        (is_data || !self.data_only) && self.process.strikes(size, &mut self.rng)
+    pub fn strikes(&mut self, sending: Sending) -> bool {
+        (sending.is_data || !self.data_only) && self.process.strikes(&sending, &mut self.rng)
     }
 }
 
@@ -194,12 +279,23 @@ impl Process {
                 let (leave, loss) = ([good_to_bad, bad_to_good], [loss_good, loss_bad]);
                 Self::GilbertElliott { bad: rng.chance(share_bad), leave, loss }
             }
+            LossModel::Bursts { probability, mean_packets } => {
+                let bad_to_good = 1.0 / mean_packets;
+                let good_to_bad = (bad_to_good * probability / (1.0 - probability)).min(1.0);
+                let (leave, loss) = ([good_to_bad, bad_to_good], [0.0, 1.0]);
+                Self::GilbertElliott { bad: rng.chance(probability), leave, loss }
+            }
+            LossModel::Schedule { ref points } => Self::Schedule { points: points.clone(), next: 0 },
+            LossModel::Lutz(ref config) => Self::Lutz(Box::new(Lutz::new(config, rng))),
+            LossModel::Loo(ref config) => Self::Loo(Box::new(Loo::new(config))),
+            LossModel::Frames { ref spans } => Self::Frames(Box::new(Frames::new(spans.clone()))),
             LossModel::List { ref numbers } => Self::List { numbers: numbers.clone(), next: 0, sent: 0 },
             LossModel::Trace { ref lost, repeat } => Self::Trace { lost: lost.clone(), next: 0, repeat },
         })
     }
 
-    fn strikes(&mut self, size: u32, rng: &mut Rng) -> bool {
+    fn strikes(&mut self, sending: &Sending, rng: &mut Rng) -> bool {
+        let size = sending.size;
         match self {
             Self::Packet(probability) => rng.chance(*probability),
             Self::Sized { units_per_byte, probability, cache } => {
@@ -211,6 +307,16 @@ impl Process {
                 *bad ^= rng.chance(leave[state]);
                 lost
             }
+            Self::Schedule { points, next } => {
+                let time = sending.start.since(Instant::ZERO);
+                while points.get(*next).is_some_and(|point| point.0 <= time) {
+                    *next += 1;
+                }
+                rng.chance(points[*next - 1].1)
+            }
+            Self::Lutz(lutz) => lutz.strike(sending, rng),
+            Self::Loo(loo) => loo.strike(sending, rng),
+            Self::Frames(frames) => frames.strike(sending, rng),
             Self::List { numbers, next, sent } => {
                 *sent += 1;
                 let lost = numbers.get(*next) == Some(sent);
@@ -233,9 +339,13 @@ impl Process {
 mod tests {
     use super::*;
 
+    fn of(size: u32, is_data: bool) -> Sending {
+        Sending { start: Instant::ZERO, end: Instant::ZERO, size, is_data }
+    }
+
     fn losses(model: LossModel, packets: usize) -> Vec<bool> {
         let mut loss = Loss::new(&LossConfig::all(model), Rng::stream(1, "loss")).expect("lossy");
-        (0..packets).map(|_| loss.strikes(1500, true)).collect()
+        (0..packets).map(|_| loss.strikes(of(1500, true))).collect()
     }
 
     fn share(outcomes: &[bool]) -> f64 {
@@ -283,10 +393,34 @@ mod tests {
         let model =
             LossModel::GilbertElliott { good_to_bad: 0.1, bad_to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 };
         let first = |seed| {
-            Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss")).unwrap().strikes(40, true)
+            Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss"))
+                .unwrap()
+                .strikes(of(40, true))
         };
         let outcomes: Vec<_> = (0..10_000).map(first).collect();
         assert!((share(&outcomes) - 0.25).abs() < 0.02);
+    }
+
+    #[test]
+    fn bursts_have_the_mean_length_and_the_loss_asked_for() {
+        let outcomes = losses(LossModel::Bursts { probability: 0.02, mean_packets: 8.0 }, 2_000_000);
+        let bursts = outcomes.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let lost = outcomes.iter().filter(|lost| **lost).count();
+        assert!((share(&outcomes) / 0.02 - 1.0).abs() < 0.05, "{lost}");
+        assert!((lost as f64 / bursts as f64 - 8.0).abs() < 0.3, "{lost} in {bursts}");
+    }
+
+    #[test]
+    fn a_schedule_holds_from_point_to_point() {
+        let points =
+            vec![(Duration::ZERO, 0.0), (Duration::from_secs(10), 1.0), (Duration::from_secs(20), 0.0)];
+        let config = LossConfig::all(LossModel::Schedule { points });
+        let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
+        let lost = [0, 9, 10, 19, 20, 99].map(|s| {
+            let start = Instant::ZERO + Duration::from_secs(s);
+            loss.strikes(Sending { start, ..of(40, true) })
+        });
+        assert_eq!(lost, [false, false, true, true, false, false]);
     }
 
     #[test]
@@ -300,7 +434,7 @@ mod tests {
     fn data_only_neither_strikes_nor_counts_the_others() {
         let config = LossConfig::data(LossModel::List { numbers: vec![2] });
         let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
-        let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(40, is_data));
+        let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(of(40, is_data)));
         assert_eq!(outcomes, [false, false, false, true, false]);
     }
 
@@ -319,6 +453,12 @@ mod tests {
         let refused = |model| LossConfig::all(model).validate().unwrap_err().field;
         assert_eq!(refused(LossModel::Bit { probability: -0.1 }), "probability");
         assert_eq!(refused(LossModel::Packet { probability: f64::NAN }), "probability");
+        assert_eq!(refused(LossModel::Bursts { probability: 0.6, mean_packets: 1.0 }), "probability");
+        assert_eq!(refused(LossModel::Bursts { probability: 0.1, mean_packets: 0.5 }), "mean_packets");
+        assert_eq!(refused(LossModel::Schedule { points: vec![] }), "points");
+        let margin_db = f64::NAN;
+        assert_eq!(refused(LossModel::Lutz(LutzConfig { margin_db, ..LutzConfig::default() })), "margin");
+        assert_eq!(refused(LossModel::Loo(LooConfig { margin_db, ..LooConfig::default() })), "margin");
         assert_eq!(refused(LossModel::List { numbers: vec![0] }), "numbers");
         assert_eq!(refused(LossModel::List { numbers: vec![3, 3] }), "numbers");
         assert_eq!(refused(LossModel::Trace { lost: vec![], repeat: true }), "lost");
@@ -335,6 +475,11 @@ mod tests {
             sized,
             LossModel::Byte { probability: 0.0 },
             gilbert,
+            LossModel::Bursts { probability: 0.0, mean_packets: 1.0 },
+            LossModel::Schedule { points: vec![] },
+            LossModel::Lutz(LutzConfig::default()),
+            LossModel::Loo(LooConfig::default()),
+            LossModel::Frames { spans: vec![] },
             LossModel::List { numbers: vec![] },
             LossModel::Trace { lost: vec![], repeat: false },
         ];
