@@ -126,6 +126,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/emu",
+        name: "bentpipe-emu",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-net", "bentpipe-scenario"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/cli",
         name: "bentpipe",
         pure: false,
@@ -137,6 +144,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-scenario",
             "bentpipe-sim",
             "bentpipe-lab",
+            "bentpipe-emu",
         ],
         tests_lean_on: &[],
     },

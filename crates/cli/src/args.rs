@@ -1,5 +1,6 @@
 //! What the user may type.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -30,6 +31,13 @@ pub enum Command {
     List(ListArgs),
     /// Show a scenario with every default spelled out, as TOML
     Show(ShowArgs),
+    /// Run a command over the links of a scenario, in real time
+    #[command(
+        after_help = "Examples:\n  bentpipe emulate geo-single -- curl -O https://example.org/file\n  \
+        bentpipe emulate geo-single --rate 2mbit --loss 1e-3 -- bash\n  \
+        bentpipe emulate geo-single --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'"
+    )]
+    Emulate(EmulateArgs),
 }
 
 /// Which scenario, with which changes.
@@ -136,6 +144,47 @@ pub struct ShowArgs {
     /// Which scenario.
     #[command(flatten)]
     pub world: World,
+}
+
+/// Arguments of `emulate`.
+#[derive(Debug, clap::Args)]
+pub struct EmulateArgs {
+    /// Which scenario.
+    #[command(flatten)]
+    pub world: World,
+    /// Rate of the satellite link: `10mbit`, or as in a scenario
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// One-way delay of the satellite link: `275ms`
+    #[arg(long, value_name = "TIME")]
+    pub delay_one_way: Option<String>,
+    /// Probability that the satellite link loses a packet
+    #[arg(long, value_name = "P")]
+    pub loss: Option<String>,
+    /// Room in the queue of the satellite link: `50p`, or a size
+    #[arg(long, value_name = "ROOM")]
+    pub queue: Option<String>,
+    /// Where the command stands: where the flows of the scenario end, or where they begin
+    #[arg(long, value_name = "PLACE", default_value = "receiver")]
+    pub at: Place,
+    /// Start this server beyond the links, in a world of its own without the network of this host (repeatable)
+    #[arg(long, value_name = "COMMAND")]
+    pub listen: Vec<OsString>,
+    /// Seed of all random streams, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The command; it finds the address of the host beyond in $BENTPIPE_HOST and $BENTPIPE_HOST6
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Where the command of `emulate` stands.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Place {
+    /// Where the flows under comparison end
+    Receiver,
+    /// Where they begin
+    Sender,
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub enum Failure {
     Work(String),
     /// The request was wrong: exit code 2.
     Request(String),
+    /// Something on this machine is missing: exit code 3.
+    Missing(String),
 }
 
 impl Failure {
@@ -32,6 +34,7 @@ impl Failure {
         let (message, code) = match self {
             Self::Work(message) => (message, 1),
             Self::Request(message) => (message, 2),
+            Self::Missing(message) => (message, 3),
         };
         eprintln!("bentpipe: {message}");
         ExitCode::from(code)
@@ -50,6 +53,16 @@ impl From<Unsimulated> for Failure {
             Unsimulated::Impossible(why) => Self::Request(why),
             Unsimulated::Stopped => Self::Work("stopped before the end; nothing is kept".into()),
             Unsimulated::Unwritten(error) => Self::Work(format!("cannot write: {error}")),
+        }
+    }
+}
+
+impl From<bentpipe_emu::Error> for Failure {
+    fn from(error: bentpipe_emu::Error) -> Self {
+        match error {
+            bentpipe_emu::Error::Missing(what) => Self::Missing(what),
+            bentpipe_emu::Error::Request(what) => Self::Request(what),
+            error @ bentpipe_emu::Error::Io { .. } => Self::Work(error.to_string()),
         }
     }
 }

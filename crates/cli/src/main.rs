@@ -2,6 +2,7 @@
 
 mod args;
 mod compare;
+mod emulate;
 mod failure;
 mod interrupt;
 mod list;
@@ -13,6 +14,7 @@ mod show;
 use std::process::ExitCode;
 
 use clap::Parser;
+use failure::Failure;
 
 fn main() -> ExitCode {
     let done = match args::Args::parse().command {
@@ -20,6 +22,9 @@ fn main() -> ExitCode {
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::List(args) => list::list(&args),
         args::Command::Show(args) => show::show(&args),
+        args::Command::Emulate(args) => {
+            return emulate::emulate(&args).unwrap_or_else(Failure::report);
+        }
     };
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

@@ -1,0 +1,134 @@
+//! `bentpipe emulate`.
+
+use std::process::ExitCode;
+
+use bentpipe_emu::{At, Ended, Hop, Path, Snapshot, Wish, run};
+use bentpipe_scenario::{Draft, Scenario};
+
+use crate::args::{EmulateArgs, Place};
+use crate::failure::Failure;
+
+/// For how long what a scenario repeats or computes goes on, unless `--set duration` says otherwise: emulations last as
+/// long as their command.
+const DURATION: &str = "duration=1 h";
+
+/// Runs the command; its exit code is ours.
+pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
+    let scenario = scenario(args)?;
+    let at = match args.at {
+        Place::Receiver => At::Receiver,
+        Place::Sender => At::Sender,
+    };
+    let path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
+    let wish = Wish { path, command: args.command.clone(), servers: args.listen.clone() };
+    let ended = run(&wish, |_| {})?;
+    eprint!("{}", summary(&wish.path, &ended));
+    Ok(ExitCode::from(ended.code))
+}
+
+fn scenario(args: &EmulateArgs) -> Result<Scenario, Failure> {
+    let mut draft = Draft::load(&args.world.scenario)?;
+    let shorthands = shorthands(args);
+    if !shorthands.is_empty() {
+        let link = satellite(&draft.scenario()?)?;
+        for (key, value) in shorthands {
+            draft.set(&format!("link.{link}.{key}={value}"))?;
+        }
+    }
+    draft.set(DURATION)?;
+    for setting in &args.world.set {
+        draft.set(&setting.to_string())?;
+    }
+    let mut scenario = draft.scenario()?;
+    scenario.seed = args.seed.unwrap_or(scenario.seed);
+    Ok(scenario)
+}
+
+/// The link that the shorthands mean: the satellite's, or the only one.
+fn satellite(scenario: &Scenario) -> Result<String, Failure> {
+    let path = Path::of(scenario, At::Receiver).map_err(bentpipe_emu::Error::from)?;
+    match path.groups().as_slice() {
+        groups if groups.contains(&"satellite") => Ok("satellite".to_owned()),
+        [only] => Ok((*only).to_owned()),
+        groups => Err(Failure::Request(format!(
+            "--rate, --delay-one-way, --loss and --queue mean the link `satellite`, and the path has {}; use --set link.NAME...",
+            groups.join(", ")
+        ))),
+    }
+}
+
+/// Keys below the link, and values as a scenario has them.
+fn shorthands(args: &EmulateArgs) -> Vec<(&'static str, String)> {
+    let given = [
+        ("rate", &args.rate),
+        ("delay-one-way", &args.delay_one_way),
+        ("loss", &args.loss),
+        ("queue", &args.queue),
+    ];
+    given.into_iter().filter_map(|(key, value)| Some((key, spelled_out(value.as_ref()?)))).collect()
+}
+
+/// `10mbit` is `10 Mbit/s`, `275ms` is `275 ms`, `50p` is `50 packets`: as the tools for traffic control of Linux have it.
+/// Anything else goes on as it is.
+fn spelled_out(value: &str) -> String {
+    let units =
+        [("kbit", "kbit/s"), ("mbit", "Mbit/s"), ("gbit", "Gbit/s"), ("bit", "bit/s"), ("p", "packets")];
+    let split = value.find(|c: char| c.is_ascii_alphabetic()).filter(|split| *split > 0);
+    let Some((number, unit)) = split.map(|split| value.split_at(split)) else { return value.to_owned() };
+    if number.trim().parse::<f64>().is_err() {
+        return value.to_owned();
+    }
+    let unit =
+        units.iter().find(|(short, _)| unit.eq_ignore_ascii_case(short)).map_or(unit, |(_, long)| long);
+    format!("{} {unit}", number.trim())
+}
+
+fn summary(path: &Path, ended: &Ended) -> String {
+    let Snapshot { up, down, fidelity, at } = &ended.snapshot;
+    let mut text = format!("bentpipe: {:.1} s emulated\n", at.as_secs_f64());
+    let line = |(hop, (stats, _)): (&Hop, &(bentpipe_net::LinkStats, u32))| {
+        format!(
+            "  {} {}: {} packets, {} kB passed; dropped: {} queue, {} low priority, {} errors, {} outages\n",
+            hop.link,
+            hop.direction,
+            stats.delivered_packets,
+            stats.delivered_bytes / 1000,
+            stats.dropped_by_queue,
+            stats.dropped_low_priority,
+            stats.dropped_by_error,
+            stats.dropped_by_outage
+        )
+    };
+    text.extend(path.up.iter().zip(up).chain(path.down.iter().zip(down)).map(line));
+    if let Some(fidelity) = fidelity {
+        let [half, most, nearly_all, worst] = fidelity.late_us;
+        text += &format!(
+            "  added delay: {half:.0} us for half of the packets, {most:.0} us for 99 %, {nearly_all:.0} us for 99.9 %, at most \
+             {worst:.0} us; {} lost by the emulator itself\n  fidelity: {}\n",
+            fidelity.lost, fidelity.verdict
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_units_are_spelled_out() {
+        let pairs = [
+            ("10mbit", "10 Mbit/s"),
+            ("1.5Gbit", "1.5 Gbit/s"),
+            ("275ms", "275 ms"),
+            ("50p", "50 packets"),
+            ("64KiB", "64 KiB"),
+            ("1e-3", "1e-3"),
+            ("10 Mbit/s", "10 Mbit/s"),
+            ("codel", "codel"),
+        ];
+        for (short, long) in pairs {
+            assert_eq!(spelled_out(short), long);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! `bentpipe emulate` on real namespaces. It needs root, `ip`, `nft` and `ping`; what lacks them says so and passes.
+//!
+//! The bounds on time are loose: a busy machine may be late. What the emulator itself measures of that is not tested here.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Settings of the host are compared before and after, so one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to run, unless something is missing.
+fn ready(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
+    let runs = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !runs("unshare", &["--net", "true"]) {
+        eprintln!("skipped: no right to make network namespaces (run as root)");
+        return None;
+    }
+    for program in ["ip", "nft", "ping"].iter().chain(programs) {
+        if !runs("which", &[program]) {
+            eprintln!("skipped: the program {program} is missing");
+            return None;
+        }
+    }
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn bentpipe(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.args(arguments);
+    command
+}
+
+/// Output of `bentpipe emulate ARGUMENTS -- sh -c SCRIPT`.
+fn emulate(arguments: &[&str], script: &str) -> Output {
+    let mut command = bentpipe(&["emulate"]);
+    command.args(arguments).args(["--", "sh", "-c", script]);
+    command.output().expect("the binary is there")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}\n{output:?}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What `ping` measured, in milliseconds.
+fn rtts_ms(text: &str) -> Vec<f64> {
+    let times = text.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok());
+    times.collect()
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Everything of the host that an emulation may touch.
+fn host() -> String {
+    let script = "ip -o link; ip -o address; ip rule; ip route show table all; ip -6 route show table all; nft list ruleset; \
+                  grep -r . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding";
+    let output = Command::new("sh").args(["-c", script]).output().unwrap();
+    // Counters of time, such as what is left of an address's life, are not settings.
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().map(|line| line.split("valid_lft").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_ping_takes_twice_the_delay_in_ipv4_and_ipv6() {
+    let Some(_alone) = ready(&[]) else { return };
+    let arguments = ["geo-single", "--delay-one-way", "40ms", "--rate", "1mbit"];
+    let output =
+        emulate(&arguments, "ping -c 5 -i 0.2 $BENTPIPE_HOST && ping -6 -c 5 -i 0.2 $BENTPIPE_HOST6");
+    let rtts = rtts_ms(&stdout(&output));
+    assert_eq!(rtts.len(), 10, "{output:?}");
+    // 84 bytes (104 in IPv6) at 1 Mbit/s, there and back, take 1.344 ms (1.664 ms).
+    let (v4, v6) = (least(&rtts[..5]), least(&rtts[5..]));
+    assert!((81.3..86.0).contains(&v4), "{v4} ms");
+    assert!((81.6..86.0).contains(&v6), "{v6} ms");
+}
+
+#[test]
+fn nothing_is_left_behind_and_the_exit_code_is_that_of_the_command() {
+    let Some(_alone) = ready(&[]) else { return };
+    let before = host();
+    assert_eq!(emulate(&["geo-single"], "exit 7").status.code(), Some(7));
+    assert_eq!(emulate(&["geo-single"], "kill -TERM $$").status.code(), Some(128 + 15));
+    let inside =
+        emulate(&["geo-single"], "nft list ruleset; ip -o link | wc -l; cat /proc/sys/net/ipv4/ip_forward");
+    assert_eq!(stdout(&inside).trim(), "2\n0", "loopback and the path");
+    assert_eq!(host(), before);
+    let missing = bentpipe(&["emulate", "geo-single", "--", "/no/such/program"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+    assert_eq!(host(), before);
+}
+
+#[test]
+fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
+    let Some(_alone) = ready(&[]) else { return };
+    let before = host();
+    for signal in ["INT", "TERM", "KILL"] {
+        let mut sleeper = Sleeper::start();
+        sleeper.end_by(signal);
+        wait_until(|| host() == before, &format!("the host is as before after {signal}"));
+    }
+}
+
+/// An emulation that does nothing for a minute.
+struct Sleeper(Child);
+
+impl Sleeper {
+    /// Waits until the host is changed.
+    fn start() -> Self {
+        let mut command = bentpipe(&["emulate", "geo-single", "--", "sleep", "60"]);
+        let sleeper = Self(command.stderr(Stdio::null()).spawn().unwrap());
+        wait_until(|| host().contains("masquerade"), "an emulation begins");
+        sleeper
+    }
+
+    fn end_by(&mut self, signal: &str) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        // A test that has failed may leave it running; otherwise it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_until(condition: impl Fn() -> bool, what: &str) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it never happened that {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn two_emulations_share_a_host_and_the_last_one_tidies_up() {
+    let Some(_alone) = ready(&[]) else { return };
+    let before = host();
+    let mut first = Sleeper::start();
+    let during = host();
+    let second =
+        emulate(&["geo-single", "--delay-one-way", "1ms"], "ping -c 1 $BENTPIPE_HOST; echo $BENTPIPE_HOST");
+    assert!(stdout(&second).ends_with("198.18.1.1\n"), "{second:?}");
+    assert_eq!(host(), during, "the first one still needs what it changed");
+    first.end_by("TERM");
+    assert_eq!(host(), before);
+}
+
+#[test]
+fn a_transfer_gets_the_rate_of_the_link() {
+    let Some(_alone) = ready(&["python3", "curl"]) else { return };
+    let server = "cd /proc/self && python3 -c '
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(bytes(2500000))
+    def log_message(self, *_): pass
+http.server.HTTPServer((\"0.0.0.0\", 80), Handler).serve_forever()'";
+    let arguments =
+        ["geo-single", "--delay-one-way", "5ms", "--rate", "10mbit", "--queue", "200p", "--listen", server];
+    let output = emulate(
+        &arguments,
+        "curl -s -o /dev/null -w '%{size_download} %{time_total}' http://$BENTPIPE_HOST/",
+    );
+    let text = stdout(&output);
+    let (bytes, time) = text.trim().split_once(' ').unwrap();
+    assert_eq!(bytes, "2500000");
+    // 1448 of 1500 bytes are payload: 2.072 s on the link; slow start and the handshake need a little more.
+    let time: f64 = time.parse().unwrap();
+    assert!((2.07..2.7).contains(&time), "{time} s");
+}
+
+#[test]
+fn packets_are_lost_as_often_as_asked() {
+    let Some(_alone) = ready(&[]) else { return };
+    let arguments = ["geo-single", "--delay-one-way", "1ms", "--rate", "100mbit", "--loss", "0.2"];
+    let output = emulate(&arguments, "ping -q -c 1000 -i 0.002 -W 0.1 $BENTPIPE_HOST || true");
+    let text = stdout(&output);
+    let received = text.split("transmitted, ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let received: f64 = received.parse().unwrap();
+    // 640 of 1000 survive both ways; six standard deviations are 91.
+    assert!((549.0..731.0).contains(&received), "{text}");
+}
+
+#[test]
+fn a_command_at_the_sender_has_the_narrow_way_the_other_way_round() {
+    let Some(_alone) = ready(&[]) else { return };
+    let narrow =
+        ["geo-single", "--delay-one-way", "10ms", "--set", "link.satellite.reverse.delay-one-way=70 ms"];
+    let script = "ping -c 2 -i 0.2 $BENTPIPE_HOST";
+    let least_of = |at: &str| {
+        let arguments: Vec<&str> = narrow.iter().copied().chain(["--at", at]).collect();
+        let output = emulate(&arguments, script);
+        let summary = String::from_utf8_lossy(&output.stderr).into_owned();
+        (least(&rtts_ms(&stdout(&output))), summary.find("reverse:") < summary.find("forward:"))
+    };
+    let (rtt, reverse_first) = least_of("receiver");
+    assert!((80.0..90.0).contains(&rtt) && reverse_first, "{rtt} ms");
+    let (rtt, reverse_first) = least_of("sender");
+    assert!((80.0..90.0).contains(&rtt) && !reverse_first, "{rtt} ms");
+}
+
+#[test]
+fn without_root_there_is_a_world_of_its_own() {
+    let Some(_alone) = ready(&["setpriv", "python3", "curl"]) else { return };
+    // A copy where everybody may read it; the build folder may be private.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let binary = folder.path().join("bentpipe");
+    std::fs::copy(env!("CARGO_BIN_EXE_bentpipe"), &binary).unwrap();
+    open_to_all(folder.path());
+    let run = |arguments: &[&str], script: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&binary);
+        command.arg("emulate").args(arguments).args(["--", "sh", "-c", script]);
+        command.current_dir("/").output().unwrap()
+    };
+    std::fs::write(folder.path().join("page"), "a page\n").unwrap();
+    let server = format!("exec python3 -m http.server 80 --directory {} >/dev/null", folder.path().display());
+    let script = "id -u; curl -s http://$BENTPIPE_HOST/page; ping -c 3 -i 0.2 $BENTPIPE_HOST";
+    let output = run(&["geo-single", "--delay-one-way", "20ms", "--listen", &server], script);
+    if output.status.code() == Some(3) {
+        return eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = stdout(&output);
+    assert!(text.starts_with("65534\na page\n"), "{text}");
+    assert!(least(&rtts_ms(&text)) >= 40.0, "{text}");
+    let failing = run(&["geo-single", "--listen", "false"], "true");
+    assert_eq!(failing.status.code(), Some(2), "{failing:?}");
+}
+
+fn open_to_all(folder: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn wrong_requests_are_refused_before_anything_runs() {
+    let refused = |arguments: &[&str]| {
+        let output = bentpipe(&["emulate"]).args(arguments).args(["--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["geo-single", "--rate", "10 parsec"]).contains("link.satellite.rate"));
+    assert!(refused(&["geo-sngle"]).contains("geo-single"));
+    assert!(refused(&["geo-single", "--set", "link.satellit.rate=1 Mbit/s"]).contains("`satellite`"));
+    let output = bentpipe(&["emulate", "geo-single"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "a command is required");
+}

@@ -1,0 +1,133 @@
+use std::collections::VecDeque;
+
+use bentpipe_base::Instant;
+use bentpipe_net::{ConfigError, Link, LinkConfig, LinkStats};
+
+use crate::frame::Frame;
+
+/// One direction of the emulated path: links in series.
+///
+/// A pure state machine like the links themselves. What happens between two calls happens at its own time: a packet goes
+/// from one link to the next when it arrives there, however late the caller is.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    links: Vec<Link<Frame>>,
+    /// Packets at the far end, with the time at which they arrived there.
+    arrived: VecDeque<(Instant, Frame)>,
+    /// Packets that will not arrive.
+    dropped: Vec<Frame>,
+}
+
+impl Chain {
+    /// Links of these names and properties, in the order in which packets meet them.
+    pub fn new<'a>(
+        links: impl IntoIterator<Item = (&'a str, &'a LinkConfig)>,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let links = links.into_iter().map(|(name, config)| Link::new(config, seed, name));
+        Ok(Self { links: links.collect::<Result<_, _>>()?, arrived: VecDeque::new(), dropped: Vec::new() })
+    }
+
+    /// Offers a packet to the first link.
+    pub fn enqueue(&mut self, now: Instant, frame: Frame) {
+        self.advance(now);
+        self.links[0].enqueue(now, frame);
+        self.collect_dropped(0);
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Instant {
+        self.links.iter().map(Link::next_event).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// Lets everything happen that is due by `now`, each at its time.
+    pub fn advance(&mut self, now: Instant) {
+        loop {
+            let due = self.links.iter().map(Link::next_event).enumerate().min_by_key(|(_, at)| *at);
+            let Some((index, at)) = due.filter(|(_, at)| *at <= now) else { return };
+            self.deliver(index, at);
+        }
+    }
+
+    /// The next packet at the far end, and when it arrived there.
+    pub fn pop_arrived(&mut self) -> Option<(Instant, Frame)> {
+        self.arrived.pop_front()
+    }
+
+    /// A packet that will not arrive, for its buffer.
+    pub fn pop_dropped(&mut self) -> Option<Frame> {
+        self.dropped.pop()
+    }
+
+    /// The counters of each link, and what waits there in packets.
+    pub fn stats(&mut self, now: Instant) -> Vec<(LinkStats, u32)> {
+        self.links.iter_mut().map(|link| (*link.stats(), link.backlog(now).packets)).collect()
+    }
+
+    fn deliver(&mut self, index: usize, at: Instant) {
+        let (before, after) = self.links.split_at_mut(index + 1);
+        while let Some(arrival) = before[index].deliver(at) {
+            match after.first_mut() {
+                Some(next) => {
+                    next.enqueue(at, arrival.packet);
+                }
+                None => self.arrived.push_back((at, arrival.packet)),
+            }
+        }
+        self.collect_dropped(index);
+        if index + 1 < self.links.len() {
+            self.collect_dropped(index + 1);
+        }
+    }
+
+    fn collect_dropped(&mut self, index: usize) {
+        while let Some(dropped) = self.links[index].poll_dropped() {
+            self.dropped.push(dropped.packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Duration, Rate};
+    use bentpipe_net::{Limit, QueueConfig};
+
+    fn link(mbps: u64, delay_ms: u64, packets: u32) -> LinkConfig {
+        let queue = QueueConfig::DropTail { limit: Limit::Packets(packets) };
+        LinkConfig::new(Rate::from_mbps(mbps), Duration::from_millis(delay_ms), queue)
+    }
+
+    fn frame(bytes: usize) -> Frame {
+        Frame::new(Frame::buffer(1500), bytes)
+    }
+
+    #[test]
+    fn links_in_series_add_up_however_late_the_caller_is() {
+        let (first, second) = (link(12, 10, 50), link(6, 100, 50));
+        let mut chain = Chain::new([("a", &first), ("b", &second)], 1).unwrap();
+        for _ in 0..2 {
+            chain.enqueue(Instant::ZERO, frame(1500));
+        }
+        chain.advance(Instant::from_nanos(10_000_000_000));
+        let mut arrivals = std::iter::from_fn(|| chain.pop_arrived()).map(|(at, _)| at.as_nanos());
+        // 1 ms + 10 ms + 2 ms + 100 ms; the second waits for the slower transmitter.
+        assert_eq!(arrivals.next(), Some(113_000_000));
+        assert_eq!(arrivals.next(), Some(115_000_000));
+        assert_eq!(arrivals.next(), None);
+    }
+
+    #[test]
+    fn what_a_later_link_drops_comes_out_too() {
+        let (fast, slow) = (link(1000, 0, 50), link(1, 1, 3));
+        let mut chain = Chain::new([("fast", &fast), ("slow", &slow)], 1).unwrap();
+        for _ in 0..10 {
+            chain.enqueue(Instant::ZERO, frame(1500));
+        }
+        chain.advance(Instant::from_nanos(1_000_000_000));
+        let dropped = std::iter::from_fn(|| chain.pop_dropped()).count();
+        assert_eq!(dropped, 6, "one is sent, three wait");
+        assert_eq!(chain.stats(Instant::from_nanos(1_000_000_000))[1].0.dropped_by_queue, 6);
+        assert_eq!(chain.next_event(), Instant::FAR_FUTURE);
+    }
+}

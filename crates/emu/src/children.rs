@@ -1,0 +1,142 @@
+//! The command, and the servers beyond the path.
+
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+
+use crate::error::Error;
+use crate::namespace::Namespace;
+
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Starts `command` in `namespace`; it gets `signal` if this process dies. `resolver` is a file that stands in for
+/// `/etc/resolv.conf` there.
+pub(crate) fn spawn(
+    mut command: Command,
+    namespace: &Namespace,
+    signal: Signal,
+    resolver: Option<&Path>,
+) -> Result<Child, Error> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = || Error::at(format!("cannot run {program}"));
+    let inside = namespace.try_clone().map_err(failed())?;
+    let resolver = resolver.map(|path| CString::new(path.as_os_str().as_encoded_bytes())).transpose();
+    let resolver = resolver.map_err(|error| failed()(error.into()))?;
+    let enter = move || {
+        SigSet::empty().thread_set_mask()?;
+        prctl::set_pdeathsig(signal)?;
+        inside.enter()?;
+        if let Some(resolver) = &resolver {
+            unshare(CloneFlags::CLONE_NEWNS)?;
+            let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+            mount(None::<&str>, c"/", None::<&str>, private, None::<&str>)?;
+            mount(
+                Some(resolver.as_c_str()),
+                c"/etc/resolv.conf",
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            )?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls and nothing else; it neither allocates nor locks.
+    unsafe { command.pre_exec(enter) };
+    command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::Request(format!("{program}: there is no such program")),
+        io::ErrorKind::PermissionDenied => Error::Request(format!("{program}: permission denied")),
+        _ => failed()(error),
+    })
+}
+
+/// The exit code with which a shell would report this end.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Servers in the namespace beyond the path. They end when this goes.
+#[derive(Debug, Default)]
+pub(crate) struct Servers(Vec<Child>);
+
+impl Servers {
+    /// Starts each of the shell commands, and waits until it listens.
+    pub fn start(
+        commands: &[OsString],
+        namespace: &Namespace,
+        addresses: [(&str, &str); 2],
+    ) -> Result<Self, Error> {
+        let mut servers = Self::default();
+        for command in commands {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(command).envs(addresses).process_group(0);
+            let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
+            servers.0.push(child);
+            servers.wait_for_last(command, namespace)?;
+        }
+        Ok(servers)
+    }
+
+    /// Waits until one more socket listens than before, or patience ends.
+    fn wait_for_last(&mut self, command: &OsString, namespace: &Namespace) -> Result<(), Error> {
+        let name = command.to_string_lossy();
+        let wanted = self.0.len();
+        let Some(child) = self.0.last_mut() else { return Ok(()) };
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            // A server that goes to the background leaves its shell behind.
+            let ended = child.try_wait().map_err(Error::at(name.clone()))?;
+            if let Some(status) = ended.filter(|status| !status.success()) {
+                return Err(Error::Request(format!("--listen '{name}': ended at once, {status}")));
+            }
+            if namespace.run(listening).map_err(Error::at(name.clone()))? >= wanted {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("bentpipe: '{name}' does not listen yet; going on");
+        Ok(())
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let signal = |child: &Child, signal| {
+            // Each leads a process group; a group that has gone needs no signal.
+            let _ = kill(Pid::from_raw(-(child.id() as i32)), signal);
+        };
+        self.0.iter().for_each(|child| signal(child, Signal::SIGTERM));
+        let begin = Instant::now();
+        for child in &mut self.0 {
+            while begin.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            signal(child, Signal::SIGKILL);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// How many sockets listen, or are bound in UDP, in the network namespace of the calling thread.
+fn listening() -> usize {
+    let lines = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+    let in_state = |file: &str, state: &str| {
+        lines(file).lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(state)).count()
+    };
+    // States TCP_LISTEN and TCP_CLOSE: the latter is that of UDP sockets without a peer.
+    ["tcp", "tcp6"].iter().map(|file| in_state(file, "0A")).sum::<usize>()
+        + ["udp", "udp6"].iter().map(|file| in_state(file, "07")).sum::<usize>()
+}

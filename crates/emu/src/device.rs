@@ -1,0 +1,105 @@
+//! TUN devices: where packets come from and go to.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
+
+use crate::frame::Frame;
+
+/// Largest packet on the emulated path, as on Ethernet.
+pub(crate) const MTU: u16 = 1500;
+
+/// Packets that the kernel keeps for us while we are busy: more than a tenth of a second of 1 Gbit/s.
+pub(crate) const KERNEL_QUEUE: u32 = 10_000;
+
+/// Most packets in one read: what the kernel hands over in one piece has at most 64 KiB.
+const BATCH: usize = 1024;
+
+/// A TUN device in the network namespace in which it was made. It goes when this does.
+pub(crate) struct Device {
+    tun: SyncDevice,
+    name: String,
+    /// `/proc/net/dev` of its namespace.
+    counters: File,
+    /// As the kernel hands packets over: a virtio header and a packet of up to 64 KiB that may stand for many.
+    raw: Vec<u8>,
+    buffers: Vec<Vec<u8>>,
+    sizes: Vec<usize>,
+    lost_before: u64,
+}
+
+impl Device {
+    /// Makes the device `name` in the network namespace of the calling thread.
+    pub fn new(name: &str) -> io::Result<Self> {
+        let tun = DeviceBuilder::new()
+            .name(name)
+            .mtu(MTU)
+            .with(|builder| {
+                builder.offload(true);
+            })
+            .enable(false)
+            .build_sync()?;
+        tun.set_nonblocking(true)?;
+        Ok(Self {
+            tun,
+            name: name.to_owned(),
+            counters: File::open("/proc/thread-self/net/dev")?,
+            raw: vec![0; VIRTIO_NET_HDR_LEN + 65_536],
+            buffers: vec![Vec::new(); BATCH],
+            sizes: vec![0; BATCH],
+            lost_before: 0,
+        })
+    }
+
+    /// For waiting until packets are there.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as `tun`, which the result borrows through `self`.
+        unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) }
+    }
+
+    /// Reads what one read gives, as packets of at most the MTU; buffers come from and the rest stays in `pool`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if no packet is there; any other if what was there is no packet.
+    pub fn read(&mut self, pool: &mut Vec<Vec<u8>>, mut take: impl FnMut(Frame)) -> io::Result<usize> {
+        for buffer in self.buffers.iter_mut().filter(|buffer| buffer.is_empty()) {
+            *buffer = pool.pop().unwrap_or_else(|| Frame::buffer(MTU));
+        }
+        let (raw, buffers, sizes) = (&mut self.raw, &mut self.buffers, &mut self.sizes);
+        let count = self.tun.recv_multiple(raw, buffers, sizes, Frame::HEADROOM)?;
+        for (buffer, size) in buffers.iter_mut().zip(sizes.iter()).take(count) {
+            take(Frame::new(std::mem::take(buffer), *size));
+        }
+        Ok(count)
+    }
+
+    /// Hands a packet to the kernel, as if it came from the line.
+    pub fn write(&self, frame: &Frame) -> io::Result<()> {
+        self.tun.send(frame.with_header()).map(|_| ())
+    }
+
+    /// Packets that the kernel had for us and dropped, since the last call.
+    pub fn newly_lost(&mut self) -> u64 {
+        let lost = self.transmit_drops().unwrap_or(self.lost_before);
+        let newly = lost.saturating_sub(self.lost_before);
+        self.lost_before = lost;
+        newly
+    }
+
+    /// Column `drop` of what the device transmitted: what we receive is what it transmits.
+    fn transmit_drops(&mut self) -> Option<u64> {
+        let mut text = String::new();
+        self.counters.rewind().ok()?;
+        self.counters.read_to_string(&mut text).ok()?;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(&self.name)?.strip_prefix(':'))?;
+        line.split_whitespace().nth(11)?.parse().ok()
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! The way from the emulated path to the network of this machine, and everything that has to be taken back afterwards.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::Error;
+use crate::tool;
+
+/// What the settings were before the first of the emulations that run now, and which processes need them changed.
+const LEDGER: &str = "/run/bentpipe-host-settings";
+
+/// Addresses of one emulation.
+#[derive(Clone, Debug)]
+pub(crate) struct Addresses {
+    /// Number of the emulation on this machine.
+    pub number: u8,
+}
+
+impl Addresses {
+    /// Name of the device on the side of the host.
+    pub fn device(&self) -> String {
+        format!("bentpipe{}", self.number)
+    }
+
+    /// The host beyond the path, in the range for measurements of networks (RFC 2544, RFC 6890).
+    pub fn host_v4(&self) -> String {
+        format!("198.18.{}.1", self.number)
+    }
+
+    /// The command, in IPv4.
+    pub fn command_v4(&self) -> String {
+        format!("198.18.{}.2", self.number)
+    }
+
+    /// The host beyond the path, in a range for local use (RFC 4193).
+    pub fn host_v6(&self) -> String {
+        format!("fd62:656e:7470:{:x}::1", self.number)
+    }
+
+    /// The command, in IPv6.
+    pub fn command_v6(&self) -> String {
+        format!("fd62:656e:7470:{:x}::2", self.number)
+    }
+
+    fn table(&self) -> String {
+        format!("bentpipe{}", self.number)
+    }
+}
+
+/// Lets packets from the path out to where this machine is connected, and answers back in.
+pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
+    let (table, device) = (addresses.table(), addresses.device());
+    let (v4, v6) = (addresses.command_v4(), addresses.command_v6());
+    // A table that a crash of an earlier emulation has left behind is replaced.
+    tool::nft(&format!(
+        "table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n\
+         chain postrouting {{\ntype nat hook postrouting priority srcnat; policy accept;\n\
+         oifname != \"{device}\" ip saddr {v4} masquerade\n\
+         oifname != \"{device}\" ip6 saddr {v6} masquerade\n}}\n}}\n"
+    ))?;
+    Ledger::open().and_then(Ledger::begin).map_err(Error::at("cannot switch on forwarding"))
+}
+
+/// Takes back what [`open`] did, as far as no other emulation needs it.
+pub(crate) fn close(addresses: &Addresses) {
+    let table = addresses.table();
+    if let Err(error) = tool::nft(&format!("delete table inet {table}\n")) {
+        eprintln!("bentpipe: the table inet {table} could not be deleted: {error}");
+    }
+    if let Err(error) = Ledger::open().and_then(Ledger::end) {
+        eprintln!("bentpipe: forwarding could not be switched off: {error}; see {LEDGER}");
+    }
+}
+
+/// The file that remembers the settings of the host; locked while it is open.
+struct Ledger {
+    file: Flock<File>,
+    /// Files under `/proc/sys` and what they contained.
+    settings: Vec<(String, String)>,
+    /// Processes that need them changed.
+    users: Vec<u32>,
+}
+
+impl Ledger {
+    fn open() -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(LEDGER)?;
+        let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let mut ledger = Self { file, settings: Vec::new(), users: Vec::new() };
+        for line in text.lines() {
+            match line.split_once('=') {
+                Some(("user", number)) => ledger.users.extend(number.parse::<u32>()),
+                Some((path, value)) => ledger.settings.push((path.to_owned(), value.to_owned())),
+                None => {}
+            }
+        }
+        // Those that could not sign off.
+        ledger.users.retain(|user| Path::new(&format!("/proc/{user}")).exists());
+        Ok(ledger)
+    }
+
+    /// Signs on, and switches forwarding on if it is off.
+    fn begin(mut self) -> io::Result<()> {
+        if self.users.is_empty() {
+            self.restore();
+        }
+        let wanted = forwarding_to_switch_on()?;
+        self.users.push(std::process::id());
+        self.settings.extend(wanted.iter().cloned());
+        self.save()?;
+        wanted.iter().try_for_each(|(path, _)| fs::write(path, "1"))
+    }
+
+    /// Signs off; the last one switches the light off.
+    fn end(mut self) -> io::Result<()> {
+        let me = std::process::id();
+        self.users.retain(|user| *user != me);
+        if !self.users.is_empty() {
+            return self.save();
+        }
+        self.restore();
+        fs::remove_file(LEDGER)
+    }
+
+    /// In the order in which they were noted: that of all devices at once comes before those of each. What belonged to a
+    /// device that has gone needs nothing.
+    fn restore(&mut self) {
+        for (path, value) in self.settings.drain(..) {
+            let _ = fs::write(path, value);
+        }
+    }
+
+    fn save(&mut self) -> io::Result<()> {
+        let settings = self.settings.iter().map(|(path, value)| format!("{path}={value}\n"));
+        let users = self.users.iter().map(|user| format!("user={user}\n"));
+        let text: String = settings.chain(users).collect();
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+/// The settings that writing 1 is going to change, with what they are, in the order in which to write them.
+///
+/// In IPv4 forwarding is switched on at each device, as that of all devices at once forgets the settings of each. IPv6 needs
+/// that of all as well; it would forget the routes that routers have advertised too, so where there are any, IPv6 ends at
+/// this machine.
+fn forwarding_to_switch_on() -> io::Result<Vec<(String, String)>> {
+    let value = |path: &String| fs::read_to_string(path).map(|value| value.trim().to_owned());
+    let of_each = |family: &str| -> io::Result<Vec<(String, String)>> {
+        let folder = format!("/proc/sys/net/{family}/conf");
+        let names = fs::read_dir(&folder)?.flatten().map(|entry| entry.file_name());
+        let paths =
+            names.filter(|name| name != "all").map(|name| format!("{folder}/{}/forwarding", name.display()));
+        Ok(paths.filter_map(|path| value(&path).ok().map(|value| (path, value))).collect())
+    };
+    let mut changes = of_each("ipv4")?;
+    changes.retain(|(path, value)| value == "0" && !path.contains("/lo/") && !path.contains("/default/"));
+    let all = "/proc/sys/net/ipv6/conf/all/forwarding".to_owned();
+    if value(&all).is_ok_and(|value| value == "0") && !routes_are_advertised() {
+        changes.push((all, "0".to_owned()));
+        changes.extend(of_each("ipv6")?);
+    }
+    Ok(changes)
+}
+
+/// True if the kernel has learnt routes from routers: flag RTF_ADDRCONF (0x40000) or RTF_DEFAULT (0x10000).
+fn routes_are_advertised() -> bool {
+    let Ok(routes) = fs::read_to_string("/proc/net/ipv6_route") else { return true };
+    let flags = routes.lines().filter_map(|line| line.split_whitespace().nth(8));
+    flags.filter_map(|flags| u32::from_str_radix(flags, 16).ok()).any(|flags| flags & 0x5_0000 != 0)
+}

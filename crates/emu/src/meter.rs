@@ -1,0 +1,241 @@
+//! The fidelity meter: whether what was emulated is what was asked for.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// A packet that leaves later than this was not emulated as asked. It is 0.1 % of a geostationary round trip, and
+/// little beside the jitter of real links.
+pub const TOLERANCE: Duration = Duration::from_micros(500);
+
+/// Whatever is later counts as this late.
+const LATEST: Duration = Duration::from_secs(60);
+
+/// Length of the windows that are judged one by one.
+const WINDOW: Duration = Duration::from_millis(100);
+
+/// Of a window's packets, so many in a thousand may be late.
+const LATE_PER_MILLE: u64 = 10;
+
+/// Of all windows, so many in a hundred may be bad.
+const BAD_PER_CENT: u64 = 2;
+
+/// Rates within an eighth of an octave are judged together.
+const BUCKETS_PER_OCTAVE: f64 = 8.0;
+
+/// Measures the faults of the emulator itself.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    /// Nanoseconds between the time at which a packet was due and the time at which it left.
+    lateness: Histogram<u64>,
+    window: Window,
+    /// Windows with traffic, by bucket of their rate: all, and the bad ones.
+    judged: BTreeMap<i32, [u64; 2]>,
+    lost: u64,
+    max_backlog: u32,
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    begin: Instant,
+    packets: u64,
+    bytes: u64,
+    late: u64,
+    lost: u64,
+}
+
+/// What the meter says.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Fidelity {
+    /// Packets measured.
+    pub packets: u64,
+    /// Lateness of half of them, of 99 %, of 99.9 % and of the worst, in microseconds.
+    pub late_us: [f64; 4],
+    /// Packets that the emulator lost because it was too slow, or the kernel in front of it.
+    pub lost: u64,
+    /// Most packets that were overdue at one time.
+    pub max_backlog: u32,
+    /// Tenths of a second with traffic, and those of them that were not emulated as asked.
+    pub windows: [u64; 2],
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// Whether to believe what was measured over the emulated path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing passed.
+    Unknown,
+    /// Yes.
+    Valid,
+    /// Only what was slower than so many bits per second: beyond that this machine is too slow.
+    InvalidAbove(u64),
+    /// No: this machine was too slow at any rate.
+    Invalid,
+}
+
+impl Meter {
+    pub fn new() -> Self {
+        Self {
+            lateness: Histogram::new_with_max(LATEST.as_nanos(), 3)
+                .expect("three digits of a minute are possible"),
+            window: Window::default(),
+            judged: BTreeMap::new(),
+            lost: 0,
+            max_backlog: 0,
+        }
+    }
+
+    /// A packet of `bytes` that was due at `due` leaves at `now`.
+    pub fn leaves(&mut self, due: Instant, now: Instant, bytes: u32) {
+        let late = now.since(due);
+        self.lateness.saturating_record(late.as_nanos());
+        self.window.packets += 1;
+        self.window.bytes += u64::from(bytes);
+        self.window.late += u64::from(late > TOLERANCE);
+    }
+
+    /// So many packets were overdue at once.
+    pub fn backlog(&mut self, packets: u32) {
+        self.max_backlog = self.max_backlog.max(packets);
+    }
+
+    /// Packets were lost that the links did not drop.
+    pub fn lost(&mut self, packets: u64) {
+        self.lost += packets;
+        self.window.lost += packets;
+    }
+
+    /// When the current window is over.
+    pub fn window_end(&self) -> Instant {
+        self.window.begin + WINDOW
+    }
+
+    /// Judges the window that is over, and begins another.
+    pub fn close_window(&mut self, now: Instant) {
+        let window = std::mem::replace(&mut self.window, Window { begin: now, ..Window::default() });
+        if window.packets == 0 && window.lost == 0 {
+            return;
+        }
+        let bad = window.lost > 0 || window.late * 1000 > window.packets * LATE_PER_MILLE;
+        let bps = window.bytes as f64 * 8.0 / now.since(window.begin).as_secs_f64();
+        let judged = self.judged.entry(bucket(bps)).or_default();
+        judged[0] += 1;
+        judged[1] += u64::from(bad);
+    }
+
+    /// What it says by now.
+    pub fn fidelity(&self) -> Fidelity {
+        let late_us = [0.5, 0.99, 0.999, 1.0].map(|q| self.lateness.value_at_quantile(q) as f64 / 1e3);
+        let windows =
+            self.judged.values().fold([0, 0], |sum, judged| [sum[0] + judged[0], sum[1] + judged[1]]);
+        Fidelity {
+            packets: self.lateness.len(),
+            late_us,
+            lost: self.lost,
+            max_backlog: self.max_backlog,
+            windows,
+            verdict: self.verdict(windows),
+        }
+    }
+
+    fn verdict(&self, windows: [u64; 2]) -> Verdict {
+        match windows {
+            [0, _] => return Verdict::Unknown,
+            windows if good(windows) => return Verdict::Valid,
+            _ => {}
+        }
+        let (mut below, mut highest) = ([0, 0], None);
+        for (bucket, judged) in &self.judged {
+            below = [below[0] + judged[0], below[1] + judged[1]];
+            if good(below) {
+                highest = Some(*bucket);
+            }
+        }
+        highest.map_or(Verdict::Invalid, |bucket| Verdict::InvalidAbove(upper_bps(bucket)))
+    }
+}
+
+/// True if few enough of the windows are bad.
+fn good([all, bad]: [u64; 2]) -> bool {
+    bad * 100 <= all * BAD_PER_CENT
+}
+
+fn bucket(bps: f64) -> i32 {
+    (bps.max(1.0).log2() * BUCKETS_PER_OCTAVE).floor() as i32
+}
+
+fn upper_bps(bucket: i32) -> u64 {
+    (f64::from(bucket + 1) / BUCKETS_PER_OCTAVE).exp2() as u64
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("unknown: nothing passed"),
+            Self::Valid => f.write_str("valid"),
+            Self::InvalidAbove(bps) => {
+                let mbps = Rate::from_bps(*bps).bps() as f64 / 1e6;
+                write!(f, "invalid above {mbps:.3} Mbit/s on this machine")
+            }
+            Self::Invalid => f.write_str("invalid: this machine was too slow or too busy"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows of `packets` packets of 1250 bytes, of which `late` are late.
+    fn windows(meter: &mut Meter, count: u64, (packets, late): (u64, u64)) {
+        for _ in 0..count {
+            let begin = meter.window.begin;
+            for n in 0..packets {
+                let lateness = if n < late { TOLERANCE * 2 } else { Duration::from_micros(30) };
+                meter.leaves(begin, begin + lateness, 1250);
+            }
+            meter.close_window(begin + WINDOW);
+        }
+    }
+
+    #[test]
+    fn few_late_packets_are_forgiven() {
+        let mut meter = Meter::new();
+        windows(&mut meter, 50, (1000, 10));
+        let fidelity = meter.fidelity();
+        assert_eq!((fidelity.verdict, fidelity.windows), (Verdict::Valid, [50, 0]));
+        assert!((fidelity.late_us[0] - 30.0).abs() < 0.1 && fidelity.late_us[3] >= 999.0);
+    }
+
+    #[test]
+    fn a_machine_that_is_too_slow_for_fast_traffic_is_told_from_where() {
+        let mut meter = Meter::new();
+        windows(&mut meter, 100, (100, 0));
+        windows(&mut meter, 100, (10_000, 500));
+        // 100 packets of 1250 bytes in 100 ms are 10 Mbit/s.
+        let Verdict::InvalidAbove(bps) = meter.fidelity().verdict else { panic!("{:?}", meter.fidelity()) };
+        assert!((10_000_000..12_000_000).contains(&bps), "{bps}");
+    }
+
+    #[test]
+    fn a_loss_of_our_own_spoils_a_window() {
+        let mut meter = Meter::new();
+        for _ in 0..10 {
+            meter.lost(1);
+            windows(&mut meter, 1, (100, 0));
+        }
+        assert_eq!(meter.fidelity().verdict, Verdict::Invalid);
+        assert_eq!(meter.fidelity().lost, 10);
+    }
+
+    #[test]
+    fn without_traffic_nothing_is_said() {
+        let mut meter = Meter::new();
+        windows(&mut meter, 5, (0, 0));
+        assert_eq!(meter.fidelity().verdict, Verdict::Unknown);
+    }
+}

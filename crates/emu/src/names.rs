@@ -1,0 +1,44 @@
+//! How the command resolves names.
+
+use std::fs;
+use std::net::IpAddr;
+
+/// A resolver configuration in which only servers occur that the command reaches, if it must differ from that of the
+/// host; with `None` the one of the host will do, with an empty text there is none that would do.
+pub(crate) fn resolver_configuration() -> Option<String> {
+    let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    if !text.lines().any(is_local_server) {
+        return None;
+    }
+    // What systemd-resolved itself asks.
+    let upstream = fs::read_to_string("/run/systemd/resolve/resolv.conf").unwrap_or_default();
+    Some(without_local_servers(&text).or_else(|| without_local_servers(&upstream)).unwrap_or_default())
+}
+
+fn server(line: &str) -> Option<IpAddr> {
+    line.trim().strip_prefix("nameserver")?.trim().parse().ok()
+}
+
+/// True for a name server that listens on the loopback device, where the command has another one.
+fn is_local_server(line: &str) -> bool {
+    server(line).is_some_and(|address| address.is_loopback())
+}
+
+/// The text without those servers, if any other is left.
+fn without_local_servers(text: &str) -> Option<String> {
+    let kept = text.lines().filter(|line| !is_local_server(line));
+    let kept: Vec<&str> = kept.collect();
+    kept.iter().any(|line| server(line).is_some()).then(|| kept.join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_on_the_loopback_device_are_left_out() {
+        let text = "search example.org\nnameserver 127.0.0.53\nnameserver 192.0.2.53\nnameserver ::1\n";
+        assert_eq!(without_local_servers(text).unwrap(), "search example.org\nnameserver 192.0.2.53\n");
+        assert_eq!(without_local_servers("nameserver 127.0.0.1\noptions edns0\n"), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Network namespaces.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::thread;
+
+use caps::errors::CapsError;
+use caps::{CapSet, Capability};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::{getegid, geteuid};
+
+/// A network namespace. It goes when the last process in it and the last handle to it have gone.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    handle: File,
+}
+
+impl Namespace {
+    /// That of the calling thread.
+    pub fn current() -> io::Result<Self> {
+        Ok(Self { handle: File::open("/proc/thread-self/ns/net")? })
+    }
+
+    /// A fresh one; the caller stays where it is.
+    pub fn create() -> io::Result<Self> {
+        let create = || {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            Self::current()
+        };
+        thread::scope(|scope| scope.spawn(create).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Runs `work` on a thread inside.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let enter = || {
+            setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?;
+            Ok(work())
+        };
+        thread::scope(|scope| scope.spawn(enter).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Moves the calling thread inside. Allocates nothing, so that it may be called between fork and exec.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// Another handle to the same.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { handle: self.handle.try_clone()? })
+    }
+}
+
+/// Makes this process the administrator of a user namespace of its own, under the same names. It must have one thread.
+pub(crate) fn become_administrator() -> io::Result<()> {
+    let (user, group) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)?;
+    // user_namespaces(7): without privilege a group may be mapped only after setgroups(2) is given up.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    keep_capabilities().map_err(io::Error::other)
+}
+
+/// Lets the programs that this process starts administer networks too, those of the user namespace: under the name of an
+/// ordinary user they would lose it (capabilities(7), ambient set).
+fn keep_capabilities() -> Result<(), CapsError> {
+    for capability in [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_NET_BIND_SERVICE] {
+        caps::raise(None, CapSet::Inheritable, capability)?;
+        caps::raise(None, CapSet::Ambient, capability)?;
+    }
+    Ok(())
+}
+
+/// Lets everybody in the network namespace of the calling thread listen on any port and ping, as an administrator may.
+pub(crate) fn open_ports() -> io::Result<()> {
+    fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;
+    let group = getegid();
+    fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"))
+}

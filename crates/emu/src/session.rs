@@ -1,0 +1,269 @@
+//! One emulation from beginning to end.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, geteuid};
+use std::os::fd::AsFd;
+
+use crate::children::{self, Servers};
+use crate::device::{Device, KERNEL_QUEUE};
+use crate::driver::{Driver, Shared, Snapshot};
+use crate::error::Error;
+use crate::host::Addresses;
+use crate::janitor::Janitor;
+use crate::namespace::{self, Namespace};
+use crate::path::Path;
+use crate::{names, tool};
+
+/// Name of the command's only way out.
+const COMMAND_DEVICE: &str = "bentpipe";
+
+/// What to emulate around which command.
+#[derive(Debug)]
+pub struct Wish {
+    /// The links.
+    pub path: Path,
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// Shell commands that start servers beyond the path. With any, and without the privileges of an administrator,
+    /// nothing else is there: the network of the host is out of reach.
+    pub servers: Vec<OsString>,
+}
+
+/// How an emulation ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit code of the command; 128 and the number of the signal that ended it.
+    pub code: u8,
+    /// How things stood in the end.
+    pub snapshot: Snapshot,
+}
+
+/// A watcher is called about this often while the command runs.
+const WATCH_EVERY_MS: u16 = 250;
+
+/// Runs the command over the path until it ends. `watch` sees how things stand from time to time.
+///
+/// The calling process must have one thread, and goes into a user namespace of its own if it is not privileged.
+///
+/// # Errors
+/// [`Error`] if something is missing on this machine, or the command cannot be started.
+pub fn run(wish: &Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error> {
+    let signals = Signals::catch()?;
+    let mut world = World::build(&wish.servers)?;
+    let shared = Arc::new(Shared::new().map_err(|error| Error::at("eventfd")(error.into()))?);
+    let driver = Driver::new(&wish.path, world.take_devices(), Arc::clone(&shared))?;
+    let emulator = start(driver)?;
+    let child = world.start(&wish.command)?;
+    let code = attend(child, &signals, || watch(&shared.snapshot()))?;
+    shared.stop().map_err(|error| Error::at("eventfd")(error.into()))?;
+    let snapshot = emulator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(Ended { code, snapshot })
+}
+
+fn start(driver: Driver) -> Result<JoinHandle<Snapshot>, Error> {
+    let work = || {
+        urgent();
+        driver.run()
+    };
+    thread::Builder::new().name("emulator".into()).spawn(work).map_err(Error::at("cannot start a thread"))
+}
+
+/// Lets the calling thread go before others and be woken up on time, as far as this process may.
+fn urgent() {
+    // Without it the meter tells what that costs.
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: `priority` is a valid parameter that outlives the call; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) };
+}
+
+/// Two network namespaces, a device in each, and what lies beyond.
+struct World {
+    command_side: Namespace,
+    addresses: Addresses,
+    devices: Option<[Device; 2]>,
+    reaches_host: bool,
+    _servers: Servers,
+    _janitor: Option<Janitor>,
+}
+
+impl World {
+    fn build(servers: &[OsString]) -> Result<Self, Error> {
+        let privileged = geteuid().is_root();
+        let reaches_host = privileged && servers.is_empty();
+        if !privileged {
+            namespace::become_administrator().map_err(forbidden)?;
+        }
+        let mut janitor = match reaches_host {
+            true => Some(Janitor::start().map_err(Error::at("cannot start a process"))?),
+            false => None,
+        };
+        let beyond = if reaches_host { Namespace::current() } else { Namespace::create() };
+        let (beyond, command_side) = (beyond.map_err(forbidden)?, Namespace::create().map_err(forbidden)?);
+        let (addresses, outer) = outer_device(&beyond)?;
+        let inner =
+            command_side.run(|| Device::new(COMMAND_DEVICE)).and_then(|made| made).map_err(forbidden)?;
+        let set_up = |namespace: &Namespace, work: &(dyn Fn() -> Result<(), Error> + Sync)| {
+            namespace.run(work).map_err(forbidden)?
+        };
+        set_up(&beyond, &|| configure_beyond(&addresses, reaches_host))?;
+        set_up(&command_side, &|| configure_command_side(&addresses))?;
+        if let Some(janitor) = &mut janitor {
+            janitor.open_host(&addresses)?;
+        }
+        let (v4, v6) = (addresses.host_v4(), addresses.host_v6());
+        let servers = Servers::start(servers, &beyond, [("BENTPIPE_HOST", &v4), ("BENTPIPE_HOST6", &v6)])?;
+        let devices = Some([inner, outer]);
+        Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _janitor: janitor })
+    }
+
+    /// The devices: the command's side, the host beyond.
+    fn take_devices(&mut self) -> [Device; 2] {
+        self.devices.take().expect("they are taken once")
+    }
+
+    fn start(&mut self, command: &[OsString]) -> Result<Child, Error> {
+        let (program, arguments) =
+            command.split_first().ok_or_else(|| Error::Request("there is no command to run".into()))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+            .env("BENTPIPE_HOST", self.addresses.host_v4())
+            .env("BENTPIPE_HOST6", self.addresses.host_v6());
+        let resolver = self.reaches_host.then(names::resolver_configuration).flatten();
+        if resolver.as_ref().is_some_and(String::is_empty) {
+            eprintln!(
+                "bentpipe: names cannot be resolved: /etc/resolv.conf names only servers of the host itself"
+            );
+        }
+        let file = resolver.filter(|text| !text.is_empty()).map(|text| temporary(&text)).transpose();
+        let file = file.map_err(Error::at("a file for name servers"))?;
+        let path = file.as_ref().map(tempfile::NamedTempFile::path);
+        children::spawn(command, &self.command_side, Signal::SIGTERM, path)
+    }
+}
+
+fn temporary(text: &str) -> io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    let file = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o644)).tempfile()?;
+    std::fs::write(file.path(), text)?;
+    Ok(file)
+}
+
+/// The device beyond the path, with the first free number on this machine.
+fn outer_device(beyond: &Namespace) -> Result<(Addresses, Device), Error> {
+    for number in 0..=u8::MAX {
+        let addresses = Addresses { number };
+        match beyond.run(|| Device::new(&addresses.device())).and_then(|made| made) {
+            Ok(device) => return Ok((addresses, device)),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(error) => return Err(forbidden(error)),
+        }
+    }
+    Err(Error::Missing("256 emulations run on this machine already".into()))
+}
+
+fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Error> {
+    let device = addresses.device();
+    let mut lines = vec![
+        format!("address add {}/30 dev {device}", addresses.host_v4()),
+        format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
+        // Without an address of its own making the device keeps quiet: no solicitations cross the path.
+        format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none up"),
+    ];
+    if !reaches_host {
+        lines.push("link set lo up".into());
+        namespace::open_ports().map_err(Error::at("cannot open ports"))?;
+    }
+    tool::ip(&lines)
+}
+
+fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
+    namespace::open_ports().map_err(Error::at("cannot open ports"))?;
+    tool::ip(&[
+        "link set lo up".into(),
+        format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
+        format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()),
+        format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none up"),
+        format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
+        format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()),
+    ])
+}
+
+/// What the kernel does not let us do, and what would help.
+fn forbidden(error: io::Error) -> Error {
+    let why = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EPERM | Errno::EACCES) if geteuid().is_root() => {
+            "this machine does not let root make network namespaces and devices; in a container, give it the capabilities \
+             SYS_ADMIN and NET_ADMIN and the device /dev/net/tun"
+        }
+        Some(Errno::EPERM | Errno::EACCES | Errno::ENOSPC | Errno::EUSERS) => {
+            "this machine does not let users make user namespaces or open /dev/net/tun; run it as root (sudo), or see \
+             user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns in sysctl"
+        }
+        Some(Errno::ENOENT | Errno::ENODEV) => {
+            "there is no /dev/net/tun; load the kernel module: modprobe tun"
+        }
+        _ => return Error::at("cannot make the emulated network")(error),
+    };
+    Error::Missing(format!("{why} ({error})"))
+}
+
+/// Signals, waited for instead of suffered.
+struct Signals(SignalFd);
+
+impl Signals {
+    fn catch() -> Result<Self, Error> {
+        let caught = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD];
+        let set: SigSet = caught.into_iter().collect();
+        let descriptor = set
+            .thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
+        descriptor.map(Self).map_err(|error| Error::at("signals")(error.into()))
+    }
+
+    /// Signals that came by now, and whether a process sent them; the terminal sends its own to the command too.
+    fn come(&self) -> Vec<(i32, bool)> {
+        let next = || self.0.read_signal().ok().flatten();
+        std::iter::from_fn(next).map(|info| (info.ssi_signo as i32, info.ssi_code <= 0)).collect()
+    }
+}
+
+/// Waits for the command, passes signals on; returns its exit code.
+fn attend(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Result<u8, Error> {
+    let failed = || Error::at("cannot wait for the command");
+    let process = Pid::from_raw(child.id() as i32);
+    let mut asked = 0;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed())? {
+            return Ok(children::exit_code(status));
+        }
+        let mut polled = [PollFd::new(signals.0.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut polled, PollTimeout::from(WATCH_EVERY_MS)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(failed()(error.into())),
+        }
+        for (signal, from_process) in signals.come() {
+            let Ok(signal) = Signal::try_from(signal) else { continue };
+            if signal == Signal::SIGCHLD {
+                continue;
+            }
+            asked += u32::from(signal != Signal::SIGINT);
+            if from_process || asked > 1 {
+                let signal = if asked > 1 { Signal::SIGKILL } else { signal };
+                // A command that has ended meanwhile is found at the next turn.
+                let _ = kill(process, signal);
+            }
+        }
+        watch();
+    }
+}
