@@ -129,7 +129,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/emu",
         name: "bentpipe-emu",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-net", "bentpipe-scenario"],
+        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-trace", "bentpipe-net", "bentpipe-scenario"],
         tests_lean_on: &[],
     },
     Room {

@@ -1,9 +1,10 @@
+use bentpipe_base::EcnField;
 use bentpipe_net::Packet;
-use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use bentpipe_wire::{Datagram, mark_congestion};
 use tun_rs::VIRTIO_NET_HDR_LEN;
 
-/// Differentiated-services code point of lower effort (RFC 8622 section 4).
-const LOWER_EFFORT: u8 = 1;
+/// Protocol number of TCP (IANA).
+const TCP: u8 = 6;
 
 /// An IP packet on its way, with room for the virtio header that goes with it into the kernel.
 ///
@@ -20,18 +21,10 @@ pub(crate) struct Frame {
 /// What links want to know of a packet besides its size.
 #[derive(Clone, Copy, Debug)]
 struct Traits {
-    flow: u64,
+    flow: u32,
     low_priority: bool,
     is_data: bool,
-    ecn: Ecn,
-}
-
-/// Where the ECN field stands, if the packet may be marked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ecn {
-    Incapable,
-    CapableV4,
-    CapableV6,
+    ecn_capable: bool,
 }
 
 impl Frame {
@@ -63,32 +56,25 @@ impl Frame {
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
-
-    fn packet_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize]
-    }
 }
 
 impl Traits {
     fn of(bytes: &[u8]) -> Self {
-        let unknown = Self { flow: 0, low_priority: false, is_data: true, ecn: Ecn::Incapable };
-        let Ok(packet) = LaxSlicedPacket::from_ip(bytes) else { return unknown };
-        let (dscp, congestion, ecn) = match &packet.net {
-            Some(LaxNetSlice::Ipv4(ip)) => {
-                (ip.header().dcp().value(), ip.header().ecn().value(), Ecn::CapableV4)
-            }
-            Some(LaxNetSlice::Ipv6(ip)) => {
-                (ip.header().dscp().value(), ip.header().ecn().value(), Ecn::CapableV6)
-            }
-            _ => return unknown,
-        };
+        let unknown = Self { flow: 0, low_priority: false, is_data: true, ecn_capable: false };
+        let Ok(packet) = Datagram::read(bytes) else { return unknown };
         Self {
-            flow: flow(&packet),
-            low_priority: dscp == LOWER_EFFORT,
+            flow: packet.flow_hash(0),
+            low_priority: packet.is_low_priority(),
             is_data: is_data(&packet),
-            ecn: if congestion == 0 { Ecn::Incapable } else { ecn },
+            ecn_capable: packet.ecn != EcnField::NotCapable,
         }
     }
+}
+
+/// True unless it is a whole TCP segment without payload.
+fn is_data(packet: &Datagram<'_>) -> bool {
+    let header_len = packet.payload.get(12).map_or(0, |words| usize::from(words >> 4) * 4);
+    packet.protocol != TCP || packet.fragment || packet.payload.len() > header_len
 }
 
 impl Packet for Frame {
@@ -101,7 +87,7 @@ impl Packet for Frame {
     }
 
     fn flow(&self) -> u64 {
-        self.traits.flow
+        u64::from(self.traits.flow)
     }
 
     fn is_data(&self) -> bool {
@@ -109,73 +95,11 @@ impl Packet for Frame {
     }
 
     fn ecn_capable(&self) -> bool {
-        self.traits.ecn != Ecn::Incapable
+        self.traits.ecn_capable
     }
 
     fn mark_congested(&mut self) {
-        let ecn = self.traits.ecn;
-        let bytes = self.packet_mut();
-        match ecn {
-            Ecn::Incapable => {}
-            Ecn::CapableV6 => bytes[1] |= 0b0011_0000,
-            Ecn::CapableV4 => {
-                let before = u16::from_be_bytes([bytes[0], bytes[1]]);
-                bytes[1] |= 0b11;
-                let after = u16::from_be_bytes([bytes[0], bytes[1]]);
-                let checksum = u16::from_be_bytes([bytes[10], bytes[11]]);
-                bytes[10..12].copy_from_slice(&updated(checksum, before, after).to_be_bytes());
-            }
-        }
-    }
-}
-
-/// A checksum after one of the words it covers has changed (RFC 1624, equation 3).
-fn updated(checksum: u16, before: u16, after: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
-/// Addresses, protocol and ports, spread (FNV-1a). Fragments have no ports.
-fn flow(packet: &LaxSlicedPacket<'_>) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut mix = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    match &packet.net {
-        Some(LaxNetSlice::Ipv4(ip)) => {
-            mix(&ip.header().source());
-            mix(&ip.header().destination());
-            mix(&[ip.payload().ip_number.0]);
-        }
-        Some(LaxNetSlice::Ipv6(ip)) => {
-            mix(&ip.header().source());
-            mix(&ip.header().destination());
-            mix(&[ip.payload().ip_number.0]);
-        }
-        _ => {}
-    }
-    let ports = match &packet.transport {
-        Some(TransportSlice::Tcp(tcp)) => (tcp.source_port(), tcp.destination_port()),
-        Some(TransportSlice::Udp(udp)) => (udp.source_port(), udp.destination_port()),
-        _ => (0, 0),
-    };
-    mix(&ports.0.to_be_bytes());
-    mix(&ports.1.to_be_bytes());
-    hash
-}
-
-/// True unless it is a TCP segment without payload. Fragments count as data.
-fn is_data(packet: &LaxSlicedPacket<'_>) -> bool {
-    match &packet.transport {
-        Some(TransportSlice::Tcp(tcp)) => !tcp.payload().is_empty(),
-        _ => packet
-            .net
-            .as_ref()
-            .and_then(|net| net.ip_payload_ref())
-            .is_none_or(|payload| payload.ip_number != IpNumber::TCP || !payload.payload.is_empty()),
+        mark_congestion(&mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize]);
     }
 }
 
