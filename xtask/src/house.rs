@@ -100,7 +100,14 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/scenario",
         name: "bentpipe-scenario",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-middlebox", "bentpipe-net", "bentpipe-tcp"],
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-cc",
+            "bentpipe-middlebox",
+            "bentpipe-net",
+            "bentpipe-tcp",
+            "bentpipe-traffic",
+        ],
         tests_lean_on: &[],
     },
     Room {
@@ -114,6 +121,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-net",
             "bentpipe-middlebox",
             "bentpipe-tcp",
+            "bentpipe-traffic",
             "bentpipe-scenario",
         ],
         tests_lean_on: &[],

@@ -55,6 +55,13 @@ const TRAFFIC: &[Kind] = &[
     kind("file", "so many bytes, then the connection closes"),
     kind("pages", "a page again and again, with an idle time between"),
     kind("cbr", "constant bit rate without congestion control"),
+    kind("on-off", "bursts of constant bit rate between silences, exponential or Pareto"),
+    kind("video", "live MPEG-4 video of a stochastic model, judged by its frames and packets"),
+    kind("frames", "live video of frame sizes recorded in a file"),
+    kind("voice", "a telephone call by G.711 or G.729, judged by the E-model"),
+    kind("web", "a reader of pages: Choi-Limb, Mah, SURGE or ns-2's"),
+    kind("adaptive", "a player that chooses the quality of each segment as it goes (DASH)"),
+    kind("ftp", "one file after the other, with pauses"),
 ];
 
 /// Prints a list.

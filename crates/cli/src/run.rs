@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bentpipe_lab::report::{Provenance, RunPage};
 use bentpipe_lab::{File, Place, Simulated, Wanted, check, simulate, table};
-use bentpipe_scenario::Scenario;
+use bentpipe_scenario::{Scenario, Traffic};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -30,6 +30,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
     check(&scenario, &place)?;
+    refuse_browsers(args, &scenario)?;
     let files = open([&args.report, &args.pcap, &args.trace])?;
     let run = work(&scenario, &files, place)?;
     if args.json {
@@ -38,6 +39,18 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         output::print(&format!("{}\n", table::outcome(&run.outcome, output::look())))?;
     }
     finish(files, &provenance(&scenario), &run)
+}
+
+/// A capture tells connections of one flow apart by their order in time; those of a browser run side by side.
+fn refuse_browsers(args: &RunArgs, scenario: &Scenario) -> Result<(), Failure> {
+    let browser = scenario.flows.iter().find(|flow| matches!(flow.traffic, Traffic::Web(_)));
+    match browser.filter(|_| args.pcap.is_some()) {
+        Some(flow) => Err(Failure::Request(format!(
+            "--pcap: found flow.{} with traffic of kind \"web\", accepted: flows with one connection at a time",
+            flow.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn open([report, packets, trace]: [&Option<PathBuf>; 3]) -> Result<Files, Failure> {

@@ -31,6 +31,10 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         srtt_ms: Some(560.5),
         completion_s: None,
         aborted: None,
+        stream: None,
+        call: None,
+        transfers: None,
+        player: None,
     }
 }
 

@@ -9,6 +9,9 @@ const FILES: &[(&str, &str)] = &[
     ("geo-single", include_str!("../../../scenarios/geo-single.toml")),
     ("geo-fairness", include_str!("../../../scenarios/geo-fairness.toml")),
     ("geo-terrestrial", include_str!("../../../scenarios/geo-terrestrial.toml")),
+    ("geo-video", include_str!("../../../scenarios/geo-video.toml")),
+    ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
+    ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
 ];
 
 /// What `bentpipe list scenarios` says of a scenario.
@@ -87,10 +90,14 @@ mod tests {
 
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
+        let mistyped = load("geo-dumbell").unwrap_err().to_string();
+        let names: Vec<_> = names().collect();
         assert_eq!(
-            load("geo-dumbell").unwrap_err().to_string(),
-            "found scenario \"geo-dumbell\", accepted: geo-dumbbell, geo-single, geo-fairness, geo-terrestrial; \
-             did you mean \"geo-dumbbell\"?"
+            mistyped,
+            format!(
+                "found scenario \"geo-dumbell\", accepted: {}; did you mean \"geo-dumbbell\"?",
+                names.join(", ")
+            )
         );
         let missing = load("missing.toml").unwrap_err().to_string();
         assert!(missing.starts_with("missing.toml: "), "{missing}");

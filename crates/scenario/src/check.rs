@@ -1,13 +1,16 @@
 //! What no single key can tell: whether the parts of a world fit together.
 
 use bentpipe_net::{ConfigError, LinkConfig};
+use bentpipe_traffic::adaptive;
 
+use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
 use crate::form::Report;
-use crate::model::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario};
+use crate::model::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario, Streaming, Traffic, Transport};
 use crate::network::{Hop, Network};
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
+use crate::unit::Codec;
 
 /// Reports what makes the world impossible. `root` is the document that the scenario was read from.
 pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
@@ -75,6 +78,59 @@ impl Checker<'_> {
             let is_own = self.root.as_table().is_some_and(|root| root.find(&own).is_some());
             let key = if is_own { own } else { "tcp.rto".to_owned() };
             self.mistake(format!("{key}.floor"), found, "a floor of at most the ceiling");
+        }
+        self.transport(&path, flow);
+        self.traffic(&path, flow);
+    }
+
+    /// Not everything carries everything.
+    fn transport(&mut self, path: &str, flow: &FlowGroup) {
+        let carriers = flow.traffic.carriers();
+        if !carriers.contains(&flow.transport) {
+            let name = |transport: &Transport| TRANSPORTS.show(transport).to_string();
+            let found =
+                format!("{} under traffic of kind \"{}\"", name(&flow.transport), kind_of(&flow.traffic));
+            let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
+            self.mistake(format!("{path}.transport"), found, &accepted);
+        }
+    }
+
+    fn traffic(&mut self, path: &str, flow: &FlowGroup) {
+        let key = |key: &str| format!("{path}.traffic.{key}");
+        match &flow.traffic {
+            Traffic::OnOff(config) if config.packet_bytes <= flow.header_bytes => {
+                let found = format!("{} bytes with {} of headers", config.packet_bytes, flow.header_bytes);
+                self.mistake(key("packet"), found, "a packet larger than its headers");
+            }
+            Traffic::Video { video, stream } => self.pace(key("threshold"), video.frames_per_s, stream),
+            Traffic::Frames { frames_per_s, stream, .. } => {
+                self.pace(key("threshold"), *frames_per_s, stream);
+            }
+            Traffic::Adaptive(config) => self.player(&key, config),
+            _ => {}
+        }
+    }
+
+    /// A source that is slower than the threshold would be late by itself.
+    fn pace(&mut self, key: String, frames_per_s: f64, stream: &Streaming) {
+        if stream.threshold.as_secs_f64() * frames_per_s < 1.0 {
+            let found = format!("{} at {frames_per_s} frames a second", stream.threshold);
+            self.mistake(key, found, "at least the time between two frames");
+        }
+    }
+
+    fn player(&mut self, key: &dyn Fn(&str) -> String, config: &adaptive::Config) {
+        let whole = config.segment * (config.buffer.as_nanos() / config.segment.as_nanos());
+        if whole < config.startup || whole.is_zero() {
+            let found = format!("{} for segments of {}", config.buffer, config.segment);
+            let accepted = "room for a segment, and in whole segments for what playing begins with";
+            self.mistake(key("buffer"), found, accepted);
+        }
+        if let adaptive::Logic::Buffer { reservoir, cushion } = config.logic
+            && (cushion <= 0.0 || reservoir + cushion > 1.0)
+        {
+            let found = format!("a reservoir of {reservoir} and a cushion of {cushion}");
+            self.mistake(key("player.cushion"), found, "a cushion above 0, both together at most 1");
         }
     }
 

@@ -26,7 +26,9 @@ pub use algorithm::{algorithm_names, resolve_cc};
 pub use builtin::{Summary, builtin, list, load};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
-pub use model::{FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Traffic};
+pub use model::{
+    FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Streaming, Traffic, Transport,
+};
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, Topology, TopologyError, initial, member_name,
 };

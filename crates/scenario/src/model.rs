@@ -6,6 +6,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
 use bentpipe_tcp::Recovery;
+use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 
 /// A world: its nodes, the links between them, the flows over them.
 #[derive(Clone, PartialEq, Debug)]
@@ -136,6 +137,17 @@ pub struct FlowGroup {
     pub header_bytes: u32,
     /// What the application sends.
     pub traffic: Traffic,
+    /// What carries it.
+    pub transport: Transport,
+}
+
+/// What carries the data of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// A connection, or several.
+    Tcp,
+    /// Packets that nobody repeats and nothing slows down.
+    Udp,
 }
 
 /// What the application of a flow sends.
@@ -164,6 +176,74 @@ pub enum Traffic {
         /// Packet size on the wire.
         packet_bytes: u32,
     },
+    /// Bursts of constant bit rate and silences.
+    OnOff(on_off::Config),
+    /// Live video of a stochastic model.
+    Video {
+        /// The video.
+        video: mpeg::Config,
+        /// How it is sent and judged.
+        stream: Streaming,
+    },
+    /// Live video of recorded frame sizes.
+    Frames {
+        /// File of the recording as the scenario names it.
+        file: String,
+        /// What the file holds.
+        recording: frames::Recording,
+        /// Frames a second.
+        frames_per_s: f64,
+        /// From the start again after the last frame.
+        repeat: bool,
+        /// How it is sent and judged.
+        stream: Streaming,
+    },
+    /// One direction of a telephone call.
+    Voice {
+        /// Codec.
+        codec: voice::Codec,
+        /// Pauses are not sent.
+        suppress_silence: bool,
+        /// For how long the listener holds the first packet.
+        jitter_buffer: Duration,
+    },
+    /// A reader of web pages at the far end: the near end is the server.
+    Web(browser::Config),
+    /// A player of adaptive video at the far end: the near end is the server.
+    Adaptive(adaptive::Config),
+    /// A fetcher of files at the far end: the near end is the server.
+    Ftp(fetch::Config),
+}
+
+impl Traffic {
+    /// What can carry it, the usual first.
+    pub fn carriers(&self) -> &'static [Transport] {
+        match self {
+            Self::Bulk | Self::File { .. } | Self::Pages { .. } => &[Transport::Tcp],
+            Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Transport::Tcp],
+            Self::Video { .. } | Self::Frames { .. } => &[Transport::Tcp, Transport::Udp],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Transport::Udp, Transport::Tcp],
+            Self::Voice { .. } => &[Transport::Udp],
+        }
+    }
+}
+
+/// How live video is sent and judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Streaming {
+    /// A frame is played so long after the first, and as much later, as it was sent after the first.
+    pub playout_delay: Duration,
+    /// A packet that comes later than this after the one before is delayed.
+    pub threshold: Duration,
+    /// Over TCP, the tail of a frame waits for the next to fill a segment.
+    pub coalesce: bool,
+}
+
+impl Default for Streaming {
+    /// A second of playout delay, 200 ms between packets, full segments.
+    fn default() -> Self {
+        Self { playout_delay: Duration::from_secs(1), threshold: Duration::from_millis(200), coalesce: true }
+    }
 }
 
 /// Idle time between two pages.

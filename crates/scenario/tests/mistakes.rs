@@ -222,3 +222,66 @@ fn all_mistakes_are_reported_at_once() {
     let text = WORLD.replace("10 Mbit/s", "fast").replace("250 ms", "long").replace("reno", "fastest");
     assert_eq!(read(&text).unwrap_err().lines().count(), 3);
 }
+
+#[test]
+fn traffic_that_cannot_be() {
+    let of = |traffic: &str| message("cc = \"reno\"", &format!("cc = \"reno\"\ntraffic = {traffic}"));
+    for (traffic, expected) in [
+        (
+            "{ kind = \"video\", group = \"IBX\" }",
+            "found \"IBX\", accepted: a group of pictures, one letter I, P or B",
+        ),
+        (
+            "{ kind = \"video\", frame-rate = 4 }",
+            "traffic.threshold: found 200 ms at 4 frames a second, accepted: at least",
+        ),
+        (
+            "{ kind = \"adaptive\", ladder = [\"2 Mbit/s\", \"1 Mbit/s\"] }",
+            "accepted: rates above 0 in ascending order",
+        ),
+        (
+            "{ kind = \"adaptive\", buffer = \"3 s\" }",
+            "traffic.buffer: found 3 s for segments of 4 s, accepted: room",
+        ),
+        (
+            "{ kind = \"adaptive\", player = { reservoir = 0.6 } }",
+            "found a reservoir of 0.6 and a cushion of 0.525",
+        ),
+        (
+            "{ kind = \"on-off\", packet = \"40 bytes\" }",
+            "found 40 bytes with 52 of headers, accepted: a packet larger",
+        ),
+        ("{ kind = \"on-off\", times = { shape = 1.0 } }", "accepted: a number of 1.01 or more such as 1.5"),
+        ("{ kind = \"web\", model = \"choi\" }", "accepted: \"choi-limb\", \"mah\", \"surge\", \"ns2\""),
+        (
+            "{ kind = \"frames\", sizes = \"no-such.txt\" }",
+            "found \"no-such.txt\", accepted: a file with one frame size",
+        ),
+        (
+            "{ kind = \"voice\" }\ntransport = \"tcp\"",
+            "found \"tcp\" under traffic of kind \"voice\", accepted: \"udp\"",
+        ),
+        ("\"bulk\"\ntransport = \"dup\"", "found \"dup\", accepted: \"tcp\", \"udp\"; did you mean \"udp\"?"),
+    ] {
+        let found = of(traffic);
+        assert!(found.contains(expected), "{traffic}: {found}");
+    }
+}
+
+#[test]
+fn a_file_of_frames_stands_beside_its_scenario() {
+    let folder = std::env::temp_dir().join(format!("bentpipe-frames-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("film.txt"), "I 3000\nB 500\n").unwrap();
+    let instead = "cc = \"reno\"\ntraffic = { kind = \"frames\", sizes = \"film.txt\" }";
+    let text = world_with("cc = \"reno\"", instead);
+    let path = folder.join("world.toml");
+    let scenario = bentpipe_scenario::Draft::parse(path.to_str().unwrap(), &text).unwrap().scenario();
+    std::fs::remove_dir_all(&folder).unwrap();
+    match &scenario.unwrap().flows[0].traffic {
+        bentpipe_scenario::Traffic::Frames { recording, file, .. } => {
+            assert_eq!((recording.mean_bytes(), file.as_str()), (1750.0, "film.txt"));
+        }
+        other => panic!("{other:?}"),
+    }
+}

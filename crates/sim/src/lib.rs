@@ -6,7 +6,9 @@
 
 mod arena;
 mod check;
+mod dialogue;
 mod error;
+mod feed;
 mod measure;
 mod observe;
 mod outcome;
@@ -27,6 +29,9 @@ mod world;
 
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
-pub use outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, NodeOutcome, Outcome, Series, Totals};
+pub use outcome::{
+    CallOutcome, FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, NodeOutcome, Outcome, PlayerOutcome,
+    Series, StreamOutcome, Totals, TransferOutcome,
+};
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

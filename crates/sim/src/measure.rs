@@ -3,13 +3,18 @@
 use bentpipe_base::{Duration, Instant};
 use bentpipe_scenario::{Edge, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
+use bentpipe_traffic::adaptive::Viewing;
+use bentpipe_traffic::{self as traffic, Transfers};
 
 use crate::simulation::Simulation;
 use crate::station::Station;
 use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, Flow};
-use crate::{FlowOutcome, LinkOutcome, NodeOutcome, Outcome, Totals};
+use crate::{
+    CallOutcome, FlowOutcome, LinkOutcome, NodeOutcome, Outcome, PlayerOutcome, StreamOutcome, Totals,
+    TransferOutcome,
+};
 
 /// What a run was, beside what it measured.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +75,8 @@ pub(crate) fn outcome<W: Witness>(
 ) -> Outcome {
     close_books(simulation);
     let span = simulation.now.since(Instant::ZERO);
-    let flows: Vec<_> = simulation.flows.iter().map(|flow| flow_outcome(scenario, flow, span)).collect();
+    let now = simulation.now;
+    let flows: Vec<_> = simulation.flows.iter().map(|flow| flow_outcome(scenario, flow, now)).collect();
     let data_packets = |flow: &Flow| {
         let receiver = &flow.counts.gone[1];
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
@@ -106,17 +112,21 @@ fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
     }
 }
 
-fn flow_outcome(scenario: &Scenario, flow: &Flow, span: Duration) -> FlowOutcome {
+fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
+    let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
     let [sender, receiver] = &counts.gone;
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
+        Application::Feed(feed) if feed.packets() > 0 => (flow.configs[0].mss, feed.packets()),
         _ => (flow.configs[0].mss, sender.sent_segments),
     };
     let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
     let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
     let completion = || (counts.completion_sum / counts.completed).as_secs_f64();
+    let service = Service::of(flow, now);
+    let transfer_mean = service.transfers.and_then(|transfers| transfers.mean_s);
     FlowOutcome {
         name: flow.name.clone(),
         group: group.name.clone(),
@@ -130,8 +140,66 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, span: Duration) -> FlowOutcome
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
         srtt_ms: counts.gone_srtt.map(Duration::as_millis_f64),
-        completion_s: (counts.completed > 0).then(completion),
+        completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,
+        stream: service.stream,
+        call: service.call,
+        transfers: service.transfers,
+        player: service.player,
+    }
+}
+
+/// How the application of a flow was served, in its own terms.
+#[derive(Default)]
+struct Service {
+    stream: Option<StreamOutcome>,
+    call: Option<CallOutcome>,
+    transfers: Option<TransferOutcome>,
+    player: Option<PlayerOutcome>,
+}
+
+impl Service {
+    fn of(flow: &Flow, now: Instant) -> Self {
+        let counts = &flow.counts;
+        match &flow.application {
+            Application::Feed(feed) => Self {
+                stream: feed.stream_outcome(now, counts.lost_packets),
+                call: feed.call_outcome(now),
+                ..Self::default()
+            },
+            Application::Dialogue(dialogue) => match dialogue.client.service(now) {
+                traffic::Service::Transfers(transfers) => {
+                    Self { transfers: Some(transfer_outcome(transfers, counts.failures)), ..Self::default() }
+                }
+                traffic::Service::Viewing(viewing) => {
+                    Self { player: Some(player_outcome(&viewing)), ..Self::default() }
+                }
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
+fn transfer_outcome(transfers: &Transfers, failed_connections: u64) -> TransferOutcome {
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    TransferOutcome {
+        completed: transfers.count(),
+        failed_connections,
+        mean_s: seconds(transfers.mean()),
+        median_s: seconds(transfers.quantile(0.5)),
+        p95_s: seconds(transfers.quantile(0.95)),
+    }
+}
+
+fn player_outcome(viewing: &Viewing) -> PlayerOutcome {
+    let (stalled, played) = (viewing.stalled.as_secs_f64(), viewing.played.as_secs_f64());
+    PlayerOutcome {
+        startup_s: viewing.startup.map(Duration::as_secs_f64),
+        stalls: viewing.stalls,
+        stalled_s: stalled,
+        rebuffering_ratio: if stalled > 0.0 { stalled / (stalled + played) } else { 0.0 },
+        mean_rate_bps: viewing.mean_rate_bps,
+        switches: viewing.switches,
     }
 }
 

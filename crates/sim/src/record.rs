@@ -7,6 +7,7 @@ use bentpipe_net::Backlog;
 use bentpipe_trace::Event;
 
 use crate::thinned::Thinned;
+use crate::traffic::Interest;
 use crate::world::{FlowId, World};
 use crate::{FlowSeries, LinkSeries, Series};
 use bentpipe_scenario::{LinkId, Topology};
@@ -27,6 +28,8 @@ pub(crate) struct Recorder {
 struct FlowRecord {
     name: String,
     segment_bytes: f64,
+    /// Several connections at once, whose sequence numbers make no curve.
+    is_bundle: bool,
     /// Segments that earlier connections of the flow sent.
     base: f64,
     /// Highest sequence number sent.
@@ -63,6 +66,7 @@ impl Recorder {
         let flows = world.flows.iter().map(|flow| FlowRecord {
             name: flow.name.clone(),
             segment_bytes: f64::from(flow.configs[0].mss),
+            is_bundle: flow.application.interest() == Interest::Everything,
             base: 0.0,
             sent_to: 1,
             acked_to: 1,
@@ -94,6 +98,7 @@ impl Recorder {
                 }
             }
             Event::Rtt { srtt_ns, .. } => flow.series[curve::SRTT].push(at, *srtt_ns as f64 / 1e6),
+            _ if flow.is_bundle => {}
             Event::Sent(segment) if segment.len > 0 => flow.note_sent(at, segment),
             Event::Received(segment) if segment.flags.contains(Flags::ACK) && segment.ack > flow.acked_to => {
                 flow.acked_to = segment.ack;

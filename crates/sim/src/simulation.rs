@@ -1,5 +1,6 @@
 //! The event loop: packets from link to link, segments into connections, applications on top.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bentpipe_base::{EcnField, Instant, Segment};
@@ -12,7 +13,7 @@ use crate::prefetch::prefetch;
 use crate::station::{Here, Interior};
 use crate::step::{ARRIVED, FIRST_SPECIAL, Step};
 use crate::ticket::{Marks, Ticket};
-use crate::traffic::Application;
+use crate::traffic::{Application, Interest};
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{End, EndId, Flow, FlowId, World};
@@ -267,8 +268,24 @@ impl<W: Witness> Simulation<W> {
                 let crossing = Crossing::Lost { dropped: &dropped, parcel: self.arena.get(slot) };
                 self.witness.link(self.now, link, crossing);
             }
+            self.note_lost(&dropped.packet);
             self.arena.release(slot);
         }
+    }
+
+    /// A packet of a flow is lost.
+    fn note_lost(&mut self, ticket: &Ticket) {
+        let flow = if ticket.marks.contains(Marks::PLAIN) {
+            ticket.to
+        } else {
+            let end = &self.ends[ticket.to as usize];
+            if end.incarnation != self.arena.get(ticket.slot).incarnation {
+                return;
+            }
+            end.flow
+        };
+        let is_data = ticket.marks.contains(Marks::DATA);
+        self.flows[flow as usize].counts.lost_packets += u64::from(is_data);
     }
 
     /// Hands a packet over at the end of its route.
@@ -281,6 +298,9 @@ impl<W: Witness> Simulation<W> {
             if !ticket.marks.contains(Marks::COPY) {
                 flow.counts.plain_packets += 1;
                 flow.counts.plain_bytes += u64::from(ticket.size - flow.header_bytes);
+                if let Application::Feed(feed) = &mut flow.application {
+                    feed.handle_packet(self.now, &parcel.segment);
+                }
             }
             self.arena.release(ticket.slot);
             return;
@@ -296,11 +316,14 @@ impl<W: Witness> Simulation<W> {
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot, segment: &parcel.segment });
         end.connection.handle_segment(self.now, &parcel.segment);
         self.arena.release(ticket.slot);
+        if end.interest == Interest::Arrivals {
+            self.note_segment(to);
+        }
         self.settle(to);
     }
 
     /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
-    fn settle(&mut self, id: EndId) {
+    pub fn settle(&mut self, id: EndId) {
         let mut over = false;
         let mut events = self.ends[id as usize].connection.take_events();
         loop {
@@ -368,9 +391,16 @@ impl<W: Witness> Simulation<W> {
 
     /// The application's answer to what happened at its connection end; true if the connection is over at this end.
     fn react(&mut self, id: EndId, events: Events) -> bool {
+        let interest = self.ends[id as usize].interest;
+        if interest == Interest::Everything {
+            return self.react_in_dialogue(id, events);
+        }
         if events.contains(Events::READABLE) {
             let bytes = self.ends[id as usize].connection.read(self.now, u64::MAX);
             self.witness.end(self.now, id, Deed::Read(bytes));
+            if interest == Interest::Arrivals {
+                self.note_read(id, bytes);
+            }
         }
         let flow = self.ends[id as usize].flow;
         let is_sender = id.is_multiple_of(2);
@@ -398,8 +428,10 @@ impl<W: Witness> Simulation<W> {
                 let size = cbr.packet_bytes;
                 let next = cbr.send(flow.start);
                 self.wheel.schedule(id, next);
-                self.send_plain(id, size);
+                self.send_plain(id, size, 0);
             }
+            Application::Feed(_) => self.feed(id),
+            Application::Dialogue(_) => self.call_client(id),
             Application::Bulk | Application::File { .. } => self.begin(id),
             Application::Pages(pages) => match flow.sender {
                 Some(sender) if !pages.fresh_connection => {
@@ -414,13 +446,14 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Opens the connection of a file, a page or all of a flow, and writes.
-    fn begin(&mut self, id: FlowId) {
+    pub fn begin(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         flow.counts.begun = self.now;
         (flow.written, flow.noted) = (0, 0);
         flow.wanted = match &flow.application {
             Application::File { bytes } => *bytes,
             Application::Pages(pages) => pages.bytes,
+            Application::Feed(_) => 0,
             _ => u64::MAX / 8,
         };
         let sender = self.open(id);
@@ -430,12 +463,17 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// A new pair of connection ends for a flow.
-    fn open(&mut self, id: FlowId) -> EndId {
+    pub fn open(&mut self, id: FlowId) -> EndId {
         let flow = &mut self.flows[id as usize];
-        let [sender, receiver] = &flow.configs;
+        let [sender, receiver] = flow.configs.each_ref().map(Arc::clone);
         let (a, b) = (flow.seeds.bits(), flow.seeds.bits());
-        let pair =
-            [Connection::connect(sender.clone(), a, self.now), Connection::listen(receiver.clone(), b)];
+        let interest = flow.application.interest();
+        let pair = if interest == Interest::Everything {
+            // The client connects.
+            [Connection::listen(sender, a), Connection::connect(receiver, b, self.now)]
+        } else {
+            [Connection::connect(sender, a, self.now), Connection::listen(receiver, b)]
+        };
         let new = |(side, connection)| End {
             connection,
             route: flow.routes[side],
@@ -443,6 +481,7 @@ impl<W: Witness> Simulation<W> {
             label: flow.labels[side],
             flow: id,
             incarnation: 0,
+            interest,
         };
         let pair = pair.into_iter().enumerate().map(new);
         let first = match self.vacant.pop() {
@@ -466,7 +505,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Gives the present connection of a flow as much as it takes of what it is to be given.
-    fn write(&mut self, id: FlowId) {
+    pub fn write(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         let Some(sender) = flow.sender else { return };
         let rest = flow.wanted - flow.written;
@@ -486,7 +525,8 @@ impl<W: Witness> Simulation<W> {
     fn note_completion(&mut self, id: FlowId, sender: EndId) {
         let flow = &mut self.flows[id as usize];
         let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
-        if flow.sender != Some(sender) || acknowledged < flow.wanted || flow.noted == flow.wanted {
+        let is_part = matches!(flow.application, Application::Feed(_));
+        if is_part || flow.sender != Some(sender) || acknowledged < flow.wanted || flow.noted == flow.wanted {
             return;
         }
         flow.noted = flow.wanted;
@@ -522,7 +562,7 @@ impl<W: Witness> Simulation<W> {
             matches!(self.ends[*end as usize].connection.state(), State::Closed | State::TimeWait)
         };
         let flow = &mut self.flows[self.ends[sender as usize].flow as usize];
-        if !matches!(flow.application, Application::Pages(_)) || !pair.iter().all(over) {
+        if !flow.application.has_many_connections() || !pair.iter().all(over) {
             return;
         }
         for (side, end) in pair.into_iter().enumerate() {
@@ -534,12 +574,12 @@ impl<W: Witness> Simulation<W> {
         self.vacant.push(sender);
     }
 
-    /// Sends a packet without TCP.
-    fn send_plain(&mut self, id: FlowId, size: u32) {
+    /// Sends a packet without TCP, of the message with this number.
+    pub fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
         let flow = &self.flows[id as usize];
         let slot = self.arena.take();
         let parcel = self.arena.get_mut(slot);
-        parcel.segment = Segment { len: size - flow.header_bytes, ..Segment::default() };
+        parcel.segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
         let ticket = Ticket {
             slot,
             size,

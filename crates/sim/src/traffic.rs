@@ -3,6 +3,9 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_scenario::{FlowGroup, Idle, Traffic};
 
+use crate::dialogue::Dialogue;
+use crate::feed::{Feed, Pattern};
+
 /// The application of one flow.
 #[derive(Debug)]
 pub(crate) enum Application {
@@ -14,6 +17,21 @@ pub(crate) enum Application {
     Pages(Pages),
     /// Sends packets without TCP.
     Cbr(Cbr),
+    /// Sends messages at times of its own.
+    Feed(Box<Feed>),
+    /// Asks a server.
+    Dialogue(Box<Dialogue>),
+}
+
+/// What an application wants to know of its connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Interest {
+    /// Room to write, and when all was acknowledged.
+    Usual,
+    /// Also what arrives when.
+    Arrivals,
+    /// All of it: it reads and writes at both ends.
+    Everything,
 }
 
 /// A reader of pages.
@@ -37,10 +55,16 @@ pub(crate) struct Cbr {
 }
 
 impl Application {
-    /// Of a flow called `name`.
-    pub fn new(group: &FlowGroup, seed: u64, name: &str) -> Self {
+    /// Of a flow called `name`; `pattern` is that of its group.
+    pub fn new(group: &FlowGroup, pattern: &Pattern, (seed, name): (u64, &str)) -> Self {
+        let rng = || Rng::stream(seed, &format!("flow.{name}.traffic"));
+        if let Some(feed) = Feed::new(group, pattern, rng()) {
+            return Self::Feed(Box::new(feed));
+        }
+        if let Some(dialogue) = Dialogue::new(group, rng()) {
+            return Self::Dialogue(Box::new(dialogue));
+        }
         match group.traffic {
-            Traffic::Bulk => Self::Bulk,
             Traffic::File { bytes } => Self::File { bytes },
             Traffic::Pages { segments, idle, fresh_connection } => Self::Pages(Pages {
                 bytes: u64::from(segments) * u64::from(group.sender.mss),
@@ -49,7 +73,32 @@ impl Application {
                 rng: Rng::stream(seed, &format!("flow.{name}.idle")),
             }),
             Traffic::Cbr { rate, packet_bytes } => Self::Cbr(Cbr { rate, packet_bytes, sent: 0 }),
+            _ => Self::Bulk,
         }
+    }
+
+    /// The source, if it is one.
+    pub fn feed(&mut self) -> Option<&mut Feed> {
+        if let Self::Feed(feed) = self { Some(feed) } else { None }
+    }
+
+    /// The client, if it is one.
+    pub fn dialogue(&mut self) -> Option<&mut Dialogue> {
+        if let Self::Dialogue(dialogue) = self { Some(dialogue) } else { None }
+    }
+
+    /// What the ends of its connections must tell it.
+    pub fn interest(&self) -> Interest {
+        match self {
+            Self::Feed(_) => Interest::Arrivals,
+            Self::Dialogue(_) => Interest::Everything,
+            _ => Interest::Usual,
+        }
+    }
+
+    /// Uses one connection after the other, whose places are used again.
+    pub fn has_many_connections(&self) -> bool {
+        matches!(self, Self::Pages(_) | Self::Dialogue(_))
     }
 
     /// Bytes after which the application closes its connection; none if it goes on.

@@ -8,15 +8,17 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, member_name,
+    FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport, member_name,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
+use bentpipe_traffic::on_off;
 
 use crate::BuildError;
+use crate::feed::Pattern;
 use crate::station::{Interior, Station};
 use crate::step::{ARRIVED, Special, Step, link};
 use crate::ticket::Ticket;
-use crate::traffic::Application;
+use crate::traffic::{Application, Interest};
 use crate::wayfinder::{Way, Wayfinder};
 
 /// Index of a connection end: pairs stand together, the even one sends.
@@ -48,6 +50,8 @@ pub(crate) struct End {
     pub flow: FlowId,
     /// How many connections used this place before.
     pub incarnation: u32,
+    /// What the application wants to know.
+    pub interest: Interest,
 }
 
 /// One flow: its application, its connection and what it counted.
@@ -57,6 +61,8 @@ pub(crate) struct Flow {
     /// Index of its group in the scenario.
     pub group: u32,
     pub application: Application,
+    /// What carries it.
+    pub transport: Transport,
     /// When it begins.
     pub start: Instant,
     pub header_bytes: u32,
@@ -88,12 +94,16 @@ pub(crate) struct Counts {
     pub gone: [Stats; 2],
     /// Smoothed round-trip time of the last of them.
     pub gone_srtt: Option<Duration>,
-    /// When the present file or page was begun.
+    /// When the present file or page was begun; far before the first.
     pub begun: Instant,
     /// Files or pages completed.
     pub completed: u64,
     /// Sum of the times that took.
     pub completion_sum: Duration,
+    /// Connections of a client that ended before their time.
+    pub failures: u64,
+    /// Its data packets that links lost.
+    pub lost_packets: u64,
     /// Why the connection ended before its time.
     pub aborted: Option<&'static str>,
     /// Plain packets that arrived, copies not counted.
@@ -142,6 +152,7 @@ impl World {
         let user = || format!("flow.{}", group.name);
         let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
         // Shared by the flows of the group.
+        let pattern = Pattern::new(group);
         let configs = [sender_config(group), receiver_config(group)];
         for index in 0..group.count {
             let name = member_name(&group.name, index, group.count);
@@ -162,7 +173,8 @@ impl World {
             }
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let flow = Flow::new((name, seed), (group_index, group), routes, configs);
+            let group = (group_index, group, &pattern);
+            let flow = Flow::new((name, seed), group, routes, configs);
             self.flows.push(Flow { nodes: [from, to], ..flow });
         }
         Ok(())
@@ -250,14 +262,15 @@ impl Interior {
 impl Flow {
     fn new(
         (name, seed): (String, u64),
-        (index, group): (u32, &FlowGroup),
+        (index, group, pattern): (u32, &FlowGroup, &Pattern),
         routes: [u32; 2],
         configs: [Arc<Config>; 2],
     ) -> Self {
         let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         Self {
-            application: Application::new(group, seed, &name),
+            application: Application::new(group, pattern, (seed, &name)),
+            transport: group.transport,
             group: index,
             start: Instant::ZERO + group.start + stagger,
             header_bytes: group.header_bytes,
@@ -270,7 +283,7 @@ impl Flow {
             wanted: 0,
             written: 0,
             noted: 0,
-            counts: Counts::default(),
+            counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
             name,
         }
     }
@@ -305,8 +318,13 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
         Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
         Traffic::Pages { segments: 0, .. } => refuse("a page holds at least one segment"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),
-        Traffic::Cbr { packet_bytes, .. } if packet_bytes <= group.header_bytes => {
+        Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff(on_off::Config { packet_bytes, .. })
+            if packet_bytes <= group.header_bytes =>
+        {
             refuse("a packet is larger than its headers")
+        }
+        _ if !group.traffic.carriers().contains(&group.transport) => {
+            refuse("this transport does not carry such traffic")
         }
         _ => Ok(()),
     }

@@ -15,13 +15,14 @@ use bentpipe_net::{
     CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
     OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
-use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, NodeKind, Routing, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, Idle, LinkGroup, NodeKind, Routing, Scenario, Streaming, Traffic};
 use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
     Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
     SpuriousTimeout, WindowValidation,
 };
 use bentpipe_trace::Event;
+use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use common::{Dumbbell, flows, links};
 
 /// No world needs this many events.
@@ -232,9 +233,11 @@ impl Dice {
     fn flow_group(&mut self, name: &str, traffic: Traffic) -> FlowGroup {
         let common = self.common_tcp();
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
+        let transport = self.pick(traffic.carriers());
         FlowGroup {
             receiver: Arc::new(receiver),
             start: self.millis(0, 3_000),
+            transport,
             stagger: self.millis(0, 2_000),
             header_bytes: self.pick(&[40, 52]),
             ..flows(name, self.between(1, 3) as u32, traffic, sender)
@@ -243,12 +246,26 @@ impl Dice {
 
     /// Traffic that never ends.
     fn endless(&mut self) -> Traffic {
-        let idle = self.millis(0, 3_000);
-        let idle = self.pick(&[Idle::Fixed(idle), Idle::Exponential(idle)]);
+        let idle_time = self.millis(0, 3_000);
+        let idle = self.pick(&[Idle::Fixed(idle_time), Idle::Exponential(idle_time)]);
         let pages =
             Traffic::Pages { segments: self.between(1, 40) as u32, idle, fresh_connection: self.one_in(2) };
         let cbr = Traffic::Cbr { rate: Rate::from_bps(self.between(8_000, 200_000)), packet_bytes: 500 };
-        self.pick(&[Traffic::Bulk, pages.clone(), pages, cbr])
+        let video = Traffic::Video { video: Default::default(), stream: Streaming::default() };
+        let codec = self.pick(&[voice::Codec::G711, voice::Codec::G729]);
+        let voice = Traffic::Voice { codec, suppress_silence: self.one_in(2), jitter_buffer: idle_time };
+        let models = [web::Model::ChoiLimb, web::Model::Mah, web::Model::Surge, web::Model::Ns2Web];
+        let web = Traffic::Web(browser::Config {
+            model: self.pick(&models),
+            connections: self.between(1, 6) as u32,
+            persistent: self.one_in(2),
+            view_scale: 0.1,
+        });
+        let logic = self.pick(&[adaptive::Logic::BUFFER, adaptive::Logic::THROUGHPUT]);
+        let adaptive = Traffic::Adaptive(adaptive::Config { logic, ..adaptive::Config::default() });
+        let ftp = Traffic::Ftp(fetch::Config { reading: idle_time, ..fetch::Config::default() });
+        let bursts = Traffic::OnOff(on_off::Config { packet_bytes: 300, ..on_off::Config::default() });
+        self.pick(&[Traffic::Bulk, pages, cbr, video, voice, web, adaptive, ftp, bursts])
     }
 
     fn world(&mut self) -> Scenario {

@@ -27,8 +27,8 @@ pub enum TraceError {
     Empty,
 }
 
-/// Recorded frames: size and stream of each.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Recorded frames: size and stream of each. The default has none.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Recording(Arc<[(u32, u8)]>);
 
 impl Recording {
@@ -81,7 +81,7 @@ impl Frames {
     pub fn next_emission(&mut self) -> Option<Emission> {
         let frames = &self.recording.0;
         let length = frames.len() as u64;
-        if self.sent >= length && !self.repeat {
+        if length == 0 || (self.sent >= length && !self.repeat) {
             return None;
         }
         let (bytes, stream) = frames[(self.sent % length) as usize];

@@ -27,7 +27,7 @@ mod timeliness;
 pub mod voice;
 pub mod web;
 
-pub use client::{Act, Client, Service};
+pub use client::{Act, Client, Service, Transfers};
 pub use law::Law;
 pub use playout::Playout;
 pub use source::{Emission, Source};

@@ -3,7 +3,7 @@
 //! The quality is that of the E-model (ITU-T G.107, 2015) with all its parameters at their defaults but delay and loss: a rating
 //! `R = 93.2 - Id - Ie,eff` and from it a mean opinion score.
 
-use bentpipe_base::{Duration, Rng};
+use bentpipe_base::{Duration, Instant, Rng};
 
 use crate::{Emission, Law};
 
@@ -141,13 +141,22 @@ impl Listener {
 
     /// The rating of the call in which `sent` packets were sent that must have arrived by now; none before the first arrived.
     pub fn rating(&self, sent: u64) -> Option<f64> {
-        let lost = 1.0 - self.in_time as f64 / sent.max(self.in_time).max(1) as f64;
-        Some(rating(self.codec, self.codec.delay() + self.offset?, lost))
+        Some(rating(self.codec, self.mouth_to_ear()?, self.lost(sent)))
     }
 
-    /// Packets that were played.
-    pub fn played(&self) -> u64 {
-        self.in_time
+    /// Share of the packets that were not played, of `sent` that must have arrived by now.
+    pub fn lost(&self, sent: u64) -> f64 {
+        1.0 - self.in_time as f64 / sent.max(self.in_time).max(1) as f64
+    }
+
+    /// From the sound at one end until it is heard at the other; none before the first packet arrived.
+    pub fn mouth_to_ear(&self) -> Option<Duration> {
+        Some(self.codec.delay() + self.offset?)
+    }
+
+    /// Whether a packet sent then is to be played by now.
+    pub fn is_due(&self, sent: Instant, now: Instant) -> bool {
+        self.offset.is_none_or(|offset| sent + offset < now)
     }
 }
 
@@ -200,6 +209,8 @@ mod tests {
         // 20 ms in the packet, 90 ms until it is played; 1 of 4 lost.
         let wanted = rating(Codec::G711, MS(110), 0.25);
         assert!((listener.rating(4).unwrap() - wanted).abs() < 1e-12);
-        assert_eq!(listener.played(), 3);
+        assert_eq!(listener.lost(4), 0.25);
+        let at = |ms| Instant::ZERO + MS(ms);
+        assert!(listener.is_due(at(0), at(91)) && !listener.is_due(at(0), at(90)));
     }
 }

@@ -8,9 +8,9 @@ use super::tcp::tcp;
 use super::traffic;
 use crate::algorithm::resolve_cc;
 use crate::form::{self, Form, Named, Report};
-use crate::model::{FlowGroup, Traffic};
+use crate::model::{FlowGroup, Traffic, Transport};
 use crate::tree::{Node, Table};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME, Words};
 
 /// What flows use that name no algorithm.
 const DEFAULT_CC: &str = "cubic";
@@ -34,6 +34,7 @@ impl Named for FlowGroup {
             receiver: config,
             header_bytes: DEFAULT_HEADER_BYTES,
             traffic: Traffic::Bulk,
+            transport: Transport::Tcp,
         }
     }
     fn name(&self) -> &str {
@@ -53,8 +54,15 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
     algorithm(form, flow);
     let mss = flow.sender.mss;
     form.table("traffic", traffic::SHORTHAND, |form| traffic::traffic(form, &mut flow.traffic, mss));
+    if form.reads() {
+        flow.transport = flow.traffic.carriers()[0];
+    }
+    form.field("transport", &mut flow.transport, &TRANSPORTS);
     receiver(form, flow);
 }
+
+/// What carries a flow, by name.
+pub(crate) const TRANSPORTS: Words<Transport> = Words(&[("tcp", Transport::Tcp), ("udp", Transport::Udp)]);
 
 /// A `tcp` table as the sender has it.
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {

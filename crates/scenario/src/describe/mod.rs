@@ -4,6 +4,7 @@ mod cc;
 mod ends;
 mod link;
 mod loss;
+mod media;
 mod node;
 mod queue;
 mod schedule;
@@ -11,6 +12,7 @@ mod tcp;
 mod traffic;
 mod world;
 
-pub(crate) use ends::sender_tcp;
+pub(crate) use ends::{TRANSPORTS, sender_tcp};
 pub(crate) use tcp::RECOVERIES;
+pub(crate) use traffic::name as kind_of;
 pub(crate) use world::world;

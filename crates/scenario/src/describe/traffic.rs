@@ -1,14 +1,31 @@
 use bentpipe_base::{Duration, Rate};
+use bentpipe_traffic::browser;
+use bentpipe_traffic::on_off::{self, Times};
+use bentpipe_traffic::web::Model;
 
+use super::media;
 use crate::form::{Form, Kind, Shorthand};
-use crate::model::{Idle, Traffic};
-use crate::unit::{Bytes, FLAG, RATE, SEGMENTS, TIME};
+use crate::model::{Idle, Streaming, Traffic};
+use crate::unit::{Bytes, COUNT, FACTOR, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
 
 const KINDS: &[Kind] = &[
     Kind { name: "bulk", keys: &[] },
     Kind { name: "file", keys: &["size"] },
     Kind { name: "pages", keys: &["page", "idle", "fresh-connection"] },
     Kind { name: "cbr", keys: &["rate", "packet"] },
+    Kind { name: "on-off", keys: &["rate", "packet", "on", "off", "times"] },
+    Kind {
+        name: "video",
+        keys: &["group", "frame-rate", "rate-factor", "playout-delay", "threshold", "coalesce"],
+    },
+    Kind {
+        name: "frames",
+        keys: &["sizes", "frame-rate", "repeat", "playout-delay", "threshold", "coalesce"],
+    },
+    Kind { name: "voice", keys: &["codec", "suppress-silence", "jitter-buffer"] },
+    Kind { name: "web", keys: &["model", "connections", "persistent", "view-scale"] },
+    Kind { name: "adaptive", keys: &["ladder", "segment", "buffer", "startup", "player", "length"] },
+    Kind { name: "ftp", keys: &["mean-size", "deviation", "largest", "reading"] },
 ];
 
 /// `"bulk"`, or a table.
@@ -33,15 +50,43 @@ pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
             form.required("rate", rate, &RATE);
             form.field("packet", packet_bytes, &Bytes::ANY);
         }
+        Traffic::OnOff(config) => on_off(form, config),
+        Traffic::Video { video, stream } => {
+            media::video(form, video);
+            media::streaming(form, stream);
+        }
+        Traffic::Frames { .. } => media::frames(form, traffic),
+        Traffic::Voice { codec, suppress_silence, jitter_buffer } => {
+            form.field("codec", codec, &media::CODECS);
+            form.field("suppress-silence", suppress_silence, &FLAG);
+            form.field("jitter-buffer", jitter_buffer, &TIME);
+        }
+        Traffic::Web(config) => web(form, config),
+        Traffic::Adaptive(config) => media::adaptive(form, config),
+        Traffic::Ftp(config) => {
+            let bytes = Bytes::or_segments(mss).down_to_one();
+            form.field("mean-size", &mut config.mean_bytes, &bytes);
+            form.field("deviation", &mut config.deviation_bytes, &Bytes::at_least(0));
+            form.field("largest", &mut config.largest_bytes, &bytes);
+            form.field("reading", &mut config.reading, &TIME);
+        }
     }
 }
 
-fn name(traffic: &Traffic) -> &'static str {
+/// The name of a kind.
+pub(crate) fn name(traffic: &Traffic) -> &'static str {
     match traffic {
         Traffic::Bulk => "bulk",
         Traffic::File { .. } => "file",
         Traffic::Pages { .. } => "pages",
         Traffic::Cbr { .. } => "cbr",
+        Traffic::OnOff(_) => "on-off",
+        Traffic::Video { .. } => "video",
+        Traffic::Frames { .. } => "frames",
+        Traffic::Voice { .. } => "voice",
+        Traffic::Web(_) => "web",
+        Traffic::Adaptive(_) => "adaptive",
+        Traffic::Ftp(_) => "ftp",
     }
 }
 
@@ -50,6 +95,13 @@ fn of_kind(kind: &str) -> Traffic {
         "file" => Traffic::File { bytes: 1 },
         "pages" => Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
         "cbr" => Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000 },
+        "on-off" => Traffic::OnOff(on_off::Config::default()),
+        "video" => Traffic::Video { video: Default::default(), stream: Streaming::default() },
+        "frames" => media::no_frames(),
+        "voice" => media::voice(),
+        "web" => Traffic::Web(browser::Config::default()),
+        "adaptive" => Traffic::Adaptive(Default::default()),
+        "ftp" => Traffic::Ftp(Default::default()),
         _ => Traffic::Bulk,
     }
 }
@@ -72,4 +124,40 @@ fn idle(form: &mut Form<'_>, idle: &mut Idle) {
         Idle::Fixed(time) => form.field("fixed", time, &TIME),
         Idle::Exponential(mean) => form.field("exponential-mean", mean, &TIME),
     }
+}
+
+const TIMES_KINDS: &[Kind] =
+    &[Kind { name: "exponential", keys: &[] }, Kind { name: "pareto", keys: &["shape"] }];
+
+fn on_off(form: &mut Form<'_>, config: &mut on_off::Config) {
+    form.field("rate", &mut config.rate, &RATE);
+    form.field("packet", &mut config.packet_bytes, &Bytes::ANY);
+    form.field("on", &mut config.on, &TIME_ABOVE_ZERO);
+    form.field("off", &mut config.off, &TIME);
+    form.table("times", SHORTHAND, |form| {
+        let times = &mut config.times;
+        let current = if *times == Times::Exponential { "exponential" } else { "pareto" };
+        let kind = form.kind(current, TIMES_KINDS);
+        if kind != current {
+            // The shape of ns-2.
+            *times = if kind == "pareto" { Times::Pareto { shape: 1.5 } } else { Times::Exponential };
+        }
+        if let Times::Pareto { shape } = times {
+            form.field("shape", shape, &SHAPE);
+        }
+    });
+}
+
+const MODELS: Words<Model> = Words(&[
+    ("choi-limb", Model::ChoiLimb),
+    ("mah", Model::Mah),
+    ("surge", Model::Surge),
+    ("ns2", Model::Ns2Web),
+]);
+
+fn web(form: &mut Form<'_>, config: &mut browser::Config) {
+    form.field("model", &mut config.model, &MODELS);
+    form.field("connections", &mut config.connections, &COUNT);
+    form.field("persistent", &mut config.persistent, &FLAG);
+    form.field("view-scale", &mut config.view_scale, &FACTOR);
 }

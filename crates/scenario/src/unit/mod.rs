@@ -7,7 +7,7 @@ mod size;
 mod word;
 
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
-pub(crate) use number::{COUNT, Count, FACTOR, FLAG, PROBABILITY};
+pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PROBABILITY, SHAPE};
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, Segments};
 pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};

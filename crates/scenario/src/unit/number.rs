@@ -57,6 +57,12 @@ pub(crate) const PROBABILITY: Between =
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
     Between { least: f64::MIN_POSITIVE, most: f64::MAX, accepted: "a number above 0 such as 1.2" };
+/// The shape of a heavy tail that has a mean.
+pub(crate) const SHAPE: Between =
+    Between { least: 1.01, most: f64::MAX, accepted: "a number of 1.01 or more such as 1.5" };
+/// Frames a second.
+pub(crate) const FRAME_RATE: Between =
+    Between { least: 0.1, most: 1000.0, accepted: "frames a second from 0.1 to 1000 such as 25" };
 
 impl Codec<f64> for Between {
     fn read(&self, value: &Value) -> Result<f64, Refused> {

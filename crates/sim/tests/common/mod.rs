@@ -55,6 +55,7 @@ pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGr
         sender: config.clone(),
         receiver: config,
         header_bytes: 40,
+        transport: traffic.carriers()[0],
         traffic,
     }
 }

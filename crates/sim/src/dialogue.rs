@@ -1,0 +1,205 @@
+//! Clients in the world: their connections, and the server that answers them.
+//!
+//! The server stands at the near end of a flow and sends; the client at the far end opens connections and asks. As packets carry no payload,
+//! the server learns what a request asks for from the client's own notes, when the whole request has arrived.
+
+use std::collections::VecDeque;
+
+use bentpipe_base::Rng;
+use bentpipe_scenario::{FlowGroup, Traffic};
+use bentpipe_tcp::Events;
+use bentpipe_traffic::adaptive::Player;
+use bentpipe_traffic::browser::Browser;
+use bentpipe_traffic::fetch::Fetcher;
+use bentpipe_traffic::{Act, Client};
+
+use crate::simulation::Simulation;
+use crate::witness::{Deed, Witness};
+use crate::world::{EndId, FlowId};
+
+/// A client and its connections.
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    /// The client.
+    pub client: Client,
+    /// Its connections by their numbers.
+    lines: Vec<Option<Line>>,
+}
+
+/// A connection of a client.
+#[derive(Debug)]
+struct Line {
+    /// The server's end; the client's follows.
+    server: EndId,
+    /// Requests that have not arrived as a whole: what is missing of each, and what it asks for.
+    asked: VecDeque<(u64, u64)>,
+    /// What server and client have yet to write.
+    unwritten: [u64; 2],
+}
+
+impl Dialogue {
+    /// The client of a flow whose group is one of clients; none if it is not.
+    pub fn new(group: &FlowGroup, rng: Rng) -> Option<Self> {
+        let client = match &group.traffic {
+            Traffic::Web(config) => Client::Browser(Browser::new(*config, rng)),
+            Traffic::Adaptive(config) => Client::Player(Player::new(config.clone())),
+            Traffic::Ftp(config) => Client::Fetcher(Fetcher::new(*config, rng)),
+            _ => return None,
+        };
+        Some(Self { client, lines: Vec::new() })
+    }
+
+    /// The number of the connection with this server's end.
+    fn number_of(&self, server: EndId) -> Option<usize> {
+        self.lines.iter().position(|line| line.as_ref().is_some_and(|line| line.server == server))
+    }
+
+    fn open(&mut self, number: u32, server: EndId) {
+        let needed = self.lines.len().max(number as usize + 1);
+        self.lines.resize_with(needed, || None);
+        self.lines[number as usize] = Some(Line { server, asked: VecDeque::new(), unwritten: [0; 2] });
+    }
+
+    fn line(&mut self, number: u32) -> Option<&mut Line> {
+        self.lines.get_mut(number as usize)?.as_mut()
+    }
+}
+
+impl Line {
+    /// So many bytes of requests arrived; bytes of replies that are due.
+    fn answer(&mut self, mut arrived: u64) -> u64 {
+        let mut due = 0;
+        while let Some((missing, reply)) = self.asked.front_mut() {
+            let part = arrived.min(*missing);
+            *missing -= part;
+            arrived -= part;
+            if *missing > 0 {
+                break;
+            }
+            due += *reply;
+            self.asked.pop_front();
+        }
+        due
+    }
+}
+
+impl<W: Witness> Simulation<W> {
+    /// A client asked to be called, or begins.
+    pub(crate) fn call_client(&mut self, id: FlowId) {
+        let now = self.now;
+        if let Some(dialogue) = self.dialogue_of(id) {
+            dialogue.client.handle_timeout(now);
+        }
+        self.serve_client(id, None);
+    }
+
+    fn dialogue_of(&mut self, id: FlowId) -> Option<&mut Dialogue> {
+        self.flows[id as usize].application.dialogue()
+    }
+
+    /// Does what a client wants, then sets its timer. The end `settling` will be settled by the caller.
+    fn serve_client(&mut self, id: FlowId, settling: Option<EndId>) {
+        while let Some(act) = self.dialogue_of(id).and_then(|dialogue| dialogue.client.poll_act()) {
+            let (Act::Open { connection } | Act::Ask { connection, .. } | Act::Close { connection }) = act;
+            if let Act::Open { .. } = act {
+                let server = self.open(id);
+                if let Some(dialogue) = self.dialogue_of(id) {
+                    dialogue.open(connection, server);
+                }
+            }
+            let Some(line) = self.dialogue_of(id).and_then(|dialogue| dialogue.line(connection)) else {
+                continue;
+            };
+            let client_end = line.server + 1;
+            match act {
+                Act::Open { .. } => {}
+                Act::Ask { request, reply, .. } => {
+                    line.asked.push_back((request, reply));
+                    line.unwritten[1] += request;
+                    self.write_line(id, connection, client_end);
+                }
+                Act::Close { .. } => {
+                    self.ends[client_end as usize].connection.close(self.now);
+                    if let Some(dialogue) = self.dialogue_of(id) {
+                        dialogue.lines[connection as usize] = None;
+                    }
+                }
+            }
+            if settling != Some(client_end) {
+                self.settle(client_end);
+            }
+        }
+        if let Some(dialogue) = self.dialogue_of(id) {
+            let next = dialogue.client.next_timeout();
+            self.wheel.schedule(id, next);
+        }
+    }
+
+    /// Writes what is to be written at one end of a connection, as far as it takes it.
+    fn write_line(&mut self, id: FlowId, number: u32, end: EndId) {
+        let side = (end % 2) as usize;
+        let Some(line) = self.dialogue_of(id).and_then(|dialogue| dialogue.line(number)) else { return };
+        let rest = line.unwritten[side];
+        if rest == 0 {
+            return;
+        }
+        let taken = self.ends[end as usize].connection.write(self.now, rest);
+        self.witness.end(self.now, end, Deed::Wrote(taken));
+        if let Some(line) = self.dialogue_of(id).and_then(|dialogue| dialogue.line(number)) {
+            line.unwritten[side] -= taken;
+        }
+    }
+
+    /// As [`Simulation::react`] for the connections of clients.
+    pub(crate) fn react_in_dialogue(&mut self, end: EndId, events: Events) -> bool {
+        let flow = self.ends[end as usize].flow;
+        let (server, is_server) = (end & !1, end.is_multiple_of(2));
+        let number = self.dialogue_of(flow).and_then(|dialogue| dialogue.number_of(server));
+        if events.contains(Events::READABLE) {
+            let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
+            self.witness.end(self.now, end, Deed::Read(bytes));
+            if let Some(number) = number {
+                self.note_bytes(flow, number as u32, (end, bytes));
+            }
+        }
+        if let Some(number) = number.filter(|_| events.intersects(Events::ESTABLISHED | Events::WRITABLE)) {
+            self.write_line(flow, number as u32, end);
+        }
+        if is_server && events.contains(Events::PEER_CLOSED) {
+            self.ends[end as usize].connection.close(self.now);
+        }
+        let failed = events.intersects(Events::RESET | Events::TIMED_OUT);
+        if let Some(number) = number.filter(|_| failed) {
+            self.fail_line(flow, number as u32, end);
+        }
+        failed || events.contains(Events::CLOSED)
+    }
+
+    /// Bytes arrived at one end of a connection.
+    fn note_bytes(&mut self, flow: FlowId, number: u32, (end, bytes): (EndId, u64)) {
+        let now = self.now;
+        let Some(dialogue) = self.dialogue_of(flow) else { return };
+        if end.is_multiple_of(2) {
+            if let Some(line) = dialogue.line(number) {
+                line.unwritten[0] += line.answer(bytes);
+            }
+            self.write_line(flow, number, end);
+        } else {
+            dialogue.client.handle_reply(now, number, bytes);
+            self.serve_client(flow, Some(end));
+        }
+    }
+
+    /// A connection ended before its time. The other end is told at once: a user would wait, then load again.
+    fn fail_line(&mut self, flow: FlowId, number: u32, end: EndId) {
+        let now = self.now;
+        if let Some(dialogue) = self.dialogue_of(flow) {
+            dialogue.lines[number as usize] = None;
+            dialogue.client.handle_failure(now, number);
+        }
+        self.flows[flow as usize].counts.failures += 1;
+        self.ends[(end ^ 1) as usize].connection.abort(now);
+        self.settle(end ^ 1);
+        self.serve_client(flow, Some(end));
+    }
+}
