@@ -141,6 +141,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/study",
+        name: "bentpipe-study",
+        pure: false,
+        leans_on: &["bentpipe-scenario", "bentpipe-sim", "bentpipe-lab"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/cli",
         name: "bentpipe",
         pure: false,
@@ -153,6 +160,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-sim",
             "bentpipe-lab",
             "bentpipe-emu",
+            "bentpipe-study",
         ],
         tests_lean_on: &[],
     },

@@ -27,7 +27,13 @@ pub enum Command {
         --vary link.satellite.loss.rate=1e-5,1e-4,1e-3 --seeds 5 --report peach.html"
     )]
     Compare(CompareArgs),
-    /// List what there is: algorithms, scenarios, nodes, queues, losses, traffic
+    /// Reproduce a paper: run its experiments, draw its figures, judge its claims
+    #[command(
+        after_help = "Examples:\n  bentpipe paper peach --quick\n  bentpipe paper all --report out/papers\n\n\
+        A study of your own is a file: docs/studies.md explains it."
+    )]
+    Paper(PaperArgs),
+    /// List what there is: algorithms, scenarios, nodes, queues, losses, traffic, papers
     List(ListArgs),
     /// Show a scenario with every default spelled out, as TOML
     Show(ShowArgs),
@@ -111,6 +117,34 @@ pub struct CompareArgs {
     pub report: Option<PathBuf>,
 }
 
+/// Arguments of `paper`.
+#[derive(Debug, clap::Args)]
+pub struct PaperArgs {
+    /// Name of a built-in study (`bentpipe list papers`), `all`, or the path of a study file
+    pub study: String,
+    /// Only this figure and the claims about it; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub figure: Vec<String>,
+    /// The short form: fewer seeds, shorter runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs of each point, instead of what the study says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: Option<u32>,
+    /// Runs at a time [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Write the verdicts as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write pages, pictures (SVG, PNG) and verdicts there; finished points are kept there too
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Forget the points that an earlier run kept in the directory of the report
+    #[arg(long, requires = "report")]
+    pub fresh: bool,
+}
+
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
@@ -136,6 +170,8 @@ pub enum Listed {
     Losses,
     /// What the application of a flow sends
     Traffic,
+    /// Built-in studies of papers
+    Papers,
 }
 
 /// Arguments of `show`.

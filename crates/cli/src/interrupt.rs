@@ -29,6 +29,11 @@ impl Interrupt {
         &self.0
     }
 
+    /// The flag, for work on other threads.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     /// True after Ctrl-C.
     pub fn wanted(&self) -> bool {
         self.0.load(Ordering::SeqCst)

@@ -64,6 +64,14 @@ const TRAFFIC: &[Kind] = &[
     kind("ftp", "one file after the other, with pauses"),
 ];
 
+/// A study that the binary carries.
+#[derive(Clone, Debug, Serialize)]
+struct Paper {
+    name: String,
+    title: String,
+    citation: String,
+}
+
 /// Prints a list.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
     match args.what {
@@ -77,6 +85,15 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
         Listed::Queues => kinds(args.json, QUEUES),
         Listed::Losses => kinds(args.json, LOSSES),
         Listed::Traffic => kinds(args.json, TRAFFIC),
+        Listed::Papers => {
+            let all = bentpipe_study::load("all").map_err(|error| Failure::Work(error.to_string()))?;
+            let all: Vec<Paper> = all
+                .into_iter()
+                .map(|study| Paper { name: study.name, title: study.title, citation: study.citation })
+                .collect();
+            let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
+            print(args.json, &all, rows)
+        }
     }
 }
 

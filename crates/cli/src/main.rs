@@ -7,6 +7,7 @@ mod failure;
 mod interrupt;
 mod list;
 mod output;
+mod paper;
 mod progress;
 mod run;
 mod show;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let done = match args::Args::parse().command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Compare(args) => compare::compare(&args),
+        args::Command::Paper(args) => paper::paper(&args),
         args::Command::List(args) => list::list(&args),
         args::Command::Show(args) => show::show(&args),
         args::Command::Emulate(args) => {

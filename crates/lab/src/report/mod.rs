@@ -13,7 +13,7 @@ use serde::Serialize;
 pub use compare::{ComparePage, Example, most_telling};
 pub use run::RunPage;
 
-use figure::Section;
+pub use figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
 
 /// Where a report comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,32 +32,46 @@ pub struct Provenance {
 
 /// A table of text.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-struct Grid {
-    title: String,
-    head: Vec<String>,
-    rows: Vec<GridRow>,
+pub struct Grid {
+    /// Heading.
+    pub title: String,
+    /// Names of the columns.
+    pub head: Vec<String>,
+    /// The rows.
+    pub rows: Vec<GridRow>,
 }
 
+/// A row of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-struct GridRow {
-    names: Vec<String>,
-    cells: Vec<GridCell>,
+pub struct GridRow {
+    /// What stands in the first columns and says what the row is.
+    pub names: Vec<String>,
+    /// What stands in the others.
+    pub cells: Vec<GridCell>,
 }
 
+/// A field of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-struct GridCell {
-    text: String,
-    best: bool,
+pub struct GridCell {
+    /// What stands there.
+    pub text: String,
+    /// It is emphasised.
+    pub best: bool,
 }
 
 /// Everything on a page.
 #[derive(Clone, PartialEq, Debug, Default)]
-struct Page {
-    heading: String,
-    finding: String,
-    facts: Vec<(&'static str, String)>,
-    sections: Vec<Section>,
-    grids: Vec<Grid>,
+pub struct Page {
+    /// Heading of the page.
+    pub heading: String,
+    /// What was found, in a sentence or two.
+    pub finding: String,
+    /// Names and values, in short.
+    pub facts: Vec<(&'static str, String)>,
+    /// The charts.
+    pub sections: Vec<Section>,
+    /// The tables.
+    pub grids: Vec<Grid>,
 }
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
@@ -65,7 +79,11 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const PLOTLY: &str = include_str!("../../assets/plotly-basic.min.js");
 
-fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja::Error> {
+/// A page as one HTML file.
+///
+/// # Errors
+/// If the template cannot be filled.
+pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("report", TEMPLATE)?;

@@ -1,0 +1,146 @@
+//! `bentpipe paper`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bentpipe_lab::threads;
+use bentpipe_study::{
+    Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
+};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Map, Value};
+
+use crate::args::PaperArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Target};
+use crate::progress::Bar;
+
+/// Where finished points are kept, in the directory of the report.
+const POINTS: &str = "points.jsonl";
+
+/// Conducts studies and shows what became of their claims.
+pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
+    let studies = load(&args.study).map_err(|error| Failure::Request(error.to_string()))?;
+    refuse_unknown_figures(&studies, &args.figure)?;
+    let store = store(args)?;
+    let interrupt = Interrupt::listen()?;
+    let wish = Wish {
+        form: Form { quick: args.quick, seeds: args.seeds },
+        figures: args.figure.clone(),
+        threads: threads(args.jobs),
+        stop: interrupt.shared(),
+    };
+    let bar = Bar::new("Reproducing", &interrupt);
+    let outcomes = conduct(&studies, &wish, store, |progress| bar.observe(progress))
+        .map_err(|error| unfinished(&error, args))?;
+    drop(bar);
+    if args.json {
+        output::print_json(&document(&outcomes)?)?;
+    } else {
+        for outcome in &outcomes {
+            output::print(&format!("{}\n\n", table(outcome)))?;
+        }
+    }
+    args.report.as_deref().map_or(Ok(()), |directory| write(directory, &outcomes))
+}
+
+fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
+    let known: Vec<&str> = studies.iter().flat_map(|study| study.figure.keys()).map(String::as_str).collect();
+    match figures.iter().find(|figure| !known.contains(&figure.as_str())) {
+        Some(figure) => {
+            Err(Failure::Request(format!("--figure: found {figure}, accepted: {}", known.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn store(args: &PaperArgs) -> Result<Store, Failure> {
+    let Some(directory) = &args.report else { return Ok(Store::in_memory()) };
+    let path = directory.join(POINTS);
+    fs::create_dir_all(directory).map_err(|error| Failure::unwritable(directory, &error))?;
+    if args.fresh {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Failure::unwritable(&path, &error));
+            }
+            _ => {}
+        }
+    }
+    Store::open(&path).map_err(|error| Failure::unwritable(&path, &error))
+}
+
+fn unfinished(error: &Unfinished, args: &PaperArgs) -> Failure {
+    match error {
+        Unfinished::Impossible(_) => Failure::Request(error.to_string()),
+        Unfinished::Broken(_) => Failure::Work(error.to_string()),
+        Unfinished::Stopped { .. } if args.report.is_some() => {
+            Failure::Work(format!("{error} and are kept: the same command goes on from there"))
+        }
+        Unfinished::Stopped { .. } => Failure::Work(format!("{error}; with --report they would be kept")),
+    }
+}
+
+/// `{ paper: [ claim, ... ] }`.
+fn document(outcomes: &[StudyOutcome]) -> Result<Value, Failure> {
+    let mut document = Map::new();
+    for outcome in outcomes {
+        let claims =
+            serde_json::to_value(&outcome.claims).map_err(|error| Failure::Work(error.to_string()))?;
+        document.insert(outcome.name.clone(), claims);
+    }
+    Ok(Value::Object(document))
+}
+
+fn table(outcome: &StudyOutcome) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(output::look().width.unwrap_or(160));
+    table.set_header(["claim", "verdict", "statement", "measured (mean ± 95 %)"]);
+    for claim in &outcome.claims {
+        let verdict = match claim.holds_for.as_slice() {
+            [] => claim.verdict.to_string(),
+            choices => format!("{}\n{}", claim.verdict, choices.join("\n")),
+        };
+        table.add_row([&claim.id, &verdict, &claim.statement, &claim.measured]);
+    }
+    format!("{}\n{table}\n{}", outcome.title, summary(outcome))
+}
+
+/// `12 HOLDS, 1 FAILS`.
+fn summary(outcome: &StudyOutcome) -> String {
+    let all = [Verdict::Holds, Verdict::HoldsFor, Verdict::Tied, Verdict::Fails, Verdict::NotTestable];
+    let count = |verdict: Verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counted = all.into_iter().map(|verdict| (count(verdict), verdict)).filter(|(count, _)| *count > 0);
+    counted.map(|(count, verdict)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
+}
+
+/// For each study a page and its pictures, and the verdicts of all.
+fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
+    let failed = |why: String| Failure::Work(format!("report: {why}"));
+    for outcome in outcomes {
+        let html = render(outcome, &output::typed()).map_err(failed)?;
+        put(directory.join(format!("{}.html", outcome.name)), html.as_bytes())?;
+        let pictures = directory.join(&outcome.name);
+        fs::create_dir_all(&pictures).map_err(|error| Failure::unwritable(&pictures, &error))?;
+        for figure in &outcome.figures {
+            for (index, chart) in figure.charts.iter().enumerate() {
+                let suffix = if index == 0 { String::new() } else { format!("-{index}") };
+                let svg = draw::svg(chart).map_err(failed)?;
+                put(
+                    pictures.join(format!("figure-{}{suffix}.png", figure.number)),
+                    &draw::png(&svg).map_err(failed)?,
+                )?;
+                put(pictures.join(format!("figure-{}{suffix}.svg", figure.number)), svg.as_bytes())?;
+            }
+        }
+    }
+    let text =
+        serde_json::to_string_pretty(&document(outcomes)?).map_err(|error| failed(error.to_string()))?;
+    put(directory.join("claims.json"), text.as_bytes())
+}
+
+fn put(path: PathBuf, bytes: &[u8]) -> Result<(), Failure> {
+    Target::open(&path)?.write(bytes)
+}

@@ -1,0 +1,57 @@
+//! The studies that the binary carries: the `.toml` files under `papers/`.
+
+use crate::file::{Study, StudyError};
+
+const FILES: &[(&str, &str)] = &[("peach", include_str!("../../../papers/peach.toml"))];
+
+/// Names of the built-in studies.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// The built-in studies of this name (`all` for all of them), or else that of the file at this path.
+///
+/// # Errors
+/// If there is none, or it is no study.
+pub fn load(name_or_path: &str) -> Result<Vec<Study>, StudyError> {
+    if name_or_path == "all" {
+        return FILES.iter().map(|(name, text)| Study::parse(name, text)).collect();
+    }
+    if let Some((name, text)) = FILES.iter().find(|(name, _)| *name == name_or_path) {
+        return Ok(vec![Study::parse(name, text)?]);
+    }
+    let wrong = |what: String| StudyError { file: name_or_path.to_owned(), what };
+    if !name_or_path.contains(['/', '\\', '.']) {
+        let known: Vec<&str> = names().chain(["all"]).collect();
+        return Err(wrong(format!("no such study, accepted: {}, or the path of a file", known.join(", "))));
+    }
+    let text = std::fs::read_to_string(name_or_path).map_err(|error| wrong(error.to_string()))?;
+    Ok(vec![Study::parse(name_or_path, &text)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Form, Grid};
+
+    #[test]
+    fn all_load_and_their_worlds_can_be_built() {
+        for study in load("all").unwrap_or_else(|error| panic!("{error}")) {
+            for (name, experiment) in &study.experiment {
+                for form in [Form { quick: true, seeds: None }, Form::default()] {
+                    let grid = Grid::of(experiment, form);
+                    for spot in grid.spots() {
+                        let built = experiment.scenario(spot, &grid, form);
+                        assert!(built.is_ok(), "{}: {name}: {spot:?}: {}", study.name, built.unwrap_err());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_there_are() {
+        let error = load("peech").unwrap_err().to_string();
+        assert!(error.contains("peech") && error.contains("peach"), "{error}");
+    }
+}

@@ -1,0 +1,425 @@
+//! From the text of a check to its parts.
+
+use pest::Parser;
+use pest::iterators::Pair;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "check/check.pest"]
+struct Grammar;
+
+/// What a claim says: every clause must hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// Joined by `and`.
+    pub clauses: Vec<Clause>,
+}
+
+/// A relation, and where along the axis it is looked at.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Clause {
+    /// Everywhere without this.
+    pub place: Option<Place>,
+    /// What must be so there.
+    pub relation: Relation,
+}
+
+/// Part of the horizontal axis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Place {
+    /// Name of the axis.
+    pub axis: String,
+    /// Which of its values.
+    pub values: Values,
+}
+
+/// Which values of an axis.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
+    /// These.
+    Listed(Vec<f64>),
+    /// Those on one side of a bound.
+    Bounded(Order, f64),
+}
+
+impl Values {
+    /// Whether `value` is one of them. A listed value is met within a millionth, because it was written in decimals.
+    pub fn hold(&self, value: f64) -> bool {
+        match self {
+            Self::Listed(listed) => listed.iter().any(|one| alike(*one, value)),
+            Self::Bounded(order, bound) => match order {
+                Order::Above => value > *bound && !alike(value, *bound),
+                Order::Below => value < *bound && !alike(value, *bound),
+                Order::AtLeast => value >= *bound || alike(value, *bound),
+                Order::AtMost => value <= *bound || alike(value, *bound),
+            },
+        }
+    }
+}
+
+/// Equal but for rounding.
+pub fn alike(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
+}
+
+/// A comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// `>`.
+    Above,
+    /// `<`.
+    Below,
+    /// `>=`.
+    AtLeast,
+    /// `<=`.
+    AtMost,
+}
+
+/// What must be so.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Relation {
+    /// One side is larger.
+    Compare(Expr, Order, Expr),
+    /// Both are equal within this part of the second.
+    Near(Expr, Expr, f64),
+    /// Between two numbers, both included.
+    Within(Expr, f64, f64),
+    /// Grows along the axis.
+    Rises(Expr),
+    /// Shrinks along the axis.
+    Falls(Expr),
+    /// The largest and the smallest value along the axis differ by no more than this part of the largest.
+    Flat(Expr, f64),
+    /// Is largest at this value of the axis.
+    Peaks(Expr, f64),
+}
+
+/// A value at each place and seed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// The same everywhere.
+    Number(f64),
+    /// Measured.
+    Quantity(Quantity),
+    /// Of two values.
+    Both(Box<Expr>, Operation, Box<Expr>),
+    /// Of all values along the axis.
+    OverAxis(Fold, Box<Expr>),
+    /// Of several values.
+    OfSeveral(Several, Vec<Expr>),
+}
+
+/// Arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Sum.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient.
+    Divide,
+}
+
+/// Of all values along the axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// Largest.
+    Highest,
+    /// Smallest.
+    Lowest,
+    /// Arithmetic mean.
+    Average,
+}
+
+/// Of several values at one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Several {
+    /// Largest.
+    Max,
+    /// Smallest.
+    Min,
+    /// Logarithm to the base 2, of one value.
+    Log2,
+    /// Magnitude, of one value.
+    Abs,
+}
+
+/// Something measured in the runs of an arm.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Quantity {
+    /// Name of what is measured.
+    pub metric: String,
+    /// In whose runs.
+    pub arm: String,
+    /// Which part of the world, when, or where along the axis.
+    pub selectors: Vec<(String, String)>,
+}
+
+impl Quantity {
+    /// The value of a selector.
+    pub fn selector(&self, key: &str) -> Option<&str> {
+        self.selectors.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Check {
+    /// Reads a check.
+    ///
+    /// # Errors
+    /// What was expected and where, with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pairs = Grammar::parse(Rule::check, text).map_err(|error| error.to_string())?;
+        let clauses = inner(pairs.next()).filter(|pair| pair.as_rule() == Rule::clause);
+        Ok(Self { clauses: clauses.map(clause).collect::<Result<_, _>>()? })
+    }
+
+    /// All quantities in it.
+    pub fn quantities(&self) -> Vec<&Quantity> {
+        let mut found = Vec::new();
+        for clause in &self.clauses {
+            clause.relation.visit(&mut |quantity| found.push(quantity));
+        }
+        found
+    }
+}
+
+impl Relation {
+    fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Quantity)) {
+        match self {
+            Self::Compare(a, _, b) | Self::Near(a, b, _) => {
+                a.visit(see);
+                b.visit(see);
+            }
+            Self::Within(a, ..) | Self::Rises(a) | Self::Falls(a) | Self::Flat(a, _) | Self::Peaks(a, _) => {
+                a.visit(see);
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// Reads an expression alone.
+    ///
+    /// # Errors
+    /// What was expected and where, with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pairs = Grammar::parse(Rule::expr, text).map_err(|error| error.to_string())?;
+        let pair = pairs.next().ok_or("nothing was found")?;
+        if pair.as_str().trim() != text.trim() {
+            return Err(format!("found `{text}`, understood only `{}`", pair.as_str()));
+        }
+        expr(pair)
+    }
+
+    /// Shows every quantity in it to `see`.
+    pub fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Quantity)) {
+        match self {
+            Self::Number(_) => {}
+            Self::Quantity(quantity) => see(quantity),
+            Self::Both(a, _, b) => {
+                a.visit(see);
+                b.visit(see);
+            }
+            Self::OverAxis(_, a) => a.visit(see),
+            Self::OfSeveral(_, all) => all.iter().for_each(|one| one.visit(see)),
+        }
+    }
+}
+
+fn inner(pair: Option<Pair<'_, Rule>>) -> impl Iterator<Item = Pair<'_, Rule>> {
+    pair.into_iter().flat_map(Pair::into_inner)
+}
+
+/// The next part; the grammar promises it.
+fn next<'a>(parts: &mut impl Iterator<Item = Pair<'a, Rule>>) -> Result<Pair<'a, Rule>, String> {
+    parts.next().ok_or_else(|| "the check ends too early".to_owned())
+}
+
+fn clause(pair: Pair<'_, Rule>) -> Result<Clause, String> {
+    let mut parts = pair.into_inner();
+    let mut part = next(&mut parts)?;
+    let mut found = None;
+    if part.as_rule() == Rule::place {
+        found = Some(place(part)?);
+        part = next(&mut parts)?;
+    }
+    Ok(Clause { place: found, relation: relation(part)? })
+}
+
+fn place(pair: Pair<'_, Rule>) -> Result<Place, String> {
+    let mut parts = pair.into_inner();
+    let axis = next(&mut parts)?.as_str().to_owned();
+    let part = next(&mut parts)?;
+    let listed = part.as_rule() == Rule::listed;
+    let mut parts = part.into_inner();
+    let values = if listed {
+        Values::Listed(parts.map(|part| number(&part)).collect::<Result<_, _>>()?)
+    } else {
+        let order = order(&next(&mut parts)?);
+        Values::Bounded(order, number(&next(&mut parts)?)?)
+    };
+    Ok(Place { axis, values })
+}
+
+/// Two values are about equal within a twentieth, unless the check says otherwise.
+const ABOUT_EQUAL: f64 = 0.05;
+
+fn relation(pair: Pair<'_, Rule>) -> Result<Relation, String> {
+    let mut parts = pair.into_inner();
+    let left = expr(next(&mut parts)?)?;
+    let part = next(&mut parts)?;
+    let (rule, text) = (part.as_rule(), part.as_str());
+    let mut parts = part.into_inner();
+    Ok(match rule {
+        Rule::compare => {
+            let order = order(&next(&mut parts)?);
+            Relation::Compare(left, order, expr(next(&mut parts)?)?)
+        }
+        Rule::near => {
+            let right = expr(next(&mut parts)?)?;
+            Relation::Near(left, right, parts.next().map_or(Ok(ABOUT_EQUAL), |part| number(&part))?)
+        }
+        Rule::within => {
+            let low = number(&next(&mut parts)?)?;
+            Relation::Within(left, low, number(&next(&mut parts)?)?)
+        }
+        Rule::flat => Relation::Flat(left, number(&next(&mut parts)?)?),
+        Rule::peak => Relation::Peaks(left, number(&next(&mut parts)?)?),
+        _ if text.trim() == "rises" => Relation::Rises(left),
+        _ => Relation::Falls(left),
+    })
+}
+
+fn order(pair: &Pair<'_, Rule>) -> Order {
+    match pair.as_str() {
+        ">" => Order::Above,
+        "<" => Order::Below,
+        ">=" => Order::AtLeast,
+        _ => Order::AtMost,
+    }
+}
+
+fn expr(pair: Pair<'_, Rule>) -> Result<Expr, String> {
+    let is_leaf = pair.as_rule() == Rule::factor;
+    let mut parts = pair.into_inner();
+    let first = next(&mut parts)?;
+    if is_leaf {
+        return factor(first);
+    }
+    let mut all = expr(first)?;
+    while let Some(sign) = parts.next() {
+        let operation = match sign.as_rule() {
+            Rule::add => Operation::Add,
+            Rule::subtract => Operation::Subtract,
+            Rule::multiply => Operation::Multiply,
+            _ => Operation::Divide,
+        };
+        all = Expr::Both(Box::new(all), operation, Box::new(expr(next(&mut parts)?)?));
+    }
+    Ok(all)
+}
+
+fn factor(pair: Pair<'_, Rule>) -> Result<Expr, String> {
+    match pair.as_rule() {
+        Rule::number => Ok(Expr::Number(number(&pair)?)),
+        Rule::quantity => quantity(pair).map(Expr::Quantity),
+        Rule::over_axis => {
+            let mut parts = pair.into_inner();
+            let fold = match next(&mut parts)?.as_str() {
+                "highest" => Fold::Highest,
+                "lowest" => Fold::Lowest,
+                _ => Fold::Average,
+            };
+            Ok(Expr::OverAxis(fold, Box::new(expr(next(&mut parts)?)?)))
+        }
+        Rule::of_several => {
+            let mut parts = pair.into_inner();
+            let several = match next(&mut parts)?.as_str() {
+                "max" => Several::Max,
+                "min" => Several::Min,
+                "log2" => Several::Log2,
+                _ => Several::Abs,
+            };
+            Ok(Expr::OfSeveral(several, parts.map(expr).collect::<Result<_, _>>()?))
+        }
+        _ => expr(pair),
+    }
+}
+
+fn quantity(pair: Pair<'_, Rule>) -> Result<Quantity, String> {
+    let mut parts = pair.into_inner();
+    let metric = next(&mut parts)?.as_str().to_owned();
+    let arm = next(&mut parts)?.as_str().to_owned();
+    let selector = |pair: Pair<'_, Rule>| {
+        let mut parts = pair.into_inner();
+        Ok((next(&mut parts)?.as_str().to_owned(), next(&mut parts)?.as_str().to_owned()))
+    };
+    Ok(Quantity { metric, arm, selectors: parts.map(selector).collect::<Result<_, String>>()? })
+}
+
+fn number(pair: &Pair<'_, Rule>) -> Result<f64, String> {
+    let text = pair.as_str().trim();
+    let (digits, divisor) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
+    let number: f64 = digits.parse().map_err(|_| format!("`{text}` is no number"))?;
+    Ok(number / divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_reads_as_a_person_would_say_it() {
+        let check = Check::parse(
+            "at loss >= 1e-3: goodput(peach) > 1.1 * goodput(reno, group=bulk) and jain(peach) in 0.9..1",
+        );
+        let check = check.unwrap();
+        assert_eq!(check.clauses.len(), 2);
+        let place = check.clauses[0].place.clone().unwrap();
+        assert_eq!((place.axis.as_str(), place.values), ("loss", Values::Bounded(Order::AtLeast, 1e-3)));
+        let Relation::Compare(left, Order::Above, right) = &check.clauses[0].relation else { panic!() };
+        assert!(matches!(left, Expr::Quantity(quantity) if quantity.arm == "peach"));
+        let Expr::Both(factor, Operation::Multiply, reno) = right else { panic!("{right:?}") };
+        assert_eq!(**factor, Expr::Number(1.1));
+        assert!(matches!(&**reno, Expr::Quantity(quantity) if quantity.selector("group") == Some("bulk")));
+        assert!(
+            matches!(check.clauses[1].relation, Relation::Within(_, low, high) if low == 0.9 && high == 1.0)
+        );
+        assert_eq!(check.quantities().len(), 3);
+    }
+
+    #[test]
+    fn products_bind_before_sums_and_both_go_from_left_to_right() {
+        let Expr::Both(sum, Operation::Subtract, last) = Expr::parse("8 - 2 * 3 - 1").unwrap() else {
+            panic!()
+        };
+        assert_eq!(*last, Expr::Number(1.0));
+        assert!(matches!(*sum, Expr::Both(_, Operation::Subtract, product)
+            if matches!(*product, Expr::Both(_, Operation::Multiply, _))));
+    }
+
+    #[test]
+    fn every_relation_has_its_words() {
+        let relation = |text: &str| Check::parse(text).unwrap().clauses.remove(0).relation;
+        assert!(matches!(relation("a(x) ~ b(y)"), Relation::Near(.., within) if within == 0.05));
+        assert!(matches!(relation("a(x) ~ b(y) within 3%"), Relation::Near(.., within) if within == 0.03));
+        assert!(matches!(relation("a(x) rises"), Relation::Rises(_)));
+        assert!(matches!(relation("a(x) falls"), Relation::Falls(_)));
+        assert!(matches!(relation("a(x) is flat within 10%"), Relation::Flat(_, within) if within == 0.1));
+        assert!(matches!(
+            relation("highest(a(x)) < 620"),
+            Relation::Compare(Expr::OverAxis(Fold::Highest, _), ..)
+        ));
+        assert!(matches!(relation("a(x) peaks at 10"), Relation::Peaks(_, place) if place == 10.0));
+        assert!(matches!(relation("max(a(x), 2) <= log2(8)"), Relation::Compare(..)));
+    }
+
+    #[test]
+    fn mistakes_are_shown_in_the_text() {
+        let error = Check::parse("goodput(peach) is bigger").unwrap_err();
+        assert!(error.contains("goodput(peach) is bigger") && error.contains('^'), "{error}");
+        assert!(Check::parse("goodput(peach)").is_err());
+        assert!(Expr::parse("goodput(peach) / ").is_err());
+    }
+}

@@ -1,0 +1,5 @@
+//! What a claim says: the language of checks.
+
+mod language;
+
+pub use language::{Check, Clause, Expr, Fold, Operation, Order, Quantity, Relation, Several, alike};

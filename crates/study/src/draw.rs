@@ -1,0 +1,307 @@
+//! Charts in the style of a paper: SVG, and the same picture as PNG.
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::element::{Drawable, PointCollection};
+use plotters::prelude::*;
+use plotters_backend::{BackendCoord, DrawingErrorKind};
+use resvg::{tiny_skia, usvg};
+
+use crate::chart::{Chart, ChartLine};
+
+/// Width and height, in points.
+const SIZE: (u32, u32) = (640, 440);
+
+/// Pixels of the PNG for each point.
+const ZOOM: f32 = 2.0;
+
+/// Colours that differ in lightness too, for readers in grey.
+const INKS: [RGBColor; 8] = [
+    RGBColor(0, 0, 0),
+    RGBColor(178, 24, 43),
+    RGBColor(33, 102, 172),
+    RGBColor(27, 120, 55),
+    RGBColor(230, 121, 20),
+    RGBColor(118, 42, 131),
+    RGBColor(90, 160, 190),
+    RGBColor(120, 120, 120),
+];
+
+/// Lengths of dash and gap; no dash is a full line.
+const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
+
+type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Plot<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// The chart as SVG.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn svg(chart: &Chart) -> Result<String, String> {
+    let mut text = String::new();
+    {
+        let sheet = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        draw(&sheet, chart).map_err(|error| error.to_string())?;
+        sheet.present().map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+/// An SVG as PNG.
+///
+/// # Errors
+/// If it is no SVG, or cannot be written as PNG.
+pub fn png(svg: &str) -> Result<Vec<u8>, String> {
+    let mut options = usvg::Options::default();
+    // A font of our own, so that the picture is the same on a machine that has none.
+    options.fontdb_mut().load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
+    let face = options.fontdb.faces().next().and_then(|face| face.families.first().cloned());
+    options.font_family = face.map(|family| family.0).unwrap_or_default();
+    let family = options.font_family.clone();
+    options.fontdb_mut().set_sans_serif_family(family);
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
+    let (width, height) = ((SIZE.0 as f32 * ZOOM) as u32, (SIZE.1 as f32 * ZOOM) as u32);
+    let mut image = tiny_skia::Pixmap::new(width, height).ok_or("a picture without area")?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(ZOOM, ZOOM), &mut image.as_mut());
+    image.encode_png().map_err(|error| error.to_string())
+}
+
+/// Where a value stands on an axis.
+fn placed(value: f64, log: bool) -> f64 {
+    if log { value.max(f64::MIN_POSITIVE).log10() } else { value }
+}
+
+/// What stands at a tick.
+fn tick(at: f64, log: bool) -> String {
+    match log {
+        true if (at - at.round()).abs() < 1e-9 => format!("1e{at:.0}"),
+        true => String::new(),
+        false => {
+            let text = format!("{at:.4}");
+            let text = text.trim_end_matches('0').trim_end_matches('.');
+            if text == "-0" { "0".into() } else { text.into() }
+        }
+    }
+}
+
+/// First and last value, with some room; a linear vertical axis begins at zero.
+fn span(values: impl Iterator<Item = f64>, (log, from_zero): (bool, bool)) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let low = if from_zero && !log { low.min(0.0) } else { low };
+    let room = if high > low { 0.04 * (high - low) } else { 0.5 * high.abs().max(1.0) };
+    (if low < 0.0 || log || !from_zero { low - room } else { low }, high + room)
+}
+
+fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
+    sheet.fill(&WHITE)?;
+    let points = || chart.lines.iter().flat_map(|line| &line.points);
+    let xs = points().map(|point| placed(point.0, chart.x_log));
+    let ys = points().flat_map(|point| {
+        let half = if chart.y_log { 0.0 } else { point.2.unwrap_or(0.0) };
+        [point.1 - half, point.1 + half].map(|y| placed(y, chart.y_log))
+    });
+    let ((left, right), (bottom, top)) = (span(xs, (chart.x_log, false)), span(ys, (chart.y_log, true)));
+    // Room for the legend above the curves.
+    let top = top + (top - bottom) * 0.05 * chart.lines.len().div_ceil(2) as f64;
+    let mut plot = ChartBuilder::on(sheet)
+        .caption(&chart.title, ("sans-serif", 15))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(62)
+        .build_cartesian_2d(left..right, bottom..top)?;
+    plot.configure_mesh()
+        .x_desc(&chart.x)
+        .y_desc(&chart.y)
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(BLACK.mix(0.12))
+        .x_label_formatter(&|at| tick(*at, chart.x_log))
+        .y_label_formatter(&|at| tick(*at, chart.y_log))
+        .axis_desc_style(("sans-serif", 14))
+        .label_style(("sans-serif", 12))
+        .draw()?;
+    for (index, line) in chart.lines.iter().enumerate() {
+        draw_line(&mut plot, (index, line), chart)?;
+    }
+    plot.configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE.mix(0.85))
+        .border_style(BLACK.mix(0.4))
+        .label_font(("sans-serif", 12))
+        .legend_area_size(36)
+        .draw()
+}
+
+fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Chart) -> Drawn {
+    let ink = INKS[index % INKS.len()];
+    let (dash, gap) = DASHES[index % DASHES.len()];
+    let style = ink.stroke_width(2);
+    let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
+    let mut path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
+    if chart.over_time {
+        path = steps(&path);
+    }
+    let drawn = if dash == 0 {
+        plot.draw_series(LineSeries::new(path, style))?
+    } else {
+        plot.draw_series(DashedLineSeries::new(path, dash, gap, style))?
+    };
+    let shape = Shape::of(index).filter(|_| !chart.over_time);
+    drawn.label(&line.name).legend(move |at| Mark { at, shape, ink, stroke: Some((dash, gap)) });
+    for point in line.points.iter().filter(|_| shape.is_some()) {
+        if let Some(half) = point.2.filter(|half| *half > 0.0) {
+            let (x, low) = at(&(point.0, point.1 - half, None));
+            let (_, high) = at(&(point.0, point.1 + half, None));
+            plot.draw_series([ErrorBar::new_vertical(x, low, at(point).1, high, ink.stroke_width(1), 6)])?;
+        }
+    }
+    plot.draw_series(line.points.iter().map(|point| Mark { at: at(point), shape, ink, stroke: None }))
+        .map(drop)
+}
+
+/// Shapes that are told apart without colour.
+#[derive(Clone, Copy)]
+enum Shape {
+    Disc,
+    Triangle,
+    Cross,
+    Ring,
+    Square,
+    Dot,
+}
+
+impl Shape {
+    /// Of the line with this number.
+    fn of(index: usize) -> Option<Self> {
+        let all = [Self::Disc, Self::Triangle, Self::Cross, Self::Ring, Self::Square, Self::Dot];
+        all.get(index % all.len()).copied()
+    }
+}
+
+/// A measured point, or with a stroke behind it the entry of a line in the legend.
+struct Mark<C> {
+    at: C,
+    shape: Option<Shape>,
+    ink: RGBColor,
+    /// Lengths of dash and gap.
+    stroke: Option<(i32, i32)>,
+}
+
+impl<'a, C> PointCollection<'a, C> for &'a Mark<C> {
+    type Point = &'a C;
+    type IntoIter = std::iter::Once<&'a C>;
+
+    fn point_iter(self) -> Self::IntoIter {
+        std::iter::once(&self.at)
+    }
+}
+
+impl<C, DB: DrawingBackend> Drawable<DB> for Mark<C> {
+    fn draw<I: Iterator<Item = BackendCoord>>(
+        &self,
+        points: I,
+        backend: &mut DB,
+        _: (u32, u32),
+    ) -> Result<(), DrawingErrorKind<DB::ErrorType>> {
+        let style = self.ink.stroke_width(2);
+        for (x, y) in points {
+            let middle = match self.stroke {
+                None => (x, y),
+                Some((dash, gap)) => {
+                    let dash = if dash == 0 { LEGEND } else { dash };
+                    for begin in (0..LEGEND).step_by((dash + gap) as usize) {
+                        backend.draw_line((x + begin, y), (x + (begin + dash).min(LEGEND), y), &style)?;
+                    }
+                    (x + LEGEND / 2, y)
+                }
+            };
+            self.draw_shape(middle, backend)?;
+        }
+        Ok(())
+    }
+}
+
+/// Length of a stroke in the legend.
+const LEGEND: i32 = 32;
+
+impl<C> Mark<C> {
+    fn draw_shape<DB: DrawingBackend>(
+        &self,
+        (x, y): BackendCoord,
+        backend: &mut DB,
+    ) -> Result<(), DrawingErrorKind<DB::ErrorType>> {
+        let (thin, full) = (self.ink.stroke_width(2), self.ink.filled());
+        match self.shape {
+            None => Ok(()),
+            Some(Shape::Disc) => backend.draw_circle((x, y), 4, &full, true),
+            Some(Shape::Ring) => backend.draw_circle((x, y), 4, &thin, false),
+            Some(Shape::Dot) => backend.draw_circle((x, y), 2, &full, true),
+            Some(Shape::Triangle) => {
+                backend.fill_polygon([(x - 5, y + 4), (x + 5, y + 4), (x, y - 5)], &full)
+            }
+            Some(Shape::Square) => backend.draw_rect((x - 4, y - 4), (x + 4, y + 4), &thin, false),
+            Some(Shape::Cross) => {
+                backend.draw_line((x - 4, y - 4), (x + 4, y + 4), &thin)?;
+                backend.draw_line((x - 4, y + 4), (x + 4, y - 4), &thin)
+            }
+        }
+    }
+}
+
+/// A curve that holds its value until the next point.
+fn steps(path: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let corner = |pair: &[(f64, f64)]| [pair[0], (pair[1].0, pair[0].1)];
+    path.windows(2).flat_map(corner).chain(path.last().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart() -> Chart {
+        let line = |name: &str, height: f64| ChartLine {
+            name: name.into(),
+            points: (1..=5).map(|k| (10_f64.powi(-k), height / f64::from(k), Some(3.0))).collect(),
+        };
+        Chart {
+            title: "Fig. 1".into(),
+            x: "loss".into(),
+            y: "goodput (segments/s)".into(),
+            x_log: true,
+            lines: vec![line("one", 100.0), line("two", 80.0), line("three", 60.0)],
+            ..Chart::default()
+        }
+    }
+
+    #[test]
+    fn a_chart_has_its_words_and_becomes_a_picture() {
+        let svg = svg(&chart()).unwrap();
+        for word in ["Fig. 1", "loss", "goodput", "one", "two", "three", "1e-3"] {
+            assert!(svg.contains(word), "{word}");
+        }
+        let png = png(&svg).unwrap();
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        let dark = tiny_skia::Pixmap::decode_png(&png).unwrap();
+        let ink = dark.pixels().iter().filter(|pixel| pixel.red() < 128).count();
+        assert!(ink > 3000, "only {ink} dark pixels: the letters are missing");
+    }
+
+    #[test]
+    fn nothing_measured_is_an_empty_chart() {
+        assert!(svg(&Chart::default()).is_ok());
+    }
+
+    #[test]
+    fn ticks() {
+        assert_eq!(tick(-3.0, true), "1e-3");
+        assert_eq!(tick(-2.5, true), "");
+        assert_eq!(tick(0.25, false), "0.25");
+        assert_eq!(tick(-0.0, false), "0");
+        assert_eq!(tick(1200.0, false), "1200");
+    }
+}

@@ -1,0 +1,185 @@
+//! The runs of an experiment: every arm at every value of the axis, for every choice of what is left open.
+
+use bentpipe_lab::{Place, Unsimulated};
+use bentpipe_scenario::{Draft, Scenario};
+
+use crate::file::{Experiment, Settings, argument, position};
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Form {
+    /// The short form.
+    pub quick: bool,
+    /// Runs of each point, instead of what the study says.
+    pub seeds: Option<u32>,
+}
+
+/// One choice for each parameter that the paper leaves open.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Choice {
+    /// Index of the option for each parameter.
+    options: Vec<usize>,
+    /// `discipline = D1, buffer = 50`; empty if nothing is open.
+    pub name: String,
+}
+
+/// Index of a point: arm, place on the axis, choice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Spot {
+    /// Index of the arm.
+    pub arm: usize,
+    /// Index along the axis; 0 without one.
+    pub place: usize,
+    /// Index of the choice; 0 is the default.
+    pub choice: usize,
+}
+
+/// What an experiment consists of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Grid {
+    /// Names of the arms.
+    pub arms: Vec<String>,
+    /// Positions along the axis; one place without a position if there is no axis.
+    pub places: Vec<Option<f64>>,
+    /// The choices, the default first.
+    pub choices: Vec<Choice>,
+    /// Seeds of each point.
+    pub seeds: Vec<u64>,
+}
+
+impl Grid {
+    /// Of an experiment in some form.
+    pub fn of(experiment: &Experiment, form: Form) -> Self {
+        let values = experiment.values(form);
+        let places = match experiment.axis {
+            Some(_) => values.into_iter().map(position).collect(),
+            None => vec![None],
+        };
+        let quick_seeds = experiment.quick.seeds.filter(|_| form.quick);
+        let quick_seeds = quick_seeds.or(form.quick.then_some(QUICK_SEEDS.min(experiment.seeds)));
+        let seeds = form.seeds.or(quick_seeds).unwrap_or(experiment.seeds);
+        Self {
+            arms: experiment.arm.keys().cloned().collect(),
+            places,
+            choices: experiment.choices(form),
+            seeds: (1..=u64::from(seeds)).collect(),
+        }
+    }
+
+    /// Every point, the default choice first.
+    pub fn spots(&self) -> Vec<Spot> {
+        let mut spots = Vec::new();
+        for choice in 0..self.choices.len() {
+            for arm in 0..self.arms.len() {
+                spots.extend((0..self.places.len()).map(|place| Spot { arm, place, choice }));
+            }
+        }
+        spots
+    }
+
+    /// Index of an arm.
+    pub fn arm(&self, name: &str) -> Option<usize> {
+        self.arms.iter().position(|arm| arm == name)
+    }
+
+    /// Index of the place at a position of the axis.
+    pub fn place(&self, position: f64) -> Option<usize> {
+        self.places.iter().position(|place| place.is_some_and(|place| crate::check::alike(place, position)))
+    }
+}
+
+/// Runs of each point in the short form.
+const QUICK_SEEDS: u32 = 3;
+
+impl Experiment {
+    fn values(&self, form: Form) -> Vec<&toml::Value> {
+        let Some(axis) = &self.axis else { return Vec::new() };
+        let quick = self.quick.values.as_ref().filter(|_| form.quick);
+        quick.unwrap_or(&axis.values).iter().collect()
+    }
+
+    fn choices(&self, form: Form) -> Vec<Choice> {
+        let mut choices = vec![Choice::default()];
+        for (parameter, options) in &self.open {
+            let count = if form.quick && self.quick.defaults_only { 1 } else { options.len() };
+            let names: Vec<&String> = options.keys().take(count).collect();
+            choices = choices.iter().flat_map(|begun| begun.with_each(parameter, &names)).collect();
+        }
+        choices
+    }
+
+    /// The world of a point.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario or with what the study sets in it.
+    pub fn scenario(&self, spot: Spot, grid: &Grid, form: Form) -> Result<Scenario, String> {
+        let text = |error: bentpipe_scenario::Error| error.to_string();
+        let mut draft = Draft::load(&self.scenario).map_err(text)?;
+        let Some((_, arm)) = self.arm.get_index(spot.arm) else { return Err("there is no such arm".into()) };
+        if let Some(cc) = arm.cc() {
+            draft.set_cc(cc).map_err(text)?;
+        }
+        let quick = form.quick.then_some(&self.quick.set);
+        let options = grid.choices[spot.choice].options.iter().zip(self.open.values());
+        let chosen = options.filter_map(|(option, options)| options.get_index(*option)).map(|(_, set)| set);
+        for settings in [&self.set].into_iter().chain(quick).chain(chosen) {
+            apply(&mut draft, settings.iter())?;
+        }
+        apply(&mut draft, arm.settings())?;
+        if let Some(axis) = &self.axis {
+            let value = argument(self.values(form)[spot.place]);
+            for key in &axis.keys {
+                draft.set(&format!("{key}={value}")).map_err(text)?;
+            }
+        }
+        let scenario = draft.scenario().map_err(text)?;
+        bentpipe_lab::check(&scenario, &Place::Senders).map_err(|error| match error {
+            Unsimulated::Impossible(why) => why,
+            Unsimulated::Stopped | Unsimulated::Unwritten(_) => "the scenario cannot be checked".into(),
+        })?;
+        Ok(scenario)
+    }
+}
+
+fn apply<'a>(
+    draft: &mut Draft,
+    settings: impl Iterator<Item = (&'a String, &'a toml::Value)>,
+) -> Result<(), String> {
+    for (key, value) in settings {
+        draft.set(&format!("{key}={}", argument(value))).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+impl Choice {
+    fn with_each(&self, parameter: &str, options: &[&String]) -> Vec<Self> {
+        let with = |(index, option): (usize, &&String)| {
+            let comma = if self.name.is_empty() { "" } else { ", " };
+            Self {
+                options: self.options.iter().copied().chain([index]).collect(),
+                name: format!("{}{comma}{parameter} = {option}", self.name),
+            }
+        };
+        options.iter().enumerate().map(with).collect()
+    }
+}
+
+/// The command line that shows a point to anybody.
+pub fn command(experiment: &Experiment, spot: Spot, grid: &Grid, form: Form) -> String {
+    let mut words = vec!["bentpipe run".to_owned(), experiment.scenario.clone()];
+    let Some((_, arm)) = experiment.arm.get_index(spot.arm) else { return String::new() };
+    words.extend(arm.cc().map(|cc| format!("--cc {cc}")));
+    let set = |(key, value): (&String, &toml::Value)| format!("--set '{key}={}'", argument(value));
+    let quick: Option<&Settings> = form.quick.then_some(&experiment.quick.set);
+    let options = grid.choices[spot.choice].options.iter().zip(experiment.open.values());
+    let chosen = options.filter_map(|(option, options)| options.get_index(*option)).map(|(_, set)| set);
+    for settings in [&experiment.set].into_iter().chain(quick).chain(chosen) {
+        words.extend(settings.iter().map(set));
+    }
+    words.extend(arm.settings().map(set));
+    if let Some(axis) = &experiment.axis {
+        let value = argument(experiment.values(form)[spot.place]);
+        words.extend(axis.keys.iter().map(|key| format!("--set '{key}={value}'")));
+    }
+    words.join(" ")
+}

@@ -1,0 +1,115 @@
+//! The report of a study: one HTML file with zoomable charts, each beside the claims that it supports.
+
+use bentpipe_lab::report::{
+    Axis, Choice, Figure, Grid, GridCell, GridRow, Number, Page, Position, Provenance, Scale, Section, Style,
+    Trace, render as render_page,
+};
+
+use crate::chart::Chart;
+use crate::outcome::{ClaimOutcome, FigureOutcome, StudyOutcome};
+use crate::verdict::Verdict;
+
+/// The page of a study.
+///
+/// # Errors
+/// If the template cannot be filled.
+pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
+    let counted = |verdict: Verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let page = Page {
+        heading: outcome.title.clone(),
+        finding: format!(
+            "Of {} claims {} hold, {} hold for some choices of what the paper leaves open, {} are tied, {} fail, {} cannot be tested.",
+            outcome.claims.len(),
+            counted(Verdict::Holds),
+            counted(Verdict::HoldsFor),
+            counted(Verdict::Tied),
+            counted(Verdict::Fails),
+            counted(Verdict::NotTestable),
+        ),
+        facts: vec![("Paper", outcome.citation.clone())],
+        sections: outcome.figures.iter().map(|figure| section(figure, &outcome.claims)).collect(),
+        grids: grids(outcome),
+    };
+    let provenance = Provenance {
+        scenario: outcome.name.clone(),
+        title: String::new(),
+        toml: outcome.text.clone(),
+        command: command.to_owned(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    render_page(&page, &provenance).map_err(|error| error.to_string())
+}
+
+fn section(figure: &FigureOutcome, claims: &[ClaimOutcome]) -> Section {
+    let about = claims.iter().filter(|claim| claim.figure.as_deref() == Some(figure.number.as_str()));
+    let said: Vec<String> =
+        about.map(|claim| format!("{} {}: {}.", claim.id, claim.verdict, claim.statement)).collect();
+    let names: Vec<String> = figure.charts.iter().map(|chart| chart.title.clone()).collect();
+    let first = names[..names.len().min(1)].to_vec();
+    let several = names.len() > 1;
+    let mut traces = Vec::new();
+    for (chart, name) in figure.charts.iter().zip(&names) {
+        traces.extend(
+            self::traces(chart)
+                .map(|trace| if several { trace.shown_by(std::slice::from_ref(name)) } else { trace }),
+        );
+    }
+    Section {
+        title: format!("Figure {}: {}", figure.number, figure.title),
+        intro: said.join(" "),
+        choices: Choice::of("For", names, &first).into_iter().collect(),
+        figures: figure.charts.first().map(|chart| chart_frame(chart, traces)).into_iter().collect(),
+    }
+}
+
+fn chart_frame(chart: &Chart, traces: Vec<Trace>) -> Figure {
+    let scale = |log: bool| if log { Scale::Log } else { Scale::Linear };
+    Figure {
+        title: String::new(),
+        caption: String::new(),
+        wide: true,
+        x: Axis { title: chart.x.clone(), scale: scale(chart.x_log), close: true },
+        y: Axis { title: chart.y.clone(), scale: scale(chart.y_log), close: false },
+        traces,
+    }
+}
+
+fn traces(chart: &Chart) -> impl Iterator<Item = Trace> {
+    chart.lines.iter().enumerate().map(|(colour, line)| {
+        if chart.over_time {
+            let points: Vec<(f64, f64)> = line.points.iter().map(|point| (point.0, point.1)).collect();
+            return Trace::over_time(&line.name, &points, Style::Step).coloured(colour);
+        }
+        Trace {
+            name: line.name.clone(),
+            x: line.points.iter().map(|point| Position::Number(Number(point.0))).collect(),
+            y: line.points.iter().map(|point| Some(Number(point.1))).collect(),
+            error: line.points.iter().map(|point| point.2.map(Number)).collect(),
+            colour,
+            legend: true,
+            ..Trace::default()
+        }
+    })
+}
+
+fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
+    let cell = |text: &str| GridCell { text: text.to_owned(), best: false };
+    let row = |claim: &ClaimOutcome| GridRow {
+        names: vec![claim.id.clone()],
+        cells: vec![
+            GridCell { text: claim.verdict.to_string(), best: claim.verdict == Verdict::Holds },
+            cell(&claim.statement),
+            cell(&claim.measured),
+            cell(claim.tolerance.as_deref().unwrap_or("–")),
+            cell(&claim.seeds.to_string()),
+            cell(&claim.holds_for.join(" or ")),
+            cell(claim.note.as_deref().unwrap_or("")),
+        ],
+    };
+    let head = ["claim", "verdict", "statement", "measured", "check", "seeds", "holds for", "note"];
+    vec![Grid {
+        title: "Claims".into(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: outcome.claims.iter().map(row).collect(),
+    }]
+}

@@ -1,0 +1,133 @@
+//! What the runs of an experiment gave, point by point.
+
+use std::collections::BTreeMap;
+
+use crate::check::{Expr, Fold, Operation, Quantity, Several};
+use crate::grid::{Grid, Spot};
+use crate::measure::Measure;
+use crate::store::Values;
+
+/// One value for each seed; `None` where there is none.
+pub type PerSeed = Vec<Option<f64>>;
+
+/// Results of an experiment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Results {
+    /// Its points.
+    pub grid: Grid,
+    /// Name of the axis.
+    pub axis: Option<String>,
+    /// What the runs gave: for each point, one entry for each seed that finished.
+    pub runs: BTreeMap<Spot, Vec<Option<Values>>>,
+}
+
+/// Where an expression is evaluated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    /// Index along the axis.
+    pub place: usize,
+    /// Index of the choice.
+    pub choice: usize,
+}
+
+impl Results {
+    /// Results of which none is there yet.
+    pub fn none(grid: Grid, axis: Option<String>) -> Self {
+        let nothing = vec![None; grid.seeds.len()];
+        let runs = grid.spots().into_iter().map(|spot| (spot, nothing.clone())).collect();
+        Self { grid, axis, runs }
+    }
+
+    /// An expression at a place, for each seed.
+    pub fn evaluate(&self, expr: &Expr, at: At) -> PerSeed {
+        match expr {
+            Expr::Number(number) => vec![Some(*number); self.grid.seeds.len()],
+            Expr::Quantity(quantity) => self.quantity(quantity, at),
+            Expr::Both(a, operation, b) => combine(&[self.evaluate(a, at), self.evaluate(b, at)], |values| {
+                operation.apply(values[0], values[1])
+            }),
+            Expr::OverAxis(fold, inner) => {
+                let places = 0..self.grid.places.len();
+                let all: Vec<_> = places.map(|place| self.evaluate(inner, At { place, ..at })).collect();
+                combine(&all, |values| fold.apply(values))
+            }
+            Expr::OfSeveral(several, all) => {
+                let all: Vec<_> = all.iter().map(|expr| self.evaluate(expr, at)).collect();
+                combine(&all, |values| several.apply(values))
+            }
+        }
+    }
+
+    fn quantity(&self, quantity: &Quantity, at: At) -> PerSeed {
+        let nothing = || vec![None; self.grid.seeds.len()];
+        let axis = self.axis.as_deref();
+        let (Ok(measure), Some(arm)) = (Measure::of(quantity, axis), self.grid.arm(&quantity.arm)) else {
+            return nothing();
+        };
+        let elsewhere = axis.and_then(|axis| quantity.selector(axis));
+        let place = match elsewhere {
+            None => Some(at.place),
+            Some(text) => text.parse().ok().and_then(|position| self.grid.place(position)),
+        };
+        let Some(place) = place else { return nothing() };
+        let Some(runs) = self.runs.get(&Spot { arm, place, choice: at.choice }) else { return nothing() };
+        let key = measure.key();
+        runs.iter()
+            .map(|values| values.as_ref().and_then(|values| values.get(&key).copied().flatten()))
+            .collect()
+    }
+}
+
+/// Combines values of the same seed; without one of them there is none.
+fn combine(all: &[PerSeed], apply: impl Fn(&[f64]) -> f64) -> PerSeed {
+    let seeds = all.first().map_or(0, Vec::len);
+    let of_seed = |seed: usize| all.iter().map(|values| values[seed]).collect::<Option<Vec<f64>>>();
+    (0..seeds)
+        .map(|seed| of_seed(seed).map(|values| apply(&values)).filter(|value| value.is_finite()))
+        .collect()
+}
+
+impl Operation {
+    fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Add => a + b,
+            Self::Subtract => a - b,
+            Self::Multiply => a * b,
+            Self::Divide => a / b,
+        }
+    }
+}
+
+impl Fold {
+    fn apply(self, values: &[f64]) -> f64 {
+        match self {
+            Self::Highest => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Lowest => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Self::Average => values.iter().sum::<f64>() / values.len() as f64,
+        }
+    }
+}
+
+impl Several {
+    fn apply(self, values: &[f64]) -> f64 {
+        match self {
+            Self::Max => Fold::Highest.apply(values),
+            Self::Min => Fold::Lowest.apply(values),
+            Self::Log2 => values[0].log2(),
+            Self::Abs => values[0].abs(),
+        }
+    }
+}
+
+impl Results {
+    /// Of checks that measure nothing.
+    pub fn arithmetic() -> Self {
+        let grid = Grid {
+            arms: Vec::new(),
+            places: vec![None],
+            choices: vec![crate::grid::Choice::default()],
+            seeds: vec![1],
+        };
+        Self::none(grid, None)
+    }
+}

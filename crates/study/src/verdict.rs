@@ -1,0 +1,341 @@
+//! From results to verdicts.
+
+use std::fmt;
+
+use bentpipe_lab::Summary;
+use bentpipe_lab::table::{plus_minus, short};
+use serde::{Serialize, Serializer};
+
+use crate::check::{Check, Clause, Order, Relation};
+use crate::results::{At, PerSeed, Results};
+
+/// What became of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It is so, everywhere.
+    Holds,
+    /// It is so for some choices of what the paper leaves open.
+    HoldsFor,
+    /// The runs do not tell: the 95 % confidence interval reaches over the bound.
+    Tied,
+    /// It is not so.
+    Fails,
+    /// It cannot be checked.
+    NotTestable,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "HOLDS",
+            Self::HoldsFor => "HOLDS-FOR",
+            Self::Tied => "TIED",
+            Self::Fails => "FAILS",
+            Self::NotTestable => "NOT-TESTABLE",
+        })
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What a check found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// All in all.
+    pub verdict: Verdict,
+    /// Numbers, for the choice of the paper or our default.
+    pub measured: String,
+    /// Choices for which it holds, if it does not for all.
+    pub holds_for: Vec<String>,
+}
+
+/// A relation at one place.
+struct Judged {
+    verdict: Verdict,
+    measured: String,
+}
+
+/// Judges a check.
+pub fn judge(check: &Check, results: &Results) -> Finding {
+    let of_choice = |choice: usize| {
+        let judged: Vec<Judged> =
+            check.clauses.iter().flat_map(|clause| judge_clause(clause, results, choice)).collect();
+        let measured = judged.iter().map(|one| one.measured.as_str()).collect::<Vec<_>>().join("; ");
+        (worst(judged.iter().map(|one| one.verdict)), measured)
+    };
+    let all: Vec<(Verdict, String)> = (0..results.grid.choices.len()).map(of_choice).collect();
+    let holds = |index: &usize| all[*index].0 == Verdict::Holds;
+    let holding: Vec<usize> = (0..all.len()).filter(holds).collect();
+    let verdict = match holding.len() {
+        count if count == all.len() => Verdict::Holds,
+        0 => all.iter().map(|one| one.0).find(|verdict| *verdict == Verdict::Tied).unwrap_or(all[0].0),
+        _ => Verdict::HoldsFor,
+    };
+    let name = |index: usize| results.grid.choices[index].name.clone();
+    let holds_for =
+        if verdict == Verdict::HoldsFor { holding.into_iter().map(name).collect() } else { Vec::new() };
+    Finding { verdict, measured: all[0].1.clone(), holds_for }
+}
+
+/// A chain is as strong as its weakest link.
+fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Holds | Verdict::HoldsFor => 0,
+        Verdict::Tied => 1,
+        Verdict::Fails => 2,
+        Verdict::NotTestable => 3,
+    };
+    verdicts.max_by_key(rank).unwrap_or(Verdict::NotTestable)
+}
+
+fn judge_clause(clause: &Clause, results: &Results, choice: usize) -> Vec<Judged> {
+    let wanted = |place: &usize| {
+        let Some(filter) = &clause.place else { return true };
+        results.grid.places[*place].is_some_and(|position| filter.values.hold(position))
+    };
+    let places: Vec<usize> = (0..results.grid.places.len()).filter(wanted).collect();
+    let along = Along { results, choice, places: &places };
+    match &clause.relation {
+        Relation::Rises(expr) => vec![along.trend(expr, 1.0)],
+        Relation::Falls(expr) => vec![along.trend(expr, -1.0)],
+        Relation::Flat(expr, within) => vec![along.flat(expr, *within)],
+        Relation::Peaks(expr, at) => vec![along.peak(expr, *at)],
+        relation => along.at_each(relation),
+    }
+}
+
+/// Part of the axis, for one choice.
+struct Along<'a> {
+    results: &'a Results,
+    choice: usize,
+    places: &'a [usize],
+}
+
+impl Along<'_> {
+    fn values(&self, expr: &crate::check::Expr, place: usize) -> PerSeed {
+        self.results.evaluate(expr, At { place, choice: self.choice })
+    }
+
+    /// `loss = 0.001: ` in front of what was measured there.
+    fn label(&self, place: usize) -> String {
+        match (&self.results.axis, self.results.grid.places[place]) {
+            (Some(axis), Some(position)) if self.places.len() > 1 => format!("{axis} {}: ", short(position)),
+            _ => String::new(),
+        }
+    }
+
+    fn at_each(&self, relation: &Relation) -> Vec<Judged> {
+        if self.places.is_empty() {
+            return vec![nothing_there()];
+        }
+        // What does not depend on the place is judged once.
+        let over_axis = self.places.len() > 1 && self.is_constant(relation);
+        let places = if over_axis { &self.places[..1] } else { self.places };
+        let at = |place: &usize| {
+            let mut judged = self.judge_at(relation, *place);
+            if !over_axis {
+                judged.measured.insert_str(0, &self.label(*place));
+            }
+            judged
+        };
+        places.iter().map(at).collect()
+    }
+
+    fn is_constant(&self, relation: &Relation) -> bool {
+        let sides: Vec<&crate::check::Expr> = match relation {
+            Relation::Compare(a, _, b) | Relation::Near(a, b, _) => vec![a, b],
+            Relation::Within(a, ..) => vec![a],
+            _ => return false,
+        };
+        let first = self.places[0];
+        let same = |expr: &&crate::check::Expr| {
+            self.places.iter().all(|place| self.values(expr, *place) == self.values(expr, first))
+        };
+        sides.iter().all(same)
+    }
+
+    fn judge_at(&self, relation: &Relation, place: usize) -> Judged {
+        match relation {
+            Relation::Compare(a, order, b) => {
+                let (a, b) = (self.values(a, place), self.values(b, place));
+                let sign = match order {
+                    Order::Above => " > ",
+                    Order::Below => " < ",
+                    Order::AtLeast => " >= ",
+                    Order::AtMost => " <= ",
+                };
+                Judged {
+                    verdict: compare(&a, *order, &b),
+                    measured: format!("{}{sign}{}", shown(&a), shown(&b)),
+                }
+            }
+            Relation::Near(a, b, within) => {
+                let (a, b) = (self.values(a, place), self.values(b, place));
+                Judged { verdict: near(&a, &b, *within), measured: format!("{} ~ {}", shown(&a), shown(&b)) }
+            }
+            Relation::Within(a, low, high) => {
+                let a = self.values(a, place);
+                let measured = format!("{} in {}..{}", shown(&a), short(*low), short(*high));
+                Judged { verdict: within(&a, *low, *high), measured }
+            }
+            _ => nothing_there(),
+        }
+    }
+
+    fn shown_along(&self, all: &[PerSeed]) -> String {
+        let one = |(place, values): (&usize, &PerSeed)| format!("{}{}", self.label(*place), shown(values));
+        self.places.iter().zip(all).map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    fn along(&self, expr: &crate::check::Expr) -> Vec<PerSeed> {
+        self.places.iter().map(|place| self.values(expr, *place)).collect()
+    }
+
+    /// No step may go the wrong way for certain, and the last must differ from the first for certain.
+    fn trend(&self, expr: &crate::check::Expr, sign: f64) -> Judged {
+        let all = self.along(expr);
+        let (Some(first), Some(last)) = (all.first(), all.last()) else { return nothing_there() };
+        let order = if sign > 0.0 { Order::Above } else { Order::Below };
+        let ends = compare(last, order, first);
+        let wrong = |pair: &[PerSeed]| compare(&pair[1], order, &pair[0]) == Verdict::Fails;
+        let verdict =
+            if all.windows(2).any(wrong) { worst([ends, Verdict::Fails].into_iter()) } else { ends };
+        Judged { verdict, measured: self.shown_along(&all) }
+    }
+
+    fn flat(&self, expr: &crate::check::Expr, within: f64) -> Judged {
+        let all = self.along(expr);
+        let means: Option<Vec<f64>> = all.iter().map(|values| Summary::of(&known(values)).mean).collect();
+        let Some(means) = means.filter(|means| !means.is_empty()) else { return nothing_there() };
+        let (low, high) =
+            means.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
+        let verdict = if high - low <= within * high.abs() { Verdict::Holds } else { Verdict::Fails };
+        Judged { verdict, measured: self.shown_along(&all) }
+    }
+
+    fn peak(&self, expr: &crate::check::Expr, at: f64) -> Judged {
+        let all = self.along(expr);
+        let Some(place) =
+            self.results.grid.place(at).and_then(|at| self.places.iter().position(|p| *p == at))
+        else {
+            return nothing_there();
+        };
+        let others = all.iter().enumerate().filter(|(index, _)| *index != place);
+        let verdict = worst(others.map(|(_, values)| compare(&all[place], Order::AtLeast, values)));
+        Judged { verdict, measured: self.shown_along(&all) }
+    }
+}
+
+fn nothing_there() -> Judged {
+    Judged { verdict: Verdict::NotTestable, measured: "nothing was measured there".into() }
+}
+
+fn known(values: &PerSeed) -> Vec<f64> {
+    values.iter().copied().flatten().collect()
+}
+
+fn shown(values: &PerSeed) -> String {
+    plus_minus(Summary::of(&known(values)), 1.0)
+}
+
+/// Mean and half width of the 95 % interval of the differences, seed by seed. A single seed has no interval.
+fn difference(a: &PerSeed, b: &PerSeed) -> Option<(f64, f64)> {
+    let pairs = a.iter().zip(b).filter_map(|(a, b)| Some((*a)? - (*b)?));
+    let summary = Summary::of(&pairs.collect::<Vec<_>>());
+    Some((summary.mean?, summary.ci95.unwrap_or(0.0)))
+}
+
+fn compare(a: &PerSeed, order: Order, b: &PerSeed) -> Verdict {
+    let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
+    let (mean, strict) = match order {
+        Order::Above => (mean, true),
+        Order::Below => (-mean, true),
+        Order::AtLeast => (mean, false),
+        Order::AtMost => (-mean, false),
+    };
+    match (strict, mean) {
+        (true, mean) if mean - half > 0.0 => Verdict::Holds,
+        (false, mean) if mean >= 0.0 => Verdict::Holds,
+        (_, mean) if mean + half >= 0.0 => Verdict::Tied,
+        _ => Verdict::Fails,
+    }
+}
+
+fn near(a: &PerSeed, b: &PerSeed, part: f64) -> Verdict {
+    let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
+    let room = part * Summary::of(&known(b)).mean.unwrap_or(0.0).abs();
+    match mean.abs() {
+        distance if distance <= room => Verdict::Holds,
+        distance if distance - half <= room => Verdict::Tied,
+        _ => Verdict::Fails,
+    }
+}
+
+fn within(a: &PerSeed, low: f64, high: f64) -> Verdict {
+    let summary = Summary::of(&known(a));
+    let Some(mean) = summary.mean else { return Verdict::NotTestable };
+    let half = summary.ci95.unwrap_or(0.0);
+    if mean >= low && mean <= high {
+        Verdict::Holds
+    } else if mean + half >= low && mean - half <= high {
+        Verdict::Tied
+    } else {
+        Verdict::Fails
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Expr;
+    use crate::example;
+
+    fn verdict(check: &str) -> Verdict {
+        judge(&Check::parse(check).unwrap(), &example::results()).verdict
+    }
+
+    /// The example: `a` is 10, 20, 30 at x = 1, 2, 3 and `b` 5 more, each ± 1 over three seeds; with the second choice `b` is 5 less.
+    #[test]
+    fn orders_are_judged_by_the_interval_of_the_paired_differences() {
+        assert_eq!(verdict("at x = 1, 2: v(a) < v(c)"), Verdict::Holds);
+        assert_eq!(verdict("v(c) < v(a)"), Verdict::Fails);
+        assert_eq!(verdict("v(a) > v(noisy)"), Verdict::Tied);
+        assert_eq!(verdict("v(a) >= v(a)"), Verdict::Holds);
+        assert_eq!(verdict("v(a) > v(a)"), Verdict::Tied);
+    }
+
+    #[test]
+    fn what_holds_for_some_choices_says_for_which() {
+        let finding = judge(&Check::parse("v(b) > v(a)").unwrap(), &example::results());
+        assert_eq!(finding.verdict, Verdict::HoldsFor);
+        assert_eq!(finding.holds_for, ["queue = short"]);
+        assert!(finding.measured.starts_with("x 1.00: "), "{}", finding.measured);
+    }
+
+    #[test]
+    fn trends_peaks_and_numbers() {
+        assert_eq!(verdict("v(a) rises"), Verdict::Holds);
+        assert_eq!(verdict("v(a) falls"), Verdict::Fails);
+        assert_eq!(verdict("v(a) is flat within 70%"), Verdict::Holds);
+        assert_eq!(verdict("v(a) is flat within 50%"), Verdict::Fails);
+        assert_eq!(verdict("v(a) peaks at 3"), Verdict::Holds);
+        assert_eq!(verdict("v(a) peaks at 1"), Verdict::Fails);
+        assert_eq!(verdict("at x = 2: v(a) in 19..21"), Verdict::Holds);
+        assert_eq!(verdict("at x = 2: v(a) ~ 2 * v(a, x=1) within 10%"), Verdict::Holds);
+        assert_eq!(verdict("highest(v(a)) / lowest(v(a)) in 2.5..3.5"), Verdict::Holds);
+        assert_eq!(verdict("v(a) > w(a)"), Verdict::NotTestable);
+        assert_eq!(verdict("at x = 9: v(a) > 0"), Verdict::NotTestable);
+    }
+
+    #[test]
+    fn an_expression_is_evaluated_seed_by_seed() {
+        let results = example::results();
+        let at = At { place: 1, choice: 0 };
+        let values = results.evaluate(&Expr::parse("v(a) - v(a, x=1) + 1").unwrap(), at);
+        assert_eq!(values, [Some(11.0); 3]);
+    }
+}
