@@ -127,6 +127,24 @@ impl<P> Flight<P> {
         }
     }
 
+    /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
+    pub fn last_due(&self) -> Instant {
+        let last = match self {
+            Self::InOrder { first, rest } => rest.back().or(first.as_ref()).map(|flying| flying.due),
+            Self::ByTime { heap, .. } => heap.iter().map(|ranked| ranked.0.flying.due).max(),
+        };
+        last.unwrap_or_default()
+    }
+
+    /// Lets packets arrive in another order than they are sent from now on.
+    pub fn allow_reordering(&mut self) {
+        if let Self::InOrder { first, rest } = self {
+            let mut by_time = Self::new(true);
+            first.take().into_iter().chain(rest.drain(..)).for_each(|flying| by_time.push(flying));
+            *self = by_time;
+        }
+    }
+
     /// True if no packet pushed later can be due before one that is in flight.
     pub fn is_in_order(&self) -> bool {
         matches!(self, Self::InOrder { .. })

@@ -56,30 +56,38 @@ pub(crate) struct Passage {
 impl Line {
     /// Of a validated configuration; the random streams are those of `name` in a run with `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        let stream = |what| Rng::stream(seed, &format!("{name}/{what}"));
-        let (mut rate, mut delay_one_way) =
-            (Evaluator::new(&config.rate), Evaluator::new(&config.delay_one_way));
-        let (bps, delay) = (rate.at(Instant::ZERO), Duration::from_nanos(delay_one_way.at(Instant::ZERO)));
-        let duplicate = config.duplicate_probability;
-        let changes = Changes {
-            rate,
-            delay_one_way,
-            outages: OutageCursor::new(config.outages.clone()),
-            preserve_order: config.preserve_order,
-            last_due: Instant::ZERO,
-            reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
-            duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
-        };
+        let mut changes = Changes::new(config, seed, name);
+        let loss = Rng::stream(seed, &format!("{name}/loss"));
         Self {
-            bps,
-            delay_one_way: delay,
+            bps: changes.rate.at(Instant::ZERO),
+            delay_one_way: Duration::from_nanos(changes.delay_one_way.at(Instant::ZERO)),
             times: SizeCache::new(),
             free_at: Instant::ZERO,
             last_end: Instant::ZERO,
             given: Duration::ZERO,
-            loss: Loss::new(&config.loss, stream("loss")).map(Box::new),
+            loss: Loss::new(&config.loss, loss).map(Box::new),
             changes: (!config.is_plain()).then(|| Box::new(changes)),
         }
+    }
+
+    /// Goes on from `now` with another validated configuration. What was sent keeps its due time, `last_due` at most.
+    pub fn resume(
+        &mut self,
+        now: Instant,
+        last_due: Instant,
+        (config, seed, name): (&LinkConfig, u64, &str),
+    ) {
+        let mut changes = Changes::new(config, seed, name);
+        changes.last_due = last_due;
+        // It may have waited for the end of an outage that is none any more.
+        let free_at = changes.outages.may_start(self.last_end.max(now));
+        *self = Self {
+            free_at,
+            last_end: self.last_end,
+            given: self.given,
+            changes: Some(Box::new(changes)),
+            ..Self::new(config, seed, name)
+        };
     }
 
     /// Rate of a transmission that starts at `now`.
@@ -153,6 +161,20 @@ impl Line {
 }
 
 impl Changes {
+    fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
+        let stream = |what| Rng::stream(seed, &format!("{name}/{what}"));
+        let duplicate = config.duplicate_probability;
+        Self {
+            rate: Evaluator::new(&config.rate),
+            delay_one_way: Evaluator::new(&config.delay_one_way),
+            outages: OutageCursor::new(config.outages.clone()),
+            preserve_order: config.preserve_order,
+            last_due: Instant::ZERO,
+            reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
+            duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
+        }
+    }
+
     /// What becomes of a passage on a line that is not plain, and when the line is free again.
     #[inline(never)]
     fn meet(&mut self, start: Instant, passage: Passage) -> (Passage, Instant) {

@@ -107,6 +107,50 @@ impl<P: Packet> Link<P> {
         self.path.flight.behind(ahead)
     }
 
+    /// Goes on with other properties: `to` instead of `from`, with the random streams of `name` in a run with `seed`.
+    ///
+    /// What happened stays: packets in transmission and on the path keep their fate and their due time, and so do those
+    /// whose turn on the transmitter is decided already, as it is in first-in-first-out queues. The others go on by the
+    /// new rules, in the new queue if there is one. Packets do not overtake those sent before the change unless `to` lets
+    /// them.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if `to` is no link; nothing is changed then.
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        (from, to): (&LinkConfig, &LinkConfig),
+        (seed, name): (u64, &str),
+    ) -> Result<(), ConfigError> {
+        to.validate()?;
+        self.backlog(now);
+        self.path.line.resume(now, self.path.flight.last_due(), (to, seed, name));
+        if to.may_reorder() || !to.preserve_order {
+            self.path.flight.allow_reordering();
+        }
+        if from.queue != to.queue {
+            let queue = Queue::new(&to.queue, Rng::stream(seed, &format!("{name}/queue")));
+            self.replace_queue(now, queue);
+        }
+        Ok(())
+    }
+
+    /// Packets that wait move over, first come, first served; who finds no room is dropped.
+    fn replace_queue(&mut self, now: Instant, queue: Queue<P>) {
+        let Self { queue: current, path, ledger } = self;
+        let mut old = match (&mut *current, queue) {
+            (Queue::Fifo(fifo), Queue::Fifo(other)) => return fifo.admit_as(other),
+            (current, queue) => std::mem::replace(current, queue),
+        };
+        let Queue::Held(held) = &mut old else { return };
+        while let Some(packet) = held.dequeue(now, ledger) {
+            match current {
+                Queue::Fifo(fifo) => path.enqueue_fifo(now, packet, fifo, ledger),
+                Queue::Held(held) => path.enqueue_held(now, packet, held, ledger),
+            };
+        }
+    }
+
     /// The counters so far.
     pub fn stats(&self) -> &LinkStats {
         &self.ledger.stats

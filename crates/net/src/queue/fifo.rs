@@ -51,6 +51,11 @@ impl Fifo {
         Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), in_service: Turn::default() }
     }
 
+    /// Lets another rule decide on those who come from now on; who waits keeps its turn.
+    pub fn admit_as(&mut self, other: Self) {
+        self.admission = other.admission;
+    }
+
     /// Lets the turns begin that start at or before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
