@@ -45,6 +45,10 @@ const LOSSES: &[Kind] = &[
     kind("bit", "each bit with the same probability, so that long packets are lost more often"),
     kind("byte", "each byte with the same probability"),
     kind("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
+    kind("bursts", "bursts of a mean length, with a loss rate over all"),
+    kind("schedule", "each packet with a probability that changes over time"),
+    kind("lutz", "land-mobile: Rice in view of the satellite, Rayleigh and lognormal in shadow"),
+    kind("loo", "land-mobile: a lognormal direct signal and Rayleigh multipath"),
     kind("list", "exactly the packets with these numbers"),
     kind("trace", "as recorded: one digit for each packet"),
 ];

@@ -25,7 +25,6 @@ pub const LOSSES: &[(&str, &str)] = &[
     ("schedule", "each packet is lost with a probability that changes over time"),
     ("lutz", "land-mobile: Rice in view of the satellite, Rayleigh and lognormal in shadow"),
     ("loo", "land-mobile: a lognormal direct signal and Rayleigh multipath"),
-    ("frames", "frames of the physical layer are lost with all packets in them; made by `modem`"),
     ("list", "exactly the packets with the listed numbers are lost"),
     ("trace", "a recorded sequence of lost and not lost, once or repeated"),
 ];
@@ -151,7 +150,7 @@ impl LossConfig {
 }
 
 impl LossModel {
-    /// Name of the model in [`LOSSES`].
+    /// Name of the model in [`LOSSES`]; [`LossModel::Frames`] is made of a modem and the weather and has no place there.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -479,7 +478,6 @@ mod tests {
             LossModel::Schedule { points: vec![] },
             LossModel::Lutz(LutzConfig::default()),
             LossModel::Loo(LooConfig::default()),
-            LossModel::Frames { spans: vec![] },
             LossModel::List { numbers: vec![] },
             LossModel::Trace { lost: vec![], repeat: false },
         ];

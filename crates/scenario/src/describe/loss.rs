@@ -1,8 +1,13 @@
-use bentpipe_net::{LossConfig, LossModel};
+use bentpipe_base::Duration;
+use bentpipe_net::{LooConfig, LossConfig, LossModel, LutzConfig};
 
 use crate::form::{Form, Kind, Shorthand};
 use crate::tree::{Node, Value};
-use crate::unit::{Codec, FLAG, PROBABILITY, Refused};
+use crate::unit::{
+    Codec, DECIBEL, DECIBEL_FROM_ZERO, FACTOR, FLAG, PROBABILITY, Refused, TIME, TIME_ABOVE_ZERO,
+};
+
+use super::schedule::Points;
 
 const KINDS: &[Kind] = &[
     Kind { name: "none", keys: &["data-only"] },
@@ -13,12 +18,32 @@ const KINDS: &[Kind] = &[
         name: "gilbert-elliott",
         keys: &["good-to-bad", "bad-to-good", "loss-good", "loss-bad", "data-only"],
     },
+    Kind { name: "bursts", keys: &["rate", "mean-burst", "data-only"] },
+    Kind { name: "schedule", keys: &["table", "data-only"] },
+    Kind {
+        name: "lutz",
+        keys: &[
+            "margin",
+            "good-mean",
+            "bad-mean",
+            "rice",
+            "shadow-mean",
+            "shadow-deviation",
+            "coherence",
+            "data-only",
+        ],
+    },
+    Kind {
+        name: "loo",
+        keys: &["margin", "direct-mean", "direct-deviation", "multipath", "coherence", "data-only"],
+    },
     Kind { name: "list", keys: &["packets", "data-only"] },
     Kind { name: "trace", keys: &["lost", "repeat", "data-only"] },
 ];
 
 /// `"none"`, a packet loss rate, or a table.
-pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("rate"), list: None };
+pub(super) const SHORTHAND: Shorthand =
+    Shorthand { word: Some("kind"), number: Some("rate"), list: Some("table") };
 
 /// Transmission errors of a link.
 pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig) {
@@ -37,6 +62,15 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig) {
             form.field("loss-good", loss_good, &PROBABILITY);
             form.field("loss-bad", loss_bad, &PROBABILITY);
         }
+        LossModel::Bursts { probability, mean_packets } => {
+            form.field("rate", probability, &PROBABILITY);
+            form.field("mean-burst", mean_packets, &FACTOR);
+        }
+        LossModel::Schedule { points } => form.field("table", points, &Points(&PROBABILITY)),
+        LossModel::Lutz(config) => lutz(form, config),
+        LossModel::Loo(config) => loo(form, config),
+        // What a modem makes of the weather stands under `modem` and `weather`.
+        LossModel::Frames { .. } => {}
         LossModel::List { numbers } => form.field("packets", numbers, &Numbers),
         LossModel::Trace { lost, repeat } => {
             form.field("lost", lost, &Flags);
@@ -44,6 +78,24 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig) {
         }
     }
     form.field("data-only", &mut loss.data_only, &FLAG);
+}
+
+fn lutz(form: &mut Form<'_>, lutz: &mut LutzConfig) {
+    form.field("margin", &mut lutz.margin_db, &DECIBEL);
+    form.field("good-mean", &mut lutz.good_mean, &TIME_ABOVE_ZERO);
+    form.field("bad-mean", &mut lutz.bad_mean, &TIME_ABOVE_ZERO);
+    form.field("rice", &mut lutz.rice_db, &DECIBEL);
+    form.field("shadow-mean", &mut lutz.shadow_mean_db, &DECIBEL);
+    form.field("shadow-deviation", &mut lutz.shadow_deviation_db, &DECIBEL_FROM_ZERO);
+    form.field("coherence", &mut lutz.coherence, &TIME);
+}
+
+fn loo(form: &mut Form<'_>, loo: &mut LooConfig) {
+    form.field("margin", &mut loo.margin_db, &DECIBEL);
+    form.field("direct-mean", &mut loo.direct_mean_db, &DECIBEL);
+    form.field("direct-deviation", &mut loo.direct_deviation_db, &DECIBEL_FROM_ZERO);
+    form.field("multipath", &mut loo.multipath_db, &DECIBEL);
+    form.field("coherence", &mut loo.coherence, &TIME);
 }
 
 /// A loss model of another kind; a rate stays what it was.
@@ -55,6 +107,10 @@ fn of_kind(kind: &str, rate: f64) -> LossModel {
         "gilbert-elliott" => {
             LossModel::GilbertElliott { good_to_bad: 0.0, bad_to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 }
         }
+        "bursts" => LossModel::Bursts { probability: rate, mean_packets: 5.0 },
+        "schedule" => LossModel::Schedule { points: vec![(Duration::ZERO, rate)] },
+        "lutz" => LossModel::Lutz(LutzConfig::default()),
+        "loo" => LossModel::Loo(LooConfig::default()),
         "list" => LossModel::List { numbers: Vec::new() },
         "trace" => LossModel::Trace { lost: Vec::new(), repeat: false },
         _ => LossModel::None,
@@ -65,7 +121,8 @@ fn rate(model: &LossModel) -> f64 {
     match model {
         LossModel::Packet { probability }
         | LossModel::Bit { probability }
-        | LossModel::Byte { probability } => *probability,
+        | LossModel::Byte { probability }
+        | LossModel::Bursts { probability, .. } => *probability,
         _ => 0.0,
     }
 }

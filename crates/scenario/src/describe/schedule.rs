@@ -71,9 +71,9 @@ fn of_kind<T: Quantity>(kind: &str, value: T) -> Schedule<T> {
 }
 
 /// `[[time, value], ...]`.
-struct Points<'a, C>(&'a C);
+pub(super) struct Points<'a, C>(pub &'a C);
 
-impl<T: Quantity, C: Codec<T>> Codec<Vec<(Duration, T)>> for Points<'_, C> {
+impl<T, C: Codec<T>> Codec<Vec<(Duration, T)>> for Points<'_, C> {
     fn read(&self, value: &Value) -> Result<Vec<(Duration, T)>, Refused> {
         let Value::List(items) = value else { return Err(Refused::default()) };
         if items.is_empty() {
@@ -97,7 +97,7 @@ impl<T: Quantity, C: Codec<T>> Codec<Vec<(Duration, T)>> for Points<'_, C> {
 }
 
 impl<C> Points<'_, C> {
-    fn point<T: Quantity>(&self, item: &Node) -> Result<(Duration, T), Refused>
+    fn point<T>(&self, item: &Node) -> Result<(Duration, T), Refused>
     where
         C: Codec<T>,
     {

@@ -2,12 +2,14 @@
 
 mod measure;
 mod number;
+mod physical;
 mod room;
 mod size;
 mod word;
 
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PROBABILITY, SHAPE};
+pub(crate) use physical::{DECIBEL, DECIBEL_FROM_ZERO};
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, Segments};
 pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
