@@ -155,7 +155,8 @@ impl Connection {
         }
     }
 
-    fn after_our_fin(&mut self, now: Instant) {
+    #[inline]
+    pub(crate) fn after_our_fin(&mut self, now: Instant) {
         if !self.sender.fin_queued || !self.sender.all_acked() {
             return;
         }
@@ -190,6 +191,6 @@ impl Connection {
 }
 
 /// Whether timestamp `a` is before `b` modulo 2^32 (RFC 7323 section 5.2).
-fn is_older(a: u32, b: u32) -> bool {
+pub(crate) fn is_older(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }

@@ -112,8 +112,8 @@ pub struct Connection {
     keep_alives: u32,
     /// Time of the last of them.
     keep_alive_at: Instant,
-    reset: Option<Box<Segment>>,
-    tracer: Option<Box<Tracer>>,
+    pub(crate) reset: Option<Box<Segment>>,
+    pub(crate) tracer: Option<Box<Tracer>>,
 }
 
 /// Largest sequence number taken from the wire or promised to an application.
@@ -176,6 +176,10 @@ impl Connection {
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.tracer.is_some() {
             self.trace(now, Event::Received(*segment));
+        }
+        if self.predict(now, segment) {
+            self.finish(now);
+            return;
         }
         // No stream is so long: whoever sends this sums without care does not overflow.
         if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
@@ -297,6 +301,9 @@ impl Connection {
     /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies, and
     /// the call that finds nothing. Without a segment, `out` is left in an undefined but valid state.
     pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
+        if let Some(transmit) = self.predicted_segment(now, out) {
+            return transmit;
+        }
         let transmit = self.next_segment(now, out);
         if self.tracer.is_some() && transmit != Transmit::Nothing {
             self.trace(now, Event::Sent(*out));
@@ -371,7 +378,8 @@ impl Connection {
     }
 
     /// A pure ACK.
-    fn acknowledge(&mut self, now: Instant, out: &mut Segment) {
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, now: Instant, out: &mut Segment) {
         self.stats.acks_sent += 1;
         self.header(now, out);
         if let Some(reflector) = &mut self.reflector {
@@ -380,7 +388,8 @@ impl Connection {
     }
 
     /// What every segment of a synchronised connection carries; all fields are set.
-    fn header(&mut self, now: Instant, out: &mut Segment) {
+    #[inline]
+    pub(crate) fn header(&mut self, now: Instant, out: &mut Segment) {
         self.timers.delayed_ack = Instant::FAR_FUTURE;
         out.seq = self.sender.nxt;
         out.ack = self.receiver.nxt;
@@ -482,6 +491,7 @@ impl Connection {
     }
 
     /// Ends every call: the algorithm's wake-up and what it shows of itself.
+    #[inline(always)]
     fn finish(&mut self, now: Instant) {
         if self.state.sends() {
             let (sender, mut cx) = self.split(now);

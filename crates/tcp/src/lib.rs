@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod context;
 mod handshake;
+mod predicted;
 mod receiver;
 mod sender;
 mod stats;

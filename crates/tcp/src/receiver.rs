@@ -191,6 +191,18 @@ impl Receiver {
         self.keep(SackRange { start, end })
     }
 
+    /// Whether nothing is missing or over, and the window holds what ends at `end`.
+    #[inline]
+    pub fn expects_up_to(&self, end: u64) -> bool {
+        self.ranges.is_empty() && self.fin_at.is_none() && end <= self.granted
+    }
+
+    /// Takes the next piece of the stream, which ends at `end` and was expected.
+    #[inline]
+    pub fn extend(&mut self, end: u64) {
+        self.nxt = end;
+    }
+
     /// End of everything that arrived.
     fn highest(&self) -> u64 {
         self.ranges.back().map_or(self.nxt, |last| last.end)
@@ -254,12 +266,16 @@ impl Receiver {
     }
 
     /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
+    #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
+        if self.dsack.is_some() || !self.ranges.is_empty() {
+            self.list_blocks(room, dsack, blocks);
+        }
+    }
+
+    fn list_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
         if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
             blocks.push(duplicate);
-        }
-        if self.ranges.is_empty() {
-            return;
         }
         for range in self.recent {
             if range.start > self.nxt && blocks.len() < room {
@@ -328,6 +344,10 @@ impl Receiver {
         if probes.len() < MAX_PROBE_REPLIES {
             probes.push_back(tag);
         }
+    }
+
+    pub fn owes_probe_reply(&self) -> bool {
+        self.probes.as_ref().is_some_and(|probes| !probes.is_empty())
     }
 
     pub fn next_probe_reply(&mut self) -> Option<ProbeTag> {

@@ -86,7 +86,8 @@ impl Sender {
         Step { progress, advanced, duplicate, repeats: repeats && blocks.is_empty(), dsack, rtt: None }
     }
 
-    fn update_window(&mut self, segment: &Segment) {
+    #[inline]
+    pub(super) fn update_window(&mut self, segment: &Segment) {
         let newer = self.window_seq < segment.seq
             || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
         if newer && segment.ack >= self.una {
@@ -222,16 +223,28 @@ impl Sender {
     /// Timers and events after the algorithm has spoken.
     fn after_ack(&mut self, cx: &mut Context, step: &Step) {
         self.settle_tail_probe(cx, step);
+        if step.advanced {
+            self.after_progress(cx);
+        } else if self.board.is_empty() {
+            self.rest(cx);
+        }
+    }
+
+    /// Nothing is under way: nothing need be waited for.
+    pub(super) fn rest(&mut self, cx: &mut Context) {
+        cx.timers.retransmit = Instant::FAR_FUTURE;
+        cx.timers.reorder = Instant::FAR_FUTURE;
+        self.waiting_since = Instant::FAR_FUTURE;
+    }
+
+    /// Timers and events after new data was acknowledged.
+    #[inline(always)]
+    pub(super) fn after_progress(&mut self, cx: &mut Context) {
         if self.board.is_empty() {
-            cx.timers.retransmit = Instant::FAR_FUTURE;
-            cx.timers.reorder = Instant::FAR_FUTURE;
-            self.waiting_since = Instant::FAR_FUTURE;
-        } else if step.advanced {
+            self.rest(cx);
+        } else {
             self.waiting_since = cx.now;
             self.arm_retransmission(cx);
-        }
-        if !step.advanced {
-            return;
         }
         self.validate_window(cx.now, cx.config);
         if self.una == self.nxt && self.una >= self.written {

@@ -2,6 +2,7 @@
 
 mod ack;
 mod pacer;
+mod predicted;
 mod probe;
 mod question;
 mod rack;
@@ -14,6 +15,7 @@ mod transmit;
 mod validation;
 
 pub(crate) use ack::AckField;
+pub(crate) use predicted::Prediction;
 pub(crate) use timeout::Verdict;
 pub(crate) use transmit::Outgoing;
 
@@ -347,6 +349,7 @@ impl Sender {
     }
 
     /// Segments that the congestion window is held against.
+    #[inline]
     fn used(&self, config: &Config) -> u32 {
         let by_outstanding = match self.episode {
             Episode::Loss { .. } => false,

@@ -70,6 +70,21 @@ impl Rack {
         }
     }
 
+    /// Whether a segment sent once at `sent_at` and ending at `end` is the newest delivered one.
+    #[inline]
+    pub fn is_news(&self, sent_at: Instant, end: u64) -> bool {
+        (sent_at, end) > (self.xmit, self.end)
+    }
+
+    /// Steps 1 to 3 for such a segment, delivered with everything from `lowest` on.
+    #[inline]
+    pub fn deliver(&mut self, rtt: Duration, (sent_at, lowest, end): (Instant, u64, u64)) {
+        self.rtt = rtt;
+        (self.xmit, self.end) = (sent_at, end);
+        self.reordering_seen |= lowest < self.fack;
+        self.fack = self.fack.max(end);
+    }
+
     fn note_reordering(&mut self, progress: &Progress, highest: u64) {
         if progress.original_delivered && progress.lowest_original < self.fack {
             self.reordering_seen = true;

@@ -185,6 +185,7 @@ impl Scoreboard {
     }
 
     /// A new segment was sent for the first time.
+    #[inline]
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
         self.records.push_back(record);
@@ -253,6 +254,45 @@ impl Scoreboard {
         if self.records.is_empty() {
             self.forget();
         }
+    }
+
+    /// How many segments end at or below `ack`, and the last of them, if they end there and nothing special happened to them or is
+    /// known of any other.
+    #[inline]
+    pub fn plain_below(&self, ack: u64) -> Option<(u32, &Record)> {
+        if self.sacked | self.lost | self.retransmitted != 0 {
+            return None;
+        }
+        let mut count = 0;
+        loop {
+            let record = self.records.get(count)?;
+            count += 1;
+            if !Mark::APP_LIMITED.contains(record.marks) {
+                return None;
+            }
+            if record.end() >= ack {
+                return (record.end() == ack).then_some((count as u32, record));
+            }
+        }
+    }
+
+    /// Removes what [`plain_below`](Self::plain_below) counted.
+    #[inline]
+    pub fn remove_plain(&mut self, count: u32) {
+        for _ in 0..count {
+            self.records.pop_front();
+        }
+        self.base += u64::from(count);
+        self.edge = self.edge.max(self.base);
+        if self.records.is_empty() {
+            self.forget();
+        }
+    }
+
+    /// No retransmission is remembered, not even one that has since arrived.
+    #[inline]
+    pub fn is_free_of_repairs(&self) -> bool {
+        self.repairs.as_ref().is_none_or(|repairs| repairs.in_flight.is_empty())
     }
 
     fn remove_front(&mut self, record: &Record) {
@@ -486,7 +526,12 @@ impl Scoreboard {
     }
 
     /// The next lost segment to send again: those lost twice first, for they hold up the receiver longest.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<Index> {
+        if self.lost == 0 { None } else { self.first_waiting() }
+    }
+
+    fn first_waiting(&mut self) -> Option<Index> {
         let Self { records, base, repairs, .. } = self;
         let repairs = repairs.as_deref_mut()?;
         let waits = |index: Index| {

@@ -238,11 +238,27 @@ impl Sender {
             self.waiting_since = cx.now;
         }
         let seq = self.nxt;
+        self.depart(cx, len, fin);
+        let sent = Sent { seq, len, retransmission: false };
+        Outgoing {
+            fin,
+            ecn_capable: self.ecn,
+            congestion_reduced: std::mem::take(&mut self.congestion_reduced),
+            extension: self.told(sent, cx.now),
+            low_priority: self.wants.low_priority && self.cc.sends_low(&sent),
+            ..Outgoing::plain(seq, len)
+        }
+    }
+
+    /// Enters a new segment into all books.
+    #[inline]
+    pub(super) fn depart(&mut self, cx: &mut Context, len: u32, fin: bool) {
+        let seq = self.nxt;
+        let in_flight = self.board.in_flight();
         let mut record = Scoreboard::record(seq, len + u32::from(fin), cx.now);
-        let idle = self.board.in_flight() == 0;
-        self.rate.stamp(&mut record, cx.now, idle);
+        self.rate.stamp(&mut record, cx.now, in_flight == 0);
         record.marks.set(super::scoreboard::Mark::FIN, fin);
-        record.tx_in_flight = self.board.in_flight() + 1;
+        record.tx_in_flight = in_flight + 1;
         record.lost_before = self.board.total_lost;
         self.nxt = record.end();
         self.board.push(record);
@@ -261,15 +277,6 @@ impl Sender {
         } else if self.board.outstanding() == 2 {
             // One alone had to wait for a delayed ACK, two do not.
             self.arm_tail_probe(cx);
-        }
-        let sent = Sent { seq, len, retransmission: false };
-        Outgoing {
-            fin,
-            ecn_capable: self.ecn,
-            congestion_reduced: std::mem::take(&mut self.congestion_reduced),
-            extension: self.told(sent, cx.now),
-            low_priority: self.wants.low_priority && self.cc.sends_low(&sent),
-            ..Outgoing::plain(seq, len)
         }
     }
 
@@ -302,7 +309,8 @@ impl Sender {
     }
 
     /// The rate at which segments are spaced, if they are.
-    fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
+    #[inline]
+    pub(super) fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),

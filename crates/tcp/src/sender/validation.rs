@@ -29,10 +29,14 @@ impl Validation {
 
 impl Sender {
     /// Measures `pipeACK` and gives up a window that was not used for five minutes.
+    #[inline]
     pub(super) fn validate_window(&mut self, now: Instant, config: &Config) {
-        if config.window_validation != WindowValidation::Rfc7661 {
-            return;
+        if config.window_validation == WindowValidation::Rfc7661 {
+            self.measure_use(now, config);
         }
+    }
+
+    fn measure_use(&mut self, now: Instant, config: &Config) {
         let v = self.validation.get_or_insert_default();
         let round = self.rtt.srtt.max(Duration::from_millis(1));
         v.current = (self.rate.delivered - v.delivered_since) as f64 / f64::from(self.mss);
