@@ -51,6 +51,7 @@ impl Pipe {
             unsent: 1 << 30,
             delivered: 0,
             peer_probes: PeerProbes::Agreed,
+            ecn: false,
         };
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
         cc.on_established(&path);

@@ -53,6 +53,8 @@ pub struct Path {
     pub delivered: u64,
     /// Whether the peer replies to probes.
     pub peer_probes: PeerProbes,
+    /// Both ends agreed on congestion marks (RFC 3168): a router that marks is heard.
+    pub ecn: bool,
 }
 
 impl Path {

@@ -25,6 +25,7 @@ pub fn path() -> Path {
         unsent: 0,
         delivered: 0,
         peer_probes: PeerProbes::Agreed,
+        ecn: false,
     }
 }
 

@@ -37,8 +37,10 @@ pub enum WindowRtt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unwarned {
-    /// Halve as Reno does.
+    /// Halve as Reno does, unless both ends agreed on marks: who asks for them expects routers that warn.
     #[default]
+    HalveWithoutEcn,
+    /// Halve as Reno does.
     Halve,
     /// Keep the window, as after any loss without a warning.
     Keep,
@@ -66,7 +68,7 @@ impl Default for Config {
         Self {
             k: 1.0,
             window_rtt: WindowRtt::Smoothed,
-            unwarned: Unwarned::Halve,
+            unwarned: Unwarned::HalveWithoutEcn,
             may_raise: false,
             credit: Credit::Whole,
         }
@@ -133,8 +135,11 @@ impl Jersey {
             _ if loss.cause == Cause::Mark => Verdict::Congestion,
             Warnings::Last(at) if path.now.since(at) <= path.srtt => Verdict::Congestion,
             Warnings::Last(_) => Verdict::Noise,
-            Warnings::Never if self.config.unwarned == Unwarned::Keep => Verdict::Noise,
-            Warnings::Never => Verdict::Unknown,
+            Warnings::Never => match self.config.unwarned {
+                Unwarned::Keep => Verdict::Noise,
+                Unwarned::HalveWithoutEcn if path.ecn => Verdict::Noise,
+                Unwarned::HalveWithoutEcn | Unwarned::Halve => Verdict::Unknown,
+            },
         }
     }
 }
@@ -234,11 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn where_no_router_ever_warned_it_halves() {
-        for (unwarned, after) in [(Unwarned::Halve, 216.0), (Unwarned::Keep, 432.0)] {
-            let mut sender = jersey(Config { unwarned, ..Config::default() });
-            sender.on_loss(&fixture::loss(432), &path_at(1.0));
-            assert_eq!(sender.window(), after);
+    fn where_no_router_ever_warned_it_halves_unless_marks_were_agreed_on() {
+        for (unwarned, without, with) in [
+            (Unwarned::HalveWithoutEcn, 216.0, 432.0),
+            (Unwarned::Halve, 216.0, 216.0),
+            (Unwarned::Keep, 432.0, 432.0),
+        ] {
+            for (ecn, after) in [(false, without), (true, with)] {
+                let mut sender = jersey(Config { unwarned, ..Config::default() });
+                sender.on_loss(&fixture::loss(432), &Path { ecn, ..path_at(1.0) });
+                assert_eq!(sender.window(), after, "{unwarned:?}, ECN {ecn}");
+            }
         }
     }
 

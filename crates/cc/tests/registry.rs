@@ -120,6 +120,7 @@ impl Driver {
             unsent: 1 << 30,
             delivered: 0,
             peer_probes,
+            ecn: false,
         };
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
         cc.on_established(&path);

@@ -190,16 +190,31 @@ fn measured_bandwidth_outlives_noise() {
 
 #[test]
 fn those_that_tell_noise_from_congestion_keep_their_window() {
-    outdoes_reno(
-        "westwood-br",
-        3.0,
-        "5e-2",
-        &["flow.bulk.cc={ name = 'westwood-br', discriminator = 'both' }"],
-    );
+    outdoes_reno("westwood-br", 3.0, "5e-2", &[]);
+    outdoes_reno("westwood-br", 1.5, "1e-2", &[]);
     outdoes_reno("veno", 1.5, "1e-2", &[]);
     outdoes_reno("real", 2.0, "1e-3", &[ROOM, "tcp.recovery=rack"]);
     let scps = ["flow.bulk.cc={ name = 'scps-tp', default-cause = 'corruption' }"];
     outdoes_reno("scps-tp", 3.0, "1e-2", &scps);
+}
+
+/// Xu, Tian, Ansari 2004: routers that mark every packet of a long queue make a loss without a mark noise.
+#[test]
+fn jersey_keeps_its_window_where_routers_warn() {
+    let warnings = "link.satellite.queue={ kind = 'red', limit = '432 packets', min-threshold = '100 packets', \
+                    max-threshold = '101 packets', max-probability = 1.0, weight = 0.02, gentle = false, ecn = true }";
+    outdoes_reno("jersey", 3.0, "1e-3", &[ROOM, "tcp.ecn=true", warnings]);
+}
+
+/// Yang et al. 2003: where the queue is as long as the path, an overflow is known and halves, as in NewReno.
+#[test]
+fn westwood_br_halves_at_an_overflow() {
+    let (_, series) =
+        recorded(&world("geo-single", "westwood-br", &[ROOM, "link.satellite.queue=432 packets"]));
+    let FlowSeries { cwnd, retransmitted, .. } = &series.flows[0];
+    let loss = retransmitted.first().expect("slow start overflows the queue").0;
+    let (before, after) = (at(cwnd, loss - 0.01), at(cwnd, loss + 0.01));
+    assert!((after / before - 0.5).abs() < 0.05, "{before} becomes {after}");
 }
 
 /// Grieco and Mascolo 2004: the bandwidth-delay product, which traffic on the way of the ACKs does not inflate.
@@ -262,6 +277,9 @@ fn astart_fills_the_path_without_the_losses_of_slow_start() {
     assert_eq!(astart.flows[0].retransmitted_segments, 0);
     assert!(reno.flows[0].retransmitted_segments > 417, "slow start overshoots by a path");
     assert!(astart.totals.goodput_bps >= 0.95 * reno.totals.goodput_bps);
+    let (_, series) = recorded(&world("geo-single", "astart", &[ROOM, "duration=20 s"]));
+    let round_trips = seconds_to_open(&series, ROUND_TRIP_S, 417.0) / ROUND_TRIP_S;
+    assert!(round_trips <= 12.0, "{round_trips} to fill 417 segments from one");
 }
 
 /// Sudden Start: one round trip for the first segment and its dummies, one for their ACKs.

@@ -177,6 +177,7 @@ impl Sender {
                 unsent: 0,
                 delivered: 0,
                 peer_probes: PeerProbes::Unknown,
+                ecn: false,
             },
             recovery: config.recovery,
             episode: Episode::Open,
@@ -269,6 +270,7 @@ impl Sender {
         self.nxt = 1;
         self.recover_point = 0;
         self.waiting_since = now;
+        self.path.ecn = self.ecn;
         self.refresh(now);
         if lost_syn {
             self.cc.on_idle_restart(1.0, &self.path);
