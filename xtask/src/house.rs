@@ -156,6 +156,8 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-trace",
             "bentpipe-cc",
             "bentpipe-net",
+            "bentpipe-tcp",
+            "bentpipe-host",
             "bentpipe-scenario",
             "bentpipe-sim",
             "bentpipe-lab",

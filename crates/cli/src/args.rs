@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -44,6 +45,12 @@ pub enum Command {
         bentpipe emulate geo-single --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'"
     )]
     Emulate(EmulateArgs),
+    /// Send a file with our TCP in user space
+    #[command(after_help = transfer_args::HELP)]
+    Send(SendArgs),
+    /// Receive a file with our TCP in user space
+    #[command(after_help = transfer_args::HELP)]
+    Receive(ReceiveArgs),
 }
 
 /// Which scenario, with which changes.

@@ -9,8 +9,12 @@ mod list;
 mod output;
 mod paper;
 mod progress;
+mod receive;
 mod run;
+mod send;
 mod show;
+mod transfer;
+mod transfer_args;
 
 use std::process::ExitCode;
 
@@ -27,6 +31,8 @@ fn main() -> ExitCode {
         args::Command::Emulate(args) => {
             return emulate::emulate(&args).unwrap_or_else(Failure::report);
         }
+        args::Command::Send(args) => send::send(&args),
+        args::Command::Receive(args) => receive::receive(&args),
     };
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

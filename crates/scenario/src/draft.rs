@@ -8,7 +8,7 @@ use crate::builtin;
 use crate::check::check;
 use crate::describe::world;
 use crate::error::{Error, Mistake, Place};
-use crate::form::{self, Report};
+use crate::form::{self, Form, Report};
 use crate::model::Scenario;
 use crate::parse;
 use crate::suggest::did_you_mean;
@@ -115,6 +115,13 @@ impl Draft {
             check(&scenario, &self.root, &mut report);
         }
         report.unless_mistaken(scenario)
+    }
+
+    /// Reads what `describe` names; anything else is a mistake.
+    pub(crate) fn read(&self, describe: impl FnOnce(&mut Form<'_>)) -> Result<(), Error> {
+        let mut report = Report::default();
+        form::read(&self.root, "", &mut report, describe);
+        report.unless_mistaken(())
     }
 
     /// One line about the scenario, as far as it can be had without checking the rest.

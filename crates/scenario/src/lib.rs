@@ -8,6 +8,7 @@
 mod algorithm;
 mod builtin;
 mod check;
+mod connection;
 mod describe;
 mod draft;
 mod error;
@@ -24,6 +25,7 @@ mod unit;
 
 pub use algorithm::{algorithm_names, resolve_cc};
 pub use builtin::{Summary, builtin, list, load};
+pub use connection::connection_config;
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use model::{

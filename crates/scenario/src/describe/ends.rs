@@ -7,7 +7,7 @@ use super::cc;
 use super::tcp::tcp;
 use super::traffic;
 use crate::algorithm::resolve_cc;
-use crate::form::{self, Form, Named, Report};
+use crate::form::{self, Form, Named, Report, Shorthand};
 use crate::model::{FlowGroup, Traffic, Transport};
 use crate::tree::{Node, Table};
 use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME, Words};
@@ -68,6 +68,16 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[("tcp", Transport::Tcp),
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {
     tcp(form, config, mss);
     form.field("header", header_bytes, &Bytes::at_least(1));
+}
+
+/// The tables `cc` and `tcp` of a connection end that stands alone.
+pub(crate) fn connection_end(form: &mut Form<'_>, name: &mut String, config: &mut Config) {
+    form.table("cc", cc::SHORTHAND, |form| cc::cc(form, name, &mut config.cc));
+    let mss = match form {
+        Form::Read(reading) => mss_in(reading.get("tcp")).unwrap_or(config.mss),
+        Form::Show(_) => config.mss,
+    };
+    form.table("tcp", Shorthand::NONE, |form| tcp(form, config, mss));
 }
 
 /// The sending end: the scenario's defaults, then what this flow says.

@@ -12,7 +12,7 @@ mod tcp;
 mod traffic;
 mod world;
 
-pub(crate) use ends::{TRANSPORTS, sender_tcp};
+pub(crate) use ends::{TRANSPORTS, connection_end, sender_tcp};
 pub(crate) use tcp::RECOVERIES;
 pub(crate) use traffic::name as kind_of;
 pub(crate) use world::world;

@@ -1,0 +1,179 @@
+//! `bentpipe receive`.
+
+use std::path::Path;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_host::{Driver, Id, Interest, Ready};
+use bentpipe_tcp::{Connection, Events};
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::transfer::{self, Drain, Feed, Input, Output, PATIENCE, Progress, Report};
+use crate::transfer_args::ReceiveArgs;
+
+/// How long the last segments of our peers are answered again before the stack is gone.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// A connection that a peer opened.
+struct Receiving {
+    id: Id,
+    begin: Instant,
+    drain: Drain,
+    feed: Feed,
+    events: Events,
+}
+
+/// Everything under way.
+struct Server<'a> {
+    args: &'a ReceiveArgs,
+    driver: Driver,
+    output: Option<Output>,
+    connections: Vec<Receiving>,
+    reports: Vec<Report>,
+    accepted: u64,
+}
+
+/// Takes connections to PORT.
+pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
+    let config = transfer::config(&args.wire)?;
+    let output = match &args.file {
+        Some(file) => Some(Output::open(file)?),
+        None if args.discard || args.source.is_some() => None,
+        None => Some(Output::open(Path::new("-"))?),
+    };
+    if output.is_some() && args.connections != 1 {
+        let why = "one file takes one connection: --connections needs --discard or --source";
+        return Err(Failure::Request(why.into()));
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut driver = transfer::driver(&args.wire)?;
+    driver.stack.listen(args.port, config);
+    for network in &args.wire.address {
+        eprintln!("listening on {}", std::net::SocketAddr::new(network.own, args.port));
+    }
+    let (connections, reports) = (Vec::new(), Vec::new());
+    let mut server = Server { args, driver, output, connections, reports, accepted: 0 };
+    server.run(&interrupt)?;
+    server.finish(&interrupt)
+}
+
+impl Server<'_> {
+    fn run(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        let progress = Progress::new(format!("Receiving on port {}", self.args.port), None);
+        let wanted = if self.args.connections == 0 { u64::MAX } else { self.args.connections };
+        let mut ready = Ready::default();
+        let mut done_bytes = 0;
+        loop {
+            self.accept(wanted)?;
+            self.note_events();
+            for at in (0..self.connections.len()).rev() {
+                self.pump(at, ready)?;
+                if let Some(report) = self.ended(at) {
+                    done_bytes += report.received_bytes.max(report.sent_bytes);
+                    self.conclude(at, report);
+                }
+            }
+            let under_way = self.connections.iter().map(|c| c.drain.bytes.max(c.feed.bytes)).sum::<u64>();
+            progress.show(done_bytes + under_way);
+            if self.reports.len() as u64 >= wanted || interrupt.wanted() {
+                return Ok(());
+            }
+            // Only a single connection has a file to wait for.
+            let interest = match self.connections.as_slice() {
+                [only] => Interest { input: None, output: only.drain.waits_for(&self.driver, only.id) },
+                _ => Interest::default(),
+            };
+            ready = self
+                .driver
+                .turn(PATIENCE, interest)
+                .map_err(|error| Failure::Work(format!("the TUN device failed: {error}")))?;
+        }
+    }
+
+    fn accept(&mut self, wanted: u64) -> Result<(), Failure> {
+        while self.accepted < wanted {
+            let Some(id) = self.driver.stack.accept(self.args.port) else { break };
+            self.accepted += 1;
+            let drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
+            // A source says what it has; everybody else closes when the peer does.
+            let feed = Feed::new(Input::Zeros(self.args.source.unwrap_or(0)));
+            let begin = self.driver.now();
+            self.connections.push(Receiving { id, begin, drain, feed, events: Events::empty() });
+        }
+        Ok(())
+    }
+
+    fn note_events(&mut self) {
+        while let Some((id, events)) = self.driver.stack.poll_event() {
+            if let Some(connection) = self.connections.iter_mut().find(|c| c.id == id) {
+                connection.events |= events;
+            }
+        }
+    }
+
+    fn pump(&mut self, at: usize, ready: Ready) -> Result<(), Failure> {
+        let Receiving { id, drain, feed, events, .. } = &mut self.connections[at];
+        drain.pump(&mut self.driver, *id, ready.output)?;
+        let peer_done = events.contains(Events::PEER_CLOSED) && drain.is_empty(&self.driver, *id);
+        if self.args.source.is_some() || peer_done {
+            feed.pump(&mut self.driver, *id, true)?;
+        }
+        Ok(())
+    }
+
+    /// What there is to say of a connection that is over.
+    fn ended(&self, at: usize) -> Option<Report> {
+        let connection = &self.connections[at];
+        let state = self.driver.stack.connection(connection.id).map(Connection::state);
+        let over =
+            state.is_none_or(transfer::is_over) && connection.drain.is_empty(&self.driver, connection.id);
+        if !over {
+            return None;
+        }
+        let mut report = Report::of(&self.driver, connection.id, connection.begin, &self.args.wire.cc)?;
+        if connection.events.contains(Events::RESET) {
+            report.fail("connection reset by the peer");
+        } else if connection.events.contains(Events::TIMED_OUT) {
+            report.fail("the peer does not answer");
+        }
+        Some(report)
+    }
+
+    fn conclude(&mut self, at: usize, report: Report) {
+        let connection = self.connections.swap_remove(at);
+        self.driver.stack.release(connection.id);
+        if !self.args.wire.json {
+            report.tell();
+        }
+        self.reports.push(report);
+    }
+
+    fn finish(mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        for at in (0..self.connections.len()).rev() {
+            let connection = &self.connections[at];
+            let report = Report::of(&self.driver, connection.id, connection.begin, &self.args.wire.cc);
+            self.driver.stack.abort(self.driver.now(), connection.id);
+            if let Some(mut report) = report {
+                report.fail("interrupted");
+                self.conclude(at, report);
+            }
+        }
+        let until = self.driver.now() + FAREWELL;
+        while self.driver.now() < until {
+            let _ = self.driver.turn(until.since(self.driver.now()), Interest::default());
+        }
+        if self.args.wire.json {
+            output::print_json(&self.reports)?;
+        }
+        let incomplete = self.reports.iter().filter(|report| !report.complete).count();
+        let waited_in_vain = self.args.connections > 0 && (self.reports.len() as u64) < self.args.connections;
+        if incomplete > 0 {
+            return Err(Failure::Work(format!("{incomplete} incomplete transfers")));
+        }
+        if waited_in_vain && interrupt.wanted() {
+            return Err(Failure::Work("interrupted before a transfer was complete".into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! `bentpipe send`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_host::{Driver, Id, Interest, Ready};
+use bentpipe_tcp::{Connection, Events, State};
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::transfer::{self, Drain, Feed, Input, Output, PATIENCE, Progress, Report};
+use crate::transfer_args::SendArgs;
+
+/// How long the peer may take to close its direction after ours, if nobody wants what it says.
+const LINGER: Duration = Duration::from_secs(3);
+/// How long the peer's last segment is answered again before the stack is gone.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// A transfer under way.
+struct Sending {
+    driver: Driver,
+    id: Id,
+    begin: Instant,
+    feed: Feed,
+    drain: Drain,
+    /// Somebody wants all that the peer says.
+    wants_reply: bool,
+    /// All that happened so far.
+    events: Events,
+}
+
+/// Sends a file to HOST:PORT.
+pub fn send(args: &SendArgs) -> Result<(), Failure> {
+    let config = transfer::config(&args.wire)?;
+    let (input, total) = match args.zeros {
+        Some(bytes) => (Input::Zeros(bytes), Some(bytes)),
+        None => {
+            let input = Input::open(args.file.as_deref().ok_or_else(no_file)?)?;
+            let total = input.len();
+            (input, total)
+        }
+    };
+    let reply = args.reply.as_deref().map(Output::open).transpose()?;
+    let remote = resolve(args)?;
+    let interrupt = Interrupt::listen()?;
+    let mut driver = transfer::driver(&args.wire)?;
+    let begin = driver.now();
+    let id = driver
+        .stack
+        .connect(begin, remote, (*config).clone())
+        .map_err(|why| Failure::Request(format!("cannot connect to {remote}: {why}")))?;
+    let mut sending = Sending {
+        driver,
+        id,
+        begin,
+        feed: Feed::new(input),
+        wants_reply: reply.is_some(),
+        drain: Drain::new(reply.unwrap_or(Output::Nowhere)),
+        events: Events::empty(),
+    };
+    let progress = Progress::new(format!("Sending to {remote}"), total);
+    let failure = sending.run(&progress, &interrupt)?;
+    drop(progress);
+    sending.finish(args, failure)
+}
+
+fn no_file() -> Failure {
+    Failure::Request("found no FILE, accepted: a path, `-` for standard input, or --zeros BYTES".into())
+}
+
+/// The first address of the host of an IP version that we have.
+fn resolve(args: &SendArgs) -> Result<SocketAddr, Failure> {
+    let found = args
+        .to
+        .to_socket_addrs()
+        .map_err(|error| Failure::Request(format!("found `{}`, accepted: HOST:PORT ({error})", args.to)))?;
+    let ours = &args.wire.address;
+    found
+        .into_iter()
+        .find(|remote| ours.iter().any(|own| own.own.is_ipv4() == remote.is_ipv4()))
+        .ok_or_else(|| Failure::Request(format!("{} has no address of the IP version of --address", args.to)))
+}
+
+impl Sending {
+    /// Runs until all is acknowledged; returns why it was not.
+    fn run(&mut self, progress: &Progress, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
+        let mut ready = Ready::default();
+        let mut acknowledged_at = None;
+        loop {
+            self.feed.pump(&mut self.driver, self.id, ready.input)?;
+            self.drain.pump(&mut self.driver, self.id, ready.output)?;
+            while let Some((_, events)) = self.driver.stack.poll_event() {
+                self.events |= events;
+            }
+            progress.show(self.acknowledged());
+            if let Some(why) = self.failure() {
+                return Ok(Some(why));
+            }
+            if interrupt.wanted() {
+                self.driver.stack.abort(self.driver.now(), self.id);
+                self.driver.flush();
+                return Ok(Some("interrupted".into()));
+            }
+            let state = self.state();
+            if transfer::is_over(state) && self.drain.is_empty(&self.driver, self.id) {
+                return Ok(None);
+            }
+            if state == State::FinWait2 && !self.wants_reply {
+                let since = *acknowledged_at.get_or_insert(self.driver.now());
+                if self.driver.now().since(since) > LINGER {
+                    return Ok(None);
+                }
+            }
+            let interest = Interest {
+                input: self.feed.waits_for(),
+                output: self.drain.waits_for(&self.driver, self.id),
+            };
+            ready = self
+                .driver
+                .turn(PATIENCE, interest)
+                .map_err(|error| Failure::Work(format!("the TUN device failed: {error}")))?;
+        }
+    }
+
+    fn state(&self) -> State {
+        self.driver.stack.connection(self.id).map_or(State::Closed, Connection::state)
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.driver.stack.connection(self.id).map_or(0, Connection::acknowledged_bytes)
+    }
+
+    fn failure(&self) -> Option<String> {
+        let why = if self.events.contains(Events::RESET) {
+            "connection reset by the peer"
+        } else if self.events.contains(Events::TIMED_OUT) {
+            "the peer does not answer"
+        } else {
+            return None;
+        };
+        let before =
+            if self.events.contains(Events::ESTABLISHED) { "" } else { " before it was established" };
+        Some(format!("{why}{before}"))
+    }
+
+    /// Says what happened, and answers what the peer may still repeat.
+    fn finish(mut self, args: &SendArgs, failure: Option<String>) -> Result<(), Failure> {
+        let report = Report::of(&self.driver, self.id, self.begin, &args.wire.cc);
+        let mut report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;
+        if let Some(why) = &failure {
+            report.fail(why);
+        }
+        let until = self.driver.now() + FAREWELL;
+        while failure.is_none() && self.driver.now() < until {
+            let _ = self.driver.turn(until.since(self.driver.now()), Interest::default());
+        }
+        if args.wire.json {
+            output::print_json(&report)?;
+        } else {
+            report.tell();
+        }
+        match failure {
+            None => Ok(()),
+            Some(why) => Err(Failure::Work(format!("incomplete transfer to {}: {why}", report.peer))),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What `send` and `receive` have in common: the stack of our own, and what there is to tell of a connection.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_host::{DeviceConfig, Driver, Id, Limits, Network};
+use bentpipe_tcp::{Config, Connection, State};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::transfer_args::OnWire;
+
+/// How long one turn waits at most: so often progress is shown, and Ctrl-C is heard.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+/// Bytes moved in one piece between a file and a connection.
+pub const PIECE: usize = 256 << 10;
+/// The standard streams in place of a file.
+const STANDARD: &str = "-";
+
+/// The configuration of our ends.
+pub fn config(args: &OnWire) -> Result<Arc<Config>, Failure> {
+    Ok(bentpipe_scenario::connection_config(&args.cc, args.set.iter().map(String::as_str))?)
+}
+
+/// The device and the stack.
+pub fn driver(args: &OnWire) -> Result<Driver, Failure> {
+    let mut networks: Vec<Network> = args.address.clone();
+    networks.sort_by_key(|network| network.own.is_ipv6());
+    if networks.len() == 2 && networks[0].own.is_ipv4() == networks[1].own.is_ipv4() {
+        return Err(Failure::Request("found two addresses of one IP version, accepted: one of each".into()));
+    }
+    let config = DeviceConfig { name: args.tun.clone(), networks, mtu: args.mtu };
+    Driver::new(&config, Limits::default()).map_err(|why| Failure::Missing(why.to_string()))
+}
+
+/// Where bytes come from.
+pub enum Input {
+    /// A file or a pipe.
+    File(std::fs::File),
+    /// So many zeros.
+    Zeros(u64),
+}
+
+impl Input {
+    /// The file at this path, or standard input.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let unreadable = |error| Failure::Request(format!("cannot read {}: {error}", path.display()));
+        if path.as_os_str() == STANDARD {
+            let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
+            return Ok(Self::File(stdin.into()));
+        }
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(Failure::Request(format!("cannot read {}: that is a directory", path.display())));
+        }
+        Ok(Self::File(file))
+    }
+
+    /// Bytes that it holds, where that is known.
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::File(file) => file.metadata().ok().filter(|metadata| metadata.is_file()).map(|m| m.len()),
+            Self::Zeros(len) => Some(*len),
+        }
+    }
+
+    /// What to wait for before reading; zeros are always there.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::File(file) => Some(file.as_fd()),
+            Self::Zeros(_) => None,
+        }
+    }
+
+    /// The next piece; empty at the end.
+    pub fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
+        into.resize(PIECE, 0);
+        let len = match self {
+            Self::File(file) => file.read(into)?,
+            Self::Zeros(left) => {
+                let len = (*left).min(PIECE as u64);
+                *left -= len;
+                into[..len as usize].fill(0);
+                len as usize
+            }
+        };
+        into.truncate(len);
+        Ok(())
+    }
+}
+
+/// Where bytes go.
+pub enum Output {
+    /// A file or a pipe.
+    File(std::fs::File),
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Output {
+    /// The file at this path, made or emptied, or standard output.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let unwritable = |error: &io::Error| Failure::unwritable(path, error);
+        if path.as_os_str() == STANDARD {
+            let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(|error| unwritable(&error))?;
+            return Ok(Self::File(stdout.into()));
+        }
+        Ok(Self::File(std::fs::File::create(path).map_err(|error| unwritable(&error))?))
+    }
+
+    /// What to wait for before writing.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::File(file) => Some(file.as_fd()),
+            Self::Nowhere => None,
+        }
+    }
+}
+
+/// Bytes on their way from a source into a connection.
+pub struct Feed {
+    input: Input,
+    piece: Vec<u8>,
+    done: usize,
+    ended: bool,
+    closed: bool,
+    /// Taken by the connection.
+    pub bytes: u64,
+}
+
+impl Feed {
+    /// Everything that `input` holds, and then the end of the stream.
+    pub fn new(input: Input) -> Self {
+        Self { input, piece: Vec::new(), done: 0, ended: false, closed: false, bytes: 0 }
+    }
+
+    /// What to wait for: nothing while the connection has no room.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        if self.ended || self.done < self.piece.len() { None } else { self.input.waits_for() }
+    }
+
+    /// Moves what can be moved now.
+    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        let mut ready = ready || self.input.waits_for().is_none();
+        loop {
+            if self.done == self.piece.len() && !self.ended && ready {
+                self.input
+                    .read(&mut self.piece)
+                    .map_err(|error| Failure::Work(format!("cannot read: {error}")))?;
+                self.done = 0;
+                self.ended = self.piece.is_empty();
+                // More may be there, but a pipe would make us wait for it.
+                ready = self.input.len().is_some();
+            }
+            let taken = driver.stack.write(driver.now(), id, &self.piece[self.done..]);
+            self.done += taken;
+            self.bytes += taken as u64;
+            if self.done < self.piece.len() || !ready || self.ended {
+                break;
+            }
+        }
+        if self.ended && !std::mem::replace(&mut self.closed, true) {
+            driver.stack.close(driver.now(), id);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes on their way from a connection to a destination.
+pub struct Drain {
+    output: Output,
+    piece: Vec<u8>,
+    done: usize,
+    /// Handed to the destination.
+    pub bytes: u64,
+}
+
+/// Bytes that a pipe takes without making the writer wait, once it says that it is ready (POSIX `PIPE_BUF`).
+const PIPE_PIECE: usize = 4096;
+
+impl Drain {
+    /// Everything that arrives goes to `output`.
+    pub fn new(output: Output) -> Self {
+        Self { output, piece: Vec::new(), done: 0, bytes: 0 }
+    }
+
+    /// What to wait for: nothing while there is nothing to write.
+    pub fn waits_for(&self, driver: &Driver, id: Id) -> Option<BorrowedFd<'_>> {
+        let waiting = driver.stack.connection(id).map_or(0, Connection::readable);
+        if waiting == 0 && self.done == self.piece.len() { None } else { self.output.waits_for() }
+    }
+
+    /// Moves what can be moved now.
+    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        let Output::File(file) = &mut self.output else {
+            self.bytes += driver.stack.discard(driver.now(), id);
+            return Ok(());
+        };
+        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut ready = ready || regular;
+        while ready {
+            if self.done == self.piece.len() {
+                self.piece.resize(PIECE, 0);
+                let len = driver.stack.read(driver.now(), id, &mut self.piece);
+                self.piece.truncate(len);
+                self.done = 0;
+                if len == 0 {
+                    break;
+                }
+            }
+            let rest = &self.piece[self.done..];
+            let at_most = if regular { rest.len() } else { rest.len().min(PIPE_PIECE) };
+            let written = file
+                .write(&rest[..at_most])
+                .map_err(|error| Failure::Work(format!("cannot write: {error}")))?;
+            self.done += written;
+            self.bytes += written as u64;
+            ready = regular;
+        }
+        Ok(())
+    }
+
+    /// Everything that arrived has been written.
+    pub fn is_empty(&self, driver: &Driver, id: Id) -> bool {
+        self.done == self.piece.len() && driver.stack.connection(id).is_none_or(|c| c.readable() == 0)
+    }
+}
+
+/// How far the transfer is, on standard error if that is a terminal.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Of so many bytes, where that is known.
+    pub fn new(what: String, total: Option<u64>) -> Self {
+        let (bar, template) = match total {
+            Some(total) => (
+                ProgressBar::new(total),
+                "{msg} {bar:30.cyan/blue.dim} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left",
+            ),
+            None => (ProgressBar::new_spinner(), "{msg} {spinner} {bytes}  {bytes_per_sec}"),
+        };
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        Self { bar: bar.with_message(what) }
+    }
+
+    /// So many bytes are through.
+    pub fn show(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// What a connection did: one element of the JSON document.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The peer.
+    pub peer: SocketAddr,
+    /// Algorithm of our end.
+    pub cc: String,
+    /// Whether both streams ended in order.
+    pub complete: bool,
+    /// Why not.
+    pub error: Option<String>,
+    /// Payload bytes that the peer acknowledged.
+    pub sent_bytes: u64,
+    /// Payload bytes that arrived in order.
+    pub received_bytes: u64,
+    /// From the beginning of the connection to the last byte.
+    pub duration_s: f64,
+    /// The larger of both directions over that time.
+    pub goodput_bps: f64,
+    /// Smoothed round-trip time.
+    pub srtt_ms: Option<f64>,
+    /// Congestion window in segments at the end.
+    pub cwnd_segments: f64,
+    /// Data segments sent, those sent again included.
+    pub sent_segments: u64,
+    /// Those sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Low-priority probes sent.
+    pub probes_sent: u64,
+    /// Replies to them.
+    pub probes_acked: u64,
+    /// Data segments that held nothing new.
+    pub duplicate_segments: u64,
+}
+
+impl Report {
+    /// Of the connection `id`, which began at `begin`.
+    pub fn of(driver: &Driver, id: Id, begin: Instant, cc: &str) -> Option<Self> {
+        let connection = driver.stack.connection(id)?;
+        let stats = connection.stats();
+        let sent_bytes = connection.acknowledged_bytes();
+        let duration_s = driver.now().since(begin).as_secs_f64();
+        let bytes = sent_bytes.max(stats.delivered_bytes);
+        Some(Self {
+            peer: driver.stack.ends(id)?.remote,
+            cc: cc.to_owned(),
+            complete: true,
+            error: None,
+            sent_bytes,
+            received_bytes: stats.delivered_bytes,
+            duration_s,
+            goodput_bps: bytes as f64 * 8.0 / duration_s.max(1e-9),
+            srtt_ms: connection.srtt().map(Duration::as_millis_f64),
+            cwnd_segments: connection.window_state().cwnd,
+            sent_segments: stats.sent_segments,
+            retransmitted_segments: stats.retransmitted_segments,
+            timeouts: stats.timeouts,
+            probes_sent: stats.probes_sent,
+            probes_acked: stats.probes_acked,
+            duplicate_segments: stats.duplicate_segments,
+        })
+    }
+
+    /// The transfer did not come to its end.
+    pub fn fail(&mut self, why: &str) {
+        self.complete = false;
+        self.error = Some(why.to_owned());
+    }
+
+    /// One line for people, on standard error: standard output may be the data.
+    pub fn tell(&self) {
+        let rate = self.goodput_bps / 1e6;
+        let rtt = self.srtt_ms.map_or(String::new(), |rtt| format!(", round trip {rtt:.1} ms"));
+        let probes = match self.probes_sent {
+            0 => String::new(),
+            sent => format!(", {} of {sent} probes answered", self.probes_acked),
+        };
+        eprintln!(
+            "{}: sent {}, received {} in {:.3} s, {rate:.1} Mbit/s{rtt}, {} of {} segments sent again, {} timeouts{probes}{}",
+            self.peer,
+            HumanBytes(self.sent_bytes),
+            HumanBytes(self.received_bytes),
+            self.duration_s,
+            self.retransmitted_segments,
+            self.sent_segments,
+            self.timeouts,
+            self.error.as_ref().map_or(String::new(), |why| format!("; incomplete: {why}")),
+        );
+    }
+}
+
+/// Both streams have ended, as far as this end can know.
+pub const fn is_over(state: State) -> bool {
+    matches!(state, State::TimeWait | State::Closed)
+}

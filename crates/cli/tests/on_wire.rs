@@ -1,0 +1,201 @@
+//! `send` and `receive` against the kernel's TCP, in a network namespace of their own.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The kernel's end: plain sockets. Modes are given as arguments.
+const PEER: &str = r#"
+import hashlib, socket, sys, time
+mode, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+family = socket.AF_INET6 if ":" in host else socket.AF_INET
+data = bytes((i * i >> 5) & 255 for i in range(1 << 16)) * 48
+
+def connected():
+    for _ in range(100):
+        s = socket.socket(family)
+        try:
+            s.connect((host, port))
+            return s
+        except OSError:
+            s.close()
+            time.sleep(0.05)
+    sys.exit("nobody listens")
+
+def accepted():
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if mode == "slow":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    listener.bind((host, port))
+    listener.listen()
+    open("ready", "w").close()
+    return listener.accept()[0]
+
+def all_of(s):
+    got = b""
+    while piece := s.recv(1 << 18):
+        got += piece
+    return got
+
+if mode == "write":
+    s = connected()
+    s.sendall(data)
+    s.shutdown(socket.SHUT_WR)
+    all_of(s)
+elif mode == "read":
+    s = accepted()
+    open("got", "wb").write(all_of(s))
+elif mode == "slow":
+    s = accepted()
+    time.sleep(3)
+    open("got", "wb").write(all_of(s))
+elif mode == "half-close":
+    s = accepted()
+    got = all_of(s)
+    s.sendall(got[::-1])
+    s.close()
+elif mode == "reset":
+    s = accepted()
+    s.recv(1000)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+    s.close()
+elif mode == "vanish":
+    s = accepted()
+    s.recv(1000)
+    time.sleep(5)
+elif mode == "data":
+    open("data", "wb").write(data)
+"#;
+
+/// What happened in a namespace: exit code of the script and what it printed; `None`, with the reason printed, if this machine
+/// does not let us make one.
+fn in_namespace(name: &str, script: &str) -> Option<Output> {
+    let possible = Command::new("unshare").args(["-rn", "python3", "-c", ""]).output();
+    if !possible.is_ok_and(|output| output.status.success()) || !Path::new("/dev/net/tun").exists() {
+        println!("skipped: this needs python3, /dev/net/tun and network namespaces (unshare -rn) or root");
+        return None;
+    }
+    let folder = std::env::temp_dir().join(format!("bentpipe-on-wire-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("peer.py"), PEER).unwrap();
+    let whole = format!(
+        "set -u\nip link set lo up\npeer() {{ timeout 60 python3 peer.py \"$@\"; }}\n\
+         ours() {{ timeout 60 {} \"$@\"; }}\nready() {{ until [ -e ready ]; do sleep 0.02; done; rm ready; }}\n\
+         peer data 0 0\n{script}",
+        env!("CARGO_BIN_EXE_bentpipe")
+    );
+    let output =
+        Command::new("unshare").args(["-rn", "bash", "-c", &whole]).current_dir(&folder).output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    Some(output)
+}
+
+fn succeeds(name: &str, script: &str) {
+    let Some(output) = in_namespace(name, &format!("set -e\n{script}")) else { return };
+    let said = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", said(&output.stdout), said(&output.stderr));
+}
+
+/// Our end receives, then sends, with the same options.
+fn both_roles(name: &str, v6: bool, options: &str) {
+    // The kernel's address exists only while our device does, so its end listens on all.
+    let (ours, kernel, any) = match v6 {
+        true => ("fd62:656e::2", "[fd62:656e::1]", "::"),
+        false => ("10.105.0.2", "10.105.0.1", "0.0.0.0"),
+    };
+    succeeds(
+        name,
+        &format!(
+            "ours receive 5001 got {options} & peer write {ours} 5001; wait $!; cmp data got; rm got
+             peer read {any} 6001 & p=$!; ready; ours send {kernel}:6001 data {options}; wait $p; cmp data got"
+        ),
+    );
+}
+
+#[test]
+fn files_go_both_ways_over_ipv4() {
+    both_roles("v4", false, "");
+}
+
+#[test]
+fn files_go_both_ways_over_ipv6_with_ecn() {
+    both_roles("v6", true, "--set tcp.ecn=true --cc bbr");
+}
+
+#[test]
+fn files_go_both_ways_without_sack_timestamps_and_scaling() {
+    both_roles(
+        "bare",
+        false,
+        "--cc newreno --set tcp.timestamps=false --set tcp.window-scaling=false --set 'tcp.mss=536 bytes'",
+    );
+}
+
+#[test]
+fn the_kernel_without_options_is_understood() {
+    succeeds(
+        "old",
+        "cd /proc/sys/net/ipv4; echo 0 > tcp_sack; echo 0 > tcp_timestamps; echo 0 > tcp_window_scaling; cd - > /dev/null
+         ours receive 5001 got & peer write 10.105.0.2 5001; wait $!; cmp data got; rm got
+         peer read 0.0.0.0 6001 & p=$!; ready; ours send 10.105.0.1:6001 data; wait $p; cmp data got",
+    );
+}
+
+#[test]
+fn a_half_closed_connection_brings_the_reply() {
+    succeeds(
+        "half-close",
+        "peer half-close 0.0.0.0 6001 & p=$!; ready; ours send 10.105.0.1:6001 data --reply got; wait $p
+         python3 -c 'import sys; sys.exit(open(\"data\", \"rb\").read()[::-1] != open(\"got\", \"rb\").read())'",
+    );
+}
+
+#[test]
+fn a_slow_reader_is_waited_for_through_a_pipe() {
+    succeeds(
+        "slow",
+        "peer slow 0.0.0.0 6001 & p=$!; ready; cat data | ours send 10.105.0.1:6001 -; wait $p; cmp data got
+         ours receive 5001 | (sleep 2; cat > got) & peer write 10.105.0.2 5001; wait $!; cmp data got",
+    );
+}
+
+#[test]
+fn failures_have_their_exit_codes() {
+    let codes = "
+        peer reset 0.0.0.0 6001 & ready; ours send 10.105.0.1:6001 data; echo reset $?
+        ours send 10.105.0.1:9 data; echo refused $?
+        peer vanish 0.0.0.0 6001 & ready
+        ( sleep 1; ip link set dev gone down ) &
+        ours send 10.105.0.1:6001 - --tun gone --set 'tcp.user-timeout=2 s' < <(cat data; sleep 2; cat data); echo vanished $?
+        ours send nonsense data; echo usage $?
+        ours send 10.105.0.1:9 data --set tcp.enc=true; echo mistake $?
+        ours send 10.105.0.1:9 no-such-file; echo nothing $?";
+    if let Some(output) = in_namespace("codes", codes) {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let wanted = "reset 1\nrefused 1\nvanished 1\nusage 2\nmistake 2\nnothing 2\n";
+        assert_eq!(said, wanted, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn without_privilege_it_says_what_is_missing() {
+    // A user namespace in which nobody is root: no capabilities, whoever runs the tests.
+    let map = ["--user", "--map-user=1000", "--net"];
+    let output = Command::new("unshare")
+        .args(map)
+        .args(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+        .arg(env!("CARGO_BIN_EXE_bentpipe"))
+        .args(["receive", "5001", "--discard"])
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: no unshare on this machine");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !said.contains("bentpipe") {
+        println!("skipped: no user namespaces on this machine: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("root"), "{said}");
+}

@@ -1,0 +1,174 @@
+//! The TUN device through which a stack of our own stands beside the kernel's.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::str::FromStr;
+
+use bentpipe_wire::VIRTIO_HEADER_LEN;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// A small network between the kernel and us: `10.105.0.2/30` is our address, and the kernel takes the first other one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// Our address.
+    pub own: IpAddr,
+    /// Bits that the addresses of the network have in common.
+    pub prefix: u8,
+}
+
+/// Text that is no [`Network`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "found `{0}`, accepted: an address with the length of its prefix, of a network with at least two hosts: 10.105.0.2/30 or fd62:656e::2/126"
+)]
+pub struct NoNetwork(String);
+
+impl FromStr for Network {
+    type Err = NoNetwork;
+
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let parse = || {
+            let (own, prefix) = text.split_once('/')?;
+            let network = Self { own: own.parse().ok()?, prefix: prefix.parse().ok()? };
+            let longest = if network.own.is_ipv4() { 30 } else { 126 };
+            (8..=longest).contains(&network.prefix).then_some(network)
+        };
+        parse().ok_or_else(|| NoNetwork(text.to_owned()))
+    }
+}
+
+impl Network {
+    /// The kernel's address: the first host of the network that is not us.
+    pub fn kernel(&self) -> IpAddr {
+        match self.own {
+            IpAddr::V4(own) => {
+                let first = (own.to_bits() & (u32::MAX << (32 - self.prefix))) + 1;
+                let address = if first == own.to_bits() { first + 1 } else { first };
+                Ipv4Addr::from_bits(address).into()
+            }
+            IpAddr::V6(own) => {
+                let first = (own.to_bits() & (u128::MAX << (128 - self.prefix))) + 1;
+                let address = if first == own.to_bits() { first + 1 } else { first };
+                Ipv6Addr::from_bits(address).into()
+            }
+        }
+    }
+}
+
+/// What a device is to be.
+#[derive(Clone, Debug)]
+pub struct DeviceConfig {
+    /// Its name; the kernel chooses one if there is none.
+    pub name: Option<String>,
+    /// Networks, at most one of each IP version.
+    pub networks: Vec<Network>,
+    /// Largest packet in bytes.
+    pub mtu: u16,
+}
+
+/// Why there is no device, in words for the user: what is missing and how to get it.
+#[derive(Debug, thiserror::Error)]
+pub enum NoDevice {
+    /// Not allowed.
+    #[error(
+        "a TUN device needs the privilege to make network devices: run it as root (sudo bentpipe ...), with the capability \
+         CAP_NET_ADMIN, or in a network of its own (unshare --map-root-user --net bentpipe ...)"
+    )]
+    Privilege,
+    /// The kernel has no TUN.
+    #[error("there is no /dev/net/tun; load the kernel module (modprobe tun)")]
+    NoTun,
+    /// Two devices cannot have the same name or addresses.
+    #[error("the TUN device cannot be made: {0}")]
+    Other(io::Error),
+}
+
+impl From<io::Error> for NoDevice {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Privilege,
+            io::ErrorKind::NotFound => Self::NoTun,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// Packets that the kernel keeps for us while we do something else.
+const QUEUE: u32 = 10_000;
+
+/// A TUN device with offloads. It disappears with its owner.
+pub struct Device {
+    tun: SyncDevice,
+}
+
+impl Device {
+    /// Makes the device, gives the kernel its addresses and switches it on.
+    ///
+    /// # Errors
+    /// [`NoDevice`] says what this machine lacks.
+    pub fn new(config: &DeviceConfig) -> Result<Self, NoDevice> {
+        let mut builder = DeviceBuilder::new().mtu(config.mtu).with(|builder| {
+            builder.offload(true);
+        });
+        if let Some(name) = &config.name {
+            builder = builder.name(name);
+        }
+        for network in &config.networks {
+            builder = match network.kernel() {
+                IpAddr::V4(address) => builder.ipv4(address, network.prefix, None),
+                IpAddr::V6(address) => builder.ipv6(address, network.prefix),
+            };
+        }
+        let tun = builder.build_sync()?;
+        tun.set_nonblocking(true)?;
+        match tun.set_tx_queue_len(QUEUE) {
+            // Only the owner of the whole machine may lengthen a queue; the usual one will do.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            other => other?,
+        }
+        Ok(Self { tun })
+    }
+
+    /// Reads one packet behind its virtio header. [`BUFFER`](Self::BUFFER) bytes are always enough.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is none.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.tun.recv(into)
+    }
+
+    /// Hands a packet behind its virtio header to the kernel.
+    ///
+    /// # Errors
+    /// Those of the kernel: a packet that it does not take is lost, like any other.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        self.tun.send(packet).map(|_| ())
+    }
+
+    /// Bytes of the largest packet with its virtio header.
+    pub const BUFFER: usize = VIRTIO_HEADER_LEN + 65_575;
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as `tun`, which the result borrows through `self`.
+        unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_takes_the_first_other_address() {
+        let kernel = |text: &str| text.parse::<Network>().unwrap().kernel().to_string();
+        assert_eq!(kernel("10.105.0.2/30"), "10.105.0.1");
+        assert_eq!(kernel("10.105.0.1/24"), "10.105.0.2");
+        assert_eq!(kernel("fd62:656e::2/126"), "fd62:656e::1");
+        for wrong in ["10.0.0.1", "10.0.0.1/31", "x/8", "10.0.0.1/0", "::1/127"] {
+            assert!(wrong.parse::<Network>().unwrap_err().to_string().contains(wrong));
+        }
+    }
+}

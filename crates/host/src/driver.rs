@@ -1,0 +1,159 @@
+//! A stack, a device and a clock.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_wire::Offload;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::{Device, DeviceConfig, Limits, NoDevice, Stack, StackConfig};
+
+/// Drives a [`Stack`] over a [`Device`] in real time.
+pub struct Driver {
+    /// The connections.
+    pub stack: Stack,
+    device: Device,
+    epoch: time::Instant,
+    inbox: Box<[u8]>,
+    outbox: Vec<u8>,
+    trimmed_at: Instant,
+    /// Packets that the device did not take.
+    refused: u64,
+}
+
+/// Files that the caller waits for beside packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interest<'a> {
+    /// Wait until this can be read.
+    pub input: Option<BorrowedFd<'a>>,
+    /// Wait until this can be written.
+    pub output: Option<BorrowedFd<'a>>,
+}
+
+/// Which of them are ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// The input.
+    pub input: bool,
+    /// The output.
+    pub output: bool,
+}
+
+/// Packets taken in before packets are sent again: acknowledgements must not wait for long.
+const BATCH: usize = 64;
+/// How often memory that nobody uses is given back.
+const TRIM_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Driver {
+    /// Makes the device and a stack behind it.
+    ///
+    /// # Errors
+    /// [`NoDevice`] says what this machine lacks.
+    pub fn new(config: &DeviceConfig, limits: Limits) -> Result<Self, NoDevice> {
+        let device = Device::new(config)?;
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|error| NoDevice::Other(io::Error::other(error)))?;
+        let stack = Stack::new(StackConfig {
+            addresses: config.networks.iter().map(|network| network.own).collect(),
+            mtu: config.mtu,
+            offload: true,
+            key: u128::from_ne_bytes(key),
+            limits,
+        });
+        Ok(Self {
+            stack,
+            device,
+            epoch: time::Instant::now(),
+            inbox: vec![0; Device::BUFFER].into(),
+            outbox: Vec::with_capacity(Device::BUFFER),
+            trimmed_at: Instant::ZERO,
+            refused: 0,
+        })
+    }
+
+    /// Time since the driver was made.
+    pub fn now(&self) -> Instant {
+        let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // A clock that stands at zero looks like one that was never set.
+        Instant::ZERO + Duration::from_secs(1) + Duration::from_nanos(nanos)
+    }
+
+    /// Packets that the device did not take; for the connections they are lost.
+    pub fn refused_packets(&self) -> u64 {
+        self.refused
+    }
+
+    /// Sends what there is to send, then waits until a packet comes, a deadline, one of the files, or `at_most` is over; then takes
+    /// what came.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn turn(&mut self, at_most: Duration, interest: Interest<'_>) -> io::Result<Ready> {
+        self.flush();
+        let now = self.now();
+        let wait = self.stack.next_timeout().since(now);
+        let wait = Duration::from_nanos(wait.as_nanos().min(at_most.as_nanos()));
+        let ready = self.wait(wait, interest)?;
+        self.take_packets()?;
+        let now = self.now();
+        self.stack.handle_timeouts(now);
+        if now.since(self.trimmed_at) >= TRIM_INTERVAL {
+            self.trimmed_at = now;
+            self.stack.trim();
+        }
+        self.flush();
+        Ok(ready)
+    }
+
+    /// Waits for the device, or the files.
+    fn wait(&self, wait: Duration, interest: Interest<'_>) -> io::Result<Ready> {
+        let mut polled = vec![PollFd::new(self.device.as_fd(), PollFlags::POLLIN)];
+        polled.extend(interest.input.map(|input| PollFd::new(input, PollFlags::POLLIN)));
+        polled.extend(interest.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
+        let wait = TimeSpec::from_duration(time::Duration::from_nanos(wait.as_nanos()));
+        match ppoll(&mut polled, Some(wait), None) {
+            // A signal: the caller knows what it means.
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut files = polled[1..].iter().map(|file| file.any().unwrap_or(true));
+        Ok(Ready {
+            input: interest.input.is_some() && files.next().unwrap_or(false),
+            output: interest.output.is_some() && files.next().unwrap_or(false),
+        })
+    }
+
+    fn take_packets(&mut self) -> io::Result<()> {
+        let now = self.now();
+        for _ in 0..BATCH {
+            let len = match self.device.read(&mut self.inbox) {
+                Ok(len) => len,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if let Ok((offload, packet)) = Offload::read(&self.inbox[..len]) {
+                self.stack.handle_packet(now, &offload, packet);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands all packets to the device that may leave now.
+    pub fn flush(&mut self) {
+        let now = self.now();
+        loop {
+            self.outbox.clear();
+            if !self.stack.poll_packet(now, &mut self.outbox) {
+                return;
+            }
+            if self.device.write(&self.outbox).is_err() {
+                self.refused += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! One connection end without a world around it, as the command line describes it.
+
+use std::sync::Arc;
+
+use bentpipe_tcp::Config;
+
+use crate::describe::connection_end;
+use crate::draft::Draft;
+use crate::error::Error;
+
+/// The configuration of an end that uses the algorithm `cc`, with changes such as `tcp.ecn=true` and `cc.max-probes=8`: the keys and
+/// units of a scenario.
+///
+/// # Errors
+/// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] with every mistake in `settings`.
+pub fn connection_config<'a>(
+    cc: &str,
+    settings: impl IntoIterator<Item = &'a str>,
+) -> Result<Arc<Config>, Error> {
+    let mut draft = Draft::parse("", "")?;
+    settings.into_iter().try_for_each(|setting| draft.set(setting))?;
+    let mut config = Config::default();
+    let mut name = cc.to_owned();
+    let (algorithm, recovery) = crate::resolve_cc(cc)?;
+    config.cc = algorithm;
+    config.recovery = recovery.unwrap_or(config.recovery);
+    draft.read(|form| connection_end(form, &mut name, &mut config))?;
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+    use bentpipe_tcp::Recovery;
+
+    #[test]
+    fn settings_are_those_of_a_scenario() {
+        let settings = ["tcp.ecn=true", "tcp.user-timeout=20 s", "tcp.receive-window=64 segments"];
+        let config = connection_config("newreno", settings).unwrap();
+        assert_eq!((config.cc.name(), config.recovery), ("reno", Recovery::NewReno));
+        assert!(config.ecn);
+        assert_eq!(config.user_timeout, Some(Duration::from_secs(20)));
+        assert_eq!(config.receive_window.limit(), 64 * 1448);
+        let with_parameter = connection_config("peach", ["cc.mode=safe"]).unwrap();
+        assert_ne!(with_parameter.cc, connection_config("peach", ["cc.mode=paper"]).unwrap().cc);
+    }
+
+    #[test]
+    fn mistakes_name_what_is_accepted() {
+        let mistake = |setting| connection_config("cubic", [setting]).unwrap_err().to_string();
+        assert!(mistake("tcp.enc=true").contains("did you mean `ecn`?"), "{}", mistake("tcp.enc=true"));
+        assert!(mistake("tcp.ecn=perhaps").contains("perhaps"));
+        assert!(mistake("link.satellite.rate=1 Mbit/s").contains("link"));
+        assert!(mistake("ecn").contains("KEY=VALUE"));
+        assert!(connection_config("cubik", []).unwrap_err().to_string().contains("did you mean \"cubic\"?"));
+    }
+}
