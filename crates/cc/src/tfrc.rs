@@ -26,12 +26,14 @@ use crate::{Ack, CongestionControl, Loss, Path, ReceiverHalf, RtoAction, Sent, S
 
 mod intervals;
 mod receiver;
+mod stream;
 
 use intervals::{Intervals, inverse};
+use receiver::Receiver;
+pub use stream::{StreamReceiver, StreamSender};
 
 /// The receiver half: measures the loss-event rate and the rate received.
-pub const RECEIVER: ReceiverHalf =
-    ReceiverHalf { number: 3, build: || Box::new(receiver::Receiver::default()) };
+pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 3, build: || Box::new(Receiver::default()) };
 
 /// Parameters of TFRC's sender.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -271,21 +273,39 @@ impl Tfrc {
         self.no_feedback_at = now + Duration::from_secs_f64(timeout);
     }
 
-    /// Section 4.4.
-    fn on_no_feedback(&mut self, path: &Path) {
+    /// Section 4.2, without a round trip: one segment a second, and two seconds for the first report.
+    fn begin(&mut self, now: Instant) {
+        self.doubled_at = now;
+        self.no_feedback_at = now + Duration::from_secs(2);
+    }
+
+    /// Section 4.2: with the first round trip an initial window in each.
+    fn open(&mut self, now: Instant) {
+        self.allowed = self.initial_window() / self.rtt_s;
+        self.doubled_at = now;
+    }
+
+    /// Section 4.5: a round trip longer than usual slows down at once, whatever the smoothed one says.
+    fn instantaneous(&self) -> f64 {
+        let damp = self.config.damping && self.last_rtt_s > 0.0;
+        let factor = if damp { self.sqmean / libm::sqrt(self.last_rtt_s) } else { 1.0 };
+        (self.allowed * factor).max(self.least())
+    }
+
+    /// Section 4.4. `idle`: nothing was sent since the timer was set.
+    fn on_no_feedback(&mut self, now: Instant, idle: bool) {
         let received = self.rates.max();
         let start = if self.rtt_s > 0.0 { self.initial_window() / self.rtt_s } else { self.segment };
-        let idle = path.outstanding == 0;
         let harmless = if self.p > 0.0 { received < start } else { self.allowed < 2.0 * start };
         if self.p > 0.0 && !(idle && harmless) {
             let friendly = throughput(self.segment, self.rtt_s, self.p);
             let halved = if friendly > 2.0 * received { received } else { friendly / 2.0 };
-            self.rates = ReceivedRates::of(halved.max(self.least()) / 2.0, path.now);
-            self.recompute(2.0 * self.rates.max(), path.now);
+            self.rates = ReceivedRates::of(halved.max(self.least()) / 2.0, now);
+            self.recompute(2.0 * self.rates.max(), now);
         } else if !(idle && harmless) {
             self.allowed = (self.allowed / 2.0).max(self.least());
         }
-        self.restart_timer(path.now);
+        self.restart_timer(now);
     }
 
     /// Reports to itself where the receiver sends none: the rate of the engine, the loss events of the recoveries.
@@ -335,10 +355,9 @@ impl CongestionControl for Tfrc {
         self.segment = f64::from(path.mss.max(1));
         if !path.srtt.is_zero() {
             self.sample(path.srtt);
-            self.allowed = self.initial_window() / self.rtt_s;
+            self.open(path.now);
         }
-        self.doubled_at = path.now;
-        self.no_feedback_at = path.now + Duration::from_secs(2);
+        self.begin(path.now);
     }
 
     fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
@@ -380,11 +399,8 @@ impl CongestionControl for Tfrc {
         RtoAction::Retransmit { back_off: true }
     }
 
-    /// Section 4.5: a round trip longer than usual slows down at once, whatever the smoothed one says.
     fn pacing_rate(&self) -> Option<Rate> {
-        let damp = self.config.damping && self.last_rtt_s > 0.0;
-        let factor = if damp { self.sqmean / libm::sqrt(self.last_rtt_s) } else { 1.0 };
-        Some(Rate::from_bytes_per_s((self.allowed * factor).max(self.least())))
+        Some(Rate::from_bytes_per_s(self.instantaneous()))
     }
 
     fn wake_at(&self) -> Instant {
@@ -393,7 +409,7 @@ impl CongestionControl for Tfrc {
 
     fn on_wake(&mut self, path: &Path) {
         if path.now >= self.no_feedback_at {
-            self.on_no_feedback(path);
+            self.on_no_feedback(path.now, path.outstanding == 0);
         }
     }
 }

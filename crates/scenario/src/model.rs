@@ -148,6 +148,8 @@ pub enum Transport {
     Tcp,
     /// Packets that nobody repeats and nothing slows down.
     Udp,
+    /// Packets that nobody repeats, at the rate that TCP would have (RFC 5348).
+    Tfrc,
 }
 
 /// What the application of a flow sends.
@@ -219,7 +221,8 @@ impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
         match self {
-            Self::Bulk | Self::File { .. } | Self::Pages { .. } => &[Transport::Tcp],
+            Self::Bulk => &[Transport::Tcp, Transport::Tfrc],
+            Self::File { .. } | Self::Pages { .. } => &[Transport::Tcp],
             Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Transport::Tcp],
             Self::Video { .. } | Self::Frames { .. } => &[Transport::Tcp, Transport::Udp],
             Self::Cbr { .. } | Self::OnOff(_) => &[Transport::Udp, Transport::Tcp],

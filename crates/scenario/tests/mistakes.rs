@@ -261,7 +261,10 @@ fn traffic_that_cannot_be() {
             "{ kind = \"voice\" }\ntransport = \"tcp\"",
             "found \"tcp\" under traffic of kind \"voice\", accepted: \"udp\"",
         ),
-        ("\"bulk\"\ntransport = \"dup\"", "found \"dup\", accepted: \"tcp\", \"udp\"; did you mean \"udp\"?"),
+        (
+            "\"bulk\"\ntransport = \"dup\"",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\"; did you mean \"udp\"?",
+        ),
     ] {
         let found = of(traffic);
         assert!(found.contains(expected), "{traffic}: {found}");

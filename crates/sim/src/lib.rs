@@ -18,6 +18,7 @@ mod run;
 mod simulation;
 mod station;
 mod step;
+mod stream;
 mod thinned;
 mod ticket;
 mod traffic;

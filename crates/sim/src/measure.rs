@@ -120,7 +120,12 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
         Application::Feed(feed) if feed.packets() > 0 => (flow.configs[0].mss, feed.packets()),
+        Application::Stream(stream) => (flow.configs[0].mss, stream.sender.sent()),
         _ => (flow.configs[0].mss, sender.sent_segments),
+    };
+    let srtt = match &flow.application {
+        Application::Stream(stream) => stream.sender.srtt(),
+        _ => counts.gone_srtt,
     };
     let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
     let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
@@ -139,7 +144,7 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
         timeouts: sender.timeouts,
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
-        srtt_ms: counts.gone_srtt.map(Duration::as_millis_f64),
+        srtt_ms: srtt.map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,
         stream: service.stream,

@@ -295,6 +295,11 @@ impl<W: Witness> Simulation<W> {
         let to = ticket.to;
         if ticket.marks.contains(Marks::PLAIN) {
             let flow = &mut self.flows[to as usize];
+            if let Application::Stream(_) = &flow.application {
+                let segment = parcel.segment;
+                self.arena.release(ticket.slot);
+                return self.stream_arrival(ticket, &segment);
+            }
             if !ticket.marks.contains(Marks::COPY) {
                 flow.counts.plain_packets += 1;
                 flow.counts.plain_bytes += u64::from(ticket.size - flow.header_bytes);
@@ -431,6 +436,7 @@ impl<W: Witness> Simulation<W> {
                 self.send_plain(id, size, 0);
             }
             Application::Feed(_) => self.feed(id),
+            Application::Stream(_) => self.stream(id),
             Application::Dialogue(_) => self.call_client(id),
             Application::Bulk | Application::File { .. } => self.begin(id),
             Application::Pages(pages) => match flow.sender {
@@ -576,19 +582,24 @@ impl<W: Witness> Simulation<W> {
 
     /// Sends a packet without TCP, of the message with this number.
     pub fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
+        let len = size - self.flows[id as usize].header_bytes;
+        self.send_segment(id, Segment { seq: message, len, ..Segment::default() }, 0);
+    }
+
+    /// Sends a segment of no connection from one side of a flow: 0 is its sender.
+    pub fn send_segment(&mut self, id: FlowId, segment: Segment, side: usize) {
         let flow = &self.flows[id as usize];
         let slot = self.arena.take();
-        let parcel = self.arena.get_mut(slot);
-        parcel.segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
+        self.arena.get_mut(slot).segment = segment;
         let ticket = Ticket {
             slot,
-            size,
-            position: flow.routes[0],
+            size: segment.len + flow.header_bytes,
+            position: flow.routes[side],
             to: id,
-            label: flow.labels[0],
-            marks: Marks::PLAIN | Marks::DATA,
+            label: flow.labels[side],
+            marks: Marks::PLAIN | Marks::of(&segment),
         };
-        let node = flow.nodes[0];
+        let node = flow.nodes[side];
         match self.routes[ticket.position as usize] {
             FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),
             link => self.enqueue(link, ticket),

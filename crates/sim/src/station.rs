@@ -106,7 +106,7 @@ impl<W: Witness> Simulation<W> {
             parcel.segment.ecn = EcnField::Congested;
         }
         let plain = ticket.marks.contains(Marks::PLAIN);
-        let forward = plain || ticket.to % 2 == 1;
+        let forward = if plain { ticket.marks.contains(Marks::DATA) } else { ticket.to % 2 == 1 };
         let mut passing = Passing {
             connection: (!plain).then(|| connection(ticket.to, parcel)),
             direction: if forward { Direction::Forward } else { Direction::Reverse },

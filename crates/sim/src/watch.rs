@@ -87,7 +87,9 @@ impl<'a> Watch<'a> {
         (ticket, parcel): (&Ticket, &Parcel),
     ) {
         let plain = ticket.marks.contains(Marks::PLAIN);
-        let to_end = if plain { 2 * ticket.to + 1 } else { self.end_of_flow(ticket.to) };
+        // The reports of a stream go to its sender.
+        let to_receiver = u32::from(ticket.marks.contains(Marks::DATA));
+        let to_end = if plain { 2 * ticket.to + to_receiver } else { self.end_of_flow(ticket.to) };
         let segment = (!plain).then_some(&parcel.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: ticket.size, to_end, segment });

@@ -268,11 +268,12 @@ impl Flow {
     ) -> Self {
         let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
         let stagger = group.stagger.mul_f64(stream("start").uniform());
+        let start = Instant::ZERO + group.start + stagger;
         Self {
-            application: Application::new(group, pattern, (seed, &name)),
+            application: Application::new(group, pattern, (seed, &name), start),
             transport: group.transport,
             group: index,
-            start: Instant::ZERO + group.start + stagger,
+            start,
             header_bytes: group.header_bytes,
             routes,
             nodes: [0; 2],

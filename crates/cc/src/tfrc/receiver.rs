@@ -41,14 +41,14 @@ pub(super) struct Receiver {
     intervals: Intervals,
     /// Number and time of the first segment lost in the current loss event.
     event: Option<(u32, Instant)>,
-    rtt: Duration,
+    pub rtt: Duration,
     segment: f64,
     /// Bytes since the last report.
     bytes: u64,
     since: Instant,
     /// Largest rate received so far.
     fastest: f64,
-    report: Report,
+    pub report: Report,
 }
 
 impl Receiver {
