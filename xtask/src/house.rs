@@ -97,6 +97,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &["bentpipe-cc"],
     },
     Room {
+        folder: "crates/transports",
+        name: "bentpipe-transports",
+        pure: true,
+        leans_on: &["bentpipe-base"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/scenario",
         name: "bentpipe-scenario",
         pure: false,
@@ -122,6 +129,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-middlebox",
             "bentpipe-tcp",
             "bentpipe-traffic",
+            "bentpipe-transports",
             "bentpipe-scenario",
         ],
         tests_lean_on: &[],

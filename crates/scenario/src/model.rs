@@ -150,6 +150,8 @@ pub enum Transport {
     Udp,
     /// Packets that nobody repeats, at the rate that TCP would have (RFC 5348).
     Tfrc,
+    /// The Satellite Transport Protocol.
+    Stp,
 }
 
 /// What the application of a flow sends.
@@ -220,13 +222,14 @@ pub enum Traffic {
 impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
+        use Transport::{Stp, Tcp, Tfrc, Udp};
         match self {
-            Self::Bulk => &[Transport::Tcp, Transport::Tfrc],
-            Self::File { .. } | Self::Pages { .. } => &[Transport::Tcp],
-            Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Transport::Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Transport::Tcp, Transport::Udp],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Transport::Udp, Transport::Tcp],
-            Self::Voice { .. } => &[Transport::Udp],
+            Self::Bulk => &[Tcp, Tfrc, Stp],
+            Self::File { .. } => &[Tcp, Stp],
+            Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Stp],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Stp],
+            Self::Voice { .. } => &[Udp],
         }
     }
 }

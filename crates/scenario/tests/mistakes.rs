@@ -263,7 +263,7 @@ fn traffic_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\"; did you mean \"udp\"?",
         ),
     ] {
         let found = of(traffic);

@@ -120,7 +120,7 @@ impl Feed {
     }
 
     /// When the next message is due, after the start; never if there is none.
-    fn due(&self) -> Duration {
+    pub fn due(&self) -> Duration {
         self.next.map_or(Duration::MAX, |emission| emission.at)
     }
 
@@ -133,6 +133,26 @@ impl Feed {
             playout.handle_sent(now, self.bytes);
         }
         Some(emission)
+    }
+
+    /// The message that is due, with its number, for a transport of messages.
+    pub fn take_message(&mut self, now: Instant, start: Instant) -> Option<(u64, Emission)> {
+        if start + self.due() > now {
+            return None;
+        }
+        let emission = self.take(now)?;
+        self.open.insert(self.messages, (now, u64::from(emission.bytes)));
+        Some((self.messages, emission))
+    }
+
+    /// A message arrived as a whole.
+    pub fn handle_message(&mut self, now: Instant, number: u64) {
+        let Some((sent, _)) = self.open.remove(&number) else { return };
+        match &mut self.judge {
+            Judge::Nobody => {}
+            Judge::Viewer(_, playout) => playout.handle_frame(now, sent),
+            Judge::Listener(listener) => listener.handle_packet(now.since(sent)),
+        }
     }
 
     /// Bytes to have been written to the connection by now.
@@ -152,8 +172,8 @@ impl Feed {
         }
     }
 
-    /// The receiving end of the connection has got so many segments with something new.
-    fn handle_segments(&mut self, now: Instant, fresh: u64) {
+    /// The receiving end has got so many segments with something new.
+    pub fn handle_segments(&mut self, now: Instant, fresh: u64) {
         if let Judge::Viewer(timeliness, _) = &mut self.judge
             && fresh > self.fresh_segments
         {
@@ -167,17 +187,11 @@ impl Feed {
         if let Judge::Viewer(timeliness, _) = &mut self.judge {
             timeliness.handle_packet(now);
         }
-        let Some((sent, missing)) = self.open.get_mut(&packet.seq) else { return };
+        let Some((_, missing)) = self.open.get_mut(&packet.seq) else { return };
         *missing -= u64::from(packet.len);
-        if *missing > 0 {
-            return;
+        if *missing == 0 {
+            self.handle_message(now, packet.seq);
         }
-        match &mut self.judge {
-            Judge::Nobody => {}
-            Judge::Viewer(_, playout) => playout.handle_frame(now, *sent),
-            Judge::Listener(listener) => listener.handle_packet(now.since(*sent)),
-        }
-        self.open.remove(&packet.seq);
     }
 
     /// Packets sent over UDP.

@@ -12,6 +12,7 @@ mod feed;
 mod measure;
 mod observe;
 mod outcome;
+mod party;
 mod prefetch;
 mod record;
 mod run;

@@ -117,11 +117,12 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
     let [sender, receiver] = &counts.gone;
+    let progress = flow.party.as_ref().map(|party| party.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
         Application::Feed(feed) if feed.packets() > 0 => (flow.configs[0].mss, feed.packets()),
         Application::Stream(stream) => (flow.configs[0].mss, stream.sender.sent()),
-        _ => (flow.configs[0].mss, sender.sent_segments),
+        _ => (flow.configs[0].mss, sender.sent_segments + progress.sent_packets),
     };
     let srtt = match &flow.application {
         Application::Stream(stream) => stream.sender.srtt(),
@@ -140,11 +141,11 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
         goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
         delivered_bytes,
         sent_segments,
-        retransmitted_segments: sender.retransmitted_segments,
-        timeouts: sender.timeouts,
+        retransmitted_segments: sender.retransmitted_segments + progress.repeated_packets,
+        timeouts: sender.timeouts + progress.timeouts,
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
-        srtt_ms: srtt.map(Duration::as_millis_f64),
+        srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,
         stream: service.stream,

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use bentpipe_base::{EcnField, Instant, Segment};
 use bentpipe_net::Link;
 use bentpipe_tcp::{Connection, Events, State, Transmit};
+use bentpipe_transports::Packet;
 
 use crate::RunOptions;
 use crate::arena::Arena;
@@ -35,6 +36,8 @@ pub(crate) struct Simulation<W> {
     /// Pairs of ends that no connection uses, by their sending end.
     pub vacant: Vec<EndId>,
     pub interior: Interior,
+    /// Packets of agents, by the slots of their parcels.
+    pub packets: Vec<Option<Packet>>,
     pub arena: Arena,
     pub wheel: Wheel,
     /// First of the owners that are middleboxes; flows come before, and whoever changes the routes after them.
@@ -82,6 +85,7 @@ impl<W: Witness> Simulation<W> {
             ends: Vec::new(),
             vacant: Vec::new(),
             interior,
+            packets: Vec::new(),
             arena: Arena::default(),
             wheel,
             first_station,
@@ -224,6 +228,9 @@ impl<W: Witness> Simulation<W> {
                 let copy = self.arena.duplicate(ticket.slot);
                 let crossing = Crossing::Copied { original: ticket.slot, copy };
                 self.witness.link(self.now, link, crossing);
+                if ticket.marks.contains(Marks::AGENT) {
+                    self.copy_packet(ticket.slot, copy);
+                }
                 ticket.slot = copy;
                 ticket.marks |= Marks::COPY;
             }
@@ -294,6 +301,9 @@ impl<W: Witness> Simulation<W> {
         let parcel = self.arena.get_mut(ticket.slot);
         let to = ticket.to;
         if ticket.marks.contains(Marks::PLAIN) {
+            if ticket.marks.contains(Marks::AGENT) {
+                return self.arrive_at_agent(ticket);
+            }
             let flow = &mut self.flows[to as usize];
             if let Application::Stream(_) = &flow.application {
                 let segment = parcel.segment;
@@ -428,6 +438,9 @@ impl<W: Witness> Simulation<W> {
     /// An application's own time has come: it starts, or sends its next page or packet.
     fn wake(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
+        if flow.party.is_some() {
+            return self.wake_party(id);
+        }
         match &mut flow.application {
             Application::Cbr(cbr) => {
                 let size = cbr.packet_bytes;

@@ -21,6 +21,8 @@ bitflags::bitflags! {
         const PLAIN = 0x10;
         /// The second of two that duplication made of one.
         const COPY = 0x20;
+        /// A plain packet for an agent of the flow: which one stands in its parcel.
+        const AGENT = 0x40;
     }
 }
 

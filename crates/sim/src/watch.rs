@@ -88,8 +88,11 @@ impl<'a> Watch<'a> {
     ) {
         let plain = ticket.marks.contains(Marks::PLAIN);
         // The reports of a stream go to its sender.
-        let to_receiver = u32::from(ticket.marks.contains(Marks::DATA));
-        let to_end = if plain { 2 * ticket.to + to_receiver } else { self.end_of_flow(ticket.to) };
+        let to_receiver = match ticket.marks.contains(Marks::AGENT) {
+            true => parcel.incarnation > 0,
+            false => ticket.marks.contains(Marks::DATA),
+        };
+        let to_end = if plain { 2 * ticket.to + u32::from(to_receiver) } else { self.end_of_flow(ticket.to) };
         let segment = (!plain).then_some(&parcel.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: ticket.size, to_end, segment });

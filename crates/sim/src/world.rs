@@ -15,6 +15,7 @@ use bentpipe_traffic::on_off;
 
 use crate::BuildError;
 use crate::feed::Pattern;
+use crate::party::Party;
 use crate::station::{Interior, Station};
 use crate::step::{ARRIVED, Special, Step, link};
 use crate::ticket::Ticket;
@@ -63,6 +64,8 @@ pub(crate) struct Flow {
     pub application: Application,
     /// What carries it.
     pub transport: Transport,
+    /// The agents of a transport that is not TCP and not plain packets.
+    pub party: Option<Box<Party>>,
     /// When it begins.
     pub start: Instant,
     pub header_bytes: u32,
@@ -272,6 +275,7 @@ impl Flow {
         Self {
             application: Application::new(group, pattern, (seed, &name), start),
             transport: group.transport,
+            party: Party::new(group),
             group: index,
             start,
             header_bytes: group.header_bytes,

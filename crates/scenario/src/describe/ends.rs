@@ -62,8 +62,12 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
 }
 
 /// What carries a flow, by name.
-pub(crate) const TRANSPORTS: Words<Transport> =
-    Words(&[("tcp", Transport::Tcp), ("udp", Transport::Udp), ("tfrc", Transport::Tfrc)]);
+pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
+    ("tcp", Transport::Tcp),
+    ("udp", Transport::Udp),
+    ("tfrc", Transport::Tfrc),
+    ("stp", Transport::Stp),
+]);
 
 /// A `tcp` table as the sender has it.
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {

@@ -1,0 +1,158 @@
+//! Transports that are not TCP, as pairs of agents at hosts.
+//!
+//! An agent is a pure state machine with the contract of TCP's engine: something happens to it ([`Agent::write`], [`Agent::handle_packet`],
+//! [`Agent::handle_timeout`]), then [`Agent::poll_transmit`] and [`Agent::poll_delivery`] until they return nothing, then
+//! [`Agent::next_timeout`]. What it is given are [`Message`]s, what it hands over are their [`Fragment`]s. Packets are typed, and have the size that they
+//! would have as bytes.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod outbox;
+pub mod stp;
+
+use bentpipe_base::{Duration, Instant};
+
+pub use outbox::{Fragment, Message};
+
+/// Size of an IPv4 header, part of every packet.
+pub const IP_HEADER: u32 = 20;
+
+/// What the two ends of a transport agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Payload of a full packet, at least one byte.
+    pub packet_bytes: u32,
+    /// Packets sent before anything is known of the path, at least one.
+    pub initial_window: u32,
+    /// Packets that the receiver holds at most, at least one.
+    pub window: u32,
+}
+
+/// A packet between agents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Packet {
+    /// Of [`stp`].
+    Stp(stp::Pdu),
+}
+
+impl Packet {
+    /// Size on the wire from the IP header on.
+    pub fn bytes(&self) -> u32 {
+        match self {
+            Self::Stp(pdu) => pdu.bytes(),
+        }
+    }
+
+    /// Whether it carries payload.
+    pub fn is_data(&self) -> bool {
+        match self {
+            Self::Stp(pdu) => matches!(pdu, stp::Pdu::Data { .. }),
+        }
+    }
+}
+
+/// A packet that leaves an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The port by which it leaves: a number for each way to each peer. It arrives at the port of the peer that belongs to it.
+    pub port: u8,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// What an agent counted, and how it is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Progress {
+    /// Data packets sent, repetitions included.
+    pub sent_packets: u64,
+    /// Those that were sent before.
+    pub repeated_packets: u64,
+    /// Timers that expired because nothing was heard.
+    pub timeouts: u64,
+    /// Data packets received that brought something new.
+    pub fresh_packets: u64,
+    /// Packets sent that carry no payload.
+    pub control_packets: u64,
+    /// Bytes of those.
+    pub control_bytes: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Everything given to it was acknowledged.
+    pub all_acknowledged: bool,
+    /// Why it gave up, if it did.
+    pub failed: Option<&'static str>,
+}
+
+/// One end of a transport.
+#[derive(Clone, Debug)]
+pub enum Agent {
+    /// The end of [`stp`] that sends.
+    StpSender(stp::Sender),
+    /// The end of [`stp`] that receives.
+    StpReceiver(stp::Receiver),
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Agent::StpSender($agent) => $call,
+            Agent::StpReceiver($agent) => $call,
+        }
+    };
+}
+
+impl Agent {
+    /// Gives the sending end something to send.
+    pub fn write(&mut self, now: Instant, message: Message) {
+        match self {
+            Self::StpSender(sender) => sender.write(now, message),
+            Self::StpReceiver(_) => debug_assert!(false, "a receiver has nothing to send"),
+        }
+    }
+
+    /// A packet arrived at a port. One that means nothing to this end is ignored.
+    pub fn handle_packet(&mut self, now: Instant, port: u8, packet: &Packet) {
+        let _ = port;
+        match (self, packet) {
+            (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, pdu),
+            (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
+        }
+    }
+
+    /// A time came that it asked for.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Self::StpSender(sender) = self {
+            sender.handle_timeout(now);
+        }
+    }
+
+    /// The next packet to leave.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
+        let pdu = match self {
+            Self::StpSender(sender) => sender.poll_transmit(now),
+            Self::StpReceiver(receiver) => receiver.poll_transmit(),
+        };
+        pdu.map(|pdu| Departure { port: 0, packet: Packet::Stp(pdu) })
+    }
+
+    /// The next piece for the application, in the order of its stream.
+    pub fn poll_delivery(&mut self) -> Option<Fragment> {
+        match self {
+            Self::StpSender(_) => None,
+            Self::StpReceiver(receiver) => receiver.poll_delivery(),
+        }
+    }
+
+    /// When it wants to be called; [`Instant::FAR_FUTURE`] if only a packet can move it.
+    pub fn next_timeout(&self) -> Instant {
+        match self {
+            Self::StpSender(sender) => sender.next_timeout(),
+            Self::StpReceiver(_) => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// What it counted, and how it is.
+    pub fn progress(&self) -> Progress {
+        each!(self, agent => agent.progress())
+    }
+}

@@ -1,0 +1,532 @@
+//! STP, the Satellite Transport Protocol: the receiver says what it has when it is asked, not for every packet.
+//!
+//! Henderson and Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite Networks", WOSBIS 1997, after
+//! ITU-T Q.2110 (SSCOP). The sender polls a few times in a round trip; the receiver answers a poll with the list of everything that is missing (STAT), and
+//! reports a gap once by itself when it sees one (USTAT). There is no retransmission timer: a packet is repeated if a report misses it
+//! that answers a poll sent after it. Connections are opened, but not released.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::outbox::{Fragment, Message, Outbox};
+use crate::{Config, IP_HEADER, Progress};
+
+/// Bytes of the trailer of a data packet: type, and a sequence number of 32 bits.
+const TRAILER: u32 = 8;
+/// Gaps in a STAT at most: Q.2110's 67 list elements are the borders of 33.
+const STAT_GAPS: usize = 33;
+/// Data packets between two polls at most (MaxPD), unless that would be more than three polls a round trip.
+const MAX_BETWEEN_POLLS: f64 = 25.0;
+/// Polls without a round-trip time, and its share with one (several polls a round trip; the value is chosen here).
+const POLL_WITHOUT_RTT: Duration = Duration::from_millis(750);
+const POLL_LEAST: Duration = Duration::from_millis(50);
+const POLLS_PER_RTT: u64 = 3;
+/// Timer and number of attempts to open a connection (Timer_CC, MaxCC).
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
+const OPEN_ATTEMPTS: u32 = 4;
+/// A connection on which nothing is heard for so long is down (Timer_NO-RESPONSE), or for four round trips and two seconds.
+const NO_RESPONSE: Duration = Duration::from_secs(7);
+
+/// A packet of STP. Sequence numbers count data packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pdu {
+    /// BGN: opens a connection.
+    Begin,
+    /// BGAK: accepts it.
+    BeginAck {
+        /// First sequence number that may not be sent.
+        limit: u64,
+    },
+    /// SD: data.
+    Data {
+        /// Sequence number N(S).
+        number: u64,
+        /// What it carries.
+        fragment: Fragment,
+    },
+    /// POLL.
+    Poll {
+        /// Number of the poll N(PS).
+        poll: u64,
+        /// The sequence number that the next new packet will have.
+        next: u64,
+        /// Time of sending.
+        stamp: Instant,
+    },
+    /// STAT: the answer to a poll.
+    Status {
+        /// Everything below has arrived, N(R).
+        base: u64,
+        /// First sequence number that may not be sent, N(MR).
+        limit: u64,
+        /// Number of the poll.
+        poll: u64,
+        /// Its time of sending.
+        echo: Instant,
+        /// Missing packets, as ranges that do not include their ends.
+        gaps: Vec<(u64, u64)>,
+    },
+    /// USTAT: a gap that was not there before.
+    Gap {
+        /// As in a STAT.
+        base: u64,
+        /// As in a STAT.
+        limit: u64,
+        /// The gap, without its end.
+        gap: (u64, u64),
+    },
+}
+
+impl Pdu {
+    /// Size on the wire from the IP header on.
+    pub(crate) fn bytes(&self) -> u32 {
+        IP_HEADER
+            + match self {
+                Self::Begin | Self::BeginAck { .. } => 12,
+                Self::Data { fragment, .. } => TRAILER + fragment.bytes,
+                Self::Poll { .. } => 16,
+                Self::Status { gaps, .. } => 20 + 8 * gaps.len() as u32,
+                Self::Gap { .. } => 20,
+            }
+    }
+}
+
+/// A data packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    fragment: Fragment,
+    /// Number of the last poll before it.
+    poll: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// To be opened, again at that time.
+    Opening {
+        attempts: u32,
+        at: Instant,
+    },
+    Open,
+    Down(&'static str),
+}
+
+/// The end that sends.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: Config,
+    state: State,
+    outbox: Outbox,
+    /// VT(A): lowest number not acknowledged; those from there on are in `sent`.
+    base: u64,
+    sent: VecDeque<Sent>,
+    /// VT(MS).
+    limit: u64,
+    /// Reported missing and not repeated since.
+    missing: BTreeSet<u64>,
+    /// VT(PS), and data packets since.
+    poll: u64,
+    since_poll: u32,
+    poll_at: Instant,
+    cwnd: f64,
+    ssthresh: f64,
+    /// No second reduction before.
+    recovered_at: Instant,
+    /// When something was heard last, or the connection was idle.
+    heard_at: Instant,
+    /// New packets are spread over the time until the next report.
+    spacing: Duration,
+    next_new_at: Instant,
+    progress: Progress,
+}
+
+impl Sender {
+    /// An end that opens a connection when it is given something to send.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            state: State::Opening { attempts: 0, at: Instant::FAR_FUTURE },
+            outbox: Outbox::default(),
+            base: 0,
+            sent: VecDeque::new(),
+            limit: 0,
+            missing: BTreeSet::new(),
+            poll: 0,
+            since_poll: 0,
+            poll_at: Instant::FAR_FUTURE,
+            cwnd: f64::from(config.initial_window),
+            ssthresh: f64::INFINITY,
+            recovered_at: Instant::ZERO,
+            heard_at: Instant::ZERO,
+            spacing: Duration::ZERO,
+            next_new_at: Instant::ZERO,
+            progress: Progress::default(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, now: Instant, message: Message) {
+        self.outbox.push(message);
+        if self.state == (State::Opening { attempts: 0, at: Instant::FAR_FUTURE }) {
+            self.state = State::Opening { attempts: 0, at: now };
+        }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let failed = if let State::Down(reason) = self.state { Some(reason) } else { None };
+        let all_acknowledged = self.sent.is_empty() && self.outbox.is_empty();
+        Progress { failed, all_acknowledged, ..self.progress }
+    }
+
+    fn next(&self) -> u64 {
+        self.base + self.sent.len() as u64
+    }
+
+    fn poll_period(&self) -> Duration {
+        self.progress.srtt.map_or(POLL_WITHOUT_RTT, |srtt| (srtt / POLLS_PER_RTT).max(POLL_LEAST))
+    }
+
+    fn gives_up_at(&self) -> Instant {
+        let srtt = self.progress.srtt.unwrap_or(Duration::ZERO);
+        self.heard_at + NO_RESPONSE.max(srtt * 4 + Duration::from_secs(2))
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        match self.state {
+            State::Opening { at, .. } => at,
+            State::Down(_) => Instant::FAR_FUTURE,
+            State::Open => {
+                let new = if self.has_room() { self.next_new_at } else { Instant::FAR_FUTURE };
+                let idle = self.sent.is_empty();
+                let waiting = if idle { Instant::FAR_FUTURE } else { self.poll_at.min(self.gives_up_at()) };
+                new.min(waiting)
+            }
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::Opening { attempts: OPEN_ATTEMPTS, at } if at <= now => {
+                self.state = State::Down("no answer");
+            }
+            State::Open if !self.sent.is_empty() && self.gives_up_at() <= now => {
+                self.progress.timeouts += 1;
+                self.state = State::Down("no response");
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn handle(&mut self, now: Instant, pdu: &Pdu) {
+        match (self.state, pdu) {
+            (State::Opening { .. }, Pdu::BeginAck { limit }) => {
+                (self.state, self.limit, self.heard_at) = (State::Open, *limit, now);
+            }
+            (State::Open, Pdu::Gap { base, limit, gap }) => {
+                self.heard_at = now;
+                self.acknowledge(*base, *limit);
+                self.miss(now, *gap, u64::MAX);
+            }
+            (State::Open, Pdu::Status { base, limit, poll, echo, gaps }) => {
+                self.heard_at = now;
+                self.sample(now.since(*echo));
+                let acknowledged = self.acknowledge(*base, *limit);
+                let lost = gaps.iter().filter(|gap| self.miss(now, **gap, *poll)).count();
+                if lost == 0 {
+                    self.grow(acknowledged as f64);
+                }
+                // What may leave now is spread until the next report.
+                let room = (self.cwnd as u64).saturating_sub(self.sent.len() as u64).max(1);
+                self.spacing = self.poll_period() / room;
+                self.next_new_at = now;
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, rtt: Duration) {
+        let srtt = self.progress.srtt.map_or(rtt, |srtt| srtt * 7 / 8 + rtt / 8);
+        self.progress.srtt = Some(srtt);
+    }
+
+    /// Everything below `base` has arrived; how many packets that is.
+    fn acknowledge(&mut self, base: u64, limit: u64) -> u64 {
+        let acknowledged = base.min(self.next()).saturating_sub(self.base);
+        self.sent.drain(..acknowledged as usize);
+        self.base += acknowledged;
+        self.missing = self.missing.split_off(&self.base);
+        self.limit = self.limit.max(limit);
+        acknowledged
+    }
+
+    /// A gap is reported: what was sent before the poll that the report answers is repeated. True if there is any.
+    fn miss(&mut self, now: Instant, gap: (u64, u64), poll: u64) -> bool {
+        let range = gap.0.max(self.base)..gap.1.min(self.next());
+        let before = self.missing.len();
+        for number in range {
+            if self.sent[(number - self.base) as usize].poll < poll {
+                self.missing.insert(number);
+            }
+        }
+        let lost = self.missing.len() > before;
+        if lost && now >= self.recovered_at {
+            self.ssthresh = (self.cwnd / 2.0).max(2.0);
+            self.cwnd = self.ssthresh;
+            self.recovered_at = now + self.progress.srtt.unwrap_or(POLL_WITHOUT_RTT);
+        }
+        lost
+    }
+
+    /// TCP's window law, by packets newly acknowledged.
+    fn grow(&mut self, acknowledged: f64) {
+        // A window that is not used does not grow.
+        if self.outbox.is_empty() {
+            return;
+        }
+        self.cwnd += if self.cwnd < self.ssthresh { acknowledged } else { acknowledged / self.cwnd };
+        self.cwnd = self.cwnd.min(f64::from(self.config.window));
+    }
+
+    fn has_room(&self) -> bool {
+        !self.outbox.is_empty() && self.next() < self.limit && (self.sent.len() as f64) < self.cwnd.max(1.0)
+    }
+
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Pdu> {
+        match &mut self.state {
+            State::Down(_) => None,
+            State::Opening { attempts, at } => {
+                if *at > now || *attempts == OPEN_ATTEMPTS {
+                    return None;
+                }
+                (*attempts, *at) = (*attempts + 1, now + OPEN_AGAIN);
+                self.count_control(Pdu::Begin)
+            }
+            State::Open => self.repeat().or_else(|| self.ask(now)).or_else(|| self.send_new(now)),
+        }
+    }
+
+    fn repeat(&mut self) -> Option<Pdu> {
+        let number = self.missing.pop_first()?;
+        let sent = &mut self.sent[(number - self.base) as usize];
+        sent.poll = self.poll;
+        let fragment = sent.fragment;
+        self.since_poll += 1;
+        self.progress.sent_packets += 1;
+        self.progress.repeated_packets += 1;
+        Some(Pdu::Data { number, fragment })
+    }
+
+    fn ask(&mut self, now: Instant) -> Option<Pdu> {
+        let many = f64::from(self.since_poll) >= MAX_BETWEEN_POLLS.max(self.cwnd / POLLS_PER_RTT as f64);
+        // The first window is followed by a poll at once: nothing is known of the round trip.
+        let first = self.poll == 0 && !self.sent.is_empty() && !self.has_room();
+        let due = !self.sent.is_empty() && self.poll_at <= now;
+        if !(many || first || due) {
+            return None;
+        }
+        (self.poll, self.since_poll, self.poll_at) = (self.poll + 1, 0, now + self.poll_period());
+        self.count_control(Pdu::Poll { poll: self.poll, next: self.next(), stamp: now })
+    }
+
+    fn send_new(&mut self, now: Instant) -> Option<Pdu> {
+        if !self.has_room() || self.next_new_at > now {
+            return None;
+        }
+        let fragment = self.outbox.fragment(self.config.packet_bytes)?;
+        if self.sent.is_empty() {
+            self.heard_at = now;
+            self.poll_at = now + self.poll_period();
+        }
+        let number = self.next();
+        self.sent.push_back(Sent { fragment, poll: self.poll });
+        self.since_poll += 1;
+        self.next_new_at = now + self.spacing;
+        self.progress.sent_packets += 1;
+        Some(Pdu::Data { number, fragment })
+    }
+
+    fn count_control(&mut self, pdu: Pdu) -> Option<Pdu> {
+        self.progress.control_packets += 1;
+        self.progress.control_bytes += u64::from(pdu.bytes());
+        Some(pdu)
+    }
+}
+
+/// The end that receives.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    window: u64,
+    /// VR(R), and VR(H): the highest number expected.
+    base: u64,
+    expected: u64,
+    held: BTreeMap<u64, Fragment>,
+    out: VecDeque<Pdu>,
+    delivered: VecDeque<Fragment>,
+    progress: Progress,
+}
+
+impl Receiver {
+    /// An end that waits for a connection.
+    pub fn new(config: Config) -> Self {
+        Self {
+            window: u64::from(config.window),
+            base: 0,
+            expected: 0,
+            held: BTreeMap::new(),
+            out: VecDeque::new(),
+            delivered: VecDeque::new(),
+            progress: Progress::default(),
+        }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Pdu> {
+        let pdu = self.out.pop_front()?;
+        self.progress.control_packets += 1;
+        self.progress.control_bytes += u64::from(pdu.bytes());
+        Some(pdu)
+    }
+
+    pub(crate) fn poll_delivery(&mut self) -> Option<Fragment> {
+        self.delivered.pop_front()
+    }
+
+    pub(crate) fn handle(&mut self, pdu: &Pdu) {
+        let limit = self.base + self.window;
+        match *pdu {
+            Pdu::Begin => self.out.push_back(Pdu::BeginAck { limit }),
+            Pdu::Data { number, fragment } if (self.base..limit).contains(&number) => {
+                self.take(number, fragment)
+            }
+            Pdu::Poll { poll, next, stamp } => {
+                // What was sent last and lost is seen here.
+                self.expected = self.expected.max(next.min(limit));
+                let gaps = self.gaps();
+                self.out.push_back(Pdu::Status { base: self.base, limit, poll, echo: stamp, gaps });
+            }
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, number: u64, fragment: Fragment) {
+        let is_fresh = self.held.insert(number, fragment).is_none();
+        self.progress.fresh_packets += u64::from(is_fresh);
+        if number > self.expected {
+            let (base, limit) = (self.base, self.base + self.window);
+            self.out.push_back(Pdu::Gap { base, limit, gap: (self.expected, number) });
+        }
+        self.expected = self.expected.max(number + 1);
+        while let Some(fragment) = self.held.remove(&self.base) {
+            self.base += 1;
+            self.delivered.push_back(fragment);
+        }
+    }
+
+    fn gaps(&self) -> Vec<(u64, u64)> {
+        let mut gaps = Vec::new();
+        let mut from = self.base;
+        for &number in self.held.keys() {
+            if number > from {
+                gaps.push((from, number));
+            }
+            from = number + 1;
+        }
+        if self.expected > from {
+            gaps.push((from, self.expected));
+        }
+        gaps.truncate(STAT_GAPS);
+        gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: Config = Config { packet_bytes: 1000, initial_window: 10, window: 128 };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn number(pdu: &Pdu) -> Option<u64> {
+        if let Pdu::Data { number, .. } = pdu { Some(*number) } else { None }
+    }
+
+    /// A connection that is open, with ten packets sent.
+    fn begun() -> (Sender, Receiver, Vec<Pdu>) {
+        let (mut sender, mut receiver) = (Sender::new(CONFIG), Receiver::new(CONFIG));
+        sender.write(at(0), Message { number: 0, stream: 0, bytes: 10_000 });
+        receiver.handle(&sender.poll_transmit(at(0)).unwrap());
+        sender.handle(at(500), &receiver.poll_transmit().unwrap());
+        let pdus = std::iter::from_fn(|| sender.poll_transmit(at(500))).collect();
+        (sender, receiver, pdus)
+    }
+
+    #[test]
+    fn a_gap_reported_twice_is_repeated_once() {
+        let (mut sender, mut receiver, pdus) = begun();
+        let (data, poll): (Vec<_>, Vec<_>) = pdus.into_iter().partition(|pdu| number(pdu).is_some());
+        assert_eq!((data.len(), poll.len()), (10, 1));
+        for pdu in data.iter().filter(|pdu| !matches!(number(pdu), Some(4 | 5))) {
+            receiver.handle(pdu);
+        }
+        let report = receiver.poll_transmit().unwrap();
+        assert!(matches!(report, Pdu::Gap { base: 4, gap: (4, 6), .. }), "{report:?}");
+        receiver.handle(&poll[0]);
+        let status = receiver.poll_transmit().unwrap();
+        assert!(matches!(&status, Pdu::Status { gaps, .. } if *gaps == [(4, 6)]), "{status:?}");
+        // The report comes first; the status answers a poll that left before the repetitions.
+        sender.handle(at(1000), &report);
+        let repeated: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(1000))).collect();
+        assert_eq!(repeated.iter().filter_map(number).collect::<Vec<_>>(), [4, 5]);
+        sender.handle(at(1001), &status);
+        assert_eq!(sender.poll_transmit(at(1001)).as_ref().and_then(number), None);
+        // The repetitions are lost as well: the next status has them again.
+        let mut polls = std::iter::from_fn(|| sender.poll_transmit(at(1800)));
+        let second = polls.find(|pdu| matches!(pdu, Pdu::Poll { .. })).unwrap();
+        receiver.handle(&second);
+        sender.handle(at(2300), &receiver.poll_transmit().unwrap());
+        let again: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(2300))).collect();
+        assert_eq!(again.iter().filter_map(number).collect::<Vec<_>>(), [4, 5]);
+        again.iter().for_each(|pdu| receiver.handle(pdu));
+        assert_eq!(std::iter::from_fn(|| receiver.poll_delivery()).count(), 10);
+    }
+
+    #[test]
+    fn a_lost_tail_is_found_by_a_poll() {
+        let (mut sender, mut receiver, pdus) = begun();
+        pdus.iter().filter(|pdu| number(pdu) != Some(9)).for_each(|pdu| receiver.handle(pdu));
+        sender.handle(at(1000), &receiver.poll_transmit().unwrap());
+        assert_eq!(sender.poll_transmit(at(1000)).as_ref().and_then(number), Some(9));
+        assert!(!sender.progress().all_acknowledged);
+    }
+
+    #[test]
+    fn silence_ends_the_connection() {
+        let (mut sender, ..) = begun();
+        assert_eq!(sender.gives_up_at(), at(7500));
+        sender.handle_timeout(at(7499));
+        assert_eq!(sender.progress().failed, None);
+        sender.handle_timeout(at(7500));
+        assert_eq!(sender.progress().failed, Some("no response"));
+        assert_eq!((sender.next_timeout(), sender.poll_transmit(at(8000))), (Instant::FAR_FUTURE, None));
+        let mut unheard = Sender::new(CONFIG);
+        unheard.write(at(0), Message { number: 0, stream: 0, bytes: 1 });
+        for second in 0..4 {
+            assert_eq!(unheard.poll_transmit(at(1000 * second)), Some(Pdu::Begin));
+        }
+        unheard.handle_timeout(at(4000));
+        assert_eq!(unheard.progress().failed, Some("no answer"));
+    }
+
+    #[test]
+    fn reports_are_small() {
+        let fragment = Fragment { message: 0, stream: 0, bytes: 1000, is_last: false };
+        assert_eq!(Pdu::Data { number: 0, fragment }.bytes(), 1028);
+        let status = Pdu::Status { base: 0, limit: 0, poll: 0, echo: at(0), gaps: vec![(1, 2)] };
+        assert_eq!(status.bytes(), 48);
+    }
+}
