@@ -300,3 +300,87 @@ fn colour_and_progress_stay_away_from_pipes() {
     let output = compare(&["--seeds", "1"]);
     assert!(!text(&output.stdout).contains('\u{1b}') && !text(&output.stderr).contains('\u{1b}'));
 }
+
+const STUDY: &str = r#"
+title = "Two windows"
+citation = "nobody"
+
+[experiment.loss]
+title = "Two algorithms"
+scenario = "geo-single"
+set = { duration = "8 s" }
+arm = { reno = "reno", hybla = "hybla" }
+axis = { name = "loss", label = "Loss", keys = ["link.satellite.loss"], values = [1e-4, 1e-2], log = true }
+seeds = 2
+
+[figure.1]
+title = "Goodput"
+experiment = "loss"
+y = "Goodput (Mbit/s)"
+lines = { Reno = "goodput_bps(reno) / 1e6", Hybla = "goodput_bps(hybla) / 1e6" }
+
+[figure.2]
+title = "The window"
+experiment = "loss"
+y = "Window (segments)"
+time = { series = "cwnd", arms = { reno = "Reno" }, at = 1e-4 }
+
+[claim.faster]
+figure = "1"
+statement = "Hybla starts faster"
+experiment = "loss"
+check = "at loss = 1e-4: goodput_bps(hybla) > goodput_bps(reno)"
+
+[claim.slower]
+figure = "1"
+statement = "Reno starts faster"
+experiment = "loss"
+check = "at loss = 1e-4: cwnd(reno, t=3) > cwnd(hybla, t=3)"
+
+[claim.taste]
+statement = "Reno is nicer"
+not-testable = "taste"
+"#;
+
+#[test]
+fn a_study_is_judged_drawn_and_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, report) = (directory.path().join("mine.toml"), directory.path().join("out"));
+    fs::write(&file, STUDY).unwrap();
+    let args = ["paper", file.to_str().unwrap(), "--json", "--report", report.to_str().unwrap()];
+    let document = json(&bentpipe(&args));
+    let verdicts: Vec<&str> =
+        document["mine"].as_array().unwrap().iter().map(|c| c["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["HOLDS", "FAILS", "NOT-TESTABLE"]);
+    for key in ["id", "figure", "statement", "measured", "tolerance", "seeds", "holds_for"] {
+        assert!(document["mine"][0].get(key).is_some(), "{key}");
+    }
+    for name in ["mine.html", "claims.json", "mine/figure-1.svg", "mine/figure-1.png", "mine/figure-2.png"] {
+        assert!(report.join(name).metadata().unwrap().len() > 1000, "{name}");
+    }
+    let points =
+        || fs::read_to_string(report.join("points.jsonl")).unwrap().lines().filter(|l| !l.is_empty()).count();
+    assert_eq!(points(), 8);
+    assert_eq!(json(&bentpipe(&args)), document);
+    assert_eq!(points(), 8, "no finished point is run again");
+}
+
+#[test]
+fn a_wrong_study_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mine.toml");
+    let with = |from: &str, to: &str| fs::write(&file, STUDY.replace(from, to)).unwrap();
+    let path = file.to_str().unwrap();
+    with("goodput_bps(hybla) >", "goodput_bps(hibla) >");
+    refused(&["paper", path], "did you mean `hybla`");
+    with("goodput_bps(hybla) >", "goodput_bps(hybla) is bigger");
+    refused(&["paper", path], "claim.faster: check:");
+    with("scenario = \"geo-single\"", "scenario = \"geo-singel\"");
+    refused(&["paper", path], "geo-single");
+    with("not-testable = \"taste\"", "");
+    refused(&["paper", path], "claim.taste");
+    with("seeds = 2", "seeds = 2\ncolour = 3");
+    refused(&["paper", path], "colour");
+    refused(&["paper", "peech"], "peach");
+    refused(&["paper", "swift", "--figure", "99"], "accepted: 5, 7");
+}

@@ -2,7 +2,13 @@
 
 use crate::file::{Study, StudyError};
 
-const FILES: &[(&str, &str)] = &[("peach", include_str!("../../../papers/peach.toml"))];
+const FILES: &[(&str, &str)] = &[
+    ("peach", include_str!("../../../papers/peach.toml")),
+    ("swift", include_str!("../../../papers/swift.toml")),
+    ("star", include_str!("../../../papers/star.toml")),
+    ("streaming", include_str!("../../../papers/streaming.toml")),
+    ("modern", include_str!("../../../papers/modern.toml")),
+];
 
 /// Names of the built-in studies.
 pub fn names() -> impl Iterator<Item = &'static str> {
