@@ -73,6 +73,9 @@ fn shorthands(args: &EmulateArgs) -> Vec<(&'static str, String)> {
 fn spelled_out(value: &str) -> String {
     let units =
         [("kbit", "kbit/s"), ("mbit", "Mbit/s"), ("gbit", "Gbit/s"), ("bit", "bit/s"), ("p", "packets")];
+    if value.trim().parse::<f64>().is_ok() {
+        return value.to_owned();
+    }
     let split = value.find(|c: char| c.is_ascii_alphabetic()).filter(|split| *split > 0);
     let Some((number, unit)) = split.map(|split| value.split_at(split)) else { return value.to_owned() };
     if number.trim().parse::<f64>().is_err() {
