@@ -35,7 +35,7 @@ pub struct Config {
     pub form: Form,
     /// Believe the link's notifications of errors.
     pub error_notification: bool,
-    /// Most probes of one Accelerative Start in safe mode.
+    /// Most probes of one Accelerative Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,

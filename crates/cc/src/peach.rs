@@ -43,7 +43,7 @@ pub struct Config {
     pub rapid_recovery: bool,
     /// Which ACK ends Rapid Recovery when several segments of a window were lost.
     pub recovery_ends: RecoveryEnds,
-    /// Most probes of one Sudden Start in safe mode.
+    /// Most probes of one Sudden Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
 }
 
@@ -219,9 +219,11 @@ impl Peach {
         let rwnd = path.receive_window.max(1);
         let left = match self.config.mode {
             Mode::Paper => rwnd - 1,
-            Mode::Safe => (rwnd - 1).min(self.config.max_probes).min(segments_left(path)),
+            Mode::Safe => (rwnd - 1).min(segments_left(path)),
         };
-        let train = Train::over(path.srtt, rwnd, left, path.now); // equation (2)
+        // A receive window of a gigabyte is no reason to send a gigabyte of dummies.
+        let most = self.config.max_probes;
+        let train = Train::over(path.srtt, rwnd.min(most.saturating_add(1)), left.min(most), path.now); // equation (2)
         self.state = train.map_or(State::Avoidance, State::SuddenStart);
     }
 
@@ -244,7 +246,8 @@ impl Peach {
         self.cwnd = half.max(1.0);
         self.ssthresh = self.cwnd;
         self.wdsn = half as u32;
-        self.state = State::Recovery(Recovery { inflated: 0, adsn: 2 * self.wdsn }); // equation (4)
+        self.state =
+            State::Recovery(Recovery { inflated: 0, adsn: (2 * self.wdsn).min(self.config.max_probes) }); // equation (4)
     }
 
     /// RFC 5681 section 3.2: what Rapid Recovery replaces.

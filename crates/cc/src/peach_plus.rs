@@ -35,7 +35,7 @@ pub struct Config {
     pub form: Form,
     /// Which outstanding segment becomes a NIL segment.
     pub nil_order: NilOrder,
-    /// Most probes of one Jump Start in safe mode.
+    /// Most probes of one Jump Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,

@@ -43,11 +43,13 @@ pub struct Config {
     /// Window, in round trips of the rate: the rate decides when a segment leaves, the window only bounds what is outstanding.
     #[serde(deserialize_with = "positive")]
     pub window_rtts: f64,
+    /// Most dummies in a round trip, however large the receive window is.
+    pub max_probes: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { target_segments_per_s: 0.0, outage_rtts: 4.0, window_rtts: 2.0 }
+        Self { target_segments_per_s: 0.0, outage_rtts: 4.0, window_rtts: 2.0, max_probes: 1024 }
     }
 }
 
@@ -124,14 +126,16 @@ impl Rcs {
 
     fn target(&self, path: &Path) -> f64 {
         match self.config.target_segments_per_s {
-            0.0 => f64::from(path.receive_window.max(1)) * self.one_per_rtt(),
+            0.0 => {
+                f64::from(path.receive_window.clamp(1, self.config.max_probes.max(1))) * self.one_per_rtt()
+            }
             target => target,
         }
     }
 
     /// Dummies of one round trip at this rate.
     fn per_rtt(&self, rate: f64) -> u32 {
-        libm::round(rate * self.srtt.as_secs_f64()) as u32
+        (libm::round(rate * self.srtt.as_secs_f64()) as u32).min(self.config.max_probes)
     }
 
     fn set_rate(&mut self, rate: f64) {

@@ -44,7 +44,7 @@ pub struct Config {
     pub wep_gate: bool,
     /// Let the window expanding period lead back to the window before the loss, and not beyond it.
     pub wep_cap: bool,
-    /// Most probes of one Speedy Start in safe mode.
+    /// Most probes of one Speedy Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,

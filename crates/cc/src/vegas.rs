@@ -28,27 +28,59 @@ use crate::{
 
 /// Parameters of TCP Vegas.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(from = "Written")]
 pub struct Config {
     /// Which Vegas.
     pub mode: Mode,
-    /// Grow while fewer segments than this wait in queues.
-    #[serde(deserialize_with = "positive")]
+    /// Grow while fewer segments than this wait in queues. 1 unless said, 2 in Linux.
     pub alpha: f64,
-    /// Shrink while more segments than this wait in queues.
-    #[serde(deserialize_with = "positive")]
+    /// Shrink while more segments than this wait in queues. 3 unless said, 4 in Linux.
     pub beta: f64,
     /// Leave slow start when more segments than this wait in queues.
-    #[serde(deserialize_with = "positive")]
     pub gamma: f64,
     /// Forget a base round-trip time after so many seconds, because routes change; 0 for never.
-    #[serde(deserialize_with = "not_negative")]
     pub base_rtt_window_s: f64,
+}
+
+/// Parameters as they are written: the mode decides what is left out.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    mode: Mode,
+    #[serde(deserialize_with = "positive")]
+    alpha: f64,
+    #[serde(deserialize_with = "positive")]
+    beta: f64,
+    #[serde(deserialize_with = "positive")]
+    gamma: f64,
+    #[serde(deserialize_with = "not_negative")]
+    base_rtt_window_s: f64,
+}
+
+/// Stands for a threshold that was left out; none that is written can be so small.
+const LEFT_OUT: f64 = 0.0;
+
+impl Default for Written {
+    fn default() -> Self {
+        Self { mode: Mode::Ns2, alpha: LEFT_OUT, beta: LEFT_OUT, gamma: 1.0, base_rtt_window_s: 0.0 }
+    }
+}
+
+impl From<Written> for Config {
+    fn from(written: Written) -> Self {
+        let Written { mode, alpha, beta, gamma, base_rtt_window_s } = written;
+        let or = |written: f64, usual: f64| if written > LEFT_OUT { written } else { usual };
+        let (least, most) = match mode {
+            Mode::Ns2 => (1.0, 3.0),
+            Mode::Linux => (2.0, 4.0),
+        };
+        Self { mode, alpha: or(alpha, least), beta: or(beta, most), gamma, base_rtt_window_s }
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { mode: Mode::Ns2, alpha: 1.0, beta: 3.0, gamma: 1.0, base_rtt_window_s: 0.0 }
+        Written::default().into()
     }
 }
 
@@ -60,7 +92,6 @@ pub enum Mode {
     #[serde(rename = "ns-2")]
     Ns2,
     /// The module of the Linux kernel: smallest round-trip time of an epoch, slow start every epoch, a loss takes a half.
-    /// Its own thresholds are α = 2 and β = 4.
     Linux,
 }
 

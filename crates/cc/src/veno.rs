@@ -6,7 +6,7 @@
 //! | paper     | here                  | unit     |
 //! |-----------|-----------------------|----------|
 //! | `cwnd`    | `Windows::cwnd`       | segments |
-//! | `BaseRTT` | `Path::min_rtt`       | time     |
+//! | `BaseRTT` | `Veno::base`          | time     |
 //! | `RTT`     | `Veno::rtt`           | time     |
 //! | `N`       | `Veno::backlog`       | segments |
 //! | `β`       | [`Config::beta`]      | segments |
@@ -17,7 +17,8 @@
 use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::{fraction, positive};
+use crate::parameters::{fraction, not_negative, positive};
+use crate::parts::base_rtt::RecentRtt;
 use crate::parts::round::Round;
 use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
@@ -51,6 +52,9 @@ pub struct Config {
     pub min_samples: u32,
     /// Round-trip time that the backlog is computed from.
     pub backlog_rtt: BacklogRtt,
+    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    #[serde(deserialize_with = "not_negative")]
+    pub base_rtt_window_s: f64,
 }
 
 impl Default for Config {
@@ -61,6 +65,7 @@ impl Default for Config {
             congestion_factor: 0.5,
             min_samples: 3,
             backlog_rtt: BacklogRtt::RoundMinimum,
+            base_rtt_window_s: 0.0,
         }
     }
 }
@@ -102,6 +107,7 @@ enum Turn {
 #[derive(Clone, Debug)]
 pub struct Veno {
     config: Config,
+    base: RecentRtt,
     round: Round,
     samples: Samples,
     /// Samples of the whole connection.
@@ -117,14 +123,16 @@ impl Veno {
     /// The rule before its first ACK.
     pub fn new(config: Config) -> Self {
         let (round, samples) = (Round::default(), Samples::NONE);
-        Self { config, round, samples, known: 0, rtt: None, turn: Turn::Grow, acked: 0.0 }
+        let base = RecentRtt::new(config.base_rtt_window_s);
+        Self { config, base, round, samples, known: 0, rtt: None, turn: Turn::Grow, acked: 0.0 }
     }
 
     /// `N = (cwnd / BaseRTT - cwnd / RTT) BaseRTT`; zero while too little is known.
     fn backlog(&self, windows: &Windows, path: &Path) -> f64 {
-        match self.rtt.filter(|rtt| *rtt > path.min_rtt) {
+        let base = self.base.get(path);
+        match self.rtt.filter(|rtt| *rtt > base) {
             Some(rtt) if self.known >= self.config.min_samples => {
-                windows.cwnd * (1.0 - path.min_rtt.as_secs_f64() / rtt.as_secs_f64())
+                windows.cwnd * (1.0 - base.as_secs_f64() / rtt.as_secs_f64())
             }
             _ => 0.0,
         }
@@ -148,6 +156,7 @@ impl Veno {
 
 impl Rule for Veno {
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.base.observe(ack, path);
         if let Some(rtt) = ack.rtt {
             self.samples.add(rtt);
             self.known = self.known.saturating_add(1);

@@ -8,7 +8,7 @@
 //! | `cwnd`, `ssthresh` | `Windows`                  | segments |
 //! | `b_k`           | the sample of `LowPass`       | bytes/s  |
 //! | `BWE`           | `Westwood::filter`            | bytes/s  |
-//! | `RTTmin`        | `Path::min_rtt`               | time     |
+//! | `RTTmin`        | `Westwood::base`              | time     |
 //! | `τ`             | [`Config::tau_s`]             | s        |
 //! | `m`             | [`Config::m`]                 | -        |
 //! | `accounted`     | `Westwood::count`             | segments |
@@ -17,9 +17,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::{at_least_zero, positive};
+use crate::parameters::{at_least_zero, not_negative, positive};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{AckedCount, LowPass, segments};
+use crate::parts::base_rtt::RecentRtt;
 use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
 
 /// Parameters of Westwood.
@@ -37,11 +38,14 @@ pub struct Config {
     pub least_remainder_s: f64,
     /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
     pub credit: Credit,
+    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    #[serde(deserialize_with = "not_negative")]
+    pub base_rtt_window_s: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { tau_s: 0.5, m: 2.0, least_remainder_s: 0.01, credit: Credit::Whole }
+        Self { tau_s: 0.5, m: 2.0, least_remainder_s: 0.01, credit: Credit::Whole, base_rtt_window_s: 0.0 }
     }
 }
 
@@ -58,6 +62,7 @@ impl Config {
 pub struct Westwood {
     count: AckedCount,
     filter: LowPass,
+    base: RecentRtt,
 }
 
 impl Westwood {
@@ -66,12 +71,13 @@ impl Westwood {
         Self {
             count: AckedCount::new(config.credit),
             filter: LowPass::new(config.tau_s, config.m, config.least_remainder_s),
+            base: RecentRtt::new(config.base_rtt_window_s),
         }
     }
 
     /// `BWE RTTmin / seg_size`: what the path carries without a queue.
     fn pipe(&self, path: &Path) -> f64 {
-        segments(self.filter.rate(), path.min_rtt, path.mss)
+        segments(self.filter.rate(), self.base.get(path), path.mss)
     }
 }
 
@@ -81,6 +87,7 @@ impl Rule for Westwood {
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.base.observe(ack, path);
         let bytes = self.count.count(ack, path.mss);
         self.filter.on_ack(path.now, bytes);
     }

@@ -6,7 +6,7 @@
 //! | paper                   | here                        | unit       |
 //! |-------------------------|-----------------------------|------------|
 //! | `cwnd`, `ssthresh`      | `Windows`                   | segments   |
-//! | `RTTmin`                | `Path::min_rtt`             | time       |
+//! | `RTTmin`                | `WestwoodBr::base`          | time       |
 //! | largest round-trip time | `Spike::rtt_max`            | time       |
 //! | spike thresholds A, B   | [`Config::spike_begins`], [`Config::spike_ends`] | - |
 //! | `RE`                    | the sample of `PerRound`    | bytes/s    |
@@ -18,9 +18,10 @@
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::{at_least_zero, fraction, positive};
+use crate::parameters::{at_least_zero, fraction, not_negative, positive};
 use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
+use crate::parts::base_rtt::RecentRtt;
 use crate::{
     Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start, Timeout, Wants,
     Windows,
@@ -83,6 +84,9 @@ pub struct Config {
     pub least_round_s: f64,
     /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
     pub credit: Credit,
+    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    #[serde(deserialize_with = "not_negative")]
+    pub base_rtt_window_s: f64,
 }
 
 impl Default for Config {
@@ -99,6 +103,7 @@ impl Default for Config {
             filter: RoundFilter::Linux,
             least_round_s: 0.05,
             credit: Credit::Whole,
+            base_rtt_window_s: 0.0,
         }
     }
 }
@@ -164,6 +169,7 @@ pub struct WestwoodBr {
     config: Config,
     count: AckedCount,
     rounds: PerRound,
+    base: RecentRtt,
     spike: Spike,
     repeat: Repeat,
     verdict: Verdict,
@@ -178,6 +184,7 @@ impl WestwoodBr {
             config,
             count: AckedCount::new(config.credit),
             rounds: PerRound::new(config.filter, config.filter == RoundFilter::Linux),
+            base: RecentRtt::new(config.base_rtt_window_s),
             spike: Spike::NONE,
             repeat: Repeat::Armed,
             verdict: Verdict::Congestion,
@@ -187,13 +194,13 @@ impl WestwoodBr {
 
     /// `BWE RTTmin / seg_size`.
     fn pipe(&self, path: &Path) -> f64 {
-        segments(self.rounds.rate(), path.min_rtt, path.mss)
+        segments(self.rounds.rate(), self.base.get(path), path.mss)
     }
 
     /// `(cwnd / RTTmin) / RE > θ`: more is sent than arrives. What the receive window holds back is not sent.
     fn has_rate_gap(&self, windows: &Windows, path: &Path) -> bool {
         let usable = windows.cwnd.min(f64::from(path.receive_window));
-        usable > self.config.rate_gap * segments(self.rounds.sample(), path.min_rtt, path.mss)
+        usable > self.config.rate_gap * segments(self.rounds.sample(), self.base.get(path), path.mss)
     }
 
     /// The loss discrimination algorithm (LDA).
@@ -230,13 +237,14 @@ impl Rule for WestwoodBr {
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
+        self.base.observe(ack, path);
         if let Some(rtt) = ack.rtt {
-            self.spike.sample(rtt, path.min_rtt, &self.config);
+            self.spike.sample(rtt, self.base.get(path), &self.config);
         }
         let bytes = self.count.count(ack, path.mss);
         let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
         self.rounds.on_ack(path.now, bytes, round);
-        self.unit_rate = f64::from(path.mss) / path.min_rtt.as_secs_f64();
+        self.unit_rate = f64::from(path.mss) / self.base.get(path).as_secs_f64();
         match self.repeat {
             Repeat::Done(end) if path.snd_una >= end => self.repeat = Repeat::Armed,
             // The episode is over, and nothing is in doubt any more.

@@ -92,6 +92,8 @@ struct Driver {
     phase: Phase,
     consecutive_timeouts: u32,
     data_sent: u32,
+    /// Probes sent so far.
+    probes: u32,
 }
 
 impl Driver {
@@ -125,7 +127,7 @@ impl Driver {
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
         cc.on_established(&path);
         let receiver = entry.receiver.map(|half| (half.build)());
-        Self { cc, receiver, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0 }
+        Self { cc, receiver, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0, probes: 0 }
     }
 
     fn apply(&mut self, step: Step) {
@@ -292,6 +294,7 @@ impl Driver {
             sent += 1;
             assert!(sent < TOO_MANY_PROBES, "never stops to send probes");
         }
+        self.probes += sent;
     }
 
     fn check(&self) {
@@ -315,6 +318,32 @@ proptest! {
                 driver.apply(*step);
             }
         }
+    }
+}
+
+/// A receive window of a gigabyte, as hosts have today: no algorithm answers it with a gigabyte of probes in a round trip.
+#[test]
+fn a_huge_receive_window_is_no_reason_for_a_flood_of_probes() {
+    for entry in REGISTRY {
+        let mut driver = Driver::new(entry, PeerProbes::Agreed);
+        driver.path.receive_window = 1_000_000;
+        driver.apply(Step::Sent { segments: 1 });
+        driver.apply(Step::Passes { ms: 550 });
+        assert!(driver.probes <= 1024, "{}: {} probes at the start", entry.name, driver.probes);
+        driver.apply(Step::Acked {
+            segments: 1,
+            rtt_ms: Some(550),
+            window_limited: true,
+            ends_episode: false,
+        });
+        for _ in 0..500 {
+            driver.apply(Step::Sent { segments: 40 });
+        }
+        let before = driver.probes;
+        driver.apply(Step::Lost(Cause::Loss));
+        (0..100).for_each(|_| driver.apply(Step::Duplicate { sacked: 1 }));
+        driver.apply(Step::Passes { ms: 550 });
+        assert!(driver.probes - before <= 1024, "{}: {} probes", entry.name, driver.probes - before);
     }
 }
 

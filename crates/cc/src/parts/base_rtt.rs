@@ -1,8 +1,38 @@
-//! The smallest round-trip time, which can be forgotten when the route may have changed.
+//! The smallest round-trip time, of the connection or of its last seconds: routes change.
+
+use std::cmp::Reverse;
 
 use bentpipe_base::Duration;
 
-/// `RTTmin` of the schemes that start it anew after a timeout; the others read [`crate::Path::min_rtt`].
+use super::windowed::WindowedMax;
+use crate::{Ack, Path};
+
+/// The smallest round-trip time of the last so many seconds; that of the engine if the window is zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentRtt(Option<WindowedMax<Reverse<Duration>>>);
+
+impl RecentRtt {
+    /// `window_s`: for how long a smallest round-trip time is believed; 0 for ever.
+    pub fn new(window_s: f64) -> Self {
+        Self((window_s > 0.0).then(|| WindowedMax::new(Duration::from_secs_f64(window_s).as_nanos())))
+    }
+
+    pub fn observe(&mut self, ack: &Ack, path: &Path) {
+        if let (Some(window), Some(rtt)) = (&mut self.0, ack.rtt) {
+            window.update(path.now.as_nanos(), Reverse(rtt));
+        }
+    }
+
+    /// That of the engine before the first sample.
+    pub fn get(&self, path: &Path) -> Duration {
+        match &self.0 {
+            Some(window) => window.get().map_or(path.min_rtt, |Reverse(rtt)| rtt),
+            None => path.min_rtt,
+        }
+    }
+}
+
+/// `RTTmin` of the schemes that start it anew after a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseRtt {
     min: Duration,
@@ -34,6 +64,7 @@ impl BaseRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn only_a_forgotten_minimum_rises() {
@@ -48,5 +79,24 @@ mod tests {
         };
         assert_eq!([after(550, false), after(560, false), after(540, false)], [ms(550), ms(550), ms(540)]);
         assert_eq!([after(600, true), after(610, false)], [ms(600), ms(600)]);
+    }
+
+    /// A hand-over lengthens the path from 30 to 40 ms.
+    #[test]
+    fn a_minimum_of_the_last_seconds_follows_a_longer_path() {
+        for (window_s, later) in [(10.0, 40), (0.0, 30)] {
+            let mut base = RecentRtt::new(window_s);
+            let engine = Duration::from_millis(30);
+            for tenth in 0..300_u32 {
+                let rtt = if tenth < 100 { engine } else { Duration::from_millis(40) };
+                let path = Path { min_rtt: engine, ..fixture::path_at(f64::from(tenth) / 10.0) };
+                base.observe(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &path);
+                if tenth < 100 {
+                    assert_eq!(base.get(&path), engine);
+                }
+            }
+            let path = Path { min_rtt: engine, ..fixture::path_at(30.0) };
+            assert_eq!(base.get(&path), Duration::from_millis(later), "window of {window_s} s");
+        }
     }
 }

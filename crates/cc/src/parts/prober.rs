@@ -219,10 +219,12 @@ impl<L: Law> Prober<L> {
         let terms = self.law.terms();
         let probes = match terms.mode {
             Mode::Paper => rest,
-            Mode::Safe => rest.min(terms.max_probes).min(segments_left(path)),
+            Mode::Safe => rest.min(segments_left(path)),
         };
+        // A receive window of a gigabyte is no reason to send a gigabyte of probes.
+        let (probes, slots) = (probes.min(terms.max_probes), rwnd.min(terms.max_probes.saturating_add(1)));
         self.law.starts(path);
-        let train = Train::over(path.srtt, rwnd, probes, path.now);
+        let train = Train::over(path.srtt, slots, probes, path.now);
         self.state = train.map_or(State::Avoidance, State::Train);
     }
 
@@ -243,7 +245,7 @@ impl<L: Law> Prober<L> {
         self.windows.cwnd = libm::floor(cwnd0 / 2.0).max(1.0);
         self.windows.ssthresh = self.windows.cwnd;
         self.ignored = cwnd0 as u32 / 2;
-        self.law.allowance(cwnd0 as u32)
+        self.law.allowance(cwnd0 as u32).min(self.law.terms().max_probes)
     }
 
     /// An ACK during recovery.
@@ -527,7 +529,8 @@ mod tests {
     }
 
     fn bare(mode: Mode, form: Form) -> Bare {
-        Bare(Terms { mode, form, max_probes: 20, dsack_replies: true })
+        let max_probes = if mode == Mode::Safe { 20 } else { 1024 };
+        Bare(Terms { mode, form, max_probes, dsack_replies: true })
     }
 
     fn paper() -> Bare {
@@ -563,7 +566,7 @@ mod tests {
     #[test]
     fn no_more_reports_count_than_probes_were_sent() {
         let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
-        assert_eq!(episode::train(&mut prober, &unknown()).len(), 20, "as many as safe mode allows");
+        assert_eq!(episode::train(&mut prober, &unknown()).len(), 20, "as many as are allowed");
         for _ in 0..70 {
             prober.on_ack(&Ack { dsack: true, ..fixture::ack(0) }, &fixture::path_at(0.6));
         }
