@@ -22,6 +22,7 @@ const fn kind(name: &'static str, title: &'static str) -> Kind {
 const NODES: &[Kind] = &[
     kind("host", "ends connections"),
     kind("router", "forwards packets"),
+    kind("proxy", "splits connections: ends those that pass it and opens others in their place"),
     kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
 ];

@@ -35,6 +35,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         call: None,
         transfers: None,
         player: None,
+        split: None,
     }
 }
 

@@ -10,7 +10,7 @@ use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, S
 /// Names of what a world consists of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
-    /// Flows, by index.
+    /// Flows, by index, and after them the legs of flows behind proxies.
     pub flows: Vec<String>,
     /// Directions of links, by index.
     pub links: Vec<(String, &'static str)>,
@@ -24,8 +24,10 @@ impl Names {
     pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
         let scenario = Scenario { duration: Duration::ZERO, ..scenario.clone() };
         let outcome = bentpipe_sim::run(&scenario, &RunOptions::default())?.outcome;
+        let split = outcome.flows.iter().filter_map(|flow| flow.split.as_ref());
+        let legs: Vec<_> = split.flat_map(|split| &split.legs).map(|leg| leg.name.clone()).collect();
         Ok(Self {
-            flows: outcome.flows.into_iter().map(|flow| flow.name).collect(),
+            flows: outcome.flows.into_iter().map(|flow| flow.name).chain(legs).collect(),
             links: outcome.links.into_iter().map(|link| (link.name, link.direction)).collect(),
         })
     }

@@ -9,7 +9,7 @@ pub struct Connection(pub u64);
 /// Which way a packet of a connection travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// From the end that opened the connection, which is the one that sends data.
+    /// From the sending end of a flow to its receiver.
     Forward,
     /// Towards it.
     Reverse,

@@ -29,7 +29,8 @@ pub use connection::connection_config;
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use model::{
-    FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Streaming, Traffic, Transport,
+    Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Routing, Scenario, Streaming,
+    Traffic, Transport,
 };
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, Topology, TopologyError, initial, member_name,

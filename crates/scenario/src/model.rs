@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::Algorithm;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
 use bentpipe_tcp::Recovery;
@@ -55,7 +56,7 @@ pub enum Routing {
 }
 
 /// Whether a node ends connections or only forwards.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum NodeKind {
     /// Ends connections.
     Host,
@@ -63,6 +64,33 @@ pub enum NodeKind {
     Router,
     /// Forwards packets and does something with them.
     Middlebox(MiddleboxConfig),
+    /// Ends the TCP connections that pass it and opens others in their place (a split-connection PEP, RFC 3135 section 2.4);
+    /// forwards other packets.
+    Proxy(Box<ProxyConfig>),
+}
+
+/// A split-connection proxy.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProxyConfig {
+    /// Bytes that it keeps for each connection onward until they are acknowledged there.
+    pub buffer: u64,
+    /// When it connects onward.
+    pub connect: Connect,
+    /// When it crashes, with all that it keeps.
+    pub dies_at: Option<Duration>,
+    /// Its TCP, on both sides; the send buffer is `buffer`.
+    pub tcp: Arc<bentpipe_tcp::Config>,
+    /// Algorithm of the connections onward, and its name as the user wrote it; none for that of the flow.
+    pub cc: Option<(String, Algorithm)>,
+}
+
+/// When a proxy opens the connection onward.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Connect {
+    /// With the first segment of the connection that it accepts.
+    Early,
+    /// When that connection is established.
+    Late,
 }
 
 impl NodeKind {
@@ -77,6 +105,7 @@ impl NodeKind {
             Self::Host => "host",
             Self::Router => "router",
             Self::Middlebox(config) => config.name(),
+            Self::Proxy(_) => "proxy",
         }
     }
 }

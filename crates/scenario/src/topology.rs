@@ -133,7 +133,7 @@ impl<'a> Topology<'a> {
                 return Err(unnameable("a group of no nodes"));
             }
             let names = (0..group.count).map(|index| member_name(&group.name, index, group.count));
-            topology.nodes.extend(names.map(|name| Node { name, kind: group.kind }));
+            topology.nodes.extend(names.map(|name| Node { name, kind: group.kind.clone() }));
             topology.graph.forwards.resize(topology.nodes.len(), group.kind.forwards());
             if topology.groups.insert(&group.name, first..first + group.count).is_some() {
                 return Err(unnameable("two groups have this name"));

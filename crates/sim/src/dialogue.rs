@@ -102,7 +102,8 @@ impl<W: Witness> Simulation<W> {
         while let Some(act) = self.dialogue_of(id).and_then(|dialogue| dialogue.client.poll_act()) {
             let (Act::Open { connection } | Act::Ask { connection, .. } | Act::Close { connection }) = act;
             if let Act::Open { .. } = act {
-                let server = self.open(id);
+                let server = self.open(id, id);
+                self.announce(server, None);
                 if let Some(dialogue) = self.dialogue_of(id) {
                     dialogue.open(connection, server);
                 }

@@ -14,6 +14,7 @@ mod observe;
 mod outcome;
 mod party;
 mod prefetch;
+mod proxy;
 mod record;
 mod run;
 mod simulation;
@@ -32,8 +33,8 @@ mod world;
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
-    CallOutcome, FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, NodeOutcome, Outcome, PlayerOutcome,
-    Series, StreamOutcome, Totals, TransferOutcome,
+    CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, NodeOutcome, Outcome,
+    PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

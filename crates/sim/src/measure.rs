@@ -6,14 +6,15 @@ use bentpipe_tcp::{Connection, Stats};
 use bentpipe_traffic::adaptive::Viewing;
 use bentpipe_traffic::{self as traffic, Transfers};
 
+use crate::proxy::{Leg, Proxy};
 use crate::simulation::Simulation;
-use crate::station::Station;
+use crate::station::{Interior, Station};
 use crate::traffic::Application;
 use crate::witness::Witness;
-use crate::world::{Counts, Flow};
+use crate::world::{Counts, EndId, Flow};
 use crate::{
-    CallOutcome, FlowOutcome, LinkOutcome, NodeOutcome, Outcome, PlayerOutcome, StreamOutcome, Totals,
-    TransferOutcome,
+    CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, NodeOutcome, Outcome, PlayerOutcome, SplitOutcome,
+    StreamOutcome, Totals, TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -28,12 +29,13 @@ impl Counts {
     pub fn retire(&mut self, side: usize, connection: &Connection) {
         add(&mut self.gone[side], connection.stats());
         if side == 0 {
+            self.acknowledged += connection.acknowledged_bytes();
             self.gone_srtt = connection.srtt().or(self.gone_srtt);
         }
     }
 }
 
-fn add(sum: &mut Stats, more: &Stats) {
+pub(crate) fn add(sum: &mut Stats, more: &Stats) {
     let Stats {
         sent_segments,
         sent_bytes,
@@ -76,7 +78,9 @@ pub(crate) fn outcome<W: Witness>(
     close_books(simulation);
     let span = simulation.now.since(Instant::ZERO);
     let now = simulation.now;
-    let flows: Vec<_> = simulation.flows.iter().map(|flow| flow_outcome(scenario, flow, now)).collect();
+    let legs = &simulation.interior.legs;
+    let flows = simulation.flows.iter().map(|flow| flow_outcome(scenario, (legs, flow), now));
+    let flows: Vec<_> = flows.collect();
     let data_packets = |flow: &Flow| {
         let receiver = &flow.counts.gone[1];
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
@@ -92,7 +96,7 @@ pub(crate) fn outcome<W: Witness>(
         totals: totals(&flows, data_packets_delivered),
         flows,
         links: link_outcomes(topology, simulation, span),
-        nodes: simulation.interior.stations.iter().map(node_outcome).collect(),
+        nodes: node_outcomes(&simulation.interior),
         stranded_packets: simulation.interior.wayfinder.as_ref().map_or(0, |wayfinder| wayfinder.stranded),
     }
 }
@@ -105,14 +109,28 @@ fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
         used[sender as usize] = false;
         used[sender as usize + 1] = false;
     }
-    for (index, end) in simulation.ends.iter().enumerate() {
-        if used[index] {
-            simulation.flows[end.flow as usize].counts.retire(index % 2, &end.connection);
-        }
+    for (index, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+        simulation.keep_books(index as EndId);
     }
 }
 
-fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
+/// Where the data of a flow with proxies on its way were held up.
+fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
+    let legs = &legs[flow.onward.start as usize..flow.onward.end as usize];
+    let leg = |leg: &Leg| LegOutcome {
+        name: leg.name.clone(),
+        cc: leg.cc.clone(),
+        sent_segments: leg.gone.sent_segments,
+        retransmitted_segments: leg.gone.retransmitted_segments,
+        timeouts: leg.gone.timeouts,
+        srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
+    };
+    let undelivered = flow.counts.acknowledged.saturating_sub(flow.counts.gone[1].delivered_bytes);
+    (!legs.is_empty())
+        .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
+}
+
+fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant) -> FlowOutcome {
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
@@ -152,6 +170,7 @@ fn flow_outcome(scenario: &Scenario, flow: &Flow, now: Instant) -> FlowOutcome {
         call: service.call,
         transfers: service.transfers,
         player: service.player,
+        split: split_outcome(legs, flow),
     }
 }
 
@@ -231,12 +250,25 @@ fn link_outcomes<W: Witness>(
     topology.links.iter().zip(&mut simulation.links).map(outcome).collect()
 }
 
-fn node_outcome(station: &Station) -> NodeOutcome {
-    NodeOutcome {
-        name: station.name.clone(),
-        kind: station.kind,
-        counters: station.middlebox.counters().into_iter().collect(),
-    }
+/// Middleboxes and proxies in the order of the scenario.
+fn node_outcomes(interior: &Interior) -> Vec<NodeOutcome> {
+    let station = |station: &Station| {
+        let counters = station.middlebox.counters().into_iter().collect();
+        (station.node, NodeOutcome { name: station.name.clone(), kind: station.kind, counters })
+    };
+    let proxy = |proxy: &Proxy| {
+        let counters = [
+            ("connections", proxy.connections),
+            ("relayed_bytes", proxy.relayed_bytes),
+            ("crashes", u64::from(proxy.dead)),
+        ];
+        let (name, counters) = (proxy.name.clone(), counters.into_iter().collect());
+        (proxy.node, NodeOutcome { name, kind: "proxy", counters })
+    };
+    let stations = interior.stations.iter().map(station);
+    let mut nodes: Vec<_> = stations.chain(interior.proxies.iter().map(proxy)).collect();
+    nodes.sort_by_key(|(node, _)| *node);
+    nodes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {

@@ -6,7 +6,7 @@ use bentpipe_trace::{DropCause, Event};
 /// Watches a run.
 ///
 /// Ends are numbered by flow: the sender of flow `f` of [`Outcome::flows`](crate::Outcome::flows) is `2 f`, its receiver
-/// `2 f + 1`. Links are numbered as in [`Outcome::links`](crate::Outcome::links).
+/// `2 f + 1`; the legs of flows behind proxies follow, in the order of the flows. Links are numbered as in [`Outcome::links`](crate::Outcome::links).
 pub trait Observer {
     /// Something happened to a packet at a link.
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {

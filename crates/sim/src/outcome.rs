@@ -64,7 +64,8 @@ pub struct FlowOutcome {
     pub probes_acked: u64,
     /// Smoothed round-trip time at the end; null before the first sample.
     pub srtt_ms: Option<f64>,
-    /// Time from the start of the flow until all its data was acknowledged; null for a flow that does not end. Mean over the pages of a flow of pages.
+    /// Time from the start of the flow until all its data was acknowledged, behind proxies until all had arrived; null for a flow that
+    /// does not end. Mean over the pages of a flow of pages.
     pub completion_s: Option<f64>,
     /// Why the connection ended before its time; null if it did not.
     pub aborted: Option<&'static str>,
@@ -80,6 +81,37 @@ pub struct FlowOutcome {
     /// Of a player of adaptive video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerOutcome>,
+    /// What proxies on the way made of it; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitOutcome>,
+}
+
+/// A flow that proxies split into legs. The counters of the flow itself are those of its sender, on the first leg, and of its
+/// receiver, on the last.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SplitOutcome {
+    /// Payload bytes that were acknowledged to the sender and had not reached the receiver at the end: held by proxies, or lost
+    /// with one that crashed.
+    pub acked_undelivered_bytes: u64,
+    /// The legs that begin at a proxy, in the order from sender to receiver.
+    pub legs: Vec<LegOutcome>,
+}
+
+/// A leg of a flow that begins at a proxy.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LegOutcome {
+    /// The flow and the proxy.
+    pub name: String,
+    /// Algorithm as the user named it.
+    pub cc: String,
+    /// Data segments sent, retransmissions included, probes not.
+    pub sent_segments: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timer expiries.
+    pub timeouts: u64,
+    /// Smoothed round-trip time at the end; null before the first sample.
+    pub srtt_ms: Option<f64>,
 }
 
 /// How live video arrived. The packets of the rates are those that the application sent, in full segments over TCP.

@@ -8,7 +8,7 @@ use bentpipe_trace::Event;
 
 use crate::thinned::Thinned;
 use crate::traffic::Interest;
-use crate::world::{FlowId, World};
+use crate::world::{Flow, World};
 use crate::{FlowSeries, LinkSeries, Series};
 use bentpipe_scenario::{LinkId, Topology};
 
@@ -60,13 +60,17 @@ impl Recorder {
     /// For the flows of a world and their bottlenecks.
     pub fn new(world: &World, topology: &Topology<'_>) -> Self {
         let bottlenecks = bottlenecks(world, topology);
-        let series = 6 * world.flows.len() + 2 * bottlenecks.len();
+        let legs = &world.interior.legs;
+        let series = 6 * (world.flows.len() + legs.len()) + 2 * bottlenecks.len();
         let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
         let empty = || Thinned::new(buckets);
-        let flows = world.flows.iter().map(|flow| FlowRecord {
-            name: flow.name.clone(),
-            segment_bytes: f64::from(flow.configs[0].mss),
-            is_bundle: flow.application.interest() == Interest::Everything,
+        let everything = |flow: &Flow| flow.application.interest() == Interest::Everything;
+        let lines = world.flows.iter().map(|flow| (&flow.name, &flow.configs[0], everything(flow)));
+        let lines = lines.chain(legs.iter().map(|leg| (&leg.name, &leg.configs[0], false)));
+        let flows = lines.map(|(name, sender, is_bundle)| FlowRecord {
+            name: name.clone(),
+            segment_bytes: f64::from(sender.mss),
+            is_bundle,
             base: 0.0,
             sent_to: 1,
             acked_to: 1,
@@ -80,15 +84,15 @@ impl Recorder {
         Self { flows: flows.collect(), links: bottlenecks.into_iter().map(link).collect() }
     }
 
-    /// A new connection of a flow begins; sequence numbers go on where the last one stopped.
-    pub fn begin(&mut self, flow: FlowId) {
+    /// A new connection of a line begins; sequence numbers go on where the last one stopped.
+    pub fn begin(&mut self, flow: u32) {
         let flow = &mut self.flows[flow as usize];
         flow.base += flow.segments(flow.sent_to);
         (flow.sent_to, flow.acked_to) = (1, 1);
     }
 
     /// Something happened at the sender of a flow.
-    pub fn note(&mut self, flow: FlowId, at: Instant, event: &Event) {
+    pub fn note(&mut self, flow: u32, at: Instant, event: &Event) {
         let flow = &mut self.flows[flow as usize];
         match event {
             Event::Window(state) => {

@@ -11,6 +11,7 @@ use bentpipe_transports::Packet;
 use crate::RunOptions;
 use crate::arena::Arena;
 use crate::prefetch::prefetch;
+use crate::proxy::Relay;
 use crate::station::{Here, Interior};
 use crate::step::{ARRIVED, FIRST_SPECIAL, Step};
 use crate::ticket::{Marks, Ticket};
@@ -42,9 +43,12 @@ pub(crate) struct Simulation<W> {
     pub wheel: Wheel,
     /// First of the owners that are middleboxes; flows come before, and whoever changes the routes after them.
     pub first_station: Owner,
+    pub first_proxy: Owner,
+    /// The owner for whom the routes change.
+    pub wayfinder: Owner,
     /// First of the owners that are links; connection ends come after.
     first_link: Owner,
-    first_end: Owner,
+    pub first_end: Owner,
     until: Instant,
     pub now: Instant,
     pub events: u64,
@@ -69,9 +73,13 @@ impl<W: Witness> Simulation<W> {
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_station = wheel.add_owners(interior.stations.len());
-        if let Some(wayfinder) = &interior.wayfinder {
-            let owner = wheel.add_owners(1);
-            wheel.schedule(owner, wayfinder.next_change());
+        let first_proxy = wheel.add_owners(interior.proxies.len());
+        for (proxy, state) in interior.proxies.iter().enumerate() {
+            wheel.schedule(first_proxy + proxy as Owner, state.dies_at);
+        }
+        let wayfinder = wheel.add_owners(usize::from(interior.wayfinder.is_some()));
+        if let Some(state) = &interior.wayfinder {
+            wheel.schedule(wayfinder, state.next_change());
         }
         let first_link = wheel.add_owners(links.len());
         let first_end = wheel.add_owners(0);
@@ -89,6 +97,8 @@ impl<W: Witness> Simulation<W> {
             arena: Arena::default(),
             wheel,
             first_station,
+            first_proxy,
+            wayfinder,
             first_link,
             first_end,
             until,
@@ -188,15 +198,17 @@ impl<W: Witness> Simulation<W> {
         } else if owner < self.first_station {
             self.wake(owner);
         } else {
-            self.happen_inside(owner - self.first_station);
+            self.happen_inside(owner);
         }
     }
 
-    /// Something between the links: a middlebox, or the routes.
+    /// Something between the links: a middlebox, a proxy, or the routes.
     #[cold]
-    fn happen_inside(&mut self, number: u32) {
-        if (number as usize) < self.interior.stations.len() {
-            self.wake_station(number);
+    fn happen_inside(&mut self, owner: Owner) {
+        if owner < self.first_proxy {
+            self.wake_station(owner - self.first_station);
+        } else if owner < self.wayfinder {
+            self.kill_proxy(owner - self.first_proxy);
         } else {
             self.change_routes(self.now);
         }
@@ -330,11 +342,15 @@ impl<W: Witness> Simulation<W> {
         }
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot, segment: &parcel.segment });
         end.connection.handle_segment(self.now, &parcel.segment);
+        let waits = end.relay == Relay::Waits;
         self.arena.release(ticket.slot);
         if end.interest == Interest::Arrivals {
             self.note_segment(to);
         }
         self.settle(to);
+        if waits {
+            self.meet_syn(to);
+        }
     }
 
     /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
@@ -398,14 +414,16 @@ impl<W: Witness> Simulation<W> {
         if step < FIRST_SPECIAL {
             self.enqueue(step, ticket);
         } else {
-            let flow = &self.flows[self.ends[id as usize].flow as usize];
-            let node = flow.nodes[(id % 2) as usize];
+            let node = self.nodes_of(self.ends[id as usize].line)[(id % 2) as usize];
             self.go(ticket, Here { node, served: true });
         }
     }
 
     /// The application's answer to what happened at its connection end; true if the connection is over at this end.
     fn react(&mut self, id: EndId, events: Events) -> bool {
+        if self.ends[id as usize].relay != Relay::None {
+            return self.react_relay(id, events);
+        }
         let interest = self.ends[id as usize].interest;
         if interest == Interest::Everything {
             return self.react_in_dialogue(id, events);
@@ -475,16 +493,22 @@ impl<W: Witness> Simulation<W> {
             Application::Feed(_) => 0,
             _ => u64::MAX / 8,
         };
-        let sender = self.open(id);
+        let sender = self.open(id, id);
+        self.announce(sender, None);
         self.flows[id as usize].sender = Some(sender);
         self.write(id);
         self.settle(sender);
     }
 
-    /// A new pair of connection ends for a flow.
-    pub fn open(&mut self, id: FlowId) -> EndId {
+    /// A new pair of connection ends for a leg of a flow.
+    pub fn open(&mut self, id: FlowId, line: u32) -> EndId {
+        let leg = self.interior.legs.get((line as usize).wrapping_sub(self.flows.len()));
         let flow = &mut self.flows[id as usize];
-        let [sender, receiver] = flow.configs.each_ref().map(Arc::clone);
+        let (routes, labels, configs) = match leg {
+            None => (flow.routes, flow.labels, &flow.configs),
+            Some(leg) => (leg.routes, leg.labels, &leg.configs),
+        };
+        let [sender, receiver] = configs.each_ref().map(Arc::clone);
         let (a, b) = (flow.seeds.bits(), flow.seeds.bits());
         let interest = flow.application.interest();
         let pair = if interest == Interest::Everything {
@@ -495,10 +519,12 @@ impl<W: Witness> Simulation<W> {
         };
         let new = |(side, connection)| End {
             connection,
-            route: flow.routes[side],
+            route: routes[side],
             header_bytes: flow.header_bytes,
-            label: flow.labels[side],
+            label: labels[side],
             flow: id,
+            line,
+            relay: Relay::None,
             incarnation: 0,
             interest,
         };
@@ -516,11 +542,19 @@ impl<W: Witness> Simulation<W> {
                 self.ends.len() as EndId - 2
             }
         };
-        for end in [first, first + 1] {
-            let connection = &mut self.ends[end as usize].connection;
-            self.witness.end(self.now, end, Deed::Opened { flow: id, connection });
+        if !self.flows[id as usize].onward.is_empty() {
+            self.prepare_relay(first);
         }
         first
+    }
+
+    /// Tells the witness of a new pair of ends, whose data come from the end `inward`, if there is one.
+    pub fn announce(&mut self, first: EndId, inward: Option<EndId>) {
+        let line = self.ends[first as usize].line;
+        for end in [first, first + 1] {
+            let connection = &mut self.ends[end as usize].connection;
+            self.witness.end(self.now, end, Deed::Opened { line, inward, connection });
+        }
     }
 
     /// Gives the present connection of a flow as much as it takes of what it is to be given.
@@ -545,7 +579,17 @@ impl<W: Witness> Simulation<W> {
         let flow = &mut self.flows[id as usize];
         let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
         let is_part = matches!(flow.application, Application::Feed(_));
-        if is_part || flow.sender != Some(sender) || acknowledged < flow.wanted || flow.noted == flow.wanted {
+        // Behind a proxy an acknowledgement does not mean that anything arrived.
+        let is_all = acknowledged >= flow.wanted && flow.onward.is_empty() && !is_part;
+        if flow.sender == Some(sender) && is_all {
+            self.complete(id);
+        }
+    }
+
+    /// All that a flow's present connection was given is at its receiver.
+    pub fn complete(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        if flow.noted == flow.wanted {
             return;
         }
         flow.noted = flow.wanted;
@@ -560,7 +604,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// The connection ended before its time.
-    fn note_abort(&mut self, id: FlowId, end: EndId, reason: &'static str) {
+    pub fn note_abort(&mut self, id: FlowId, end: EndId, reason: &'static str) {
         let flow = &mut self.flows[id as usize];
         let is_present = flow.sender == Some(end & !1);
         if !is_present {
@@ -576,6 +620,9 @@ impl<W: Witness> Simulation<W> {
 
     /// Clears away a connection that is over at both ends, so that a flow of many pages needs few places.
     fn retire(&mut self, sender: EndId) {
+        if !self.flows[self.ends[sender as usize].flow as usize].onward.is_empty() {
+            return self.retire_chain(sender);
+        }
         let pair = [sender, sender + 1];
         let over = |end: &EndId| {
             matches!(self.ends[*end as usize].connection.state(), State::Closed | State::TimeWait)

@@ -5,6 +5,7 @@ use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Po
 use bentpipe_scenario::{LinkId, NodeId};
 
 use crate::arena::Parcel;
+use crate::proxy::{Leg, Proxy};
 use crate::simulation::Simulation;
 use crate::step::{Special, link};
 use crate::ticket::{Marks, Ticket};
@@ -19,7 +20,7 @@ pub(crate) struct Station {
     pub kind: &'static str,
     pub node: NodeId,
     pub middlebox: Middlebox,
-    /// Where the routes from here begin: to the receiver of flow `f` at `2 f`, to its sender at `2 f + 1`.
+    /// Where the routes from here begin: to the receiving end of line `l` at `2 l`, to its sending end at `2 l + 1`.
     pub exits: Vec<u32>,
 }
 
@@ -29,10 +30,15 @@ pub(crate) struct Interior {
     pub stations: Vec<Station>,
     /// The station at each node; none anywhere if there is none at all.
     pub station_at: Vec<Option<u32>>,
+    pub proxies: Vec<Proxy>,
+    /// Legs of flows behind proxies.
+    pub legs: Vec<Leg>,
     /// Knows the way, in a world in which it changes.
     pub wayfinder: Option<Wayfinder>,
     /// The node that each link leads to.
     pub heads: Vec<NodeId>,
+    /// How many ends are being settled by one that relays to them.
+    pub nested: u32,
     /// Segments that a middlebox sends.
     pub emissions: Vec<Emission>,
 }
@@ -153,7 +159,7 @@ impl<W: Witness> Simulation<W> {
             let slot = self.arena.take();
             *self.arena.get_mut(slot) = Parcel { incarnation: end.incarnation, segment: emission.segment };
             let Station { node, exits, .. } = &self.interior.stations[station as usize];
-            let exit = 2 * end.flow + u32::from(!forward);
+            let exit = 2 * end.line + u32::from(!forward);
             let ticket = Ticket {
                 slot,
                 size: end.header_bytes + emission.segment.len,
@@ -186,8 +192,7 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn change_routes(&mut self, now: Instant) {
         let Some(wayfinder) = &mut self.interior.wayfinder else { return };
         wayfinder.change(now);
-        self.wheel
-            .schedule(self.first_station + self.interior.stations.len() as u32, wayfinder.next_change());
+        self.wheel.schedule(self.wayfinder, wayfinder.next_change());
     }
 }
 

@@ -10,7 +10,7 @@ use crate::observe::{LinkEvent, Observer, Passing};
 use crate::record::Recorder;
 use crate::ticket::{Marks, Ticket};
 use crate::witness::{Crossing, Deed, Witness};
-use crate::world::{EndId, FlowId, World};
+use crate::world::{EndId, World};
 use crate::{RunOptions, Series};
 use bentpipe_scenario::{LinkId, Topology};
 
@@ -19,8 +19,8 @@ pub(crate) struct Watch<'a> {
     recorder: Option<Recorder>,
     checker: Option<Checker>,
     observer: Option<&'a mut dyn Observer>,
-    /// The flow of each connection end.
-    flows: Vec<FlowId>,
+    /// The line of each connection end: its flow, or its leg behind a proxy.
+    lines: Vec<u32>,
 }
 
 impl<'a> Watch<'a> {
@@ -34,7 +34,7 @@ impl<'a> Watch<'a> {
             recorder: options.record.then(|| Recorder::new(world, topology)),
             checker: options.verify.then(|| Checker::new(topology)),
             observer,
-            flows: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
@@ -48,34 +48,34 @@ impl<'a> Watch<'a> {
         (self.recorder.map(Recorder::finish), violations.unwrap_or_default())
     }
 
-    fn note_opened(&mut self, now: Instant, end: EndId, (flow, connection): (FlowId, &mut Connection)) {
-        let needed = self.flows.len().max(end as usize + 1);
-        self.flows.resize(needed, 0);
-        self.flows[end as usize] = flow;
+    fn note_opened(&mut self, now: Instant, end: EndId, (line, connection): (u32, &mut Connection)) {
+        let needed = self.lines.len().max(end as usize + 1);
+        self.lines.resize(needed, 0);
+        self.lines[end as usize] = line;
         let is_sender = end.is_multiple_of(2);
         if let Some(recorder) = self.recorder.as_mut().filter(|_| is_sender) {
-            recorder.begin(flow);
+            recorder.begin(line);
         }
         connection.set_tracing(self.observer.is_some() || (self.recorder.is_some() && is_sender));
-        let end = self.end_of_flow(end);
+        let end = self.end_of_line(end);
         if let Some(observer) = &mut self.observer {
             observer.on_fresh(now, end);
         }
     }
 
-    /// Connection ends are numbered as they come; to the outside by flow.
-    fn end_of_flow(&self, end: EndId) -> u32 {
-        2 * self.flows[end as usize] + end % 2
+    /// Connection ends are numbered as they come; to the outside by line.
+    fn end_of_line(&self, end: EndId) -> u32 {
+        2 * self.lines[end as usize] + end % 2
     }
 
     fn collect(&mut self, end: EndId, connection: &mut Connection) {
-        let (flow, end_of_flow) = (self.flows[end as usize], self.end_of_flow(end));
+        let (line, end_of_line) = (self.lines[end as usize], self.end_of_line(end));
         while let Some((at, event)) = connection.poll_trace() {
             if let Some(recorder) = self.recorder.as_mut().filter(|_| end.is_multiple_of(2)) {
-                recorder.note(flow, at, &event);
+                recorder.note(line, at, &event);
             }
             if let Some(observer) = &mut self.observer {
-                observer.on_end(at, end_of_flow, &event);
+                observer.on_end(at, end_of_line, &event);
             }
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Watch<'a> {
             true => parcel.incarnation > 0,
             false => ticket.marks.contains(Marks::DATA),
         };
-        let to_end = if plain { 2 * ticket.to + u32::from(to_receiver) } else { self.end_of_flow(ticket.to) };
+        let to_end = if plain { 2 * ticket.to + u32::from(to_receiver) } else { self.end_of_line(ticket.to) };
         let segment = (!plain).then_some(&parcel.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: ticket.size, to_end, segment });
@@ -108,7 +108,7 @@ impl Witness for Watch<'_> {
             checker.end(now, end, &deed);
         }
         match deed {
-            Deed::Opened { flow, connection } => self.note_opened(now, end, (flow, connection)),
+            Deed::Opened { line, connection, .. } => self.note_opened(now, end, (line, connection)),
             Deed::Settled(connection) => self.collect(end, connection),
             _ => {}
         }

@@ -9,13 +9,14 @@ use bentpipe_tcp::Connection;
 
 use crate::arena::{Parcel, Slot};
 use crate::ticket::Ticket;
-use crate::world::{EndId, FlowId};
+use crate::world::EndId;
 use bentpipe_scenario::LinkId;
 
 /// What happened at a connection end.
 pub(crate) enum Deed<'a> {
-    /// A new connection uses it; even ends send, odd ends receive.
-    Opened { flow: FlowId, connection: &'a mut Connection },
+    /// A new connection uses it, on this line; even ends send, odd ends receive. Behind a proxy the data are those that `inward`
+    /// receives.
+    Opened { line: u32, inward: Option<EndId>, connection: &'a mut Connection },
     /// The application wrote so many bytes.
     Wrote(u64),
     /// A segment left.

@@ -16,6 +16,7 @@ use bentpipe_traffic::on_off;
 use crate::BuildError;
 use crate::feed::Pattern;
 use crate::party::Party;
+use crate::proxy::{Proxy, Relay};
 use crate::station::{Interior, Station};
 use crate::step::{ARRIVED, Special, Step, link};
 use crate::ticket::Ticket;
@@ -49,11 +50,18 @@ pub(crate) struct End {
     /// See [`Ticket::label`].
     pub label: u32,
     pub flow: FlowId,
-    /// How many connections used this place before.
+    /// The leg that it belongs to: the first of a flow has the number of the flow, see [`Leg`] for the others.
+    pub line: u32,
+    /// What stands for it on the other side of a proxy.
+    pub relay: Relay,
+    /// How many connections used this place before; [`DEAD`] while its proxy is.
     pub incarnation: u32,
     /// What the application wants to know.
     pub interest: Interest,
 }
+
+/// Incarnation of an end whose proxy is dead.
+pub(crate) const DEAD: u32 = u32::MAX;
 
 /// One flow: its application, its connection and what it counted.
 #[derive(Debug)]
@@ -87,6 +95,8 @@ pub(crate) struct Flow {
     pub written: u64,
     /// Bytes whose completion was noted.
     pub noted: u64,
+    /// Its legs behind proxies, in the order from sender to receiver.
+    pub onward: std::ops::Range<u32>,
     pub counts: Counts,
 }
 
@@ -95,6 +105,8 @@ pub(crate) struct Flow {
 pub(crate) struct Counts {
     /// Statistics of senders and of receivers of connections that are gone.
     pub gone: [Stats; 2],
+    /// Payload acknowledged to the senders of connections that are gone.
+    pub acknowledged: u64,
     /// Smoothed round-trip time of the last of them.
     pub gone_srtt: Option<Duration>,
     /// When the present file or page was begun; far before the first.
@@ -116,7 +128,7 @@ pub(crate) struct Counts {
 }
 
 /// 32-bit FNV-1a: spreads names.
-fn label(name: &str, direction: &str) -> u32 {
+pub(crate) fn label(name: &str, direction: &str) -> u32 {
     let bytes = name.bytes().chain(direction.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -142,6 +154,7 @@ impl World {
             }
             world.add_flows(topology, (index as u32, group), seed)?;
         }
+        world.add_exits(topology)?;
         Ok(world)
     }
 
@@ -167,24 +180,36 @@ impl World {
             }
             let routes =
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
-            for station in 0..self.interior.stations.len() {
-                let node = self.interior.stations[station].node;
+            let [sender, receiver] = &configs;
+            let configs = [self.remembering(sender, (from, to)), receiver.clone()];
+            let flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
+            self.flows.push(Flow { nodes: [from, to], ..flow });
+            if self.flows.last().is_some_and(Flow::is_written_by_sender) && group.transport == Transport::Tcp
+            {
+                self.split(topology, group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives every middlebox the ways from its node to the ends of every leg.
+    fn add_exits(&mut self, topology: &mut Topology<'_>) -> Result<(), BuildError> {
+        for station in 0..self.interior.stations.len() {
+            let node = self.interior.stations[station].node;
+            let of_flows = self.flows.iter().map(|flow| (flow.name.clone(), flow.nodes));
+            let of_legs = self.interior.legs.iter().map(|leg| (leg.name.clone(), leg.nodes));
+            for (name, [from, to]) in of_flows.chain(of_legs).collect::<Vec<_>>() {
                 for to in [to, from] {
                     let exit = self.add_route(topology, &name, (node, to))?;
                     self.interior.stations[station].exits.push(exit);
                 }
             }
-            let [sender, receiver] = &configs;
-            let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let group = (group_index, group, &pattern);
-            let flow = Flow::new((name, seed), group, routes, configs);
-            self.flows.push(Flow { nodes: [from, to], ..flow });
         }
         Ok(())
     }
 
     /// The configuration with the memory of the pair of hosts, if the algorithm has a use for it.
-    fn remembering(&mut self, sender: &Arc<Config>, hosts: (NodeId, NodeId)) -> Arc<Config> {
+    pub fn remembering(&mut self, sender: &Arc<Config>, hosts: (NodeId, NodeId)) -> Arc<Config> {
         if !sender.cc.remembers() || sender.memory.is_some() {
             return sender.clone();
         }
@@ -192,7 +217,7 @@ impl World {
         Arc::new(Config { memory: Some(memory), ..Config::clone(sender) })
     }
 
-    fn add_route(
+    pub fn add_route(
         &mut self,
         topology: &mut Topology<'_>,
         flow: &str,
@@ -221,14 +246,21 @@ impl World {
 
     /// The links on the way of a flow's data, as it is at the beginning.
     pub fn links_of(&self, flow: &Flow) -> Vec<LinkId> {
-        let steps = &self.routes[flow.routes[0] as usize..];
+        let legs = &self.interior.legs[flow.onward.start as usize..flow.onward.end as usize];
+        let onward = legs.iter().flat_map(|leg| self.links_from(leg.routes[0], leg.nodes[0]));
+        self.links_from(flow.routes[0], flow.nodes[0]).into_iter().chain(onward).collect()
+    }
+
+    /// The links of the route that begins at a position, as it is at the beginning for a packet at `node`.
+    pub fn links_from(&self, position: u32, mut node: NodeId) -> Vec<LinkId> {
+        let steps = &self.routes[position as usize..];
         let Some(wayfinder) = &self.interior.wayfinder else {
             return steps.iter().take_while(|step| **step != ARRIVED).copied().filter_map(link).collect();
         };
         let Special::Lookup(destination) = Special::of(steps[0]) else {
             unreachable!("in a world whose routes change all are looked up")
         };
-        let (mut node, mut links) = (flow.nodes[0], Vec::new());
+        let mut links = Vec::new();
         while let Way::Link(link) = wayfinder.next(destination, node) {
             links.push(link);
             node = self.interior.heads[link as usize];
@@ -241,14 +273,18 @@ impl Interior {
     fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
         let mut stations = Vec::new();
         let mut station_at = vec![None; topology.nodes.len()];
+        let mut proxies = Vec::new();
         for (node, state) in topology.nodes.iter().enumerate() {
-            if let NodeKind::Middlebox(config) = state.kind {
+            if let NodeKind::Proxy(config) = &state.kind {
+                proxies.push(Proxy::new(&state.name, node as NodeId, config));
+            }
+            if let NodeKind::Middlebox(config) = &state.kind {
                 station_at[node] = Some(stations.len() as u32);
                 stations.push(Station {
                     name: state.name.clone(),
                     kind: config.name(),
                     node: node as NodeId,
-                    middlebox: Middlebox::new(&config),
+                    middlebox: Middlebox::new(config),
                     exits: Vec::new(),
                 });
             }
@@ -258,11 +294,25 @@ impl Interior {
             Routing::AvoidOutages => Some(Wayfinder::around_outages(topology)),
         };
         let heads = topology.graph.hops.iter().map(|hop| hop.to).collect();
-        Self { stations, station_at, wayfinder, heads, emissions: Vec::new() }
+        Self {
+            stations,
+            station_at,
+            proxies,
+            legs: Vec::new(),
+            wayfinder,
+            heads,
+            nested: 0,
+            emissions: Vec::new(),
+        }
     }
 }
 
 impl Flow {
+    /// The sender opens the connection, and only it writes.
+    fn is_written_by_sender(&self) -> bool {
+        self.application.interest() != Interest::Everything
+    }
+
     fn new(
         (name, seed): (String, u64),
         (index, group, pattern): (u32, &FlowGroup, &Pattern),
@@ -288,6 +338,7 @@ impl Flow {
             wanted: 0,
             written: 0,
             noted: 0,
+            onward: 0..0,
             counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
             name,
         }
@@ -303,16 +354,21 @@ fn sender_config(group: &FlowGroup) -> Arc<Config> {
     }
 }
 
-/// The configuration of a group's receivers: with the receiver half that the algorithm asks for, if it has one.
+/// The configuration of a group's receivers.
 fn receiver_config(group: &FlowGroup) -> Arc<Config> {
-    let name = group.sender.cc.name();
+    with_receiver_half(&group.receiver, &group.sender)
+}
+
+/// The configuration of a receiver with the receiver half that the algorithm of its sender asks for, if it has one.
+pub(crate) fn with_receiver_half(receiver: &Arc<Config>, sender: &Config) -> Arc<Config> {
+    let name = sender.cc.name();
     let half = REGISTRY.iter().find(|entry| entry.name == name).and_then(|entry| entry.receiver);
     match half {
-        Some(ReceiverHalf { number, build }) if group.receiver.reflection.is_none() => {
+        Some(ReceiverHalf { number, build }) if receiver.reflection.is_none() => {
             let reflection = Some(Reflection { number, build });
-            Arc::new(Config { reflection, ..(*group.receiver).clone() })
+            Arc::new(Config { reflection, ..(**receiver).clone() })
         }
-        _ => group.receiver.clone(),
+        _ => receiver.clone(),
     }
 }
 

@@ -444,6 +444,11 @@ impl Connection {
         self.receiver.readable()
     }
 
+    /// The peer will send no more, and all that it sent has arrived, read or not.
+    pub fn peer_closed(&self) -> bool {
+        self.receiver.finished()
+    }
+
     /// Payload bytes that the peer has acknowledged.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.una.saturating_sub(1).min(self.sender.written - 1)

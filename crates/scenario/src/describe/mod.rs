@@ -6,6 +6,7 @@ mod link;
 mod loss;
 mod media;
 mod node;
+mod proxy;
 mod queue;
 mod schedule;
 mod tcp;

@@ -1,7 +1,9 @@
 use bentpipe_middlebox::{AckDecimatorConfig, MiddleboxConfig};
 
+use super::proxy::proxy;
 use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
+use crate::tree::Node;
 use crate::unit::{COUNT, TIME_ABOVE_ZERO};
 
 impl Named for NodeGroup {
@@ -16,12 +18,13 @@ impl Named for NodeGroup {
 const KINDS: &[Kind] = &[
     Kind { name: "host", keys: &[] },
     Kind { name: "router", keys: &[] },
+    Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
 ];
 
-/// `[node.<name>]`.
-pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup) {
+/// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
+pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&Node>) {
     let kind = form.kind(node.kind.name(), KINDS);
     if kind != node.kind.name() {
         node.kind = of_kind(kind);
@@ -30,6 +33,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup) {
     match &mut node.kind {
         NodeKind::Host | NodeKind::Router => {}
         NodeKind::Middlebox(config) => middlebox(form, config),
+        NodeKind::Proxy(config) => proxy(form, config, defaults),
     }
 }
 
@@ -37,6 +41,7 @@ fn of_kind(kind: &str) -> NodeKind {
     match MiddleboxConfig::from_name(kind) {
         Some(config) => NodeKind::Middlebox(config),
         None if kind == "router" => NodeKind::Router,
+        None if kind == "proxy" => NodeKind::Proxy(Box::default()),
         None => NodeKind::Host,
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Opti
         (Form::Show(table), Some(defaults)) => table.put("tcp", defaults.clone()),
         _ => check_defaults(form, defaults),
     }
-    form.named("node", &mut scenario.nodes, node);
+    form.named("node", &mut scenario.nodes, |form, group| node(form, group, defaults));
     let duration = scenario.duration;
     form.named("link", &mut scenario.links, |form, group| link(form, group, duration));
     form.named("flow", &mut scenario.flows, |form, group| flow(form, group, defaults));

@@ -24,6 +24,8 @@ struct Stream {
     /// Different for every stream.
     key: u64,
     written: u64,
+    /// The end that received what is written here, at a proxy.
+    inward: Option<EndId>,
     /// Bytes read.
     read: u64,
     /// What arrived in order and was not read.
@@ -84,8 +86,16 @@ impl Streams {
     /// Something happened at a connection end.
     pub fn note(&mut self, now: Instant, end: EndId, deed: &Deed<'_>, violations: &mut Violations) {
         match deed {
-            Deed::Opened { .. } => self.open(end),
-            Deed::Wrote(bytes) => self.ends[end as usize].written += bytes,
+            Deed::Opened { inward, .. } => self.open(end, *inward),
+            Deed::Wrote(bytes) => {
+                let stream = &mut self.ends[end as usize];
+                stream.written += bytes;
+                let (written, inward) = (stream.written, stream.inward);
+                let had = inward.map_or(written, |inward| self.ends[inward as usize].read);
+                violations.unless(written == had, now, || {
+                    format!("end {end}: a proxy wrote {written} bytes onward, but had {had}")
+                });
+            }
             Deed::Sent { slot, segment } | Deed::Forged { slot, segment } => {
                 let broken = self.send(end, *slot, segment);
                 violations
@@ -113,14 +123,17 @@ impl Streams {
         }
     }
 
-    fn open(&mut self, end: EndId) {
+    fn open(&mut self, end: EndId, inward: Option<EndId>) {
         let needed = end as usize + 1;
         if self.ends.len() < needed {
             self.ends.resize_with(needed, Stream::default);
         }
         self.opened += 1;
-        let key = u64::from_le_bytes(word(0x5eed, self.opened));
-        self.ends[end as usize] = Stream { key, ..Stream::default() };
+        // What a proxy relays is the stream that the sender wrote.
+        let inward = inward.filter(|_| end.is_multiple_of(2));
+        let relayed = inward.map(|inward| self.ends[inward as usize ^ 1].key);
+        let key = relayed.unwrap_or_else(|| u64::from_le_bytes(word(0x5eed, self.opened)));
+        self.ends[end as usize] = Stream { key, inward, ..Stream::default() };
     }
 
     /// A segment leaves with its payload; what is wrong with it.
@@ -175,8 +188,8 @@ mod tests {
     /// End 0 writes 100 bytes and sends them in the given segments, which end 1 gets in this order, then reads `bytes`.
     fn verdict(segments: &[(u64, u32)], bytes: u64) -> Vec<String> {
         let (mut streams, mut violations) = (Streams::default(), Violations::default());
-        streams.open(0);
-        streams.open(1);
+        streams.open(0, None);
+        streams.open(1, None);
         let now = Instant::ZERO;
         streams.note(now, 0, &Deed::Wrote(100), &mut violations);
         for &(seq, len) in segments {

@@ -1,0 +1,182 @@
+//! Proxies that split connections: what they gain, what bounds them, and what they lose when they die.
+
+mod common;
+
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::Algorithm;
+use bentpipe_net::LinkConfig;
+use bentpipe_scenario::{Connect, Idle, NodeKind, ProxyConfig, Scenario, Traffic};
+use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_tcp::{Config, InitialWindow};
+use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp};
+
+fn verified(scenario: &Scenario) -> Outcome {
+    let result = run(scenario, &RunOptions { verify: true, ..RunOptions::default() }).expect("a world");
+    assert_eq!(result.violations, [""; 0]);
+    result.outcome
+}
+
+/// A proxy with this TCP, and this algorithm instead of the flow's.
+fn proxy(tcp: Config, cc: Option<&str>) -> ProxyConfig {
+    let cc = cc.map(|name| (name.to_owned(), Algorithm::from_name(name).expect("registered")));
+    let tcp = Arc::new(tcp);
+    ProxyConfig { buffer: 2_000_000, connect: Connect::Early, dies_at: None, tcp, cc }
+}
+
+fn kind(proxy: &ProxyConfig) -> NodeKind {
+    NodeKind::Proxy(Box::new(proxy.clone()))
+}
+
+/// A flow over a GEO satellite that loses one packet in a thousand, with `west` in front of it.
+fn lossy(west: NodeKind) -> Outcome {
+    let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(800));
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200).with_loss(1e-3);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(120), vec![bulk]);
+    scenario.nodes[1].kind = west;
+    run(&scenario, &RunOptions::default()).expect("a world").outcome
+}
+
+/// The proxy removes two milliseconds of the round trip and not one loss: with the same algorithm it gains nothing, and with one
+/// made for the path as much as that gains.
+#[test]
+fn a_split_is_worth_what_the_algorithm_behind_it_is_worth() {
+    let end_to_end = lossy(NodeKind::Router).totals.goodput_bps;
+    let same = lossy(kind(&proxy(paper_tcp(800), None)));
+    let ratio = same.totals.goodput_bps / end_to_end;
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    let hybla = lossy(kind(&proxy(paper_tcp(800), Some("hybla"))));
+    let gain = hybla.totals.goodput_bps / end_to_end;
+    assert!(gain > 2.0, "{gain}");
+    let split = hybla.flows[0].split.as_ref().expect("a proxy is on the way");
+    assert_eq!((split.legs[0].name.as_str(), split.legs[0].cc.as_str()), ("bulk.west", "hybla"));
+    // Every loss is behind the proxy.
+    assert_eq!(hybla.flows[0].retransmitted_segments, 0);
+    assert!(split.legs[0].retransmitted_segments > 20);
+}
+
+/// 5 ms to the proxy, 255 ms from there, 50 segments.
+fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
+    let tcp = Config { mss: 1000, initial_window: InitialWindow::Segments(1), ..paper_tcp(100) };
+    let file = flows("file", 1, Traffic::File { bytes: 50_000 }, tcp);
+    let dumbbell = Dumbbell {
+        pairs: 1,
+        access: LinkConfig::new(Rate::from_mbps(100), ms(5), drop_tail(100)),
+        satellite: LinkConfig::new(Rate::from_mbps(10), ms(250), drop_tail(100)),
+    };
+    let mut scenario = dumbbell.scenario(Duration::from_secs(20), vec![file]);
+    scenario.nodes[1].kind = proxy.map_or(NodeKind::Router, kind);
+    verified(&scenario)
+}
+
+/// 50 segments are six windows of 1, 2, 4 ... Over 520 ms that is 3.1 s after the handshake. A proxy that starts with as little needs
+/// as long; one that knows its link sends all at once, half a round trip after its own handshake.
+#[test]
+fn the_proxy_must_not_slow_start_itself() {
+    let seconds = |outcome: &Outcome| outcome.flows[0].completion_s.expect("it ends");
+    let end_to_end = seconds(&short_file(None));
+    assert!((3.6..3.8).contains(&end_to_end), "{end_to_end}");
+    let window = |segments| Config { initial_window: InitialWindow::Segments(segments), ..paper_tcp(100) };
+    let timid = seconds(&short_file(Some(&proxy(window(1), None))));
+    assert!((3.2..3.6).contains(&timid), "{timid}");
+    let bold = seconds(&short_file(Some(&proxy(window(64), None))));
+    assert!((0.76..0.90).contains(&bold), "{bold}");
+    // A proxy that waits for its client connects later by a terrestrial round trip.
+    let late = ProxyConfig { connect: Connect::Late, ..proxy(window(64), None) };
+    let later = seconds(&short_file(Some(&late))) - bold;
+    assert!((0.009..0.012).contains(&later), "{later}");
+}
+
+/// What is not acknowledged onward must be kept: 64 kB over a round trip of 548 ms are 0.93 Mbit/s.
+#[test]
+fn the_buffer_bounds_the_throughput_and_presses_back() {
+    let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(800));
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
+    let small = ProxyConfig { buffer: 64_000, ..proxy(paper_tcp(800), None) };
+    scenario.nodes[1].kind = kind(&small);
+    let outcome = verified(&scenario);
+    let expected = 64_000.0 * 8.0 / 0.548;
+    let measured = outcome.totals.goodput_bps;
+    assert!((0.85 * expected..expected).contains(&measured), "{measured} against {expected}");
+    // The client is held back: what waits at the proxy is its buffer and the window that it offers.
+    let split = outcome.flows[0].split.as_ref().expect("a proxy is on the way");
+    assert!(split.acked_undelivered_bytes <= 64_000 + 800 * 960, "{split:?}");
+    assert!(split.acked_undelivered_bytes > 800 * 900, "{split:?}");
+}
+
+#[test]
+fn what_a_dead_proxy_had_acknowledged_is_lost_and_reported() {
+    let tcp = Config { user_timeout: Some(Duration::from_secs(10)), ..paper_tcp(100) };
+    let world = |west: NodeKind, bytes| {
+        let file = flows("file", 1, Traffic::File { bytes }, tcp.clone());
+        let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 200);
+        let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![file]);
+        scenario.nodes[1].kind = west;
+        verified(&scenario)
+    };
+    let mortal = ProxyConfig { dies_at: Some(ms(2_000)), ..proxy(paper_tcp(800), None) };
+    let outcome = world(kind(&mortal), 5_000_000);
+    let flow = &outcome.flows[0];
+    let split = flow.split.as_ref().expect("a proxy is on the way");
+    assert_eq!((flow.aborted, outcome.nodes[0].counters["crashes"]), (Some("timed out"), 1));
+    assert!(flow.delivered_bytes < 500_000 && split.acked_undelivered_bytes > 100_000, "{flow:?}");
+    // A short file is acknowledged before the crash: its sender never learns.
+    let unnoticed = world(kind(&mortal), 400_000);
+    let split = unnoticed.flows[0].split.as_ref().expect("a proxy is on the way");
+    assert_eq!(unnoticed.flows[0].delivered_bytes + split.acked_undelivered_bytes, 400_000);
+    assert!(unnoticed.flows[0].completion_s.is_none() && split.acked_undelivered_bytes > 0);
+    // End to end nothing was promised.
+    assert_eq!(world(NodeKind::Router, 400_000).flows[0].delivered_bytes, 400_000);
+}
+
+/// Pages on connections of their own pass two proxies in a row; places in the chain are used again.
+#[test]
+fn a_chain_of_proxies_serves_page_after_page() {
+    let idle = Idle::Fixed(ms(100));
+    let pages = Traffic::Pages { segments: 20, idle, fresh_connection: true };
+    let dumbbell = Dumbbell::geo(2, (Rate::from_mbps(10), Rate::from_mbps(10)), 50).with_loss(0.01);
+    let group = flows("web", 2, pages, Config { time_wait: ms(500), ..paper_tcp(64) });
+    let mut scenario = dumbbell.scenario(Duration::from_secs(200), vec![group]);
+    let tcp = Config { time_wait: ms(500), ..paper_tcp(64) };
+    scenario.nodes[1].kind = kind(&proxy(tcp.clone(), Some("hybla")));
+    scenario.nodes[2].kind = kind(&ProxyConfig { connect: Connect::Late, ..proxy(tcp, None) });
+    let outcome = verified(&scenario);
+    for flow in &outcome.flows {
+        let pages = flow.delivered_bytes / (20 * 960);
+        assert!(pages > 60 && flow.aborted.is_none(), "{flow:?}");
+        assert_eq!(flow.split.as_ref().map(|split| split.legs.len()), Some(2));
+    }
+    assert!(outcome.nodes.iter().all(|node| node.counters["connections"] > 120), "{:?}", outcome.nodes);
+}
+
+/// A proxy on board halves the round trip that repairs a loss, in a world of two links.
+#[test]
+fn a_proxy_on_board_halves_the_way_of_repairs() {
+    let half = |delay| {
+        let mut link = LinkConfig::new(Rate::from_mbps(5), ms(delay), drop_tail(200));
+        link.loss = bentpipe_net::LossConfig::data(bentpipe_net::LossModel::Packet { probability: 1e-3 });
+        link
+    };
+    let world = |kind| Scenario {
+        nodes: vec![
+            hosts("senders", 1),
+            bentpipe_scenario::NodeGroup { name: "satellite".to_owned(), kind, count: 1 },
+            hosts("receivers", 1),
+        ],
+        links: vec![
+            links("up", ("senders", "satellite"), half(137)),
+            links("down", ("satellite", "receivers"), half(137)),
+        ],
+        flows: vec![flows("bulk", 1, Traffic::Bulk, paper_tcp(800))],
+        ..Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 50)
+            .scenario(Duration::from_secs(200), vec![])
+    };
+    let goodput =
+        |kind| run(&world(kind), &RunOptions::default()).expect("a world").outcome.totals.goodput_bps;
+    // Reno's rate is inversely proportional to the round trip and to the square root of the losses: twice by sqrt(2), less what two
+    // legs cost each other that take turns at being the slower one.
+    let gain = goodput(kind(&proxy(paper_tcp(800), None))) / goodput(NodeKind::Router);
+    assert!((1.7..2.83).contains(&gain), "{gain}");
+}
