@@ -43,7 +43,14 @@ pub(crate) struct InFlight<P> {
 
 /// The packets on their way, by due time. Equal due times keep the order of transmission.
 #[derive(Clone, Debug)]
-pub(crate) enum Flight<P> {
+pub(crate) struct Flight<P> {
+    /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
+    next_due: Instant,
+    line: Order<P>,
+}
+
+#[derive(Clone, Debug)]
+enum Order<P> {
     /// Of a link whose due times never descend. The first of them lies at hand: most links carry one packet at a time.
     InOrder { first: Option<InFlight<P>>, rest: VecDeque<InFlight<P>> },
     /// Of a link that reorders.
@@ -52,26 +59,28 @@ pub(crate) enum Flight<P> {
 
 impl<P> Flight<P> {
     pub fn new(may_reorder: bool) -> Self {
-        if may_reorder {
-            Self::ByTime { heap: BinaryHeap::new(), pushed: 0 }
+        let line = if may_reorder {
+            Order::ByTime { heap: BinaryHeap::new(), pushed: 0 }
         } else {
-            Self::InOrder { first: None, rest: VecDeque::new() }
-        }
+            Order::InOrder { first: None, rest: VecDeque::new() }
+        };
+        Self { next_due: Instant::FAR_FUTURE, line }
     }
 
     #[inline(always)]
     pub fn push(&mut self, flying: InFlight<P>) {
-        match self {
-            Self::InOrder { first, rest } => {
-                let last = rest.back().or(first.as_ref());
-                debug_assert!(last.is_none_or(|last| last.due <= flying.due), "due times descend");
-                match first {
-                    None => *first = Some(flying),
-                    Some(_) => rest.push_back(flying),
-                }
+        match &mut self.line {
+            Order::InOrder { first, .. } if first.is_none() => {
+                self.next_due = flying.due;
+                *first = Some(flying);
             }
-            Self::ByTime { heap, pushed } => {
+            Order::InOrder { rest, .. } => {
+                debug_assert!(rest.back().is_none_or(|last| last.due <= flying.due), "due times descend");
+                rest.push_back(flying);
+            }
+            Order::ByTime { heap, pushed } => {
                 *pushed += 1;
+                self.next_due = self.next_due.min(flying.due);
                 heap.push(Reverse(Ranked { rank: *pushed, flying }));
             }
         }
@@ -80,65 +89,73 @@ impl<P> Flight<P> {
     /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
     #[inline(always)]
     pub fn next_due(&self) -> Instant {
-        let next = match self {
-            Self::InOrder { first, .. } => first.as_ref().map(|flying| flying.due),
-            Self::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
-        };
-        next.unwrap_or(Instant::FAR_FUTURE)
+        self.next_due
     }
 
     /// The packet behind `ahead` others, if the flight is in order.
     #[inline]
     pub fn behind(&self, ahead: usize) -> Option<&P> {
-        match self {
-            Self::InOrder { first, rest } => {
+        match &self.line {
+            Order::InOrder { first, rest } => {
                 let flying = if ahead == 0 { first.as_ref() } else { rest.get(ahead - 1) };
                 flying.map(|flying| &flying.packet)
             }
-            Self::ByTime { .. } => None,
+            Order::ByTime { .. } => None,
         }
     }
 
     /// Takes the next packet if it is due at `now`.
     #[inline(always)]
     pub fn pop_due(&mut self, now: Instant) -> Option<InFlight<P>> {
-        if self.next_due() > now {
-            return None;
-        }
-        match self {
-            Self::InOrder { first, rest } => {
-                let next = if rest.is_empty() { None } else { rest.pop_front() };
-                std::mem::replace(first, next)
+        if self.next_due > now { None } else { self.pop() }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<InFlight<P>> {
+        match &mut self.line {
+            Order::InOrder { first, rest } => {
+                let flying = first.take();
+                self.next_due = Instant::FAR_FUTURE;
+                if !rest.is_empty() {
+                    *first = rest.pop_front();
+                    self.next_due = first.as_ref().map_or(Instant::FAR_FUTURE, |next| next.due);
+                }
+                flying
             }
-            Self::ByTime { heap, .. } => heap.pop().map(|ranked| ranked.0.flying),
+            Order::ByTime { heap, .. } => {
+                let flying = heap.pop().map(|ranked| ranked.0.flying);
+                self.next_due = heap.peek().map_or(Instant::FAR_FUTURE, |next| next.0.flying.due);
+                flying
+            }
         }
     }
 
     /// Puts a packet back in front of all others; it must have been taken just before.
     pub fn push_front(&mut self, flying: InFlight<P>) {
-        match self {
-            Self::InOrder { first, rest } => {
+        self.next_due = flying.due;
+        match &mut self.line {
+            Order::InOrder { first, rest } => {
                 if let Some(second) = first.replace(flying) {
                     rest.push_front(second);
                 }
             }
             // Ranks begin at 1.
-            Self::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
+            Order::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
         }
     }
 
     /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
     pub fn last_due(&self) -> Instant {
-        let last = match self {
-            Self::InOrder { first, rest } => rest.back().or(first.as_ref()).map(|flying| flying.due),
-            Self::ByTime { heap, .. } => heap.iter().map(|ranked| ranked.0.flying.due).max(),
+        let last = match &self.line {
+            Order::InOrder { first, rest } => rest.back().or(first.as_ref()).map(|flying| flying.due),
+            Order::ByTime { heap, .. } => heap.iter().map(|ranked| ranked.0.flying.due).max(),
         };
         last.unwrap_or_default()
     }
 
     /// Lets packets arrive in another order than they are sent from now on.
     pub fn allow_reordering(&mut self) {
-        if let Self::InOrder { first, rest } = self {
+        if let Order::InOrder { first, rest } = &mut self.line {
             let mut by_time = Self::new(true);
             first.take().into_iter().chain(rest.drain(..)).for_each(|flying| by_time.push(flying));
             *self = by_time;
@@ -147,13 +164,13 @@ impl<P> Flight<P> {
 
     /// True if no packet pushed later can be due before one that is in flight.
     pub fn is_in_order(&self) -> bool {
-        matches!(self, Self::InOrder { .. })
+        matches!(self.line, Order::InOrder { .. })
     }
 
     pub fn len(&self) -> usize {
-        match self {
-            Self::InOrder { first, rest } => usize::from(first.is_some()) + rest.len(),
-            Self::ByTime { heap, .. } => heap.len(),
+        match &self.line {
+            Order::InOrder { first, rest } => usize::from(first.is_some()) + rest.len(),
+            Order::ByTime { heap, .. } => heap.len(),
         }
     }
 }

@@ -57,12 +57,10 @@ impl<P: Packet> Link<P> {
         let Self { queue, path, ledger } = self;
         ledger.stats.enqueued_packets += 1;
         ledger.stats.enqueued_bytes += u64::from(packet.size());
-        let verdict = match queue {
+        match queue {
             Queue::Fifo(fifo) => path.enqueue_fifo(now, packet, fifo, ledger),
             Queue::Held(held) => path.enqueue_held(now, packet, held, ledger),
-        };
-        ledger.note_backlog(queue.backlog());
-        verdict
+        }
     }
 
     /// The next packet that has arrived by `now`; call until it returns nothing.
@@ -92,6 +90,12 @@ impl<P: Packet> Link<P> {
         self.ledger.dropped.pop_front()
     }
 
+    /// Whether [`Link::poll_dropped`] has something to return.
+    #[inline(always)]
+    pub fn has_dropped(&self) -> bool {
+        !self.ledger.dropped.is_empty()
+    }
+
     /// When [`Link::deliver`] must be called next; [`Instant::FAR_FUTURE`] while nothing is pending.
     #[inline]
     pub fn next_event(&self) -> Instant {
@@ -99,6 +103,12 @@ impl<P: Packet> Link<P> {
             Queue::Fifo(_) => self.path.flight.next_due(),
             Queue::Held(held) => self.path.next_event(held),
         }
+    }
+
+    /// True if [`Link::deliver`] is sure to return nothing more by `now`.
+    #[inline(always)]
+    pub fn is_idle_until_after(&self, now: Instant) -> bool {
+        matches!(self.queue, Queue::Fifo(_)) && self.path.flight.next_due() > now
     }
 
     /// The packet that leaves the path after `ahead` others, as far as that is easily told: a hint for drivers that fetch ahead.
@@ -234,7 +244,9 @@ impl<P: Packet> Path<P> {
         }
         let start = self.line.next_start(now);
         let end = self.transmit(start, packet);
-        fifo.take(now, Turn { start, end, size });
+        if fifo.take(now, Turn { start, end, size }) {
+            ledger.note_backlog(fifo.backlog());
+        }
         Verdict::Accepted
     }
 
@@ -253,6 +265,7 @@ impl<P: Packet> Path<P> {
         }
         let verdict = held.enqueue(now, packet, ledger);
         self.serve(now, held, ledger);
+        ledger.note_backlog(held.backlog());
         verdict
     }
 

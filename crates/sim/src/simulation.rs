@@ -154,6 +154,9 @@ impl<W: Witness> Simulation<W> {
     /// latency of memory at the time that an event takes; measured.
     #[inline]
     fn fetch_ahead(&self) {
+        if !self.wheel.is_crowded() {
+            return;
+        }
         if let Some(owner) = self.wheel.upcoming(6) {
             if owner >= self.first_end {
                 prefetch(&self.ends[(owner - self.first_end) as usize]);
@@ -167,7 +170,7 @@ impl<W: Witness> Simulation<W> {
             return;
         };
         if let Some(ticket) = self.links[(owner - self.first_link) as usize].in_flight(0) {
-            prefetch(self.arena.get(ticket.slot));
+            self.arena.prefetch(ticket.slot);
             match self.routes[ticket.position as usize + 1] {
                 ARRIVED if ticket.marks.contains(Marks::PLAIN) => prefetch(&self.flows[ticket.to as usize]),
                 ARRIVED => prefetch(&self.ends[ticket.to as usize]),
@@ -219,7 +222,7 @@ impl<W: Witness> Simulation<W> {
     fn fetch_along(&self, link: LinkId) {
         let link = &self.links[link as usize];
         let Some(ticket) = link.in_flight(NEAR) else { return };
-        prefetch(self.arena.get(ticket.slot));
+        self.arena.prefetch(ticket.slot);
         match self.routes[ticket.position as usize + 1] {
             ARRIVED if ticket.marks.contains(Marks::PLAIN) => {}
             ARRIVED => prefetch(&self.ends[ticket.to as usize]),
@@ -234,7 +237,10 @@ impl<W: Witness> Simulation<W> {
     /// Takes from a link what has reached its far end.
     fn deliver(&mut self, link: LinkId) {
         self.fetch_along(link);
-        while let Some(arrival) = self.links[link as usize].deliver(self.now) {
+        loop {
+            let state = &mut self.links[link as usize];
+            let Some(arrival) = state.deliver(self.now) else { break };
+            let is_last = state.is_idle_until_after(self.now);
             let mut ticket = arrival.packet;
             if arrival.copy_follows {
                 let copy = self.arena.duplicate(ticket.slot);
@@ -259,6 +265,9 @@ impl<W: Witness> Simulation<W> {
             } else {
                 self.pass_node(link, ticket);
             }
+            if is_last {
+                break;
+            }
         }
         self.bury_dropped(link);
         self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
@@ -279,8 +288,15 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Releases what a link dropped.
-    #[inline]
+    #[inline(always)]
     fn bury_dropped(&mut self, link: LinkId) {
+        if self.links[link as usize].has_dropped() {
+            self.bury(link);
+        }
+    }
+
+    #[inline(never)]
+    fn bury(&mut self, link: LinkId) {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
             let slot = dropped.packet.slot;
             if W::WATCHES {

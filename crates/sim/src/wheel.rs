@@ -49,24 +49,26 @@ impl Level {
         Self { heads: Box::new([NIL; SLOTS]), words: [0; WORDS], summary: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, slot: usize) {
+        let slot = slot % SLOTS;
         self.words[slot / 64] |= 1 << (slot % 64);
         self.summary |= 1 << (slot / 64);
     }
 
-    #[inline]
+    #[inline(always)]
     fn clear(&mut self, slot: usize) {
+        let slot = slot % SLOTS;
         self.heads[slot] = NIL;
-        self.words[slot / 64] &= !(1 << (slot % 64));
-        if self.words[slot / 64] == 0 {
-            self.summary &= !(1 << (slot / 64));
-        }
+        let word = &mut self.words[slot / 64];
+        *word &= !(1 << (slot % 64));
+        self.summary &= !(u64::from(*word == 0) << (slot / 64));
     }
 
     /// The first slot after `slot` that is not empty.
-    #[inline]
+    #[inline(always)]
     fn next_after(&self, slot: usize) -> Option<usize> {
+        let slot = slot % SLOTS;
         let word = slot / 64;
         // Two shifts, because a shift by 64 does not exist.
         let rest = self.words[word] & (!0 << (slot % 64) << 1);
@@ -86,7 +88,10 @@ impl Level {
 #[derive(Debug)]
 pub(crate) struct Wheel {
     nodes: Vec<Node>,
-    levels: Vec<Level>,
+    /// The lowest level, where nearly everything happens.
+    near: Level,
+    /// Those above it.
+    far: Vec<Level>,
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
     /// Events of the open slot in the order in which they happen; those before `done` have happened.
@@ -101,10 +106,11 @@ impl Wheel {
     pub fn new(end: Instant) -> Self {
         let end = end.as_nanos().min(NEVER - 1);
         let bits = 64 - (end >> SLOT_BITS).leading_zeros();
-        let levels = bits.div_ceil(LEVEL_BITS).max(1);
+        let far = bits.div_ceil(LEVEL_BITS).max(1) - 1;
         Self {
             nodes: Vec::new(),
-            levels: (0..levels).map(|_| Level::new()).collect(),
+            near: Level::new(),
+            far: (0..far).map(|_| Level::new()).collect(),
             tick: 0,
             open: Vec::new(),
             done: 0,
@@ -124,16 +130,32 @@ impl Wheel {
     pub fn schedule(&mut self, owner: Owner, at: Instant) {
         let time = at.as_nanos();
         let pending = self.nodes[owner as usize].time;
-        if time < pending && time <= self.end {
+        if time >= pending || time > self.end {
+            return;
+        }
+        let tick = time >> SLOT_BITS;
+        // Nearly always there is no other event, and this one lies in a slot of the lowest level that is not open.
+        if pending == NEVER && tick > self.tick && tick ^ self.tick < SLOTS as u64 {
+            append(&mut self.near, &mut self.nodes, (owner, time), tick as usize);
+        } else {
             self.reschedule(owner, time);
         }
     }
 
+    #[inline(never)]
     fn reschedule(&mut self, owner: Owner, time: u64) {
         if self.nodes[owner as usize].time != NEVER {
             self.cancel(owner);
         }
-        self.insert(owner, time);
+        if time >> SLOT_BITS > self.tick {
+            self.push(owner, time);
+        } else {
+            self.insert_open(owner, time);
+        }
+    }
+
+    fn level(&mut self, level: usize) -> &mut Level {
+        if level == 0 { &mut self.near } else { &mut self.far[level - 1] }
     }
 
     /// Forgets the pending event of `owner`, if there is one.
@@ -151,27 +173,33 @@ impl Wheel {
         }
         let (level, slot) = self.place(node.time >> SLOT_BITS);
         if node.next == owner {
-            self.levels[level].clear(slot);
+            self.level(level).clear(slot);
             return;
         }
         self.nodes[node.previous as usize].next = node.next;
         self.nodes[node.next as usize].previous = node.previous;
-        let head = &mut self.levels[level].heads[slot];
+        let head = &mut self.level(level).heads[slot];
         if *head == owner {
             *head = node.next;
         }
     }
 
     /// The next event: its time and its owner, whose event is then no longer pending.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Instant, Owner)> {
-        if self.done == self.open.len() {
-            if let Some(only) = self.pop_only() {
-                return Some(only);
-            }
-            if !self.open_next() {
-                return None;
-            }
+        if self.done == self.open.len()
+            && let Some(only) = self.pop_only()
+        {
+            return Some(only);
+        }
+        self.pop_open()
+    }
+
+    /// The next event of the open slot, or of the next one.
+    #[inline(never)]
+    fn pop_open(&mut self) -> Option<(Instant, Owner)> {
+        if self.done == self.open.len() && !self.open_next() {
+            return None;
         }
         let (time, owner) = self.open[self.done];
         self.done += 1;
@@ -180,34 +208,30 @@ impl Wheel {
     }
 
     /// Takes the next event past the open slot if it is alone in its slot of the lowest level: quiet worlds rarely see another case.
-    #[inline]
+    #[inline(always)]
     fn pop_only(&mut self) -> Option<(Instant, Owner)> {
-        let level = self.levels.first_mut()?;
-        let slot = level.next_after(self.tick as usize & (SLOTS - 1))?;
-        let owner = level.heads[slot];
+        let slot = self.near.next_after(self.tick as usize)?;
+        let owner = self.near.heads[slot % SLOTS];
         let node = &mut self.nodes[owner as usize];
         if node.next != owner {
             return None;
         }
         let time = std::mem::replace(&mut node.time, NEVER);
-        level.clear(slot);
+        self.near.clear(slot);
         self.tick = time >> SLOT_BITS;
         Some((Instant::from_nanos(time), owner))
+    }
+
+    /// Whether the open slot holds more than a few events: only then is it known what will happen next.
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        self.open.len() > self.done + 3
     }
 
     /// The owner of the event `ahead` places after the one returned next, if it is in the open slot: a hint.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<Owner> {
         self.open.get(self.done + ahead).map(|&(_, owner)| owner)
-    }
-
-    fn insert(&mut self, owner: Owner, time: u64) {
-        let tick = time >> SLOT_BITS;
-        if tick <= self.tick {
-            self.insert_open(owner, time);
-        } else {
-            self.push(owner, time);
-        }
     }
 
     /// Puts an event into the open slot, behind those of its time.
@@ -222,21 +246,10 @@ impl Wheel {
     }
 
     /// Appends an event to the list of its slot, which is not the open one.
-    #[inline]
     fn push(&mut self, owner: Owner, time: u64) {
         let (level, slot) = self.place(time >> SLOT_BITS);
-        let level = &mut self.levels[level];
-        let head = level.heads[slot];
-        if head == NIL {
-            level.heads[slot] = owner;
-            level.mark(slot);
-            self.nodes[owner as usize] = Node { time, next: owner, previous: owner };
-        } else {
-            let tail = self.nodes[head as usize].previous;
-            self.nodes[head as usize].previous = owner;
-            self.nodes[tail as usize].next = owner;
-            self.nodes[owner as usize] = Node { time, next: head, previous: tail };
-        }
+        let level = if level == 0 { &mut self.near } else { &mut self.far[level - 1] };
+        append(level, &mut self.nodes, (owner, time), slot);
     }
 
     /// Level and slot of a tick after the open one: the highest digit in which they differ, and its value.
@@ -251,9 +264,9 @@ impl Wheel {
         self.open.clear();
         self.done = 0;
         while self.open.is_empty() {
-            let found = (0..self.levels.len()).find_map(|level| {
-                let current = (self.tick >> (level as u32 * LEVEL_BITS)) as usize & (SLOTS - 1);
-                self.levels[level].next_after(current).map(|slot| (level, slot))
+            let found = (0..=self.far.len()).find_map(|level| {
+                let current = (self.tick >> (level as u32 * LEVEL_BITS)) as usize;
+                self.level(level).next_after(current).map(|slot| (level, slot))
             });
             let Some((level, slot)) = found else { return false };
             self.enter(level, slot);
@@ -265,8 +278,8 @@ impl Wheel {
     fn enter(&mut self, level: usize, slot: usize) {
         let shift = level as u32 * LEVEL_BITS;
         self.tick = (self.tick >> shift & !(SLOTS as u64 - 1) | slot as u64) << shift;
-        let head = self.levels[level].heads[slot];
-        self.levels[level].clear(slot);
+        let head = self.level(level).heads[slot];
+        self.level(level).clear(slot);
         let mut owner = head;
         loop {
             let Node { time, next, .. } = self.nodes[owner as usize];
@@ -284,6 +297,22 @@ impl Wheel {
         if self.open.len() > 1 {
             self.open.sort_by_key(|&(time, _)| time);
         }
+    }
+}
+
+/// Appends an event to the list of a slot, whose number counts modulo those of the level.
+#[inline(always)]
+fn append(level: &mut Level, nodes: &mut [Node], (owner, time): (Owner, u64), slot: usize) {
+    let head = level.heads[slot % SLOTS];
+    if head == NIL {
+        level.heads[slot % SLOTS] = owner;
+        level.mark(slot);
+        nodes[owner as usize] = Node { time, next: owner, previous: owner };
+    } else {
+        let tail = nodes[head as usize].previous;
+        nodes[head as usize].previous = owner;
+        nodes[tail as usize].next = owner;
+        nodes[owner as usize] = Node { time, next: head, previous: tail };
     }
 }
 

@@ -59,6 +59,13 @@ impl Fifo {
     /// Lets the turns begin that start at or before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
+        if self.backlog.packets > 0 {
+            self.begin_turns(now);
+        }
+    }
+
+    #[inline]
+    fn begin_turns(&mut self, now: Instant) {
         while let Some(&turn) = self.waiting.front()
             && turn.start <= now
         {
@@ -88,15 +95,17 @@ impl Fifo {
         }
     }
 
-    /// Keeps the turn of a packet admitted at `now`.
-    #[inline]
-    pub fn take(&mut self, now: Instant, turn: Turn) {
-        if turn.start > now {
+    /// Keeps the turn of a packet admitted at `now`. True if it must wait.
+    #[inline(always)]
+    pub fn take(&mut self, now: Instant, turn: Turn) -> bool {
+        let waits = turn.start > now;
+        if waits {
             self.backlog.add(turn.size);
             self.waiting.push_back(turn);
         } else {
             self.in_service = turn;
         }
+        waits
     }
 
     /// What waits, as of the latest [`Fifo::advance`].
