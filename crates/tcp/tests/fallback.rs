@@ -1,0 +1,106 @@
+//! Algorithms with a receiver half, or with probes that the receiver answers: agreed where the peer has it, and done without where it
+//! has not. A new algorithm is tested by being registered.
+
+mod common;
+
+use bentpipe_base::{Duration, Extension, Flags, Instant};
+use bentpipe_cc::{Algorithm, Entry, REGISTRY};
+use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Reflection};
+use common::{Pair, ms};
+
+const MSS: u32 = 1000;
+const SEGMENTS: u64 = 400;
+/// There and back.
+const ROUND_TRIP: Duration = Duration::from_millis(500);
+
+/// What the receiving end knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Peer {
+    /// TCP.
+    Plain,
+    /// What the algorithm asks for.
+    Able,
+}
+
+struct Transfer {
+    seconds: f64,
+    probes_sent: u64,
+    probes_acked: u64,
+    /// The SYN asked for something, and the ACKs brought it.
+    asked: bool,
+    told: bool,
+}
+
+/// Sends a file of 400 segments over a clean path that 64 segments fill.
+fn transfer(entry: &Entry, peer: Peer) -> Transfer {
+    let common = Config {
+        cc: Algorithm::from_name(entry.name).expect("registered"),
+        mss: MSS,
+        delayed_ack: DelayedAck::Off,
+        initial_window: InitialWindow::Segments(2),
+        receive_window: ReceiveWindow::Fixed(64 * u64::from(MSS)),
+        ..Config::default()
+    };
+    let half = entry.receiver.filter(|_| peer == Peer::Able);
+    let server = Config {
+        reflection: half.map(|half| Reflection { number: half.number, build: half.build }),
+        probe_replies: peer == Peer::Able,
+        ..common.clone()
+    };
+    let mut pair = Pair::new(common, server);
+    pair.delay_one_way = ROUND_TRIP / 2;
+    let begin = pair.now;
+    pair.write(0, SEGMENTS * u64::from(MSS));
+    while pair.delivered(1) < SEGMENTS * u64::from(MSS) {
+        pair.run(ms(10));
+        assert!(pair.now.since(begin) < Duration::from_secs(120), "{} with {peer:?} stalls", entry.name);
+    }
+    let seconds = pair.now.since(begin).as_secs_f64();
+    pair.run(ROUND_TRIP);
+    let stats = *pair.ends[0].stats();
+    let asks = |flags: Flags, feedback: u8| flags.contains(Flags::SYN) && feedback != 0;
+    Transfer {
+        seconds,
+        probes_sent: stats.probes_sent,
+        probes_acked: stats.probes_acked,
+        asked: pair.log.iter().any(|(_, end, segment)| {
+            *end == 0 && segment.syn_options.is_some_and(|options| asks(segment.flags, options.feedback))
+        }),
+        told: pair.log.iter().any(|(_, end, segment)| *end == 1 && segment.extension != Extension::None),
+    }
+}
+
+fn with_a_half_or_probes() -> impl Iterator<Item = &'static Entry> {
+    REGISTRY.iter().filter(|entry| entry.needs_receiver)
+}
+
+#[test]
+fn a_plain_receiver_costs_at_most_four_round_trips_over_reno() {
+    let reno = transfer(&REGISTRY[0], Peer::Plain);
+    assert_eq!(REGISTRY[0].name, "reno");
+    for entry in with_a_half_or_probes() {
+        let plain = transfer(entry, Peer::Plain);
+        // RCS has no slow start: n segments take the square root of 2 n round trips.
+        let no_slow_start = (2.0 * SEGMENTS as f64).sqrt() * ROUND_TRIP.as_secs_f64();
+        let base = if entry.name == "rcs" { no_slow_start } else { reno.seconds };
+        let bound = base + 4.0 * ROUND_TRIP.as_secs_f64();
+        assert!(entry.works_with_plain_receiver, "{}", entry.name);
+        assert!(plain.seconds <= bound, "{}: {} s, Reno {} s", entry.name, plain.seconds, reno.seconds);
+        assert!(!plain.told && plain.probes_acked == 0, "{}: told by nobody", entry.name);
+        assert_eq!(plain.asked, entry.receiver.is_some(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn an_able_receiver_is_heard() {
+    for entry in with_a_half_or_probes() {
+        let able = transfer(entry, Peer::Able);
+        if let Some(half) = entry.receiver {
+            // Some have something to say only where the network spoke first.
+            let speaks = (half.build)().reply(Instant::ZERO) != Extension::None;
+            assert!(able.asked && able.told >= speaks, "{}", entry.name);
+        } else if able.probes_sent > 0 {
+            assert!(able.probes_acked > 0, "{}", entry.name);
+        }
+    }
+}
