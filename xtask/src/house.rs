@@ -58,7 +58,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/middlebox",
         name: "bentpipe-middlebox",
         pure: true,
-        leans_on: &["bentpipe-base"],
+        leans_on: &["bentpipe-base", "bentpipe-cc"],
         tests_lean_on: &[],
     },
     Room {

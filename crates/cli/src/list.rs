@@ -25,6 +25,11 @@ const NODES: &[Kind] = &[
     kind("proxy", "splits connections: ends those that pass it and opens others in their place"),
     kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
+    kind("snoop", "a router; repairs losses behind it and keeps them from the sender"),
+    kind("xcp", "a router; tells XCP's senders how much they may change their rate"),
+    kind("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
+    kind("ba-tcp", "a router; tells BA-TCP's receivers the length of the path and their share of it"),
+    kind("dvegas", "a router; tells DVegas's senders beside it whether its queue has room"),
 ];
 
 /// `link.NAME.queue.kind`.

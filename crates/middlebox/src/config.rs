@@ -9,6 +9,11 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
         "while the queue behind it is not empty, holds one bare ACK of each connection, the latest",
     ),
     ("ack-decimator", "lets one of so many bare ACKs pass"),
+    ("snoop", "repairs losses behind it and keeps them from the sender"),
+    ("xcp", "tells XCP's senders how much they may change their rate"),
+    ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
+    ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
+    ("dvegas", "tells DVegas's senders beside it whether its queue has room"),
 ];
 
 /// A middlebox and its parameters.
@@ -18,6 +23,78 @@ pub enum MiddleboxConfig {
     AckFilter,
     /// Thins ACKs out regularly (RFC 3449 section 5.2.2).
     AckDecimator(AckDecimatorConfig),
+    /// Repairs losses behind it (Balakrishnan et al. 1995).
+    Snoop(SnoopConfig),
+    /// An XCP router (Katabi et al. 2002), or with its compensation a P-XCP router (Zhou et al. 2004).
+    Xcp(XcpConfig),
+    /// A BA-TCP router (Gerla et al. 1999).
+    BaTcp(BaTcpConfig),
+    /// The queue of DVegas (Wu et al. 2004).
+    DVegas(DVegasConfig),
+}
+
+/// Parameters of a Snoop agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnoopConfig {
+    /// With so many packets waiting behind the agent it keeps no copies: what the queue drops is congestion, and the sender's business.
+    pub congested_at: u32,
+    /// Times that a segment is repaired before the sender hears of it.
+    pub most_repairs: u32,
+    /// Least time without an ACK after which the oldest segment is repaired.
+    pub least_timeout: Duration,
+}
+
+impl Default for SnoopConfig {
+    /// Limits as in ns-2; copies until the default queue of a link is full but for one place.
+    fn default() -> Self {
+        Self { congested_at: 49, most_repairs: 10, least_timeout: Duration::from_millis(100) }
+    }
+}
+
+/// Parameters of an XCP router.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct XcpConfig {
+    /// Part of the spare bandwidth that is given away within a round trip, above 0 (α).
+    pub alpha: f64,
+    /// Part of the persistent queue that is drained within a round trip, above 0 (β).
+    pub beta: f64,
+    /// Part of the traffic that changes hands for fairness (γ).
+    pub gamma: f64,
+    /// Spare bandwidth is offered so many times over that those who are not rate-limited can take it all (P-XCP).
+    pub compensates: bool,
+}
+
+impl Default for XcpConfig {
+    /// The values of the paper, which make XCP stable whatever the delay.
+    fn default() -> Self {
+        Self { alpha: 0.4, beta: 0.226, gamma: 0.1, compensates: false }
+    }
+}
+
+/// Parameters of a BA-TCP router.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BaTcpConfig {
+    /// Part of the rate that is given away, above 0 and at most 1.
+    pub utilisation: f64,
+}
+
+impl Default for BaTcpConfig {
+    fn default() -> Self {
+        Self { utilisation: 0.95 }
+    }
+}
+
+/// Parameters of the queue of DVegas.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DVegasConfig {
+    /// Time between two judgements: a frame of the MAC.
+    pub frame: Duration,
+    /// With fewer packets waiting for each active sender there is room.
+    pub low: f64,
+    /// With more there are too many.
+    pub high: f64,
+    /// Packets that the queue holds; when it is nearly full the senders stop.
+    pub room: u32,
 }
 
 /// Parameters of an ACK decimator.
@@ -36,12 +113,24 @@ impl Default for AckDecimatorConfig {
     }
 }
 
+impl Default for DVegasConfig {
+    /// Vegas's thresholds, widened by what a frame serves.
+    fn default() -> Self {
+        Self { frame: Duration::from_millis(24), low: 2.0, high: 6.0, room: 50 }
+    }
+}
+
 impl MiddleboxConfig {
     /// Name of the middlebox in [`MIDDLEBOXES`].
     pub fn name(&self) -> &'static str {
         match self {
             Self::AckFilter => "ack-filter",
             Self::AckDecimator(_) => "ack-decimator",
+            Self::Snoop(_) => "snoop",
+            Self::Xcp(config) if config.compensates => "p-xcp",
+            Self::Xcp(_) => "xcp",
+            Self::BaTcp(_) => "ba-tcp",
+            Self::DVegas(_) => "dvegas",
         }
     }
 
@@ -50,6 +139,11 @@ impl MiddleboxConfig {
         Some(match name {
             "ack-filter" => Self::AckFilter,
             "ack-decimator" => Self::AckDecimator(AckDecimatorConfig::default()),
+            "snoop" => Self::Snoop(SnoopConfig::default()),
+            "xcp" => Self::Xcp(XcpConfig::default()),
+            "p-xcp" => Self::Xcp(XcpConfig { compensates: true, ..XcpConfig::default() }),
+            "ba-tcp" => Self::BaTcp(BaTcpConfig::default()),
+            "dvegas" => Self::DVegas(DVegasConfig::default()),
             _ => return None,
         })
     }

@@ -12,13 +12,19 @@
 mod ack;
 mod ack_decimator;
 mod ack_filter;
+mod ba_tcp;
 mod config;
+mod dvegas;
 #[cfg(test)]
 mod fixture;
 mod middlebox;
 mod passing;
+mod snoop;
 mod table;
+mod xcp;
 
-pub use config::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig};
+pub use config::{
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, MIDDLEBOXES, MiddleboxConfig, SnoopConfig, XcpConfig,
+};
 pub use middlebox::Middlebox;
 pub use passing::{Connection, Direction, Emission, Passing, Port, Verdict};

@@ -4,6 +4,10 @@ use bentpipe_base::Instant;
 
 use crate::ack_decimator::AckDecimator;
 use crate::ack_filter::AckFilter;
+use crate::ba_tcp::BaTcp;
+use crate::dvegas::DVegas;
+use crate::snoop::Snoop;
+use crate::xcp::Xcp;
 use crate::{Emission, MiddleboxConfig, Passing, Verdict};
 
 /// A middlebox of any kind.
@@ -17,6 +21,14 @@ pub enum Middlebox {
     AckFilter(AckFilter),
     /// Thins ACKs out regularly.
     AckDecimator(AckDecimator),
+    /// Repairs losses behind it.
+    Snoop(Snoop),
+    /// An XCP or P-XCP router.
+    Xcp(Xcp),
+    /// A BA-TCP router.
+    BaTcp(BaTcp),
+    /// The queue of DVegas.
+    DVegas(DVegas),
 }
 
 impl Middlebox {
@@ -25,6 +37,10 @@ impl Middlebox {
         match config {
             MiddleboxConfig::AckFilter => Self::AckFilter(AckFilter::default()),
             MiddleboxConfig::AckDecimator(config) => Self::AckDecimator(AckDecimator::new(*config)),
+            MiddleboxConfig::Snoop(config) => Self::Snoop(Snoop::new(*config)),
+            MiddleboxConfig::Xcp(config) => Self::Xcp(Xcp::new(*config)),
+            MiddleboxConfig::BaTcp(config) => Self::BaTcp(BaTcp::new(*config)),
+            MiddleboxConfig::DVegas(config) => Self::DVegas(DVegas::new(*config)),
         }
     }
 
@@ -33,6 +49,10 @@ impl Middlebox {
         match self {
             Self::AckFilter(filter) => filter.handle(now, passing, out),
             Self::AckDecimator(decimator) => decimator.handle(now, passing, out),
+            Self::Snoop(snoop) => snoop.handle(now, passing, out),
+            Self::Xcp(router) => router.handle(now, passing),
+            Self::BaTcp(router) => router.handle(now, passing),
+            Self::DVegas(queue) => queue.handle(now, passing),
         }
     }
 
@@ -41,6 +61,8 @@ impl Middlebox {
         match self {
             Self::AckFilter(filter) => filter.next_timeout(),
             Self::AckDecimator(decimator) => decimator.next_timeout(),
+            Self::Snoop(snoop) => snoop.next_timeout(),
+            Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => Instant::FAR_FUTURE,
         }
     }
 
@@ -49,6 +71,8 @@ impl Middlebox {
         match self {
             Self::AckFilter(filter) => filter.handle_timeout(now, out),
             Self::AckDecimator(decimator) => decimator.handle_timeout(now, out),
+            Self::Snoop(snoop) => snoop.handle_timeout(now, out),
+            Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => {}
         }
     }
 
@@ -57,6 +81,10 @@ impl Middlebox {
         match self {
             Self::AckFilter(filter) => filter.counters(),
             Self::AckDecimator(decimator) => decimator.counters(),
+            Self::Snoop(snoop) => snoop.counters(),
+            Self::Xcp(router) => router.counters(),
+            Self::BaTcp(router) => router.counters(),
+            Self::DVegas(queue) => queue.counters(),
         }
     }
 }

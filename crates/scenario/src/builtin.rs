@@ -11,6 +11,7 @@ const FILES: &[(&str, &str)] = &[
     ("geo-terrestrial", include_str!("../../../scenarios/geo-terrestrial.toml")),
     ("geo-video", include_str!("../../../scenarios/geo-video.toml")),
     ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
+    ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
     ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
 ];
 

@@ -57,13 +57,14 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
             ));
         }
     }
-    let is_registered = |name: &str| entries.iter().any(|entry| entry.name == name);
+    let is_middlebox = |name: &str| sources.get(&*format!("crates/middlebox/src/{name}.rs")).is_some();
+    let is_registered = |name: &str| entries.iter().any(|entry| entry.name == name) || is_middlebox(name);
     for stem in tree.stems("papers", ".md").filter(|stem| !is_registered(stem)) {
         findings.push(Finding::new(
             (&format!("papers/{stem}.md"), 1),
-            "belongs to no algorithm of the registry",
+            "belongs to no algorithm of the registry and to no middlebox",
             "a note without code describes nothing that runs",
-            "name it after its entry in crates/cc/src/registry.rs, or take it out",
+            "name it after its entry in crates/cc/src/registry.rs or its file in crates/middlebox/src, or take it out",
         ));
     }
     findings

@@ -1,10 +1,12 @@
-use bentpipe_middlebox::{AckDecimatorConfig, MiddleboxConfig};
+use bentpipe_middlebox::{
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, MiddleboxConfig, SnoopConfig, XcpConfig,
+};
 
 use super::proxy::proxy;
 use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::tree::Node;
-use crate::unit::{COUNT, TIME_ABOVE_ZERO};
+use crate::unit::{COUNT, FACTOR, PART, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
 
 impl Named for NodeGroup {
     fn named(name: &str) -> Self {
@@ -21,6 +23,11 @@ const KINDS: &[Kind] = &[
     Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
+    Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout"] },
+    Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
+    Kind { name: "p-xcp", keys: &["alpha", "beta", "gamma"] },
+    Kind { name: "ba-tcp", keys: &["utilisation"] },
+    Kind { name: "dvegas", keys: &["frame", "low", "high", "room"] },
 ];
 
 /// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
@@ -52,6 +59,25 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
         MiddleboxConfig::AckDecimator(AckDecimatorConfig { every, patience }) => {
             form.field("every", every, &COUNT);
             form.field("patience", patience, &TIME_ABOVE_ZERO);
+        }
+        MiddleboxConfig::Snoop(SnoopConfig { congested_at, most_repairs, least_timeout }) => {
+            form.field("congested-at", congested_at, &ROOM);
+            form.field("most-repairs", most_repairs, &COUNT);
+            form.field("least-timeout", least_timeout, &TIME_ABOVE_ZERO);
+        }
+        MiddleboxConfig::Xcp(XcpConfig { alpha, beta, gamma, compensates: _ }) => {
+            form.field("alpha", alpha, &PART);
+            form.field("beta", beta, &PART);
+            form.field("gamma", gamma, &PROBABILITY);
+        }
+        MiddleboxConfig::BaTcp(BaTcpConfig { utilisation }) => {
+            form.field("utilisation", utilisation, &PART);
+        }
+        MiddleboxConfig::DVegas(DVegasConfig { frame, low, high, room }) => {
+            form.field("frame", frame, &TIME_ABOVE_ZERO);
+            form.field("low", low, &FACTOR);
+            form.field("high", high, &FACTOR);
+            form.field("room", room, &ROOM);
         }
     }
 }

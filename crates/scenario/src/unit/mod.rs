@@ -8,7 +8,7 @@ mod size;
 mod word;
 
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
-pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PROBABILITY, SHAPE};
+pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PART, PROBABILITY, SHAPE};
 pub(crate) use physical::{DECIBEL, DECIBEL_FROM_ZERO};
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, Segments};

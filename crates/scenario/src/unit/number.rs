@@ -54,6 +54,9 @@ pub(crate) struct Between {
 /// A probability.
 pub(crate) const PROBABILITY: Between =
     Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
+/// A part of something, never nothing.
+pub(crate) const PART: Between =
+    Between { least: f64::MIN_POSITIVE, most: 1.0, accepted: "a number above 0 and at most 1 such as 0.95" };
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
     Between { least: f64::MIN_POSITIVE, most: f64::MAX, accepted: "a number above 0 such as 1.2" };

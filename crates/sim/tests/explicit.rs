@@ -1,0 +1,128 @@
+//! Schemes that need a node on the way: Snoop, XCP, P-XCP, BA-TCP, DVegas, each with sender, receiver and router together.
+
+mod common;
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::Algorithm;
+use bentpipe_middlebox::MiddleboxConfig;
+use bentpipe_net::LinkConfig;
+use bentpipe_scenario::{NodeKind, Scenario, Traffic, builtin};
+use bentpipe_sim::{Outcome, RunOptions, Series, run};
+use bentpipe_tcp::Config;
+use common::{Dumbbell, drop_tail, flows, ms, paper_tcp};
+
+fn middlebox(name: &str) -> NodeKind {
+    NodeKind::Middlebox(MiddleboxConfig::from_name(name).expect("a middlebox"))
+}
+
+fn verified(scenario: &Scenario) -> Outcome {
+    let result = run(scenario, &RunOptions { verify: true, ..RunOptions::default() }).expect("a world");
+    assert_eq!(result.violations, [""; 0]);
+    result.outcome
+}
+
+#[test]
+fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
+    let with = builtin("wired-snoop").expect("it is built in");
+    let mut without = with.clone();
+    without.nodes[1].kind = NodeKind::Router;
+    let (with, without) = (verified(&with), verified(&without));
+    let gain = with.totals.goodput_bps / without.totals.goodput_bps;
+    assert!(gain > 1.5, "{gain}");
+    // 2 Mbit/s, of which 960 of 1000 bytes are payload and two packets in a hundred are lost.
+    let possible = 2e6 * 0.96 * 0.98;
+    assert!(with.totals.goodput_bps > 0.9 * possible, "{}", with.totals.goodput_bps);
+    let [with, without] = [&with.flows[0], &without.flows[0]];
+    assert!(5 * with.retransmitted_segments < without.retransmitted_segments, "{with:?} {without:?}");
+}
+
+/// Ten Mbit/s over a GEO satellite with `kind` in front of it, for flows of this algorithm.
+fn shared(kind: NodeKind, cc: &str, loss: f64) -> Scenario {
+    let tcp = Config { cc: Algorithm::from_name(cc).expect("registered"), ..paper_tcp(2_000) };
+    let mut bulk = flows("bulk", 4, Traffic::Bulk, tcp);
+    bulk.stagger = Duration::from_secs(2);
+    let dumbbell = Dumbbell::geo(4, (Rate::from_mbps(100), Rate::from_mbps(10)), 350).with_loss(loss);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
+    scenario.nodes[1].kind = kind;
+    scenario
+}
+
+fn recorded(scenario: &Scenario) -> (Outcome, Series) {
+    let result = run(scenario, &RunOptions { record: true, ..RunOptions::default() }).expect("a world");
+    (result.outcome, result.series.expect("recorded"))
+}
+
+/// What a run delivers after `from` seconds, in bits a second.
+fn late_goodput(scenario: &Scenario, from: u64) -> f64 {
+    let early = Scenario { duration: Duration::from_secs(from), ..scenario.clone() };
+    let bytes = |scenario: &Scenario| {
+        let outcome = run(scenario, &RunOptions::default()).expect("a world").outcome;
+        outcome.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>() as f64
+    };
+    (bytes(scenario) - bytes(&early)) * 8.0 / (scenario.duration.as_secs_f64() - from as f64)
+}
+
+/// The paper's claims: the link is full within a few round trips, nothing is dropped, the queue stays short, and all get the same.
+#[test]
+fn xcp_fills_the_link_fairly_and_without_drops() {
+    let scenario = shared(middlebox("xcp"), "xcp", 0.0);
+    let (outcome, series) = recorded(&scenario);
+    assert_eq!(outcome.links.iter().map(|link| link.dropped_by_queue).sum::<u64>(), 0);
+    assert!(outcome.totals.jain_index > 0.98, "{}", outcome.totals.jain_index);
+    // Ten round trips after the last start.
+    let share = late_goodput(&scenario, 8) / (10e6 * 0.96);
+    assert!(share > 0.9, "{share}");
+    let satellite =
+        series.links.iter().find(|link| link.name == "satellite forward").expect("the bottleneck");
+    let late = satellite.queue_packets.iter().filter(|(at, _)| *at > 20.0);
+    let longest = late.map(|(_, packets)| *packets).fold(0.0, f64::max);
+    assert!(longest < 100.0, "{longest}");
+}
+
+/// XCP halves for every loss and climbs again within round trips; P-XCP does not halve.
+#[test]
+fn p_xcp_does_not_take_noise_for_congestion() {
+    let goodput = |kind, cc| late_goodput(&shared(middlebox(kind), cc, 0.02), 10);
+    let (plain, improved) = (goodput("xcp", "xcp"), goodput("p-xcp", "p-xcp"));
+    assert!(improved > 1.3 * plain, "{improved} against {plain}");
+    assert!(improved > 0.65 * 10e6 * 0.96 * 0.98, "{improved}");
+}
+
+/// The receiver's window is the share times the length of the path: the link is used as much as routers give away (95 % of the rate, which
+/// the receiver takes as payload), and nobody waits.
+#[test]
+fn ba_tcp_takes_what_routers_give_and_leaves_the_queue_empty() {
+    let scenario = shared(middlebox("ba-tcp"), "ba-tcp", 0.0);
+    let outcome = verified(&scenario);
+    let late = late_goodput(&scenario, 15) / (10e6 * 0.96);
+    assert!((0.85..=1.0).contains(&late), "{late}");
+    assert!(outcome.totals.jain_index > 0.95, "{}", outcome.totals.jain_index);
+    assert_eq!(outcome.links.iter().map(|link| link.dropped_by_queue).sum::<u64>(), 0);
+    // Without such a router it is Reno.
+    let unaided = late_goodput(&shared(NodeKind::Router, "ba-tcp", 1e-3), 15);
+    let aided = late_goodput(&shared(middlebox("ba-tcp"), "ba-tcp", 1e-3), 15);
+    assert!(aided > 1.5 * unaided, "{aided} against {unaided}");
+}
+
+/// The queue beside the sender answers within frames; noise is no congestion to it.
+#[test]
+fn dvegas_beside_its_queue_does_not_overflow_it_and_ignores_noise() {
+    let beside = |kind: &str, loss: f64| {
+        let mut scenario = shared(middlebox(kind), "dvegas", loss);
+        scenario.links[0].forward = LinkConfig::new(Rate::from_mbps(100), ms(0), drop_tail(1_000));
+        scenario.links[0].reverse = scenario.links[0].forward.clone();
+        scenario.links[1].forward.queue = drop_tail(50);
+        scenario
+    };
+    let outcome = verified(&beside("dvegas", 1e-3));
+    let mut plain = beside("dvegas", 1e-3);
+    plain.nodes[1].kind = NodeKind::Router;
+    let unaided = verified(&plain);
+    assert!(outcome.nodes[0].counters["signals"] > 1_000, "{:?}", outcome.nodes);
+    assert!(
+        outcome.totals.goodput_bps > 1.3 * unaided.totals.goodput_bps,
+        "{} against {}",
+        outcome.totals.goodput_bps,
+        unaided.totals.goodput_bps
+    );
+}
