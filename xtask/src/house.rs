@@ -94,7 +94,7 @@ pub const ROOMS: &[Room] = &[
         name: "bentpipe-host",
         pure: false,
         leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp"],
-        tests_lean_on: &["bentpipe-cc"],
+        tests_lean_on: &["bentpipe-cc", "bentpipe-net"],
     },
     Room {
         folder: "crates/transports",

@@ -267,6 +267,9 @@ pub struct Wants {
     pub accounting: Accounting,
     /// Call [`CongestionControl::next_probe`] and offer probes in the handshake.
     pub probes: bool,
+    /// Where the handshake agreed on no replies to probes, take the peer's report of a duplicate (RFC 2883) with the range of a probe
+    /// for the reply to it.
+    pub reports: bool,
     /// Call [`CongestionControl::on_sent`].
     pub sent: bool,
     /// Ask [`CongestionControl::wake_at`] after every call. Implied by `probes`.

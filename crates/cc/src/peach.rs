@@ -45,6 +45,8 @@ pub struct Config {
     pub recovery_ends: RecoveryEnds,
     /// Most probes of one Sudden Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
+    /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
+    pub dsack_replies: bool,
 }
 
 impl Default for Config {
@@ -56,6 +58,7 @@ impl Default for Config {
             rapid_recovery: true,
             recovery_ends: RecoveryEnds::FullAck,
             max_probes: 1024,
+            dsack_replies: true,
         }
     }
 }
@@ -345,7 +348,7 @@ impl CongestionControl for Peach {
             Form::Pipe => Accounting::Pipe,
         };
         let probes = self.config.sudden_start || self.config.rapid_recovery;
-        Wants { accounting, probes, ..Wants::default() }
+        Wants { accounting, probes, reports: self.config.dsack_replies, ..Wants::default() }
     }
 
     fn on_established(&mut self, path: &Path) {

@@ -147,7 +147,7 @@ const SENDER_ONLY: Entry = Entry {
     remembers: false,
     works_with_plain_receiver: true,
     in_simulation: true,
-    on_the_wire: false,
+    on_the_wire: true,
     in_kernel: false,
 };
 

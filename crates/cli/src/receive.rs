@@ -1,6 +1,7 @@
 //! `bentpipe receive`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Ready};
@@ -48,7 +49,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut driver = transfer::driver(&args.wire)?;
-    driver.stack.listen(args.port, config);
+    driver.stack.listen(args.port, Arc::new(config));
     for network in &args.wire.address {
         eprintln!("listening on {}", std::net::SocketAddr::new(network.own, args.port));
     }

@@ -48,7 +48,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let begin = driver.now();
     let id = driver
         .stack
-        .connect(begin, remote, (*config).clone())
+        .connect(begin, remote, config)
         .map_err(|why| Failure::Request(format!("cannot connect to {remote}: {why}")))?;
     let mut sending = Sending {
         driver,

@@ -4,11 +4,11 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_cc::REGISTRY;
 use bentpipe_host::{DeviceConfig, Driver, Id, Limits, Network};
-use bentpipe_tcp::{Config, Connection, State};
+use bentpipe_tcp::{Config, Connection, Reflection, State};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -22,9 +22,18 @@ pub const PIECE: usize = 256 << 10;
 /// The standard streams in place of a file.
 const STANDARD: &str = "-";
 
-/// The configuration of our ends.
-pub fn config(args: &OnWire) -> Result<Arc<Config>, Failure> {
-    Ok(bentpipe_scenario::connection_config(&args.cc, args.set.iter().map(String::as_str))?)
+/// What algorithms that have such a mode use in networks that belong to others.
+const SAFE: &str = "cc.mode=safe";
+
+/// The configuration of our ends: with the receiver half of the algorithm, if it has one.
+pub fn config(args: &OnWire) -> Result<Config, Failure> {
+    let has_safe_mode = bentpipe_scenario::connection_config(&args.cc, [SAFE]).is_ok();
+    let settings = has_safe_mode.then_some(SAFE).into_iter().chain(args.set.iter().map(String::as_str));
+    let mut config = bentpipe_scenario::connection_config(&args.cc, settings)?;
+    let entry = REGISTRY.iter().find(|entry| entry.name == config.cc.name());
+    let half = entry.and_then(|entry| entry.receiver);
+    config.reflection = half.map(|half| Reflection { number: half.number, build: half.build });
+    Ok(config)
 }
 
 /// The device and the stack.

@@ -1,7 +1,5 @@
 //! One connection end without a world around it, as the command line describes it.
 
-use std::sync::Arc;
-
 use bentpipe_tcp::Config;
 
 use crate::describe::connection_end;
@@ -13,10 +11,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] with every mistake in `settings`.
-pub fn connection_config<'a>(
-    cc: &str,
-    settings: impl IntoIterator<Item = &'a str>,
-) -> Result<Arc<Config>, Error> {
+pub fn connection_config<'a>(cc: &str, settings: impl IntoIterator<Item = &'a str>) -> Result<Config, Error> {
     let mut draft = Draft::parse("", "")?;
     settings.into_iter().try_for_each(|setting| draft.set(setting))?;
     let mut config = Config::default();
@@ -25,7 +20,7 @@ pub fn connection_config<'a>(
     config.cc = algorithm;
     config.recovery = recovery.unwrap_or(config.recovery);
     draft.read(|form| connection_end(form, &mut name, &mut config))?;
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 #[cfg(test)]

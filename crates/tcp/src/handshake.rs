@@ -203,6 +203,8 @@ impl Connection {
     fn agree_on_probes_and_feedback(&mut self, peer: SynOptions) {
         if self.config.probe_replies && peer.probes_permitted {
             self.sender.peer_answers_probes();
+        } else if self.sack {
+            self.sender.peer_may_report_probes();
         }
         let wanted = self.sender.wants().feedback;
         self.sender.feedback = wanted != 0 && peer.feedback == wanted;

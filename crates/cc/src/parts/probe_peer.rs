@@ -12,10 +12,8 @@ pub(crate) enum Peer {
     Unknown,
     /// Probes are out. `silent` earlier episodes gave no verdict.
     Asked { silent: u32, answers: Answers },
-    /// It replies.
+    /// It replies, or reports probes as duplicates (RFC 2883), in which the engine recognises replies.
     Replies,
-    /// It does not know probes and reports each as a duplicate (RFC 2883).
-    Reports,
     /// It answered a probe with a plain duplicate ACK; more of these are under way until then.
     Unmodified { until: Instant },
     /// It does not reply: no more probes.
@@ -75,7 +73,7 @@ impl Peer {
         match self {
             Self::Asked { answers, .. } => answers.until,
             Self::Unmodified { until } => until,
-            Self::Unknown | Self::Replies | Self::Reports | Self::Plain => Instant::FAR_FUTURE,
+            Self::Unknown | Self::Replies | Self::Plain => Instant::FAR_FUTURE,
         }
     }
 
@@ -94,7 +92,7 @@ impl Peer {
                 *self = Self::Plain;
                 false
             }
-            Self::Unknown | Self::Replies | Self::Reports | Self::Plain => false,
+            Self::Unknown | Self::Replies | Self::Plain => false,
         }
     }
 }
@@ -130,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_settled_is_not_asked_again() {
-        for mut peer in [Peer::Replies, Peer::Reports, Peer::Plain] {
+        for mut peer in [Peer::Replies, Peer::Plain] {
             let before = peer;
             peer.ask(&fixture::path());
             assert!(!peer.suspect(&fixture::ack(0), &fixture::path_at(9.0)) && !peer.give_verdict());

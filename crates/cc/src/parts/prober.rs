@@ -154,8 +154,6 @@ pub(crate) struct Prober<L> {
     peer: Peer,
     /// Generation of the probes, carried in their tags.
     epoch: u16,
-    /// Probes of this episode that no report of a duplicate was taken for yet.
-    unreported: u32,
     before: Option<Windows>,
 }
 
@@ -170,7 +168,6 @@ impl<L: Law> Prober<L> {
             due: 0,
             peer: Peer::Unknown,
             epoch: 0,
-            unreported: 0,
             before: None,
         }
     }
@@ -201,7 +198,6 @@ impl<L: Law> Prober<L> {
     fn begin_episode(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.due = 0;
-        self.unreported = 0;
     }
 
     /// One data segment, then a train; with a plain receiver one data segment, then slow start.
@@ -288,18 +284,6 @@ impl<L: Law> Prober<L> {
         }
     }
 
-    /// What an ordinary ACK says about the probes.
-    fn take_report(&mut self, ack: &Ack, path: &Path) {
-        let asked = self.unreported > 0 && self.peer != Peer::Replies;
-        if self.law.terms().dsack_replies && ack.dsack && asked {
-            self.peer = Peer::Reports;
-            self.unreported -= 1;
-            self.take_reply(path);
-        } else if self.peer.suspect(ack, path) {
-            self.behave_like_reno(path);
-        }
-    }
-
     /// The receiver does not answer: no more probes.
     fn behave_like_reno(&mut self, path: &Path) {
         self.due = 0;
@@ -352,7 +336,8 @@ impl<L: Law> CongestionControl for Prober<L> {
             Form::Listing | Form::Pipe => Accounting::Pipe,
             Form::Inflation => Accounting::Outstanding,
         };
-        Wants { accounting, probes: true, feedback: self.law.feedback(), ..Wants::default() }
+        let reports = self.law.terms().dsack_replies;
+        Wants { accounting, probes: true, reports, feedback: self.law.feedback(), ..Wants::default() }
     }
 
     fn on_established(&mut self, path: &Path) {
@@ -364,7 +349,9 @@ impl<L: Law> CongestionControl for Prober<L> {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due = 0;
-        self.take_report(ack, path);
+        if self.peer.suspect(ack, path) {
+            self.behave_like_reno(path);
+        }
         match self.state {
             State::Recovery(_) if ack.phase == Phase::Recovery => self.recover(ack, path),
             State::Recovery(_) => {
@@ -430,7 +417,7 @@ impl<L: Law> CongestionControl for Prober<L> {
     }
 
     fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
-        if matches!(self.peer, Peer::Replies | Peer::Reports) {
+        if self.peer == Peer::Replies {
             self.start_over();
         } else {
             self.windows.cwnd = self.windows.cwnd.min(restart);
@@ -459,7 +446,6 @@ impl<L: Law> CongestionControl for Prober<L> {
             recovery.allowed -= 1;
         }
         self.peer.ask(path);
-        self.unreported += 1;
         Some(ProbeRequest { kind: self.law.pick(path), tag: ProbeTag(self.epoch) })
     }
 
@@ -553,24 +539,9 @@ mod tests {
     }
 
     #[test]
-    fn reported_duplicates_are_replies() {
-        let mut prober = Prober::new(paper(), f64::INFINITY);
-        assert_eq!(episode::train(&mut prober, &unknown()).len(), 63);
-        let report = Ack { dsack: true, ..fixture::ack(0) };
-        for _ in 0..70 {
-            prober.on_ack(&report, &fixture::path_at(0.6));
-        }
-        assert_eq!((prober.window(), prober.peer), (64.0, Peer::Reports));
-    }
-
-    #[test]
-    fn no_more_reports_count_than_probes_were_sent() {
+    fn no_more_probes_than_allowed() {
         let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
-        assert_eq!(episode::train(&mut prober, &unknown()).len(), 20, "as many as are allowed");
-        for _ in 0..70 {
-            prober.on_ack(&Ack { dsack: true, ..fixture::ack(0) }, &fixture::path_at(0.6));
-        }
-        assert_eq!(prober.window(), 21.0);
+        assert_eq!(episode::train(&mut prober, &unknown()).len(), 20);
     }
 
     #[test]

@@ -93,6 +93,7 @@ impl Stack {
         let numbers = (ack.ack.wrapping_sub(1), echo.wrapping_sub(sent));
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.conversation.hear_syn(&syn);
+        peer.knows_probes = crumbs.options.probes_permitted;
         // Notes the window scale that our SYN-ACK announced.
         peer.conversation.header(&ours);
         peer.role = Role::HalfOpen;

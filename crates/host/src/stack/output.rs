@@ -17,7 +17,11 @@ const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
 impl Peer {
     /// Appends the next packet. False if nothing can leave now.
     pub fn next_packet(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> bool {
-        let Some(first) = self.held.take().or_else(|| self.next_segment(now)) else { return false };
+        let Some(mut first) = self.held.take().or_else(|| self.next_segment(now)) else { return false };
+        if !self.knows_probes {
+            // An option that the peer cannot know would make a full segment too large.
+            first.probe = Probe::No;
+        }
         let mut header = self.conversation.header(&first);
         self.fit_mss_option(&mut header);
         let headers = self.ends.ip_header_len() + header.len();
@@ -26,6 +30,8 @@ impl Peer {
             true => self.gather(now, first, LARGEST - headers as u32),
             false => (first.len, Flags::empty()),
         };
+        // One probe, one packet: what its option leaves no room for is left out.
+        let len = if first.probe == Probe::No { len } else { len.min(room) };
         let whole = Segment { len, flags: first.flags | closing, ..first };
         let now_len = if offload { len } else { len.min(room) };
         header.flags = whole.flags;

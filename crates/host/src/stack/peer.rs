@@ -34,6 +34,8 @@ pub(super) struct Peer {
     pub events: Events,
     /// A segment that did not fit the last packet.
     pub held: Option<Segment>,
+    /// The peer's SYN offered to answer probes.
+    pub knows_probes: bool,
     pub path: PathLimit,
     /// Of IPv4 packets.
     pub identification: u16,
@@ -57,6 +59,7 @@ impl Peer {
             armed: Instant::FAR_FUTURE,
             events: Events::empty(),
             held: None,
+            knows_probes: false,
             path: PathLimit::new(mtu),
             identification: initial as u16,
             sending: Ring::at(1),
@@ -124,6 +127,9 @@ impl Peer {
         let mut conversation = self.conversation;
         if opens {
             conversation.hear_syn(header);
+        }
+        if header.flags.contains(Flags::SYN) {
+            self.knows_probes = header.options.permitted.is_some_and(|(probes, _)| probes);
         }
         let segment = conversation.segment(header, arrived, near);
         let from = segment.seq.max(near.peer);

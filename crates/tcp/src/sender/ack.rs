@@ -1,7 +1,7 @@
 //! What an arriving acknowledgement changes.
 
-use bentpipe_base::{Duration, Instant, Probe, SackRange, Segment};
-use bentpipe_cc::{Ack, Doubt, ProbeReply};
+use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
+use bentpipe_cc::{Ack, Doubt, Phase, ProbeReply};
 use bentpipe_trace::Event;
 
 use super::scoreboard::{Mark, Progress};
@@ -28,6 +28,8 @@ pub(super) struct Step {
     /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
     pub repeats: bool,
     pub dsack: bool,
+    /// The report answers probes: it says nothing of data.
+    reported: bool,
     rtt: Option<Duration>,
 }
 
@@ -45,6 +47,7 @@ impl Sender {
         let same_window = segment.window == self.peer_window;
         self.update_window(segment);
         let mut step = self.take_reports(segment);
+        self.take_probe_reports(cx.now, segment, &mut step);
         step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
         self.measure(cx, segment, &mut step);
         if step.advanced {
@@ -83,7 +86,19 @@ impl Sender {
         }
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
-        Step { progress, advanced, duplicate, repeats: repeats && blocks.is_empty(), dsack, rtt: None }
+        let repeats = repeats && blocks.is_empty();
+        Step { progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
+    }
+
+    /// A duplicate with the range of a probe is its reply, where the peer knows no other; then it is neither a sign that something
+    /// was sent twice in vain nor one that something is missing.
+    fn take_probe_reports(&mut self, now: Instant, segment: &Segment, step: &mut Step) {
+        let Some(first) = segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
+        let patience = self.rtt.rto() + self.rtt.srtt * 2;
+        if let Some(unreplied) = &mut self.unreplied {
+            step.reported = unreplied.report(*first, now, patience);
+            step.dsack &= !step.reported;
+        }
     }
 
     #[inline]
@@ -128,7 +143,7 @@ impl Sender {
 
     /// Finds losses, follows the episode and tells the algorithm.
     fn judge(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
-        let reply = matches!(segment.probe, Probe::Reply(_));
+        let reply = matches!(segment.probe, Probe::Reply(_)) || step.reported;
         let news = step.advanced || step.progress.sacked > 0;
         let counts = step.duplicate && !reply;
         let lost_before = self.board.total_lost;
@@ -181,12 +196,21 @@ impl Sender {
             self.refresh(cx.now);
         }
         if let Probe::Reply(tag) = segment.probe {
-            cx.stats.probes_acked += 1;
-            self.cc.on_probe_acked(&ProbeReply { tag, acked: step.progress.acked, phase }, &self.path);
+            self.probe_answered(cx, tag, (step.progress.acked, phase));
+        }
+        while step.reported
+            && let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered())
+        {
+            self.probe_answered(cx, tag, (step.progress.acked, phase));
         }
         if self.wants.doubts {
             self.ask_doubt();
         }
+    }
+
+    fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase)) {
+        cx.stats.probes_acked += 1;
+        self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, &self.path);
     }
 
     /// Marks what the recovery in use believes lost. True if that begins an episode.

@@ -12,6 +12,7 @@ mod rtt;
 mod scoreboard;
 mod timeout;
 mod transmit;
+mod unreplied;
 mod validation;
 
 pub(crate) use ack::AckField;
@@ -30,6 +31,7 @@ use rate::DeliveryRate;
 use recovery::Episode;
 use rtt::RttEstimator;
 use scoreboard::{Index, Scoreboard};
+use unreplied::Unreplied;
 use validation::Validation;
 
 /// What the retransmission deadline means when it comes.
@@ -138,6 +140,8 @@ pub(crate) struct Sender {
     pub congestion_reduced: bool,
     /// The peer has the receiver half that the algorithm asks for.
     pub feedback: bool,
+    /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
+    unreplied: Option<Box<Unreplied>>,
 }
 
 impl Sender {
@@ -210,6 +214,7 @@ impl Sender {
             ecn_recover: 0,
             congestion_reduced: false,
             feedback: false,
+            unreplied: None,
         }
     }
 
@@ -262,6 +267,11 @@ impl Sender {
 
     pub fn peer_answers_probes(&mut self) {
         self.path.peer_probes = PeerProbes::Agreed;
+    }
+
+    /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
+    pub fn peer_may_report_probes(&mut self) {
+        self.unreplied = (self.wants.probes && self.wants.reports).then(Box::default);
     }
 
     /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
@@ -375,6 +385,7 @@ impl Sender {
 
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        self.board.heap_bytes() + size_of_val(&*self.cc)
+        let unreplied = self.unreplied.as_ref().map_or(0, |unreplied| unreplied.heap_bytes());
+        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied
     }
 }

@@ -1,6 +1,6 @@
 //! Low-priority probes: asked of the algorithm after data, answered by the peer, never counted as data.
 
-use bentpipe_base::{Instant, Probe};
+use bentpipe_base::{Instant, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest};
 
 use super::Sender;
@@ -17,13 +17,17 @@ impl Sender {
         let request = self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &self.path)?;
         let (seq, len) = self.probe_payload(request)?;
         cx.stats.probes_sent += 1;
+        if let Some(unreplied) = self.unreplied.as_mut().filter(|_| len > 0) {
+            let end = seq + u64::from(len);
+            unreplied.ask(SackRange { start: seq, end }, request.tag, cx.now);
+        }
         Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
     }
 
     /// Sequence number and length of a probe; `None` before any data was sent.
     fn probe_payload(&mut self, request: ProbeRequest) -> Option<(u64, u32)> {
         match request.kind {
-            ProbeKind::Dummy => Some(self.last_segment).filter(|(seq, _)| *seq > 0),
+            ProbeKind::Dummy => self.worthless(),
             ProbeKind::AckPath => Some((self.una.saturating_sub(1), 0)),
             ProbeKind::Hole => {
                 let hole = self.board.next_unsacked_hole(self.board.front_index());
@@ -32,6 +36,16 @@ impl Sender {
             ProbeKind::Newest => self.copy(u64::from(self.board.outstanding().checked_sub(1)?)),
             ProbeKind::Outstanding(nth) => self.copy(u64::from(nth.checked_rem(self.board.outstanding())?)),
         }
+    }
+
+    /// What a dummy carries. To a peer that reports duplicates, what it has acknowledged, if there is any: of bytes beyond a hole
+    /// receivers report only some.
+    fn worthless(&self) -> Option<(u64, u32)> {
+        let acknowledged = self.una.saturating_sub(1).min(u64::from(self.mss)) as u32;
+        if self.unreplied.is_some() && acknowledged > 0 && self.una <= self.written {
+            return Some((self.una - u64::from(acknowledged), acknowledged));
+        }
+        Some(self.last_segment).filter(|(seq, _)| *seq > 0)
     }
 
     fn copy(&mut self, nth: u64) -> Option<(u64, u32)> {

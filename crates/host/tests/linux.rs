@@ -1,0 +1,401 @@
+//! Our stack and the kernel's, with a link of the simulator between them, in real time.
+//!
+//! Each test runs itself again in a network namespace of its own, where it is root whoever starts it.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant, Rate, Rng};
+use bentpipe_cc::Algorithm;
+use bentpipe_host::{Id, Limits, Stack, StackConfig};
+use bentpipe_net::{Limit, Link, LinkConfig, LossConfig, LossModel, Packet, QueueConfig, Reordering};
+use bentpipe_tcp::{Config, State, Stats};
+use bentpipe_wire::{Datagram, Offload};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+const OURS: [&str; 2] = ["10.105.0.2", "fd62:656e::2"];
+const KERNEL: [&str; 2] = ["10.105.0.1", "fd62:656e::1"];
+const PORT: u16 = 6001;
+
+/// The kernel's end writes what it is given and says what it got: the length and a digest.
+const PEER: &str = r#"
+import hashlib, socket, sys, threading
+role, host, port, length = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+family = socket.AF_INET6 if ":" in host else socket.AF_INET
+if role == "listen":
+    listener = socket.socket(family)
+    listener.bind((host, port))
+    listener.listen()
+    print("ready", flush=True)
+    s = listener.accept()[0]
+else:
+    s = socket.create_connection((host, port))
+data = bytes((i * i >> 5) & 255 for i in range(1 << 16))
+data = (data * (length // len(data) + 1))[:length]
+def send():
+    s.sendall(data)
+    s.shutdown(socket.SHUT_WR)
+threading.Thread(target=send).start()
+digest, count = hashlib.sha256(), 0
+while piece := s.recv(1 << 18):
+    digest.update(piece)
+    count += len(piece)
+print(count, digest.hexdigest(), hashlib.sha256(data).hexdigest(), flush=True)
+"#;
+
+/// True in the namespace. Outside, runs the test there and says why if that is not possible.
+fn inside(test: &str) -> bool {
+    if std::env::var_os("BENTPIPE_IN_NAMESPACE").is_some() {
+        return true;
+    }
+    let possible = Command::new("unshare").args(["-rn", "python3", "-c", ""]).output();
+    if !possible.is_ok_and(|output| output.status.success()) || !std::path::Path::new("/dev/net/tun").exists()
+    {
+        println!("skipped: this needs python3, /dev/net/tun and network namespaces (unshare -rn) or root");
+        return false;
+    }
+    let status = Command::new("unshare")
+        .arg("-rn")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .env("BENTPIPE_IN_NAMESPACE", "1")
+        .status()
+        .unwrap();
+    assert!(status.success());
+    false
+}
+
+/// A packet on the link.
+#[derive(Clone)]
+struct Frame {
+    bytes: Vec<u8>,
+    low: bool,
+}
+
+impl Frame {
+    fn new(bytes: Vec<u8>) -> Self {
+        let low = Datagram::read(&bytes).is_ok_and(|datagram| datagram.is_low_priority());
+        Self { bytes, low }
+    }
+}
+
+impl Packet for Frame {
+    fn size(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+    fn low_priority(&self) -> bool {
+        self.low
+    }
+    fn flow(&self) -> u64 {
+        0
+    }
+    fn is_data(&self) -> bool {
+        self.bytes.len() > 100
+    }
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+    fn mark_congested(&mut self) {}
+}
+
+/// The two stacks and the link between them: from us to the kernel, and back.
+struct Path {
+    stack: Stack,
+    tun: SyncDevice,
+    links: [Link<Frame>; 2],
+    corruption: f64,
+    rng: Rng,
+    epoch: std::time::Instant,
+    buffer: Vec<u8>,
+}
+
+fn link(queue: QueueConfig, rate_mbps: u64, delay_one_way: Duration) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbps(rate_mbps), delay_one_way, queue)
+}
+
+impl Path {
+    fn new(configs: [LinkConfig; 2], corruption: f64, seed: u64) -> Self {
+        // Without offloads: the link carries packets, not pieces of 64 KiB.
+        let tun = DeviceBuilder::new()
+            .mtu(1500)
+            .ipv4(KERNEL[0], 30, None)
+            .ipv6(KERNEL[1], 126)
+            .build_sync()
+            .unwrap();
+        tun.set_nonblocking(true).unwrap();
+        let addresses = OURS.map(|own| own.parse().unwrap()).to_vec();
+        let stack = Stack::new(StackConfig {
+            addresses,
+            mtu: 1500,
+            offload: false,
+            key: (u128::from(std::process::id()) << 70) | 12_345,
+            limits: Limits::default(),
+        });
+        let mut names = ["out", "back"].into_iter();
+        let links = configs.map(|config| Link::new(&config, seed, names.next().unwrap()).unwrap());
+        let rng = Rng::stream(seed, "corruption");
+        let epoch = std::time::Instant::now();
+        Self { stack, tun, links, corruption, rng, epoch, buffer: vec![0; 1 << 16] }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(1_000_000_000 + self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    fn carry(&mut self, which: usize, mut bytes: Vec<u8>) {
+        if self.rng.chance(self.corruption) {
+            let at = 40 + self.rng.below((bytes.len() - 40) as u64) as usize;
+            bytes[at] ^= 1 << self.rng.below(8);
+        }
+        let now = self.now();
+        self.links[which].enqueue(now, Frame::new(bytes));
+    }
+
+    fn turn(&mut self) {
+        let now = self.now();
+        let mut out = Vec::new();
+        while self.stack.poll_packet(now, &mut out) {
+            self.carry(0, std::mem::take(&mut out));
+        }
+        while let Some(arrival) = self.links[0].deliver(now) {
+            // The kernel drops what it does not like.
+            let _ = self.tun.send(&arrival.packet.bytes);
+        }
+        while let Some(arrival) = self.links[1].deliver(now) {
+            self.stack.handle_packet(now, &Offload::default(), &arrival.packet.bytes);
+        }
+        for link in &mut self.links {
+            while link.poll_dropped().is_some() {}
+        }
+        self.stack.handle_timeouts(now);
+        self.wait();
+        while let Ok(len) = self.tun.recv(&mut self.buffer) {
+            let bytes = self.buffer[..len].to_vec();
+            // Neighbour discovery and the like never meet the link.
+            if Datagram::read(&bytes).is_ok_and(|datagram| datagram.protocol == 6) {
+                self.carry(1, bytes);
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        let mut out = Vec::new();
+        if self.stack.poll_packet(self.now(), &mut out) {
+            self.carry(0, out);
+            return;
+        }
+        let next = self.links.iter().map(Link::next_event).fold(self.stack.next_timeout(), Instant::min);
+        let wait = next.since(self.now()).as_nanos().min(20_000_000);
+        // SAFETY: the descriptor is open as long as `tun`, which outlives this call.
+        let tun = unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) };
+        let wait = TimeSpec::from_duration(std::time::Duration::from_nanos(wait));
+        let _ = ppoll(&mut [PollFd::new(tun, PollFlags::POLLIN)], Some(wait), None);
+    }
+
+    /// Sends `data` over the connection and closes; returns what came back, and the time until all was acknowledged.
+    fn exchange(&mut self, id: Id, data: &[u8]) -> (Vec<u8>, Duration) {
+        let (mut written, mut got, mut closed) = (0, Vec::new(), false);
+        let begin = self.now();
+        let mut acknowledged = None;
+        let mut piece = vec![0; 1 << 16];
+        while self.now().since(begin) < Duration::from_secs(100) {
+            let now = self.now();
+            written += self.stack.write(now, id, &data[written..]);
+            if written == data.len() && !std::mem::replace(&mut closed, true) {
+                self.stack.close(now, id);
+            }
+            let len = self.stack.read(now, id, &mut piece);
+            got.extend_from_slice(&piece[..len]);
+            let connection = self.stack.connection(id).unwrap();
+            if connection.acknowledged_bytes() == data.len() as u64 {
+                acknowledged.get_or_insert(now.since(begin));
+            }
+            if len == 0 && matches!(connection.state(), State::TimeWait | State::Closed) {
+                break;
+            }
+            self.turn();
+        }
+        (got, acknowledged.expect("all data is acknowledged"))
+    }
+
+    fn connect(&mut self, v6: bool, config: Config) -> Id {
+        let remote = SocketAddr::new(KERNEL[usize::from(v6)].parse::<IpAddr>().unwrap(), PORT);
+        let now = self.now();
+        self.stack.connect(now, remote, config).unwrap()
+    }
+
+    fn accept(&mut self, config: Config) -> Id {
+        self.stack.listen(PORT, Arc::new(config));
+        loop {
+            if let Some(id) = self.stack.accept(PORT) {
+                return id;
+            }
+            self.turn();
+        }
+    }
+}
+
+/// The kernel's end.
+struct Kernel {
+    child: Child,
+    says: Lines<BufReader<ChildStdout>>,
+}
+
+impl Kernel {
+    fn start(role: &str, host: &str, bytes: usize) -> Self {
+        let mut child = Command::new("python3")
+            .args(["-c", PEER, role, host, &PORT.to_string(), &bytes.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut says = BufReader::new(child.stdout.take().unwrap()).lines();
+        if role == "listen" {
+            assert_eq!(says.next().unwrap().unwrap(), "ready");
+        }
+        Self { child, says }
+    }
+
+    /// How much it got; whether that is what it would have sent itself.
+    fn finish(mut self) -> (usize, bool) {
+        let line = self.says.next().unwrap().unwrap();
+        assert!(self.child.wait().unwrap().success());
+        let words: Vec<&str> = line.split(' ').collect();
+        (words[0].parse().unwrap(), words[1] == words[2])
+    }
+}
+
+/// What the kernel's end sends.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..1_usize << 16).map(|i| ((i * i) >> 5) as u8).cycle().take(len).collect()
+}
+
+fn config(cc: &str) -> Config {
+    Config { cc: Algorithm::from_name(cc).expect("it is registered"), ..Config::default() }
+}
+
+const BYTES: usize = 2_000_000;
+
+/// Both ends send at once over a hostile link.
+fn hostile(we_open: bool, v6: bool) {
+    let millis = Duration::from_millis;
+    let hostile = LinkConfig {
+        loss: LossConfig { model: LossModel::Packet { probability: 0.01 }, ..LossConfig::default() },
+        reordering: Some(Reordering { probability: 0.02, extra_min: millis(1), extra_max: millis(8) }),
+        duplicate_probability: 0.01,
+        ..link(QueueConfig::DropTail { limit: Limit::Packets(200) }, 50, millis(5))
+    };
+    let mut path = Path::new([hostile.clone(), hostile], 0.002, 7);
+    let host = if we_open { KERNEL[usize::from(v6)] } else { OURS[usize::from(v6)] };
+    let (kernel, id) = if we_open {
+        let kernel = Kernel::start("listen", host, BYTES);
+        (kernel, path.connect(v6, config("cubic")))
+    } else {
+        path.stack.listen(PORT, Arc::new(config("cubic")));
+        let kernel = Kernel::start("connect", host, BYTES);
+        (kernel, path.accept(config("cubic")))
+    };
+    let data = pattern(BYTES);
+    let (got, _) = path.exchange(id, &data);
+    assert!(got == data, "{} bytes from the kernel", got.len());
+    assert_eq!(kernel.finish(), (BYTES, true));
+    assert!(path.stack.counters().corrupt > 0, "the checksum caught something");
+}
+
+#[test]
+fn streams_are_whole_if_we_open_over_ipv4() {
+    if inside("streams_are_whole_if_we_open_over_ipv4") {
+        hostile(true, false);
+    }
+}
+
+#[test]
+fn streams_are_whole_if_the_kernel_opens_over_ipv6() {
+    if inside("streams_are_whole_if_the_kernel_opens_over_ipv6") {
+        hostile(false, true);
+    }
+}
+
+/// One transfer to the kernel over a satellite with a queue that drops low priority first.
+fn over_satellite(cc: &str, (delay_one_way, bytes, loss): (Duration, usize, f64)) -> (Stats, Duration) {
+    let queue = QueueConfig::Threshold { limit: Limit::Packets(50), low_priority_threshold: 3 };
+    let out = LinkConfig {
+        loss: LossConfig { model: LossModel::Packet { probability: loss }, data_only: true },
+        ..link(queue, 10, delay_one_way)
+    };
+    let back = link(QueueConfig::default(), 10, delay_one_way);
+    let mut path = Path::new([out, back], 0.0, 3);
+    let kernel = Kernel::start("listen", KERNEL[0], 0);
+    let id = path.connect(false, config(cc));
+    let (_, took) = path.exchange(id, &pattern(bytes));
+    let stats = *path.stack.connection(id).unwrap().stats();
+    assert_eq!(kernel.finish().0, bytes);
+    (stats, took)
+}
+
+/// The kernel does not know probes. It reports each as a duplicate, and that is the reply.
+fn kernel_replies(cc: &str) {
+    let (stats, took) = over_satellite(cc, (Duration::from_millis(100), 600_000, 0.0));
+    assert!(stats.probes_sent >= 20, "{}", stats.probes_sent);
+    assert!(
+        stats.probes_acked * 10 >= stats.probes_sent * 9,
+        "{} of {}",
+        stats.probes_acked,
+        stats.probes_sent
+    );
+    assert_eq!((stats.recoveries, stats.timeouts), (0, 0), "no reply was taken for a sign of loss");
+    println!("{cc}: {} of {} probes answered, {took}", stats.probes_acked, stats.probes_sent);
+}
+
+#[test]
+fn the_kernel_replies_to_peach() {
+    if inside("the_kernel_replies_to_peach") {
+        kernel_replies("peach");
+    }
+}
+
+#[test]
+fn the_kernel_replies_to_peach_plus() {
+    if inside("the_kernel_replies_to_peach_plus") {
+        kernel_replies("peach-plus");
+    }
+}
+
+#[test]
+fn the_kernel_replies_to_swift() {
+    if inside("the_kernel_replies_to_swift") {
+        kernel_replies("swift");
+    }
+}
+
+/// The table of `docs/peach-without-a-receiver.md`.
+#[test]
+#[ignore = "minutes of real time"]
+fn measured_over_a_geostationary_satellite() {
+    if !inside("measured_over_a_geostationary_satellite") {
+        return;
+    }
+    println!(
+        "| algorithm | loss | MB | time in s | Mbit/s | probes | answered | sent again | recoveries | timeouts |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (loss, bytes) in [(0.0, 1_000_000), (0.001, 4_000_000)] {
+        for cc in ["peach", "peach-plus", "swift", "reno", "cubic"] {
+            let (stats, took) = over_satellite(cc, (Duration::from_millis(275), bytes, loss));
+            let (seconds, megabytes) = (took.as_secs_f64(), bytes as f64 / 1e6);
+            println!(
+                "| {cc} | {loss} | {megabytes} | {seconds:.2} | {:.2} | {} | {} | {} | {} | {} |",
+                8.0 * megabytes / seconds,
+                stats.probes_sent,
+                stats.probes_acked,
+                stats.retransmitted_segments,
+                stats.recoveries,
+                stats.timeouts
+            );
+        }
+    }
+}

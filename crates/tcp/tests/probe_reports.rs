@@ -1,0 +1,91 @@
+//! Algorithms that probe, and receivers that know nothing of probes but report duplicates (RFC 2883).
+
+mod common;
+
+use bentpipe_base::{Duration, Instant, Probe, Rng};
+use bentpipe_cc::Algorithm;
+use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow};
+use common::Pair;
+
+const BYTES: u64 = 3_000_000;
+
+fn config(cc: &str) -> Config {
+    Config {
+        cc: Algorithm::from_name(cc).expect("it is registered"),
+        mss: 1000,
+        receive_window: ReceiveWindow::Fixed(64_000),
+        ..Config::default()
+    }
+}
+
+/// A host as it comes: delayed ACKs, duplicates reported or not.
+fn plain_host(dsack: bool) -> Config {
+    let delayed_ack = DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 };
+    Config { probe_replies: false, dsack, delayed_ack, ..config("cubic") }
+}
+
+/// A transfer over a satellite with random loss; the pair, and when all had arrived.
+fn transfer(cc: &str, receiver: Config, loss: f64) -> (Pair, f64) {
+    let mut pair = Pair::new(config(cc), receiver);
+    pair.delay_one_way = Duration::from_millis(275);
+    let mut rng = Rng::stream(1, "loss");
+    pair.fate[0] = Box::new(move |_, segment| segment.len == 0 || !rng.chance(loss));
+    pair.write(0, BYTES);
+    pair.close(0);
+    pair.run(Duration::from_secs(400));
+    assert_eq!(pair.delivered(1), BYTES, "{cc}");
+    let all = pair.log.iter().find(|(_, end, segment)| *end == 1 && segment.ack > BYTES);
+    let took = all.expect("it arrives").0.since(Instant::ZERO).as_secs_f64();
+    (pair, took)
+}
+
+const PROBERS: [&str; 4] = ["peach", "peach-plus", "swift", "pbs"];
+
+#[test]
+fn reports_of_duplicates_are_replies() {
+    for cc in PROBERS {
+        let (pair, reported) = transfer(cc, plain_host(true), 0.0);
+        let stats = pair.ends[0].stats();
+        assert!(stats.probes_sent >= 40, "{cc}: {}", stats.probes_sent);
+        assert_eq!(stats.probes_acked, stats.probes_sent, "{cc}");
+        assert_eq!((stats.recoveries, stats.retransmitted_segments, stats.undone), (0, 0, 0), "{cc}");
+        let (pair, silent) = transfer(cc, plain_host(false), 0.0);
+        assert_eq!(pair.ends[0].stats().probes_acked, 0, "{cc}");
+        let (_, agreed) = transfer(cc, config("cubic"), 0.0);
+        assert!(reported < silent - 0.5, "{cc}: {reported} s with reports, {silent} s without");
+        assert!(reported < agreed + 0.3, "{cc}: {reported} s with reports, {agreed} s with replies");
+    }
+}
+
+#[test]
+fn losses_are_repaired_and_probes_prove_none() {
+    for cc in PROBERS {
+        let (pair, reported) = transfer(cc, plain_host(true), 0.003);
+        let stats = *pair.ends[0].stats();
+        assert!(stats.recoveries >= 3, "{cc}: {}", stats.recoveries);
+        assert_eq!(stats.timeouts, 0, "{cc}");
+        let lost = 0.003 * (BYTES / 1000) as f64;
+        assert!((stats.retransmitted_segments as f64) < 3.0 * lost, "{cc}: {}", stats.retransmitted_segments);
+        let (_, silent) = transfer(cc, plain_host(false), 0.003);
+        assert!(reported < silent, "{cc}: {reported} s with reports, {silent} s without");
+    }
+}
+
+/// A receiver may drop what it has beyond a hole without a word; what it has acknowledged it reports.
+#[test]
+fn dummies_repeat_what_was_acknowledged() {
+    let (pair, _) = transfer("peach", plain_host(true), 0.003);
+    let mut acknowledged = 0;
+    let mut probes = 0;
+    for (_, end, segment) in &pair.log {
+        match segment.probe {
+            _ if *end == 1 => acknowledged = acknowledged.max(segment.ack),
+            Probe::Probe(_) if acknowledged > 1 => {
+                probes += 1;
+                assert!(segment.seq + u64::from(segment.len) <= acknowledged);
+            }
+            _ => {}
+        }
+    }
+    assert!(probes > 100, "{probes}");
+}
