@@ -321,12 +321,33 @@ fn streams_are_whole_if_the_kernel_opens_over_ipv6() {
     }
 }
 
-/// One transfer to the kernel over a satellite with a queue that drops low priority first.
-fn over_satellite(
-    cc: &str,
-    seed: u64,
-    (delay_one_way, bytes, loss): (Duration, usize, f64),
-) -> (Stats, Duration) {
+/// What the kernel offers in the handshake: 64 KiB unless its route says otherwise and its buffers allow it.
+fn offer(segments: u32) {
+    std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 4000000 8000000").unwrap();
+    let route =
+        format!("ip route change 10.105.0.0/30 dev $(ls /sys/class/net | grep tun) initrwnd {segments}");
+    assert!(Command::new("sh").args(["-c", &route]).status().unwrap().success());
+}
+
+/// A transfer to the kernel over a satellite with a queue that drops low priority first.
+struct Transfer {
+    delay_one_way: Duration,
+    bytes: usize,
+    loss: f64,
+    /// Segments that the kernel offers in the handshake, if not what it usually does.
+    offered: Option<u32>,
+}
+
+/// What came of it.
+struct Outcome {
+    stats: Stats,
+    took: Duration,
+    /// Probes that the queue refused.
+    refused: u64,
+}
+
+fn over_satellite(cc: &str, seed: u64, transfer: &Transfer) -> Outcome {
+    let &Transfer { delay_one_way, bytes, loss, offered } = transfer;
     let queue = QueueConfig::Threshold { limit: Limit::Packets(50), low_priority_threshold: 3 };
     let out = LinkConfig {
         loss: LossConfig { model: LossModel::Packet { probability: loss }, data_only: true },
@@ -334,17 +355,20 @@ fn over_satellite(
     };
     let back = link(QueueConfig::default(), 10, delay_one_way);
     let mut path = Path::new([out, back], 0.0, seed);
+    offered.into_iter().for_each(offer);
     let kernel = Kernel::start("listen", KERNEL[0], 0);
     let id = path.connect(false, config(cc));
     let (_, took) = path.exchange(id, &pattern(bytes));
     let stats = *path.stack.connection(id).unwrap().stats();
     assert_eq!(kernel.finish().0, bytes);
-    (stats, took)
+    Outcome { stats, took, refused: path.links[0].stats().dropped_low_priority }
 }
 
 /// The kernel does not know probes. It reports each as a duplicate, and that is the reply.
 fn kernel_replies(cc: &str) {
-    let (stats, took) = over_satellite(cc, 3, (Duration::from_millis(100), 600_000, 0.0));
+    let transfer =
+        Transfer { delay_one_way: Duration::from_millis(100), bytes: 600_000, loss: 0.0, offered: None };
+    let Outcome { stats, took, .. } = over_satellite(cc, 3, &transfer);
     assert!(stats.probes_sent >= 20, "{}", stats.probes_sent);
     assert!(
         stats.probes_acked * 10 >= stats.probes_sent * 9,
@@ -385,19 +409,26 @@ fn measured_over_a_geostationary_satellite() {
         return;
     }
     println!(
-        "| algorithm | loss | MB | time in s | Mbit/s | probes | answered | sent again | recoveries | timeouts |"
+        "| kernel offers | loss | algorithm | Mbit/s | probes | refused by the queue | answered | sent again | recoveries | timeouts |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     // Each run has ports of its own, so that the kernel's TIME-WAIT disturbs none.
     let mut seed = 3;
-    for (loss, bytes) in [(0.0, 1_000_000), (0.002, 3_000_000)] {
+    let delay_one_way = Duration::from_millis(275);
+    for (offered, loss, bytes) in [
+        (None, 0.0, 1_000_000),
+        (None, 0.002, 2_000_000),
+        (Some(450), 0.0, 2_000_000),
+        (Some(450), 0.002, 3_000_000),
+    ] {
         for cc in ["peach", "peach-plus", "swift", "reno", "cubic"] {
             seed += 1;
-            let (stats, took) = over_satellite(cc, seed, (Duration::from_millis(275), bytes, loss));
-            let (seconds, megabytes) = (took.as_secs_f64(), bytes as f64 / 1e6);
+            let transfer = Transfer { delay_one_way, bytes, loss, offered };
+            let Outcome { stats, took, refused } = over_satellite(cc, seed, &transfer);
             println!(
-                "| {cc} | {loss} | {megabytes} | {seconds:.2} | {:.2} | {} | {} | {} | {} | {} |",
-                8.0 * megabytes / seconds,
+                "| {} segments | {loss} | {cc} | {:.2} | {} | {refused} | {} | {} | {} | {} |",
+                offered.unwrap_or(44),
+                bytes as f64 * 8e-6 / took.as_secs_f64(),
                 stats.probes_sent,
                 stats.probes_acked,
                 stats.retransmitted_segments,

@@ -16,7 +16,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(500);
 /// What the receiving end knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
-    /// TCP.
+    /// TCP, without reports of duplicates (RFC 2883), which would stand for replies.
     Plain,
     /// What the algorithm asks for.
     Able,
@@ -45,6 +45,7 @@ fn transfer(entry: &Entry, peer: Peer) -> Transfer {
     let server = Config {
         reflection: half.map(|half| Reflection { number: half.number, build: half.build }),
         probe_replies: peer == Peer::Able,
+        dsack: peer == Peer::Able,
         ..common.clone()
     };
     let mut pair = Pair::new(common, server);
