@@ -110,6 +110,8 @@ pub const ROOMS: &[Room] = &[
         leans_on: &[
             "bentpipe-base",
             "bentpipe-cc",
+            "bentpipe-mac",
+            "bentpipe-weather",
             "bentpipe-middlebox",
             "bentpipe-net",
             "bentpipe-tcp",
@@ -126,6 +128,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-trace",
             "bentpipe-cc",
             "bentpipe-net",
+            "bentpipe-mac",
             "bentpipe-middlebox",
             "bentpipe-tcp",
             "bentpipe-traffic",

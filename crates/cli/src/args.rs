@@ -175,6 +175,8 @@ pub enum Listed {
     Queues,
     /// Loss models of a link
     Losses,
+    /// Access schemes of a link that its members share
+    Media,
     /// What the application of a flow sends
     Traffic,
     /// Built-in studies of papers

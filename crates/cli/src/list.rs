@@ -59,6 +59,17 @@ const LOSSES: &[Kind] = &[
     kind("trace", "as recorded: one digit for each packet"),
 ];
 
+/// `link.NAME.medium.kind`.
+const MEDIA: &[Kind] = &[
+    kind("none", "every link of the group has a channel of its own"),
+    kind("tdma", "every terminal has its own slots in every frame"),
+    kind("tdma-dama", "slots on demand: shares change at superframes"),
+    kind("cf-dama", "slots on demand, and those that nobody asked for in turn"),
+    kind("aloha", "a packet leaves at once; what overlaps is lost and tried again"),
+    kind("slotted-aloha", "as aloha, but in slots"),
+    kind("crdsa", "copies in random slots of a frame, found by cancelling"),
+];
+
 /// `flow.NAME.traffic.kind`.
 const TRAFFIC: &[Kind] = &[
     kind("bulk", "as much as TCP takes, without end"),
@@ -94,6 +105,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
         Listed::Nodes => kinds(args.json, NODES),
         Listed::Queues => kinds(args.json, QUEUES),
         Listed::Losses => kinds(args.json, LOSSES),
+        Listed::Media => kinds(args.json, MEDIA),
         Listed::Traffic => kinds(args.json, TRAFFIC),
         Listed::Papers => {
             let all = bentpipe_study::load("all").map_err(|error| Failure::Work(error.to_string()))?;
@@ -150,6 +162,7 @@ mod tests {
             ("node.gateway", NODES),
             ("link.satellite.queue", QUEUES),
             ("link.satellite.loss", LOSSES),
+            ("link.satellite.medium", MEDIA),
             ("flow.bulk.traffic", TRAFFIC),
         ] {
             let names: Vec<_> = listed.iter().map(|kind| kind.name.to_owned()).collect();

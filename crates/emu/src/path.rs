@@ -63,6 +63,11 @@ pub enum PathError {
         /// Where it would end.
         to: String,
     },
+    /// A link is one of several that share a channel: a path has only one of them.
+    #[error(
+        "link.{0}: a medium is shared with terminals that are not there; the emulator has one path (set medium to \"none\")"
+    )]
+    Shared(String),
     /// The groups do not make a graph.
     #[error(transparent)]
     Topology(#[from] TopologyError),
@@ -111,9 +116,12 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
     let hop = |link: &LinkId| {
         let edge = &topology.links[*link as usize];
         let (link, group) = (edge.name.clone(), edge.group.to_owned());
-        Hop { link, group, direction: edge.direction, config: edge.config.clone() }
+        if edge.medium.is_some() {
+            return Err(PathError::Shared(link));
+        }
+        Ok(Hop { link, group, direction: edge.direction, config: edge.config.clone() })
     };
-    Ok(links.iter().map(hop).collect())
+    links.iter().map(hop).collect()
 }
 
 #[cfg(test)]

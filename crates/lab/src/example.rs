@@ -50,6 +50,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
         wall_s: 0.1,
         events: 12345,
         nodes: Vec::new(),
+        media: Vec::new(),
         stranded_packets: 0,
         totals: Totals {
             goodput_bps: 2.0 * each,

@@ -16,6 +16,8 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// Transmission errors, met after the queue: a lost packet has used its time on the link.
     pub loss: LossConfig,
+    /// Repetition of what errors hit, by the link itself; none if the ends must do that.
+    pub arq: Option<ArqConfig>,
     /// When the link is out, and what that does.
     pub outages: Outages,
     /// True (the default) if no packet arrives before one sent earlier, as on one physical path: when the delay
@@ -26,6 +28,17 @@ pub struct LinkConfig {
     pub reordering: Option<Reordering>,
     /// Probability that an arriving packet arrives a second time, at the same instant and at no cost in link time.
     pub duplicate_probability: f64,
+}
+
+/// Selective repeat on the link: the receiving end asks for every packet that an error hit, and gets it again a round trip of the link later.
+///
+/// A repetition takes the transmitter as long as the packet did. That time is taken right behind the first transmission instead of a
+/// round trip later: the same amount, at a moment when it can be decided. With [`LinkConfig::preserve_order`] the packets behind wait at the
+/// receiving end until the repeated one is there; without, they overtake it. Requests are not lost, and cost the other direction nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArqConfig {
+    /// Most repetitions of a packet, at least 1.
+    pub retries: u32,
 }
 
 /// Random reordering: a chosen packet takes longer by a uniformly distributed extra delay.
@@ -47,6 +60,7 @@ impl LinkConfig {
             delay_one_way: Schedule::Constant(delay_one_way),
             queue,
             loss: LossConfig::default(),
+            arq: None,
             outages: Outages::default(),
             preserve_order: true,
             reordering: None,
@@ -60,6 +74,10 @@ impl LinkConfig {
         self.delay_one_way.validate().map_err(|e| e.within("delay_one_way"))?;
         self.queue.validate().map_err(|e| e.within("queue"))?;
         self.loss.validate().map_err(|e| e.within("loss"))?;
+        if self.arq.is_some_and(|arq| !(1..=10_000).contains(&arq.retries)) {
+            let retries = self.arq.map_or(0, |arq| arq.retries);
+            return Err(ConfigError::new("arq.retries", retries, "1 to 10000"));
+        }
         self.outages.validate().map_err(|e| e.within("outages"))?;
         if let Some(reordering) = &self.reordering {
             reordering.validate().map_err(|e| e.within("reordering"))?;
@@ -70,6 +88,7 @@ impl LinkConfig {
     /// True if nothing but errors ever happens to a packet on this link, and rate and delay never change.
     pub(crate) fn is_plain(&self) -> bool {
         matches!((&self.rate, &self.delay_one_way), (Schedule::Constant(_), Schedule::Constant(_)))
+            && self.arq.is_none()
             && self.outages.intervals.is_empty()
             && self.reordering.is_none()
             && self.duplicate_probability <= 0.0
@@ -78,7 +97,7 @@ impl LinkConfig {
     /// True if packets can arrive in another order than they were sent.
     pub(crate) fn may_reorder(&self) -> bool {
         let delay_varies = !matches!(self.delay_one_way, Schedule::Constant(_));
-        self.reordering.is_some() || (delay_varies && !self.preserve_order)
+        self.reordering.is_some() || ((delay_varies || self.arq.is_some()) && !self.preserve_order)
     }
 }
 

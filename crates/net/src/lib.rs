@@ -21,7 +21,7 @@ mod queue;
 mod schedule;
 mod size_cache;
 
-pub use config::{LinkConfig, Reordering};
+pub use config::{ArqConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Verdict};

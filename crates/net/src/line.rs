@@ -1,6 +1,6 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 
-use crate::config::{LinkConfig, Reordering};
+use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::loss::{Loss, Sending};
 use crate::outage::{OutageCursor, OutageEffect};
@@ -37,6 +37,7 @@ struct Changes {
     rate: Evaluator,
     delay_one_way: Evaluator,
     outages: OutageCursor,
+    arq: Option<ArqConfig>,
     preserve_order: bool,
     last_due: Instant,
     reordering: Option<(Reordering, Rng)>,
@@ -152,7 +153,11 @@ impl Line {
         let mut passage = Passage { end, due: end + self.delay_one_way, fate };
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
-            (passage, self.free_at) = changes.meet(start, passage);
+            let mut extra = Duration::ZERO;
+            if let Some(loss) = self.loss.as_mut().filter(|_| strikes) {
+                (passage, extra) = changes.repeat(passage, sending, loss);
+            }
+            (passage, self.free_at) = changes.meet(start, passage, extra);
         }
         self.last_end = passage.end;
         self.given += passage.end.since(start);
@@ -168,6 +173,7 @@ impl Changes {
             rate: Evaluator::new(&config.rate),
             delay_one_way: Evaluator::new(&config.delay_one_way),
             outages: OutageCursor::new(config.outages.clone()),
+            arq: config.arq,
             preserve_order: config.preserve_order,
             last_due: Instant::ZERO,
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
@@ -175,13 +181,30 @@ impl Changes {
         }
     }
 
-    /// What becomes of a passage on a line that is not plain, and when the line is free again.
+    /// Repeats a packet that an error hit until it gets through or was repeated often enough: the passage with the time of all
+    /// repetitions, and how much later than it the packet arrives.
+    #[cold]
+    fn repeat(&mut self, passage: Passage, sending: Sending, loss: &mut Loss) -> (Passage, Duration) {
+        let retries = self.arq.map_or(0, |arq| arq.retries);
+        let length = sending.end.since(sending.start);
+        let round_trip = Duration::from_nanos(2 * self.delay_one_way.at(sending.end));
+        let mut again = sending;
+        for repetition in 1..=u64::from(retries) {
+            again = Sending { start: again.end, end: again.end + length, ..again };
+            if !loss.strikes(again) {
+                return (Passage { end: again.end, fate: Fate::Arrives, ..passage }, round_trip * repetition);
+            }
+        }
+        (Passage { end: again.end, ..passage }, round_trip * u64::from(retries))
+    }
+
+    /// What becomes of a passage on a line that is not plain, `extra` later than its transmission says, and when the line is free again.
     #[inline(never)]
-    fn meet(&mut self, start: Instant, passage: Passage) -> (Passage, Instant) {
+    fn meet(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         let whole = passage.end;
         let pauses = !self.outages.is_empty() && self.outages.effect() != OutageEffect::Blind;
         let end = if pauses { whole.min(self.outages.next_start(start)) } else { whole };
-        let due = end + Duration::from_nanos(self.delay_one_way.at(end));
+        let due = end + Duration::from_nanos(self.delay_one_way.at(end)) + extra;
         let mut fate = passage.fate;
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
             fate = Fate::CutOff;

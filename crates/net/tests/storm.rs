@@ -5,8 +5,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, Dropped, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
-    OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
+    ArqConfig, CoDelConfig, Dropped, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel,
+    Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -134,13 +134,22 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
     let order = (any::<bool>(), reordering(), prop_oneof![Just(0.0), 0.0..=1.0]);
-    (rate, delay, queue(), loss(), outages(), order).prop_map(
-        |(rate, delay_one_way, queue, loss, outages, (preserve_order, reordering, duplicate_probability))| {
+    let arq = prop::option::of((1..4_u32).prop_map(|retries| ArqConfig { retries }));
+    (rate, delay, queue(), (loss(), arq), outages(), order).prop_map(
+        |(
+            rate,
+            delay_one_way,
+            queue,
+            (loss, arq),
+            outages,
+            (preserve_order, reordering, duplicate_probability),
+        )| {
             LinkConfig {
                 rate,
                 delay_one_way,
                 queue,
                 loss,
+                arq,
                 outages,
                 preserve_order,
                 reordering,
@@ -193,10 +202,10 @@ fn check_delay(bench: &Bench, arrivals: &[(Instant, Probe)]) {
     }
 }
 
-/// On a link that keeps its order and its delay, the last bits of two packets are a transmission time apart.
+/// On a link that keeps its order and its delay and repeats nothing, the last bits of two packets are a transmission time apart.
 fn check_rate(bench: &Bench, config: &LinkConfig) {
-    let (Schedule::Constant(rate), Schedule::Constant(_), None) =
-        (&config.rate, &config.delay_one_way, &config.reordering)
+    let (Schedule::Constant(rate), Schedule::Constant(_), None, None) =
+        (&config.rate, &config.delay_one_way, &config.reordering, config.arq)
     else {
         return;
     };

@@ -12,6 +12,8 @@ const FILES: &[(&str, &str)] = &[
     ("geo-video", include_str!("../../../scenarios/geo-video.toml")),
     ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
     ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
+    ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
+    ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),
     ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
 ];
 

@@ -6,8 +6,11 @@ use bentpipe_traffic::adaptive;
 use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
 use crate::form::Report;
-use crate::model::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Scenario, Streaming, Traffic, Transport};
+use crate::model::{
+    FlowGroup, LinkGroup, NodeGroup, NodeKind, Radio, Scenario, Streaming, Traffic, Transport,
+};
 use crate::network::{Hop, Network};
+use crate::shared::shared_channel;
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
 use crate::unit::Codec;
@@ -42,9 +45,12 @@ impl Checker<'_> {
         if let (Some(near), Some(far)) = (near, far) {
             self.pairing(&path, &near, &far);
         }
-        self.direction(&path, &link.forward);
-        if link.reverse != link.forward {
-            self.direction(&format!("{path}.reverse"), &link.reverse);
+        let reverse = format!("{path}.reverse");
+        let same = link.reverse == link.forward && link.radio[0] == link.radio[1];
+        self.direction(&path, (&link.forward, &link.radio[0]), [&link.from, &link.to]);
+        if !same || link.radio[1].medium.is_some() {
+            let path = if same { &path } else { &reverse };
+            self.direction(path, (&link.reverse, &link.radio[1]), [&link.to, &link.from]);
         }
     }
 
@@ -61,10 +67,33 @@ impl Checker<'_> {
         self.mistake(format!("{path}.between"), found, accepted);
     }
 
-    fn direction(&mut self, path: &str, direction: &LinkConfig) {
-        if let Err(ConfigError { field, found, accepted }) = direction.validate() {
+    /// One direction of a link group, between these groups of nodes.
+    fn direction(&mut self, path: &str, (link, radio): (&LinkConfig, &Radio), ends: [&str; 2]) {
+        let mut checks = vec![];
+        if let Some(modem) = &radio.modem {
+            checks.push(modem.validate().map_err(|error| error.within("modem")));
+            checks.push(radio.weather.validate().map_err(|error| error.within("weather")));
+        }
+        checks.push(link.validate());
+        if let Some(access) = &radio.medium {
+            let [tail, head] = ends.map(|name| self.count(name));
+            let single = head == 1;
+            let wrong_way = ConfigError::new(
+                "medium",
+                access.name(),
+                "a medium in the direction that leads to a single node",
+            );
+            checks.push(if single { Ok(()) } else { Err(wrong_way) });
+            checks.push(shared_channel(link, access, tail as usize).map(|_| ()));
+        }
+        if let Some(Err(ConfigError { field, found, accepted })) = checks.into_iter().find(Result::is_err) {
             self.mistake(format!("{path}.{}", field.replace('_', "-")), found, accepted);
         }
+    }
+
+    /// Members of the node group `name`.
+    fn count(&self, name: &str) -> u32 {
+        self.scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count)
     }
 
     fn flow(&mut self, flow: &FlowGroup) {

@@ -17,6 +17,7 @@ mod model;
 mod network;
 mod parameters;
 mod parse;
+mod shared;
 mod show;
 mod suggest;
 mod topology;
@@ -29,9 +30,10 @@ pub use connection::connection_config;
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use model::{
-    Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Routing, Scenario, Streaming,
-    Traffic, Transport,
+    Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Routing, Scenario,
+    Streaming, Traffic, Transport,
 };
+pub use shared::shared_channel;
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, Topology, TopologyError, initial, member_name,
 };

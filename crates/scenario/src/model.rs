@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
+use bentpipe_mac::Access;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
 use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
+use bentpipe_weather::{Modem, Weather};
 
 /// A world: its nodes, the links between them, the flows over them.
 #[derive(Clone, PartialEq, Debug)]
@@ -135,6 +137,19 @@ pub struct LinkGroup {
     pub forward: LinkConfig,
     /// From far to near.
     pub reverse: LinkConfig,
+    /// What rate and losses follow from, and who else sends: from near to far, and from far to near.
+    pub radio: [Radio; 2],
+}
+
+/// What lies behind one direction of a link.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Radio {
+    /// How the members of the group share one channel towards a single node; none if each has a channel of its own.
+    pub medium: Option<Access>,
+    /// The modem that makes rate and losses of the weather; none if the scenario says them itself.
+    pub modem: Option<Modem>,
+    /// The weather that the modem sees.
+    pub weather: Weather,
 }
 
 /// Flows of one kind. Flow `i` runs from node `i mod n` of `from` to node `i mod m` of `to`.

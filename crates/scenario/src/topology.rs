@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_mac::Access;
 use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
 use crate::{LinkGroup, NodeKind, Scenario};
@@ -94,6 +95,8 @@ pub struct Edge<'a> {
     pub direction: &'static str,
     /// What it does to packets.
     pub config: &'a LinkConfig,
+    /// How the members of its group share one channel, if they do; `config` is then that of the channel and of each member's queue.
+    pub medium: Option<&'a Access>,
 }
 
 /// Next hop of a node from which no way leads on.
@@ -174,8 +177,8 @@ impl<'a> Topology<'a> {
         for index in 0..n.max(m) {
             let name = member_name(&group.name, index, n.max(m));
             let ends = (from.start + index % n, to.start + index % m);
-            self.add_direction((name.clone(), "forward"), (&group.name, &group.forward), ends);
-            self.add_direction((name, "reverse"), (&group.name, &group.reverse), (ends.1, ends.0));
+            self.add_direction((name.clone(), "forward"), (group, 0), ends);
+            self.add_direction((name, "reverse"), (group, 1), (ends.1, ends.0));
         }
         Ok(())
     }
@@ -183,13 +186,15 @@ impl<'a> Topology<'a> {
     fn add_direction(
         &mut self,
         (name, direction): (String, &'static str),
-        (group, config): (&'a str, &'a LinkConfig),
+        (group, side): (&'a LinkGroup, usize),
         (from, to): (NodeId, NodeId),
     ) {
+        let config = [&group.forward, &group.reverse][side];
+        let (group, medium) = (group.name.as_str(), group.radio[side].medium.as_ref());
         let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
         self.graph.into[to as usize].push(self.links.len() as LinkId);
         self.graph.hops.push(Hop { from, to, delay_one_way });
-        self.links.push(Edge { name, group, direction, config });
+        self.links.push(Edge { name, group, direction, config, medium });
     }
 
     /// Rate of a link, the first if it varies.
@@ -270,7 +275,14 @@ mod tests {
         let delay_one_way = Duration::from_millis(delay_ms);
         let config = LinkConfig::new(Rate::from_mbps(10), delay_one_way, QueueConfig::default());
         let (from, to) = (from.to_owned(), to.to_owned());
-        LinkGroup { name: name.to_owned(), from, to, forward: config.clone(), reverse: config }
+        LinkGroup {
+            name: name.to_owned(),
+            from,
+            to,
+            forward: config.clone(),
+            reverse: config,
+            radio: Default::default(),
+        }
     }
 
     fn names(topology: &mut Topology<'_>, from: &str, to: &str) -> Option<Vec<String>> {

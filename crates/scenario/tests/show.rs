@@ -65,9 +65,9 @@ fn a_receiver_is_compared_with_its_sender_alone() {
     check_round_trip(&scenario);
 }
 
-/// Changes of `geo-fairness`, whose flow groups are `bulk` and `newreno`.
-fn change() -> impl Strategy<Value = String> {
-    let link = prop::sample::select(vec![
+/// Changes of a direction of a link.
+fn link_change() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
         "rate=[[\"0 s\", \"10 Mbit/s\"], [\"20 s\", \"5 Mbit/s\"]]",
         "rate={ mean = \"10 Mbit/s\", amplitude = \"1234567 bit/s\", period = \"1 h\", phase = \"7 ns\" }",
         "delay-one-way.table=[[\"0 s\", \"5 ms\"], [\"1 s\", \"8593750 ns\"]]",
@@ -85,12 +85,27 @@ fn change() -> impl Strategy<Value = String> {
         "loss={ margin = \"7.5 dB\", rice = \"-2 dB\" }",
         "loss={ kind = \"loo\", multipath = \"-9 dB\" }",
         "loss={ lost = \"0010\", repeat = true }",
+        "medium=slotted-aloha",
+        "medium={ kind = \"cf-dama\", requests = \"fixed\", slots = 20 }",
+        "arq=selective-repeat",
+        "arq.retries=77",
+        "medium.replicas=3",
+        "modem=dvb-s2",
+        "modem={ kind = \"dvb-s2x\", modcod = \"64apsk 5/6\", symbol-rate = \"1234567 Bd\" }",
+        "modem.margin=1.5 dB",
+        "weather={ rain = [[\"1 s\", \"0 mm/h\"], [\"9 s\", \"33.5 mm/h\"]], polarisation = \"vertical\" }",
+        "weather={ attenuation = [[\"0 s\", \"2 dB\"]] }",
         "outages=[[\"1 s\", \"2 s\"], [\"3 s\", \"4 s\"]]",
         "outages={ every = \"9 s\", length = \"1 s\", effect = \"blind\" }",
         "reordering={ probability = 0.01, extra-max = \"30 ms\" }",
         "duplication=0.5",
         "preserve-order=false",
-    ]);
+    ])
+}
+
+/// Changes of `geo-fairness`, whose flow groups are `bulk` and `newreno`.
+fn change() -> impl Strategy<Value = String> {
+    let link = link_change();
     let tcp = prop::sample::select(vec![
         "mss=536 bytes",
         "header=40 bytes",

@@ -10,6 +10,7 @@ mod dialogue;
 mod error;
 mod feed;
 mod measure;
+mod media;
 mod observe;
 mod outcome;
 mod party;
@@ -33,8 +34,8 @@ mod world;
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
-    CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, NodeOutcome, Outcome,
-    PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, MediumOutcome, NodeOutcome,
+    Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

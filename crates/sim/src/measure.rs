@@ -1,11 +1,12 @@
 //! From what the parts of a world counted to the outcome of a run.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::{Edge, Scenario, Topology};
+use bentpipe_scenario::{Edge, LinkId, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
 use bentpipe_traffic::adaptive::Viewing;
 use bentpipe_traffic::{self as traffic, Transfers};
 
+use crate::media::Shared;
 use crate::proxy::{Leg, Proxy};
 use crate::simulation::Simulation;
 use crate::station::{Interior, Station};
@@ -13,8 +14,8 @@ use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, EndId, Flow};
 use crate::{
-    CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, NodeOutcome, Outcome, PlayerOutcome, SplitOutcome,
-    StreamOutcome, Totals, TransferOutcome,
+    CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome,
+    SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -97,6 +98,7 @@ pub(crate) fn outcome<W: Witness>(
         flows,
         links: link_outcomes(topology, simulation, span),
         nodes: node_outcomes(&simulation.interior),
+        media: simulation.interior.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
         stranded_packets: simulation.interior.wayfinder.as_ref().map_or(0, |wayfinder| wayfinder.stranded),
     }
 }
@@ -234,20 +236,48 @@ fn link_outcomes<W: Witness>(
     span: Duration,
 ) -> Vec<LinkOutcome> {
     let now = simulation.now;
-    let outcome = |(edge, link): (&Edge<'_>, &mut bentpipe_net::Link<_>)| {
-        let busy = link.busy_time(now).as_secs_f64();
-        let stats = link.stats();
+    let media = &simulation.interior.media;
+    let outcome = |(id, (edge, link)): (usize, (&Edge<'_>, &mut bentpipe_net::Link<_>))| {
+        let (busy, stats) = match media.door(id as LinkId) {
+            Some((medium, terminal)) => {
+                let medium = &media.shared[medium as usize].medium;
+                (medium.busy_time(terminal).as_secs_f64(), medium.terminal_stats(terminal))
+            }
+            None => (link.busy_time(now).as_secs_f64(), link.stats()),
+        };
         LinkOutcome {
             name: edge.name.clone(),
             direction: edge.direction,
             delivered_packets: stats.delivered_packets,
             dropped_by_queue: stats.dropped_by_queue,
-            dropped_by_error: stats.dropped_by_error + stats.dropped_by_outage,
+            dropped_by_error: stats.dropped_by_error + stats.dropped_by_outage + stats.dropped_by_access,
             dropped_low_priority: stats.dropped_low_priority,
             utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
         }
     };
-    topology.links.iter().zip(&mut simulation.links).map(outcome).collect()
+    topology.links.iter().zip(&mut simulation.links).enumerate().map(outcome).collect()
+}
+
+fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
+    let stats = shared.medium.stats();
+    let per_second = |bytes: u64| if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() };
+    MediumOutcome {
+        name: shared.group.clone(),
+        direction: shared.direction,
+        kind: shared.kind,
+        offered_packets: stats.offered_packets,
+        offered_bps: per_second(stats.offered_bytes),
+        carried_packets: stats.carried_packets,
+        carried_bps: per_second(stats.carried_bytes),
+        bursts_sent: stats.bursts_sent,
+        bursts_collided: stats.bursts_collided,
+        given_up_packets: stats.given_up_packets,
+        requests_sent: stats.requests_sent,
+        requests_collided: stats.requests_collided,
+        demand_slots: stats.demand_slots,
+        free_slots_used: stats.free_slots_used,
+        mean_access_delay_ms: stats.mean_access_delay().map(Duration::as_millis_f64),
+    }
 }
 
 /// Middleboxes and proxies in the order of the scenario.

@@ -23,6 +23,9 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One entry for each direction of each link.
     pub links: Vec<LinkOutcome>,
+    /// One entry for each channel that links share; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<MediumOutcome>,
     /// One entry for each node that does more than forward; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeOutcome>,
@@ -202,6 +205,41 @@ pub struct NodeOutcome {
     pub kind: &'static str,
     /// What it counted, by name.
     pub counters: BTreeMap<&'static str, u64>,
+}
+
+/// Result of a channel that the links of a group share.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MediumOutcome {
+    /// Link group.
+    pub name: String,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Access scheme.
+    pub kind: &'static str,
+    /// Packets that terminals were given to send.
+    pub offered_packets: u64,
+    /// The same in bits a second, without what the medium adds.
+    pub offered_bps: f64,
+    /// Packets that got through; errors may still have hit them.
+    pub carried_packets: u64,
+    /// The same in bits a second, without what the medium adds.
+    pub carried_bps: f64,
+    /// Transmissions, repeated ones included; the copies of CRDSA count as one.
+    pub bursts_sent: u64,
+    /// Transmissions lost in a collision.
+    pub bursts_collided: u64,
+    /// Packets given up after too many collisions.
+    pub given_up_packets: u64,
+    /// Requests for slots.
+    pub requests_sent: u64,
+    /// Requests lost in a collision.
+    pub requests_collided: u64,
+    /// Slots that were asked for.
+    pub demand_slots: u64,
+    /// Slots used that nobody had asked for.
+    pub free_slots_used: u64,
+    /// Mean time from a packet's arrival at its terminal to the end of the transmission that completed it; null before the first.
+    pub mean_access_delay_ms: Option<f64>,
 }
 
 /// Sums over the flows.

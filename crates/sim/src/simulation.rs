@@ -46,6 +46,8 @@ pub(crate) struct Simulation<W> {
     pub first_proxy: Owner,
     /// The owner for whom the routes change.
     pub wayfinder: Owner,
+    /// First of the owners that are shared channels, after whoever changes the routes.
+    pub first_medium: Owner,
     /// First of the owners that are links; connection ends come after.
     first_link: Owner,
     pub first_end: Owner,
@@ -81,6 +83,7 @@ impl<W: Witness> Simulation<W> {
         if let Some(state) = &interior.wayfinder {
             wheel.schedule(wayfinder, state.next_change());
         }
+        let first_medium = wheel.add_owners(interior.media.shared.len());
         let first_link = wheel.add_owners(links.len());
         let first_end = wheel.add_owners(0);
         for (flow, state) in flows.iter().enumerate() {
@@ -99,6 +102,7 @@ impl<W: Witness> Simulation<W> {
             first_station,
             first_proxy,
             wayfinder,
+            first_medium,
             first_link,
             first_end,
             until,
@@ -116,9 +120,10 @@ impl<W: Witness> Simulation<W> {
             self.links[link].backlog(self.now);
             self.bury_dropped(link as LinkId);
         }
+        self.settle_media(self.now);
         debug_assert_eq!(
             self.arena.used(),
-            self.links.iter().map(Link::packets_inside).sum::<usize>(),
+            self.links.iter().map(Link::packets_inside).sum::<usize>() + self.interior.media.packets_inside(),
             "every parcel is on a link"
         );
         ended
@@ -180,9 +185,9 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Packets on their way.
+    /// Packets on links.
     pub fn packets_inside(&self) -> usize {
-        self.arena.used()
+        self.arena.used() - self.interior.media.packets_inside()
     }
 
     fn happen(&mut self, owner: Owner) {
@@ -205,13 +210,15 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Something between the links: a middlebox, a proxy, or the routes.
+    /// Something between the links: a middlebox, a proxy, a shared channel, or the routes.
     #[cold]
     fn happen_inside(&mut self, owner: Owner) {
         if owner < self.first_proxy {
             self.wake_station(owner - self.first_station);
         } else if owner < self.wayfinder {
             self.kill_proxy(owner - self.first_proxy);
+        } else if owner >= self.first_medium {
+            self.deliver_medium(owner - self.first_medium);
         } else {
             self.change_routes(self.now);
         }

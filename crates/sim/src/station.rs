@@ -5,6 +5,7 @@ use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Po
 use bentpipe_scenario::{LinkId, NodeId};
 
 use crate::arena::Parcel;
+use crate::media::Media;
 use crate::proxy::{Leg, Proxy};
 use crate::simulation::Simulation;
 use crate::step::{Special, link};
@@ -35,6 +36,8 @@ pub(crate) struct Interior {
     pub legs: Vec<Leg>,
     /// Knows the way, in a world in which it changes.
     pub wayfinder: Option<Wayfinder>,
+    /// Channels that links share.
+    pub media: Media,
     /// The node that each link leads to.
     pub heads: Vec<NodeId>,
     /// How many ends are being settled by one that relays to them.
@@ -54,7 +57,15 @@ pub(crate) struct Here {
 impl<W: Witness> Simulation<W> {
     /// A packet that a link delivered goes on by something that is not a link.
     #[cold]
-    pub(crate) fn pass_node(&mut self, link: LinkId, mut ticket: Ticket) {
+    pub(crate) fn pass_node(&mut self, link: LinkId, ticket: Ticket) {
+        match self.interior.media.door(link) {
+            Some(door) => self.enter_medium(door, ticket),
+            None => self.reach_node(link, ticket),
+        }
+    }
+
+    /// A packet is at the node that a link leads to.
+    pub(crate) fn reach_node(&mut self, link: LinkId, mut ticket: Ticket) {
         let node = self.interior.heads[link as usize];
         // The two steps of a route that is looked up are the same; the packet stays on the first.
         if matches!(Special::of(self.routes[ticket.position as usize]), Special::Lookup(_)) {
@@ -72,6 +83,7 @@ impl<W: Witness> Simulation<W> {
         }
         match Special::of(step) {
             Special::Arrived => self.arrive(ticket),
+            Special::Door => unreachable!("a door is passed at the link before it"),
             Special::Station(station) => {
                 ticket.position += 1;
                 let onward =

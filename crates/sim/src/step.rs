@@ -19,6 +19,7 @@ pub(crate) const ARRIVED: Step = Step::MAX;
 
 const STATION: u32 = 1;
 const LOOKUP: u32 = 2;
+const DOOR: u32 = 3;
 
 /// A step that is not a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,8 @@ pub(crate) enum Special {
     Station(u32),
     /// The node that it is at knows the way to this destination: its index among those of the wayfinder.
     Lookup(u32),
+    /// The link before was the door of a shared channel.
+    Door,
     /// The route ends.
     Arrived,
 }
@@ -38,6 +41,7 @@ impl Special {
         match step >> NUMBER_BITS {
             STATION => Self::Station(number),
             LOOKUP => Self::Lookup(number),
+            DOOR => Self::Door,
             _ => Self::Arrived,
         }
     }
@@ -47,6 +51,7 @@ impl Special {
         match self {
             Self::Station(number) => STATION << NUMBER_BITS | number,
             Self::Lookup(number) => LOOKUP << NUMBER_BITS | number,
+            Self::Door => DOOR << NUMBER_BITS,
             Self::Arrived => ARRIVED,
         }
     }
@@ -63,8 +68,13 @@ mod tests {
 
     #[test]
     fn a_special_step_says_what_it_was_made_of() {
-        for special in [Special::Station(0), Special::Station(77), Special::Lookup(12_345), Special::Arrived]
-        {
+        for special in [
+            Special::Station(0),
+            Special::Station(77),
+            Special::Lookup(12_345),
+            Special::Door,
+            Special::Arrived,
+        ] {
             assert!(special.step() >= FIRST_SPECIAL);
             assert_eq!((Special::of(special.step()), link(special.step())), (special, None));
         }

@@ -8,13 +8,14 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport, member_name,
+    Edge, FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport, member_name,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::on_off;
 
 use crate::BuildError;
 use crate::feed::Pattern;
+use crate::media::{Media, doorway};
 use crate::party::Party;
 use crate::proxy::{Proxy, Relay};
 use crate::station::{Interior, Station};
@@ -136,16 +137,20 @@ pub(crate) fn label(name: &str, direction: &str) -> u32 {
 impl World {
     /// The world of a scenario under a seed.
     pub fn new(scenario: &Scenario, topology: &mut Topology<'_>, seed: u64) -> Result<Self, BuildError> {
+        let refused = |edge: &Edge<'_>, error| BuildError::Link {
+            link: edge.group.to_owned(),
+            direction: edge.direction,
+            error,
+        };
         let links = topology.links.iter().map(|edge| {
             let name = format!("link.{}.{}", edge.name, edge.direction);
-            Link::new(edge.config, seed, &name).map_err(|error| BuildError::Link {
-                link: edge.group.to_owned(),
-                direction: edge.direction,
-                error,
-            })
+            let door = edge.medium.map(|_| doorway());
+            Link::new(door.as_ref().unwrap_or(edge.config), seed, &name).map_err(|error| refused(edge, error))
         });
         let links = links.collect::<Result<_, _>>()?;
-        let interior = Interior::new(scenario, topology);
+        let media = Media::new(&topology.links, seed)
+            .map_err(|(link, error)| refused(&topology.links[link as usize], error))?;
+        let interior = Interior { media, ..Interior::new(scenario, topology) };
         let mut world =
             Self { links, routes: Vec::new(), flows: Vec::new(), interior, memories: BTreeMap::new() };
         for (index, group) in scenario.flows.iter().enumerate() {
@@ -236,6 +241,7 @@ impl World {
         }
         for link in links {
             self.routes.push(link);
+            self.routes.extend(self.interior.media.door(link).map(|_| Special::Door.step()));
             let node = self.interior.heads[link as usize];
             let station = self.interior.station_at[node as usize];
             self.routes.extend(station.map(|station| Special::Station(station).step()));
@@ -303,6 +309,7 @@ impl Interior {
             heads,
             nested: 0,
             emissions: Vec::new(),
+            media: Media::default(),
         }
     }
 }

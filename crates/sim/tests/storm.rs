@@ -12,7 +12,7 @@ use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig};
 use bentpipe_net::{
-    CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
+    ArqConfig, CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
     OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_scenario::{
@@ -138,6 +138,7 @@ impl Dice {
             delay_one_way: self.delay(),
             queue: self.queue(),
             loss: self.loss(),
+            arq: self.one_in(6).then_some(ArqConfig { retries: 2 }),
             outages: self.outages(),
             preserve_order: !self.one_in(4),
             reordering: self.one_in(4).then_some(reordering),

@@ -1,17 +1,22 @@
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{LinkConfig, LossConfig, Outage, OutageEffect, Outages, QueueConfig, Reordering};
+use bentpipe_net::{
+    ArqConfig, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages, QueueConfig, Reordering,
+};
 
-use super::{loss, queue, schedule};
+use bentpipe_weather::Weather;
+
+use super::{access, loss, queue, radio, schedule};
 use crate::form::{Form, Kind, Named, Shorthand};
-use crate::model::LinkGroup;
+use crate::model::{LinkGroup, Radio};
 use crate::tree::{Node, Value};
-use crate::unit::{Codec, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{COUNT, Codec, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
 impl Named for LinkGroup {
     fn named(name: &str) -> Self {
         let direction = LinkConfig::new(Rate::ZERO, Duration::ZERO, QueueConfig::default());
         let (from, to) = (String::new(), String::new());
-        Self { name: name.to_owned(), from, to, forward: direction.clone(), reverse: direction }
+        let radio = [Radio::default(), Radio::default()];
+        Self { name: name.to_owned(), from, to, forward: direction.clone(), reverse: direction, radio }
     }
     fn name(&self) -> &str {
         &self.name
@@ -23,17 +28,36 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
     let mut between = (link.from.clone(), link.to.clone());
     form.required("between", &mut between, &Names);
     (link.from, link.to) = between;
-    direction(form, &mut link.forward, duration);
+    let [forward, reverse] = &mut link.radio;
+    direction(form, (&mut link.forward, forward), duration);
     if form.reads() {
         link.reverse = link.forward.clone();
+        *reverse = forward.clone();
     }
-    form.differing("reverse", |form| direction(form, &mut link.reverse, duration));
+    form.differing("reverse", |form| direction(form, (&mut link.reverse, reverse), duration));
 }
 
-fn direction(form: &mut Form<'_>, link: &mut LinkConfig, duration: Duration) {
-    form.required_table("rate", schedule::SHORTHAND, &Codec::<Rate>::accepted(&RATE), |form| {
-        schedule::schedule(form, &mut link.rate, &RATE);
-    });
+fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), duration: Duration) {
+    // A direction that only says a rate of its own has no modem.
+    if form.has("rate") && !form.has("modem") {
+        radio.modem = None;
+    }
+    form.table("modem", radio::MODEM_SHORTHAND, |form| radio::modem(form, &mut radio.modem));
+    if radio.modem.is_none() {
+        radio.weather = Weather::Clear;
+    }
+    match &radio.modem {
+        Some(modem) => {
+            form.table("weather", radio::WEATHER_SHORTHAND, |form| radio::weather(form, &mut radio.weather));
+            let possible = modem.validate().is_ok() && radio.weather.validate().is_ok();
+            if form.reads() && possible {
+                modem.plan(&radio.weather, duration).apply(link);
+            }
+        }
+        None => form.required_table("rate", schedule::SHORTHAND, &Codec::<Rate>::accepted(&RATE), |form| {
+            schedule::schedule(form, &mut link.rate, &RATE);
+        }),
+    }
     let accepted = Codec::<Duration>::accepted(&TIME);
     form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
         schedule::schedule(form, &mut link.delay_one_way, &TIME);
@@ -42,14 +66,19 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, duration: Duration) {
         link.queue = QueueConfig::default();
     }
     form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
-    if form.is_bare("loss") {
-        link.loss = LossConfig::default();
+    if radio.modem.is_none() {
+        let of_modem = matches!(link.loss.model, LossModel::Frames { .. });
+        if of_modem || form.is_bare("loss") {
+            link.loss = LossConfig::default();
+        }
+        form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
     }
-    form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
+    form.table("arq", ARQ_SHORTHAND, |form| arq(form, &mut link.arq));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
     form.field("preserve-order", &mut link.preserve_order, &FLAG);
     form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
     form.field("duplication", &mut link.duplicate_probability, &PROBABILITY);
+    form.table("medium", access::SHORTHAND, |form| access::access(form, &mut radio.medium));
 }
 
 const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list: Some("intervals") };
@@ -102,6 +131,21 @@ fn interval(item: &Node) -> Result<Outage, Refused> {
     let [from, to] = pair.as_slice() else { return Err(Refused::default()) };
     let time = |node: &Node| -> Result<Duration, Refused> { TIME.read(&node.value) };
     Ok(Outage { from: Instant::ZERO + time(from)?, to: Instant::ZERO + time(to)? })
+}
+
+const ARQ_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const ARQ_KINDS: &[Kind] =
+    &[Kind { name: "off", keys: &[] }, Kind { name: "selective-repeat", keys: &["retries"] }];
+
+fn arq(form: &mut Form<'_>, arq: &mut Option<ArqConfig>) {
+    let current = if arq.is_some() { "selective-repeat" } else { "off" };
+    if form.kind(current, ARQ_KINDS) == "off" {
+        *arq = None;
+        return;
+    }
+    let repeat = arq.get_or_insert(ArqConfig { retries: 5 });
+    form.field("retries", &mut repeat.retries, &COUNT);
 }
 
 const REORDERING_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };

@@ -1,5 +1,6 @@
 //! What each table of a scenario contains: the reference of the file format.
 
+mod access;
 mod cc;
 mod ends;
 mod link;
@@ -8,6 +9,7 @@ mod media;
 mod node;
 mod proxy;
 mod queue;
+mod radio;
 mod schedule;
 mod tcp;
 mod traffic;

@@ -64,6 +64,14 @@ impl Form<'_> {
         matches!(self, Self::Read(_))
     }
 
+    /// True if `key` is written in this table.
+    pub fn has(&self, key: &str) -> bool {
+        match self {
+            Self::Read(reading) => reading.get(key).is_some(),
+            Self::Show(_) => false,
+        }
+    }
+
     /// True if `key` holds a value in place of a table: it says everything, where a table says what differs.
     pub fn is_bare(&self, key: &str) -> bool {
         match self {

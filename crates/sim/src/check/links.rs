@@ -7,6 +7,7 @@ use bentpipe_net::{Link, Quantity, Schedule};
 
 use super::Violations;
 use crate::arena::Slot;
+use crate::media::doorway;
 use crate::ticket::{Marks, Ticket};
 use crate::witness::Crossing;
 use bentpipe_scenario::Edge;
@@ -60,13 +61,17 @@ fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
 impl LinkBook {
     /// Of one direction of a link.
     pub fn new(edge: &Edge<'_>) -> Self {
-        let config = edge.config;
+        // Behind a door packets are on a shared channel, which is not this link any more.
+        let door = edge.medium.map(|_| doorway());
+        let config = door.as_ref().unwrap_or(edge.config);
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name: format!("link.{}.{}", edge.name, edge.direction),
             least_delay: Duration::from_nanos(least_delay),
             greatest_rate: Rate::from_bps(bounds(&config.rate).1),
-            keeps_distance: least_delay == greatest_delay && config.reordering.is_none(),
+            keeps_distance: least_delay == greatest_delay
+                && config.reordering.is_none()
+                && config.arq.is_none(),
             inside: BTreeMap::new(),
             last_delivery: Instant::ZERO,
             entered: Tally::default(),

@@ -35,6 +35,7 @@ pub fn links(name: &str, (from, to): (&str, &str), config: LinkConfig) -> LinkGr
         to: to.to_owned(),
         forward: config.clone(),
         reverse: config,
+        radio: Default::default(),
     }
 }
 

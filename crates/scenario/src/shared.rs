@@ -1,0 +1,41 @@
+//! A shared channel as the crate of media wants it, from a direction of a link and its access scheme.
+
+use bentpipe_mac::{Access, MediumConfig, TerminalConfig};
+use bentpipe_net::{ConfigError, LinkConfig, OutageEffect, QueueConfig, Schedule};
+
+/// The channel that `terminals` members of a link group share by `access`, and what is each one's own: its queue and its errors.
+///
+/// # Errors
+/// If the direction has what a shared channel cannot have, or there can be no such channel. Fields are named as in the file, from the
+/// direction on.
+pub fn shared_channel(
+    link: &LinkConfig,
+    access: &Access,
+    terminals: usize,
+) -> Result<(MediumConfig, TerminalConfig), ConfigError> {
+    let refuse = |field, found: &str, accepted| Err(ConfigError::new(field, found, accepted));
+    let Schedule::Constant(rate) = link.rate else {
+        return refuse("rate", "a rate that varies", "a constant rate for a shared medium");
+    };
+    let Schedule::Constant(delay_one_way) = link.delay_one_way else {
+        return refuse("delay_one_way", "a delay that varies", "a constant delay for a shared medium");
+    };
+    let QueueConfig::DropTail { limit } = link.queue else {
+        return refuse("queue.kind", link.queue.name(), "drop-tail at the terminals of a shared medium");
+    };
+    if !link.outages.intervals.is_empty() || link.outages.effect != OutageEffect::Pause {
+        return refuse("outages", "outages", "none on a shared medium");
+    }
+    if link.arq.is_some() {
+        return refuse("arq", "selective-repeat", "off on a shared medium");
+    }
+    if link.reordering.is_some() {
+        return refuse("reordering", "reordering", "none on a shared medium");
+    }
+    if link.duplicate_probability > 0.0 {
+        return refuse("duplication", "duplication", "none on a shared medium");
+    }
+    let medium = MediumConfig { rate, delay_one_way, access: access.clone() };
+    medium.validate(terminals).map_err(|error| error.within("medium"))?;
+    Ok((medium, TerminalConfig { queue: limit, loss: link.loss.clone() }))
+}
