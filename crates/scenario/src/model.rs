@@ -271,8 +271,8 @@ impl Traffic {
             Self::Bulk => &[Tcp, Tfrc, Stp],
             Self::File { .. } => &[Tcp, Stp],
             Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Stp],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Stp],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp],
             Self::Voice { .. } => &[Udp],
         }
     }

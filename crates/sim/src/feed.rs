@@ -11,6 +11,7 @@ use bentpipe_traffic::voice::{Listener, Talker, mean_opinion_score};
 use bentpipe_traffic::{Emission, Playout, Source, Timeliness};
 
 use crate::simulation::Simulation;
+use crate::stream::Stream;
 use crate::witness::Witness;
 use crate::world::{EndId, FlowId};
 use crate::{CallOutcome, StreamOutcome};
@@ -53,6 +54,8 @@ pub(crate) struct Feed {
     read: u64,
     fresh_segments: u64,
     judge: Judge,
+    /// What carries it over TFRC.
+    pub stream: Option<Box<Stream>>,
 }
 
 /// Who listens or watches at the far end.
@@ -116,6 +119,7 @@ impl Feed {
             read: 0,
             fresh_segments: 0,
             judge,
+            stream: None,
         }
     }
 
@@ -251,11 +255,17 @@ impl<W: Witness> Simulation<W> {
             while rest > 0 {
                 let part = rest.min(self.flows[id as usize].configs[0].mss);
                 rest -= part;
-                self.send_plain(id, part + header, number);
+                match self.stream_of(id) {
+                    Some(stream) => stream.sender.push(now, number, part),
+                    None => self.send_plain(id, part + header, number),
+                }
                 if let Some(feed) = self.feed_of(id) {
                     feed.packets += 1;
                 }
             }
+        }
+        if transport == Transport::Tfrc {
+            return self.stream(id);
         }
         if let Some(feed) = self.feed_of(id) {
             let due = start + feed.due();

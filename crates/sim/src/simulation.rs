@@ -19,7 +19,7 @@ use crate::traffic::{Application, Interest};
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{End, EndId, Flow, FlowId, World};
-use bentpipe_scenario::LinkId;
+use bentpipe_scenario::{LinkId, Transport};
 
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
@@ -340,7 +340,7 @@ impl<W: Witness> Simulation<W> {
                 return self.arrive_at_agent(ticket);
             }
             let flow = &mut self.flows[to as usize];
-            if let Application::Stream(_) = &flow.application {
+            if flow.transport == Transport::Tfrc {
                 let segment = parcel.segment;
                 self.arena.release(ticket.slot);
                 return self.stream_arrival(ticket, &segment);

@@ -3,7 +3,7 @@
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::Algorithm;
 use bentpipe_cc::tfrc::{Config, StreamReceiver, StreamSender};
-use bentpipe_scenario::FlowGroup;
+use bentpipe_scenario::{FlowGroup, Traffic};
 
 use crate::simulation::Simulation;
 use crate::ticket::{Marks, Ticket};
@@ -23,10 +23,8 @@ impl Stream {
     /// Of a flow of `group` that starts at `start`.
     pub fn new(group: &FlowGroup, start: Instant) -> Self {
         let config = if let Algorithm::Tfrc(config) = &group.sender.cc { *config } else { Config::default() };
-        Self {
-            sender: StreamSender::new(config, group.sender.mss, start),
-            receiver: StreamReceiver::default(),
-        }
+        let build = if group.traffic == Traffic::Bulk { StreamSender::new } else { StreamSender::fed };
+        Self { sender: build(config, group.sender.mss, start), receiver: StreamReceiver::default() }
     }
 }
 
@@ -37,16 +35,18 @@ impl<W: Witness> Simulation<W> {
         while let Some(packet) = self.stream_of(id).and_then(|stream| stream.sender.poll_transmit(now)) {
             self.send_segment(id, packet, 0);
         }
+        let flow = &mut self.flows[id as usize];
+        let of_source = flow.application.feed().map(|feed| flow.start + feed.due());
         if let Some(due) = self.stream_of(id).map(|stream| stream.sender.next_timeout()) {
-            self.wheel.schedule(id, due.max(now));
+            self.wheel.schedule(id, due.min(of_source.unwrap_or(due)).max(now));
         }
     }
 
-    fn stream_of(&mut self, id: FlowId) -> Option<&mut Stream> {
-        if let Application::Stream(stream) = &mut self.flows[id as usize].application {
-            Some(stream)
-        } else {
-            None
+    pub(crate) fn stream_of(&mut self, id: FlowId) -> Option<&mut Stream> {
+        match &mut self.flows[id as usize].application {
+            Application::Stream(stream) => Some(stream),
+            Application::Feed(feed) => feed.stream.as_deref_mut(),
+            _ => None,
         }
     }
 
@@ -59,6 +59,9 @@ impl<W: Witness> Simulation<W> {
         let counts = &mut self.flows[id as usize].counts;
         counts.plain_packets += u64::from(segment.len > 0);
         counts.plain_bytes += u64::from(segment.len);
+        if let Some(feed) = self.flows[id as usize].application.feed().filter(|_| segment.len > 0) {
+            feed.handle_packet(now, segment);
+        }
         let Some(stream) = self.stream_of(id) else { return };
         if segment.len > 0 {
             if let Some(report) = stream.receiver.handle_packet(now, segment) {

@@ -61,14 +61,17 @@ impl Application {
     /// Of a flow called `name` that starts at `start`; `pattern` is that of its group.
     pub fn new(group: &FlowGroup, pattern: &Pattern, (seed, name): (u64, &str), start: Instant) -> Self {
         let rng = || Rng::stream(seed, &format!("flow.{name}.traffic"));
-        if let Some(feed) = Feed::new(group, pattern, rng()) {
+        let carried = group.transport == Transport::Tfrc;
+        let stream = || carried.then(|| Box::new(Stream::new(group, start)));
+        if let Some(mut feed) = Feed::new(group, pattern, rng()) {
+            feed.stream = stream();
             return Self::Feed(Box::new(feed));
         }
         if let Some(dialogue) = Dialogue::new(group, rng()) {
             return Self::Dialogue(Box::new(dialogue));
         }
-        if group.transport == Transport::Tfrc {
-            return Self::Stream(Box::new(Stream::new(group, start)));
+        if let Some(stream) = stream() {
+            return Self::Stream(stream);
         }
         match group.traffic {
             Traffic::File { bytes } => Self::File { bytes },

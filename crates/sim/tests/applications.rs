@@ -32,7 +32,7 @@ fn video() -> Traffic {
 
 #[test]
 fn a_video_with_room_arrives_in_time_over_either_transport() {
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [Transport::Tcp, Transport::Udp, Transport::Tfrc] {
         let mut scenario = geo(video(), Rate::from_mbps(5), 100);
         scenario.flows[0].transport = transport;
         let flow = flow(&scenario);
@@ -41,7 +41,9 @@ fn a_video_with_room_arrives_in_time_over_either_transport() {
         assert_eq!(stream.frames_sent, 2501);
         assert_eq!(stream.packet_drop_rate, 0.0);
         // TCP begins with a window of two segments: some of the first frames are late.
-        assert!(stream.frames_missed < 0.01, "{transport:?}: {stream:?}");
+        // TFRC begins with one packet until the round trip is known, then with four in each: the backlog of the start is late.
+        let late = if transport == Transport::Tfrc { 0.12 } else { 0.01 };
+        assert!(stream.frames_missed < late, "{transport:?}: {stream:?}");
         // Not there yet at the end: what is on its way of 100 s.
         assert!(stream.real_time_index > 0.985, "{transport:?}: {stream:?}");
         assert!((180e3..220e3).contains(&flow.goodput_bps), "{transport:?}: {flow:?}");

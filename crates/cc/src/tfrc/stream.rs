@@ -1,14 +1,25 @@
 //! TFRC as a protocol of its own: packets that nobody repeats, at the rate of the equation. Sender and receiver are state machines
 //! without a clock; a driver carries their segments.
 //!
-//! The fields of RFC 5348 travel in the fields of a [`Segment`]: a packet has its number in `seq`, the time at which it left in `ack`
-//! (nanoseconds) and the sender's round-trip time in the extension; a report has the echoed time in `ack` and the measured rates in the
+//! The fields of RFC 5348 travel in the fields of a [`Segment`]: a packet has the number of its message in `seq`, the time at which it left in `ack`
+//! (nanoseconds), its own number and the sender's round-trip time in the extension; a report has the echoed time in `ack` and the measured rates in the
 //! extension. The receiver reports on the packet that arrives, so that `t_delay` is zero.
+
+use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Extension, Instant, Segment};
 
 use super::{Config, Receiver, Report, Stamp, Tfrc};
 use crate::Reflector;
+
+/// What there is to send.
+#[derive(Clone, Debug)]
+enum Source {
+    /// Always something.
+    Greedy,
+    /// Messages or parts of them: number and bytes.
+    Queue(VecDeque<(u64, u32)>),
+}
 
 /// The sender: RFC 5348 section 4.
 #[derive(Clone, Debug)]
@@ -17,6 +28,7 @@ pub struct StreamSender {
     packet_bytes: u32,
     next: Instant,
     number: u64,
+    source: Source,
     /// Something left since the nofeedback timer was set.
     active: bool,
 }
@@ -26,12 +38,46 @@ impl StreamSender {
     pub fn new(config: Config, packet_bytes: u32, start: Instant) -> Self {
         let mut law = Tfrc::new(config, packet_bytes);
         law.begin(start);
-        Self { law, packet_bytes: packet_bytes.max(1), next: start, number: 0, active: false }
+        let source = Source::Greedy;
+        Self { law, packet_bytes: packet_bytes.max(1), next: start, number: 0, source, active: false }
+    }
+
+    /// A sender of what it is given by [`push`](Self::push), in packets of at most `packet_bytes` of payload.
+    pub fn fed(config: Config, packet_bytes: u32, start: Instant) -> Self {
+        Self { source: Source::Queue(VecDeque::new()), ..Self::new(config, packet_bytes, start) }
+    }
+
+    /// One packet more to send: a part of the message with this number. A greedy sender has enough.
+    pub fn push(&mut self, now: Instant, message: u64, bytes: u32) {
+        if let Source::Queue(queue) = &mut self.source {
+            queue.push_back((message, bytes));
+            // Section 4.6: what was not sent in time is credit, of a round trip at most.
+            let credit = Duration::from_secs_f64(self.law.rtt_s);
+            if now.since(self.next) > credit {
+                self.next = now - credit;
+            }
+        }
+    }
+
+    /// Number and bytes of the packet to send next.
+    fn take(&mut self) -> Option<(u64, u32)> {
+        match &mut self.source {
+            Source::Greedy => Some((self.number, self.packet_bytes)),
+            Source::Queue(queue) => queue.pop_front(),
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        match &self.source {
+            Source::Greedy => true,
+            Source::Queue(queue) => !queue.is_empty(),
+        }
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) next.
     pub fn next_timeout(&self) -> Instant {
-        self.next.min(self.law.no_feedback_at)
+        let next = if self.has_more() { self.next } else { Instant::FAR_FUTURE };
+        next.min(self.law.no_feedback_at)
     }
 
     /// The packet that is due, if one is. Looks at the nofeedback timer (section 4.4) as well.
@@ -43,18 +89,23 @@ impl StreamSender {
         if now < self.next {
             return None;
         }
+        let (message, len) = self.take()?;
         let number = self.number;
         self.number += 1;
         self.active = true;
-        self.law.limited = true;
-        // Section 4.6: t_{i+1} = t_i + s / X_inst, with a credit of at most one packet.
+        // An interval in which anything had to wait was not limited by the data.
+        self.law.limited |= self.has_more();
+        // Section 4.6: t_{i+1} = t_i + s / X_inst.
         let gap = Duration::from_secs_f64(f64::from(self.packet_bytes) / self.law.instantaneous());
-        self.next = (self.next + gap).max(now);
+        self.next += gap;
+        if matches!(self.source, Source::Greedy) {
+            self.next = self.next.max(now);
+        }
         let stamp = Stamp { number: number as u32, rtt_us: (self.law.rtt_s * 1e6) as u32 };
         Some(Segment {
-            seq: number,
+            seq: message,
             ack: now.as_nanos(),
-            len: self.packet_bytes,
+            len,
             extension: Extension::Value(stamp.to_value()),
             ..Segment::default()
         })
@@ -178,6 +229,31 @@ mod tests {
         let (_, times) = run(2_000_000, |number| number > 200);
         let late = times.iter().filter(|time| **time >= 1_000_000.0).count();
         assert!((15..=17).contains(&late), "{late} packets in a thousand seconds");
+    }
+
+    /// A source of one packet in 100 ms for ten seconds, then a burst: the rate had stayed what it was, and a round trip of credit
+    /// lets the burst begin at once.
+    #[test]
+    fn a_slow_source_keeps_its_rate_and_some_credit() {
+        let mut sender = StreamSender::fed(Config::default(), 1000, at(0));
+        let mut receiver = StreamReceiver::default();
+        let mut waits = Vec::new();
+        for tenth in 0..100 {
+            let now = at(100 * tenth);
+            sender.push(now, tenth, 1000);
+            if let Some(packet) = sender.poll_transmit(now) {
+                waits.push(tenth - packet.seq);
+                if let Some(report) = receiver.handle_packet(now + Duration::from_millis(25), &packet) {
+                    sender.handle_report(now + Duration::from_millis(50), &report);
+                }
+            }
+        }
+        assert_eq!(waits.len(), 100, "nothing waits");
+        let rate = sender.law.allowed;
+        assert!(rate >= 20_000.0, "twice what arrives, or the initial window in a round trip: {rate}");
+        (100..150).for_each(|number| sender.push(at(10_000), number, 1000));
+        let burst = std::iter::from_fn(|| sender.poll_transmit(at(10_000))).count();
+        assert!((2..20).contains(&burst), "{burst} packets of credit");
     }
 
     #[test]
