@@ -26,11 +26,29 @@ pub enum Metric {
     ProbeOverhead,
     /// Mean completion time of the flows that end, in seconds.
     Completion,
+    /// Mean real-time performance index of live videos.
+    RealTimeIndex,
+    /// Mean share of their packets that came late.
+    DelayedPackets,
+    /// Their losses over the packets that they sent, mean.
+    PacketDrops,
+    /// Mean share of their frames that were not complete in time.
+    FramesMissed,
+    /// Mean opinion score of calls.
+    Mos,
+    /// Mean over the clients of the median time of a page or file, in seconds.
+    TransferMedian,
+    /// Mean rate of adaptive videos, in bits per second.
+    VideoRate,
+    /// Mean share of the time since they began in which adaptive videos stood still.
+    Rebuffering,
+    /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
+    FairnessRatio,
 }
 
 impl Metric {
     /// All metrics in the order of documents and tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 16] = [
         Self::Goodput,
         Self::GoodputSegments,
         Self::Jain,
@@ -38,7 +56,21 @@ impl Metric {
         Self::Timeouts,
         Self::ProbeOverhead,
         Self::Completion,
+        Self::RealTimeIndex,
+        Self::DelayedPackets,
+        Self::PacketDrops,
+        Self::FramesMissed,
+        Self::Mos,
+        Self::TransferMedian,
+        Self::VideoRate,
+        Self::Rebuffering,
+        Self::FairnessRatio,
     ];
+
+    /// Whether documents and tables leave it out where it has no meaning.
+    pub const fn is_optional(self) -> bool {
+        self as usize > Self::Completion as usize
+    }
 
     /// Field name in JSON and column name in CSV.
     pub const fn key(self) -> &'static str {
@@ -50,12 +82,24 @@ impl Metric {
             Self::Timeouts => "timeouts",
             Self::ProbeOverhead => "probe_overhead",
             Self::Completion => "completion_s",
+            Self::RealTimeIndex => "real_time_index",
+            Self::DelayedPackets => "delayed_packets_rate",
+            Self::PacketDrops => "packet_drop_rate",
+            Self::FramesMissed => "frames_missed",
+            Self::Mos => "mos",
+            Self::TransferMedian => "transfer_median_s",
+            Self::VideoRate => "video_rate_bps",
+            Self::Rebuffering => "rebuffering_ratio",
+            Self::FairnessRatio => "fairness_ratio",
         }
     }
 
     /// The value in one run; `None` where it has no meaning (no flow ends).
     pub fn of(self, outcome: &Outcome) -> Option<f64> {
         let sum = |field: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(field).sum::<u64>() as f64;
+        let mean = |field: fn(&FlowOutcome) -> Option<f64>| {
+            stats::mean(&outcome.flows.iter().filter_map(field).collect::<Vec<_>>())
+        };
         let value = match self {
             Self::Goodput => outcome.totals.goodput_bps,
             Self::GoodputSegments => outcome.totals.goodput_segments_per_s,
@@ -63,10 +107,16 @@ impl Metric {
             Self::Retransmissions => sum(|flow| flow.retransmitted_segments),
             Self::Timeouts => sum(|flow| flow.timeouts),
             Self::ProbeOverhead => outcome.totals.probe_overhead,
-            Self::Completion => {
-                let times: Vec<f64> = outcome.flows.iter().filter_map(|flow| flow.completion_s).collect();
-                return stats::mean(&times);
-            }
+            Self::Completion => mean(|flow| flow.completion_s)?,
+            Self::RealTimeIndex => mean(|flow| Some(flow.stream?.real_time_index))?,
+            Self::DelayedPackets => mean(|flow| Some(flow.stream?.delayed_packets_rate))?,
+            Self::PacketDrops => mean(|flow| Some(flow.stream?.packet_drop_rate))?,
+            Self::FramesMissed => mean(|flow| Some(flow.stream?.frames_missed))?,
+            Self::Mos => mean(|flow| Some(flow.call?.mos))?,
+            Self::TransferMedian => mean(|flow| flow.transfers?.median_s)?,
+            Self::VideoRate => mean(|flow| flow.player?.mean_rate_bps)?,
+            Self::Rebuffering => mean(|flow| Some(flow.player?.rebuffering_ratio))?,
+            Self::FairnessRatio => outcome.totals.fairness_ratio?,
         };
         value.is_finite().then_some(value)
     }
@@ -139,7 +189,10 @@ impl Serialize for Row {
         map.serialize_entry("cc", &self.cell.cc)?;
         map.serialize_entry("vary", &Settings(&self.cell.vary))?;
         for metric in Metric::ALL {
-            map.serialize_entry(metric.key(), &self.summary(metric))?;
+            let summary = self.summary(metric);
+            if !metric.is_optional() || summary.mean.is_some() {
+                map.serialize_entry(metric.key(), &summary)?;
+            }
         }
         map.serialize_entry("seeds_done", &self.samples.len())?;
         let groups = self.groups();
@@ -188,6 +241,12 @@ impl Comparison {
             complete,
             rows,
         }
+    }
+
+    /// The optional metrics that at least one row has.
+    pub fn optional_metrics(&self) -> Vec<Metric> {
+        let has = |metric: &Metric| self.rows.iter().any(|row| row.summary(*metric).mean.is_some());
+        Metric::ALL.into_iter().filter(|metric| metric.is_optional() && has(metric)).collect()
     }
 
     /// Algorithms that have a row, in the order of the plan.
@@ -246,7 +305,8 @@ mod tests {
         let row = &json["rows"][0];
         assert_eq!(row["cc"], "reno");
         assert_eq!(row["vary"]["link.satellite.loss.rate"], 1e-4);
-        for metric in Metric::ALL {
+        assert!(row.get("mos").is_none());
+        for metric in Metric::ALL.into_iter().filter(|metric| !metric.is_optional()) {
             let summary = &row[metric.key()];
             for field in ["mean", "ci95", "min", "max"] {
                 assert!(summary.get(field).is_some(), "{}.{field}", metric.key());

@@ -12,22 +12,29 @@ pub fn write(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
     let keys = keys.iter().map(|setting| setting.key.as_str());
-    let metrics = Metric::ALL.iter().map(|metric| metric.key());
-    writer.write_record(["scenario", "cc", "seed"].into_iter().chain(keys).chain(metrics))?;
+    let metrics = metrics(comparison);
+    let names = metrics.iter().map(|metric| metric.key());
+    writer.write_record(["scenario", "cc", "seed"].into_iter().chain(keys).chain(names))?;
     for row in &comparison.rows {
         for sample in &row.samples {
-            writer.write_record(line(&comparison.scenario, row, sample))?;
+            writer.write_record(line((&comparison.scenario, &metrics), row, sample))?;
         }
     }
     writer.flush()?;
     Ok(())
 }
 
-fn line(scenario: &str, row: &Row, sample: &Sample) -> Vec<String> {
+/// The columns of metrics: always the same, then those that have a meaning here.
+fn metrics(comparison: &Comparison) -> Vec<Metric> {
+    let always = Metric::ALL.into_iter().filter(|metric| !metric.is_optional());
+    always.chain(comparison.optional_metrics()).collect()
+}
+
+fn line((scenario, metrics): (&str, &[Metric]), row: &Row, sample: &Sample) -> Vec<String> {
     let head = [scenario.to_owned(), row.cell.cc.clone(), sample.seed.to_string()];
     let values = row.cell.vary.iter().map(|setting| setting.value.0.clone());
     let number = |metric: &Metric| sample.get(*metric).map_or(String::new(), |value| value.to_string());
-    head.into_iter().chain(values).chain(Metric::ALL.iter().map(number)).collect()
+    head.into_iter().chain(values).chain(metrics.iter().map(number)).collect()
 }
 
 #[cfg(test)]

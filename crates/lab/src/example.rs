@@ -58,6 +58,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             jain_index: 1.0,
             probe_overhead: if cc == "peach" { 0.05 } else { 0.0 },
             data_packets_delivered: 2000,
+            fairness_ratio: None,
         },
         flows,
         links: vec![LinkOutcome {

@@ -10,6 +10,7 @@ mod example;
 mod plan;
 mod pool;
 pub mod report;
+mod service;
 mod simulate;
 pub mod stats;
 pub mod table;

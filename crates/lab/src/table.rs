@@ -5,6 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 
 use crate::comparison::{Comparison, Metric, Row};
 use crate::plan::Setting;
+use crate::service;
 use crate::stats::Summary;
 
 /// How wide a table may be and whether it may use colour.
@@ -131,13 +132,18 @@ fn costs(comparison: &Comparison, look: Look) -> String {
     let completes = comparison.rows.iter().any(|row| row.summary(Metric::Completion).mean.is_some());
     let metrics = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
     let last = completes.then_some("completion, s");
+    let optional = comparison.optional_metrics();
+    let titles: Vec<String> = optional.iter().map(|metric| metric.key().replace('_', " ")).collect();
     let keys = keys.iter().map(|s| s.key.as_str());
-    table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last)));
+    let titles = titles.iter().map(String::as_str);
+    table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last).chain(titles)));
     for vary in comparison.combinations() {
         let rows = comparison.algorithms().into_iter().filter_map(|cc| comparison.row(cc, vary));
         for (index, row) in rows.enumerate() {
             let cells = values_once(index, vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
-            table.add_row(cells.chain(completes.then(|| mean(row, Metric::Completion))));
+            let completion = completes.then(|| mean(row, Metric::Completion));
+            let optional = optional.iter().map(|metric| mean(row, *metric));
+            table.add_row(cells.chain(completion).chain(optional));
         }
     }
     table.to_string()
@@ -214,7 +220,9 @@ fn flows(outcome: &Outcome, look: Look) -> String {
     let completes = outcome.flows.iter().any(|flow| flow.completion_s.is_some());
     let fixed = ["flow", "cc", &goodput, "sent", "sent again", "timeouts", "RTT, ms"];
     let optional = probes.then_some("probes").into_iter().chain(completes.then_some("completion, s"));
-    table.set_header(heads(fixed.into_iter().chain(optional)));
+    let service = service::columns(&outcome.flows);
+    let titles = service.iter().map(|column| column.title);
+    table.set_header(heads(fixed.into_iter().chain(optional).chain(titles)));
     for flow in outcome.flows.iter().take(SHOWN_FLOWS) {
         let mut name = flow.name.clone();
         if let Some(cause) = flow.aborted {
@@ -225,6 +233,7 @@ fn flows(outcome: &Outcome, look: Look) -> String {
         row.push(right(flow.srtt_ms.map_or("–".into(), |rtt| format!("{rtt:.1}"))));
         row.extend(probes.then(|| right(flow.probes_sent)));
         row.extend(completes.then(|| right(flow.completion_s.map_or("–".into(), short))));
+        row.extend(service.iter().map(|column| right(column.show(flow))));
         table.add_row(row);
     }
     table.to_string()

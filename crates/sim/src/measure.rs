@@ -313,5 +313,17 @@ fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {
         jain_index: share(goodput_bps * goodput_bps, flows.len() as f64 * squares),
         probe_overhead: share(sum(|flow| flow.probes_sent as f64), sent),
         data_packets_delivered,
+        fairness_ratio: fairness_ratio(flows),
     }
+}
+
+/// Mean goodput of a flow of the first group over that of the second, if there are two.
+fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
+    let first = &flows.first()?.group;
+    let (ours, theirs): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.group == *first);
+    let second = &theirs.first()?.group;
+    let mean =
+        |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
+    let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
+    (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
 }

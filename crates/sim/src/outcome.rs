@@ -255,6 +255,9 @@ pub struct Totals {
     pub probe_overhead: f64,
     /// Data packets that reached their receiver with something new.
     pub data_packets_delivered: u64,
+    /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness_ratio: Option<f64>,
 }
 
 /// Time series of a run, recorded on request for reports.

@@ -149,7 +149,13 @@ impl ComparePage<'_> {
             Metric::Jain,
             Metric::Completion,
         ];
-        let others = others.into_iter().filter(|metric| used(*metric)).map(Measure::Of);
+        let others = self
+            .comparison
+            .optional_metrics()
+            .into_iter()
+            .chain(others)
+            .filter(|metric| used(*metric))
+            .map(Measure::Of);
         let others = groups.into_iter().map(Measure::FlowOf).chain(others);
         let intro = match self.comparison.seeds {
             1 => "One run of each point; more seeds would give confidence intervals.",

@@ -4,6 +4,7 @@ use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Se
 
 use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, render};
+use crate::service;
 use crate::table::{rate_unit, short};
 
 /// What the report of one run shows.
@@ -93,7 +94,10 @@ impl RunPage<'_> {
         let completes = flows.iter().any(|flow| flow.completion_s.is_some());
         let goodput = format!("goodput, {}", unit.1);
         let head = ["flow", "algorithm", &goodput, "sent", "sent again", "timeouts", "probes", "RTT, ms"];
-        let head = head.into_iter().chain(completes.then_some("completion, s")).map(str::to_owned).collect();
+        let service = service::columns(flows);
+        let titles = service.iter().map(|column| column.title);
+        let head = head.into_iter().chain(completes.then_some("completion, s")).chain(titles);
+        let head = head.map(str::to_owned).collect();
         let optional = |value: Option<f64>| value.map_or("–".into(), short);
         let row = |flow: &FlowOutcome| {
             let cells = [
@@ -105,7 +109,8 @@ impl RunPage<'_> {
                 optional(flow.srtt_ms),
             ];
             let last = completes.then(|| optional(flow.completion_s));
-            let cells = cells.into_iter().chain(last).map(plain).collect();
+            let service = service.iter().map(|column| column.show(flow));
+            let cells = cells.into_iter().chain(last).chain(service).map(plain).collect();
             GridRow { names: vec![flow.name.clone(), flow.cc.clone()], cells }
         };
         let title = match flows.len() > LISTED_FLOWS {

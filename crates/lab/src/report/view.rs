@@ -39,6 +39,15 @@ impl Scaled {
             Measure::Of(Metric::Timeouts) => ("Timeouts".into(), (1.0, "timer expiries")),
             Measure::Of(Metric::ProbeOverhead) => ("Probe overhead".into(), (0.01, "%")),
             Measure::Of(Metric::Completion) => ("Completion time".into(), (1.0, "s")),
+            Measure::Of(Metric::RealTimeIndex) => ("Real-time performance".into(), (1.0, "index")),
+            Measure::Of(Metric::DelayedPackets) => ("Delayed packets".into(), (0.01, "% of packets sent")),
+            Measure::Of(Metric::PacketDrops) => ("Packets dropped".into(), (0.01, "% of packets sent")),
+            Measure::Of(Metric::FramesMissed) => ("Frames missed".into(), (0.01, "%")),
+            Measure::Of(Metric::Mos) => ("Quality of calls".into(), (1.0, "mean opinion score")),
+            Measure::Of(Metric::TransferMedian) => ("Pages or files, median".into(), (1.0, "s")),
+            Measure::Of(Metric::VideoRate) => ("Adaptive video".into(), rate()),
+            Measure::Of(Metric::Rebuffering) => ("Rebuffering".into(), (0.01, "% of the time")),
+            Measure::Of(Metric::FairnessRatio) => ("Fairness ratio".into(), (1.0, "first group / second")),
         };
         Self { measure, title, unit, divisor }
     }
