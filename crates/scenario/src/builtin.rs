@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::model::Scenario;
 
 const FILES: &[(&str, &str)] = &[
+    ("geo", include_str!("../../../scenarios/geo.toml")),
     ("geo-dumbbell", include_str!("../../../scenarios/geo-dumbbell.toml")),
     ("geo-single", include_str!("../../../scenarios/geo-single.toml")),
     ("geo-fairness", include_str!("../../../scenarios/geo-fairness.toml")),
