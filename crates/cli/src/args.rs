@@ -1,8 +1,10 @@
 //! What the user may type.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
@@ -39,12 +41,17 @@ pub enum Command {
     /// Show a scenario with every default spelled out, as TOML
     Show(ShowArgs),
     /// Run a command over the links of a scenario, in real time
-    #[command(
-        after_help = "Examples:\n  bentpipe emulate geo-single -- curl -O https://example.org/file\n  \
-        bentpipe emulate geo-single --rate 2mbit --loss 1e-3 -- bash\n  \
-        bentpipe emulate geo-single --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'"
-    )]
+    #[command(after_help = "Examples:\n  bentpipe emulate geo -- curl -O https://example.org/file\n  \
+        bentpipe emulate vsat-rain --rate 2mbit --loss 1e-3 -- bash\n  \
+        bentpipe emulate geo --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'")]
     Emulate(EmulateArgs),
+    /// Measure a real path with UDP probes, into a scenario that replays it
+    #[command(
+        after_help = "Examples:\n  bentpipe record serve                                   on the one host\n  \
+        bentpipe record far.example.org --output path.toml      on the other\n  \
+        bentpipe emulate ./path.toml -- COMMAND"
+    )]
+    Record(RecordArgs),
     /// Send a file with our TCP in user space
     #[command(after_help = transfer_args::HELP)]
     Send(SendArgs),
@@ -218,9 +225,60 @@ pub struct EmulateArgs {
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Write what the command sends and receives, for Wireshark
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub pcap: Option<PathBuf>,
+    /// Answer HTTP here: GET / shows how things stand, PATCH / with {"KEY": VALUE} changes the links
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<SocketAddr>,
+    /// Write how things stood in the end as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub summary: Option<PathBuf>,
+    /// Where to show how things stand: in a line of the terminal, in its title, or nowhere
+    #[arg(long, value_name = "WHERE", default_value = "auto")]
+    pub status: StatusPlace,
+    /// Show neither that nor a summary in the end
+    #[arg(long, short)]
+    pub quiet: bool,
     /// The command; it finds the address of the host beyond in $BENTPIPE_HOST and $BENTPIPE_HOST6
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Arguments of `record`.
+#[derive(Debug, clap::Args)]
+pub struct RecordArgs {
+    /// `serve` to answer probes; otherwise the host to measure the path to, with a port if it is another one
+    #[arg(value_name = "serve|HOST[:PORT]")]
+    pub host: String,
+    /// Where `serve` listens
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0_u16; 8], bentpipe_emu::record::PORT)))]
+    pub listen: SocketAddr,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub duration: Duration,
+    /// Time between two probes
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = humantime::parse_duration)]
+    pub interval: Duration,
+    /// The clocks of both hosts agree (GPS, PTP): keep the one-way delays as they are measured
+    #[arg(long)]
+    pub clocks_agree: bool,
+    /// The scenario to write
+    #[arg(long, short, value_name = "FILE.toml", default_value = "recorded.toml")]
+    pub output: PathBuf,
+}
+
+/// Where `emulate` shows how things stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StatusPlace {
+    /// The title, or a line if the command writes elsewhere; nowhere without a terminal
+    Auto,
+    /// A line on standard error
+    Line,
+    /// The title of the terminal, which disturbs no command
+    Title,
+    /// Nowhere
+    Off,
 }
 
 /// Where the command of `emulate` stands.

@@ -10,6 +10,7 @@ mod output;
 mod paper;
 mod progress;
 mod receive;
+mod record;
 mod run;
 mod send;
 mod show;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         args::Command::Paper(args) => paper::paper(&args),
         args::Command::List(args) => list::list(&args),
         args::Command::Show(args) => show::show(&args),
+        args::Command::Record(args) => record::record(&args),
         args::Command::Emulate(args) => {
             return emulate::emulate(&args).unwrap_or_else(Failure::report);
         }

@@ -2,9 +2,13 @@
 //!
 //! The bounds on time are loose: a busy machine may be late. What the emulator itself measures of that is not tested here.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use bentpipe_net::{LinkConfig, LossModel, Schedule};
 
 /// Settings of the host are compared before and after, so one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -243,6 +247,123 @@ fn without_root_there_is_a_world_of_its_own() {
 fn open_to_all(folder: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Answer to an HTTP request without a library: the whole of it, status line first.
+fn ask(method: &str, body: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(REMOTE)?;
+    let len = body.len();
+    write!(
+        stream,
+        "{method} / HTTP/1.1\r\nHost: {REMOTE}\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n{body}"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Where the test of HTTP listens.
+const REMOTE: &str = "127.0.0.1:47521";
+
+#[test]
+fn knobs_turn_while_the_command_runs() {
+    let Some(_alone) = ready(&[]) else { return };
+    let mut command =
+        bentpipe(&["emulate", "geo-single", "--delay-one-way", "20ms", "--http", REMOTE, "--", "sh", "-c"]);
+    command.arg(
+        "ping -c 5 -i 0.2 $BENTPIPE_HOST; touch $FLAG; while [ -e $FLAG ]; do sleep 0.05; done; \
+                 ping -c 5 -i 0.2 $BENTPIPE_HOST",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let flag = folder.path().join("flag");
+    let child = command.env("FLAG", &flag).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| flag.exists(), "the first half is over");
+    let change = r#"{"link.satellite.delay-one-way": "90 ms", "link.satellite.queue.limit": "9 packets"}"#;
+    assert!(ask("PATCH", change).unwrap().starts_with("HTTP/1.1 200"));
+    let refused = ask("PATCH", r#"{"link.satellite.rate": "much"}"#).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("link.satellite.rate"), "{refused}");
+    assert!(ask("DELETE", "").unwrap().starts_with("HTTP/1.1 405"));
+    wait_until(
+        || ask("GET", "").unwrap().contains("\"delay_one_way_ms\": 90.0"),
+        "the state shows the change",
+    );
+    std::fs::remove_file(&flag).unwrap();
+    let rtts = rtts_ms(&stdout(&child.wait_with_output().unwrap()));
+    let (before, after) = (least(&rtts[..5]), least(&rtts[5..]));
+    assert!((40.0..60.0).contains(&before) && (180.0..200.0).contains(&after), "{rtts:?}");
+}
+
+#[test]
+fn what_passes_is_recorded_and_summed_up() {
+    let Some(_alone) = ready(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (pcap, summary) = (folder.path().join("seen.pcapng"), folder.path().join("summary.json"));
+    let files = ["--pcap", pcap.to_str().unwrap(), "--summary", summary.to_str().unwrap()];
+    let arguments: Vec<&str> = ["geo-single", "--delay-one-way", "5ms"].into_iter().chain(files).collect();
+    let output = emulate(&arguments, "ping -c 3 -i 0.1 -s 100 $BENTPIPE_HOST");
+    assert_eq!(rtts_ms(&stdout(&output)).len(), 3);
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+    assert_eq!(summary["up"][0]["stats"]["delivered_packets"], 3);
+    assert_eq!(summary["down"][0]["stats"]["delivered_bytes"], 3 * 128);
+    assert_eq!(summary["fidelity"]["packets"], 6);
+    // Six packets of 128 bytes, each in a block of 32 bytes more.
+    let blocks = std::fs::read(&pcap).unwrap();
+    let packets = blocks.windows(8).filter(|window| *window == [6, 0, 0, 0, 160, 0, 0, 0]).count();
+    assert_eq!(packets, 6);
+}
+
+#[test]
+fn a_recorded_path_replays_as_what_was_recorded() {
+    let Some(_alone) = ready(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let server = format!("exec {binary} record serve");
+    let record = |scenario: &[&str], name: &str| {
+        let file = folder.path().join(name).to_str().unwrap().to_owned();
+        let script = format!("{binary} record $BENTPIPE_HOST --duration 3s --interval 5ms --output {file}");
+        let output = emulate(&[scenario, &["--listen", &server]].concat(), &script);
+        stdout(&output);
+        let draft = bentpipe_scenario::Draft::load(&file).unwrap();
+        (file, draft.scenario().unwrap().links.remove(0))
+    };
+    let path = ["geo-single", "--rate", "10mbit", "--delay-one-way", "30ms", "--loss", "0.05", "--seed", "4"];
+    let (file, first) = record(&path, "first.toml");
+    let (_, second) = record(&[&file], "second.toml");
+    for link in [&first, &second] {
+        let rate = rate_mbps(&link.forward);
+        assert!((8.5..11.0).contains(&rate), "{rate} Mbit/s\n{link:?}");
+    }
+    for (first, second) in [(&first.forward, &second.forward), (&first.reverse, &second.reverse)] {
+        let (first_ms, second_ms) = (typical_delay_ms(first), typical_delay_ms(second));
+        assert!((first_ms - second_ms).abs() < 5.0, "{first_ms} ms, then {second_ms} ms");
+        let (first_loss, second_loss) = (mean_loss(first), mean_loss(second));
+        // Of 600 packets 5 % are 30; four standard deviations of the difference are 5 %.
+        assert!((0.01..0.12).contains(&first_loss), "{first_loss}");
+        assert!((first_loss - second_loss).abs() < 0.05, "{first_loss}, then {second_loss}");
+    }
+}
+
+fn rate_mbps(link: &LinkConfig) -> f64 {
+    match link.rate {
+        Schedule::Constant(rate) => rate.bps() as f64 / 1e6,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// The median of the table.
+fn typical_delay_ms(link: &LinkConfig) -> f64 {
+    let Schedule::Table { points, .. } = &link.delay_one_way else { panic!("{link:?}") };
+    let mut delays: Vec<f64> = points.iter().map(|(_, delay)| delay.as_millis_f64()).collect();
+    delays.sort_by(f64::total_cmp);
+    delays[delays.len() / 2]
+}
+
+/// The mean of the first three seconds.
+fn mean_loss(link: &LinkConfig) -> f64 {
+    let LossModel::Schedule { points } = &link.loss.model else { panic!("{link:?}") };
+    let at =
+        |second: f64| points.iter().rfind(|(from, _)| from.as_secs_f64() <= second).map_or(0.0, |(_, p)| *p);
+    (0..3).map(|second| at(f64::from(second))).sum::<f64>() / 3.0
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{ConfigError, Link, LinkConfig, LinkStats};
 
 use crate::frame::Frame;
@@ -16,6 +16,16 @@ pub(crate) struct Chain {
     arrived: VecDeque<(Instant, Frame)>,
     /// Packets that will not arrive.
     dropped: Vec<Frame>,
+}
+
+/// How a link stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub rate: Rate,
+    pub delay_one_way: Duration,
+    /// Packets that wait for transmission.
+    pub waiting_packets: u32,
+    pub stats: LinkStats,
 }
 
 impl Chain {
@@ -49,6 +59,20 @@ impl Chain {
         }
     }
 
+    /// Gives link `index` other properties.
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        index: usize,
+        configs: (&LinkConfig, &LinkConfig),
+        (seed, name): (u64, &str),
+    ) -> Result<(), ConfigError> {
+        self.advance(now);
+        self.links[index].reconfigure(now, configs, (seed, name))?;
+        self.collect_dropped(index);
+        Ok(())
+    }
+
     /// The next packet at the far end, and when it arrived there.
     pub fn pop_arrived(&mut self) -> Option<(Instant, Frame)> {
         self.arrived.pop_front()
@@ -59,9 +83,14 @@ impl Chain {
         self.dropped.pop()
     }
 
-    /// The counters of each link, and what waits there in packets.
-    pub fn stats(&mut self, now: Instant) -> Vec<(LinkStats, u32)> {
-        self.links.iter_mut().map(|link| (*link.stats(), link.backlog(now).packets)).collect()
+    /// How each link stands.
+    pub fn states(&mut self, now: Instant) -> impl Iterator<Item = Standing> + '_ {
+        self.links.iter_mut().map(move |link| Standing {
+            rate: link.rate(now),
+            delay_one_way: link.delay_one_way(now),
+            waiting_packets: link.backlog(now).packets,
+            stats: *link.stats(),
+        })
     }
 
     fn deliver(&mut self, index: usize, at: Instant) {
@@ -90,7 +119,6 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{Duration, Rate};
     use bentpipe_net::{Limit, QueueConfig};
 
     fn link(mbps: u64, delay_ms: u64, packets: u32) -> LinkConfig {
@@ -126,8 +154,12 @@ mod tests {
         }
         chain.advance(Instant::from_nanos(1_000_000_000));
         let dropped = std::iter::from_fn(|| chain.pop_dropped()).count();
-        assert_eq!(dropped, 6, "one is sent, three wait");
-        assert_eq!(chain.stats(Instant::from_nanos(1_000_000_000))[1].0.dropped_by_queue, 6);
+        // One is sent, three wait.
+        assert_eq!(dropped, 6);
+        assert_eq!(
+            chain.states(Instant::from_nanos(1_000_000_000)).nth(1).map(|link| link.stats.dropped_by_queue),
+            Some(6)
+        );
         assert_eq!(chain.next_event(), Instant::FAR_FUTURE);
     }
 }

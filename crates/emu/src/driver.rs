@@ -2,27 +2,31 @@
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bentpipe_base::Instant;
-use bentpipe_net::{ConfigError, LinkStats};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use bentpipe_net::ConfigError;
 
-use crate::chain::Chain;
+use crate::capture::{Recorder, Seen};
+use crate::chain::{Chain, Standing};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::frame::Frame;
-use crate::meter::{Fidelity, Meter};
+use crate::meter::Meter;
 use crate::path::{Hop, Path};
+use crate::shared::{LinkState, Shared, Snapshot};
 use crate::sleeper::Sleeper;
 
+/// Index of the command's side, and of what comes from there.
+const COMMAND: usize = 0;
+/// Index of the side of the host beyond.
+const HOST: usize = 1;
 /// Reads of one device before the other one has its turn: deliveries wait for reads.
 const READS_AT_ONCE: u32 = 4;
 /// Buffers kept for later packets; more are given back to the system.
 const SPARE_BUFFERS: usize = 4096;
 
-/// The emulator: two devices and the links between them. Index 0 is the command's side, and what comes from there.
+/// The emulator: two devices and the links between them.
 #[derive(Debug)]
 pub(crate) struct Driver {
     clock: Clock,
@@ -32,50 +36,15 @@ pub(crate) struct Driver {
     meter: Meter,
     sleeper: Sleeper,
     shared: Arc<Shared>,
-}
-
-/// What the emulator shows to other threads, and how they stop it.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    stop: AtomicBool,
-    wake: EventFd,
-    snapshot: Mutex<Snapshot>,
-}
-
-/// How things stand.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    /// Time since the start.
-    pub at: Instant,
-    /// Each link from the command to the host beyond: its counters, and the packets that wait.
-    pub up: Vec<(LinkStats, u32)>,
-    /// Each link from the host beyond to the command.
-    pub down: Vec<(LinkStats, u32)>,
-    /// How good the emulation is.
-    pub fidelity: Option<Fidelity>,
-}
-
-impl Shared {
-    pub fn new() -> nix::Result<Self> {
-        let wake = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
-        Ok(Self { stop: AtomicBool::new(false), wake, snapshot: Mutex::default() })
-    }
-
-    /// Tells the emulator to end.
-    pub fn stop(&self) -> nix::Result<()> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.wake.write(1).map(|_| ())
-    }
-
-    /// How things stood at most a tenth of a second ago.
-    pub fn snapshot(&self) -> Snapshot {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
+    path: Path,
+    /// Times the properties of links were changed.
+    changes: u32,
+    recorder: Option<Recorder>,
 }
 
 impl Driver {
     /// Joins `devices` (the command's side, the host beyond) by `path`.
-    pub fn new(path: &Path, devices: [Device; 2], shared: Arc<Shared>) -> Result<Self, ConfigError> {
+    pub fn new(path: Path, devices: [Device; 2], shared: Arc<Shared>) -> Result<Self, ConfigError> {
         let clock = Clock::start();
         let chain = |hops: &[Hop]| {
             let names: Vec<_> = hops.iter().map(Hop::stream).collect();
@@ -89,12 +58,20 @@ impl Driver {
             meter: Meter::new(),
             sleeper: Sleeper::new(clock),
             shared,
+            path,
+            changes: 0,
+            recorder: None,
         })
     }
 
+    /// Records what the command sends and receives.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
     /// Carries packets until it is told to stop, and says how things stand in the end.
-    pub fn run(mut self) -> Snapshot {
-        while !self.shared.stop.load(Ordering::Relaxed) {
+    pub fn run(mut self) -> (Snapshot, Option<Recorder>) {
+        while !self.shared.stopped() {
             self.hand_over();
             let read = self.take_in();
             let now = self.clock.now();
@@ -105,18 +82,21 @@ impl Driver {
             }
         }
         self.report(self.clock.now());
-        self.shared.snapshot()
+        (self.shared.snapshot(), self.recorder)
     }
 
     /// Gives the kernel every packet that has arrived.
     fn hand_over(&mut self) {
         let now = self.clock.now();
-        for (from, to) in [(0, 1), (1, 0)] {
+        for (from, to) in [(COMMAND, HOST), (HOST, COMMAND)] {
             self.chains[from].advance(now);
             let mut overdue = 0;
             while let Some((due, frame)) = self.chains[from].pop_arrived() {
                 overdue += 1;
                 self.meter.leaves(due, self.clock.now(), frame.packet().len() as u32);
+                if let Some(recorder) = self.recorder.as_mut().filter(|_| to == COMMAND) {
+                    recorder.packet(Seen::Received, frame.packet());
+                }
                 if self.devices[to].write(&frame).is_err() {
                     self.meter.lost(1);
                 }
@@ -132,11 +112,17 @@ impl Driver {
     /// Offers what the kernel has to the links; returns how many packets.
     fn take_in(&mut self) -> usize {
         let mut taken = 0;
-        for from in [0, 1] {
+        for from in [COMMAND, HOST] {
             let chain = &mut self.chains[from];
             for _ in 0..READS_AT_ONCE {
                 let now = self.clock.now();
-                match self.devices[from].read(&mut self.pool, |frame| chain.enqueue(now, frame)) {
+                let take = |frame: Frame| {
+                    if let Some(recorder) = self.recorder.as_mut().filter(|_| from == COMMAND) {
+                        recorder.packet(Seen::Sent, frame.packet());
+                    }
+                    chain.enqueue(now, frame);
+                };
+                match self.devices[from].read(&mut self.pool, take) {
                     Ok(count) => taken += count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(_) => self.meter.lost(1),
@@ -151,7 +137,34 @@ impl Driver {
         let [up, down] = self.chains.each_ref().map(Chain::next_event);
         let deadline = up.min(down).min(self.meter.window_end());
         let [command, host] = self.devices.each_ref().map(Device::as_fd);
-        self.sleeper.wait(deadline, &[command, host, self.shared.wake.as_fd()]);
+        if !self.sleeper.wait(deadline, &[command, host, self.shared.bell().as_fd()]) {
+            return;
+        }
+        if let Some(change) = self.shared.take_change() {
+            self.change(&change.path);
+            // Nobody waits for the answer any more if it took too long.
+            let _ = change.done.send(());
+        }
+    }
+
+    /// Gives the links that differ the properties that `path` gives them.
+    fn change(&mut self, path: &Path) {
+        let now = self.clock.now();
+        self.changes += 1;
+        for (chain, before, after) in
+            [(COMMAND, &self.path.up, &path.up), (HOST, &self.path.down, &path.down)]
+        {
+            for (index, (old, new)) in before.iter().zip(after).enumerate() {
+                if old.config == new.config {
+                    continue;
+                }
+                let stream = format!("{}/change {}", new.stream(), self.changes);
+                let configs = (&old.config, &new.config);
+                let done = self.chains[chain].reconfigure(now, index, configs, (path.seed, &stream));
+                done.expect("a scenario's links are checked");
+            }
+        }
+        self.path = path.clone();
     }
 
     fn report(&mut self, now: Instant) {
@@ -159,10 +172,23 @@ impl Driver {
             self.meter.lost(device.newly_lost());
         }
         self.meter.close_window(now);
-        let [up, down] = self.chains.each_mut().map(|chain| chain.stats(now));
-        let snapshot = Snapshot { at: now, up, down, fidelity: Some(self.meter.fidelity()) };
-        *self.shared.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        let [up, down] = &mut self.chains;
+        let (up, down) = (states(&self.path.up, up, now), states(&self.path.down, down, now));
+        let fidelity = Some(self.meter.fidelity());
+        self.shared.show(Snapshot { at_s: now.as_secs_f64(), up, down, fidelity });
     }
+}
+
+fn states(hops: &[Hop], chain: &mut Chain, now: Instant) -> Vec<LinkState> {
+    let state = |(hop, standing): (&Hop, Standing)| LinkState {
+        name: hop.link.clone(),
+        direction: hop.direction,
+        rate_bps: standing.rate.bps(),
+        delay_one_way_ms: standing.delay_one_way.as_millis_f64(),
+        waiting_packets: standing.waiting_packets,
+        stats: standing.stats,
+    };
+    hops.iter().zip(chain.states(now)).map(state).collect()
 }
 
 fn recycle(pool: &mut Vec<Vec<u8>>, frame: Frame) {

@@ -2,12 +2,14 @@
 //!
 //! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
 //! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
-//! clock), `driver` (the loop, with `device`, `clock` and `sleeper`), `meter` (how good it is), `session` (the command and
-//! its world, with `namespace`, `host`, `janitor` and `children`).
+//! clock), `driver` (the loop, with `device`, `clock` and
+//! `sleeper`), `meter` (how good it is), `session` (the command and
+//! its world, with `namespace`, `host`, `janitor` and `children`). Beside them, `record` makes scenarios of real paths.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the emulator is made of network namespaces and TUN devices of Linux");
 
+mod capture;
 mod chain;
 mod children;
 mod clock;
@@ -16,17 +18,21 @@ mod driver;
 mod error;
 mod frame;
 mod host;
+mod http;
 mod janitor;
 mod meter;
 mod names;
 mod namespace;
 mod path;
+pub mod record;
 mod session;
+mod shared;
 mod sleeper;
 mod tool;
 
-pub use driver::Snapshot;
 pub use error::Error;
+pub use http::Remote;
 pub use meter::{Fidelity, TOLERANCE, Verdict};
 pub use path::{At, Hop, Path, PathError};
 pub use session::{Ended, Wish, run};
+pub use shared::{LinkState, Snapshot};

@@ -89,6 +89,13 @@ impl Path {
         Ok(Self { up, down, seed: scenario.seed })
     }
 
+    /// True if it has the same links as `other`, whatever they do to packets.
+    pub(crate) fn has_links_of(&self, other: &Self) -> bool {
+        let same =
+            |ours: &[Hop], theirs: &[Hop]| ours.iter().map(Hop::stream).eq(theirs.iter().map(Hop::stream));
+        same(&self.up, &other.up) && same(&self.down, &other.down)
+    }
+
     /// Names of the groups of its links, each once, in the order of `up`.
     pub fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = Vec::new();

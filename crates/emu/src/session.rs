@@ -1,7 +1,7 @@
 //! One emulation from beginning to end.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -13,21 +13,23 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, geteuid};
 use std::os::fd::AsFd;
 
+use crate::capture::Recorder;
 use crate::children::{self, Servers};
 use crate::device::{Device, KERNEL_QUEUE};
-use crate::driver::{Driver, Shared, Snapshot};
+use crate::driver::Driver;
 use crate::error::Error;
 use crate::host::Addresses;
+use crate::http::{Desk, Remote};
 use crate::janitor::Janitor;
 use crate::namespace::{self, Namespace};
 use crate::path::Path;
+use crate::shared::{Shared, Snapshot};
 use crate::{names, tool};
 
 /// Name of the command's only way out.
 const COMMAND_DEVICE: &str = "bentpipe";
 
 /// What to emulate around which command.
-#[derive(Debug)]
 pub struct Wish {
     /// The links.
     pub path: Path,
@@ -36,6 +38,10 @@ pub struct Wish {
     /// Shell commands that start servers beyond the path. With any, and without the privileges of an administrator,
     /// nothing else is there: the network of the host is out of reach.
     pub servers: Vec<OsString>,
+    /// Where to write what the command sends and receives, as pcapng.
+    pub capture: Option<Box<dyn Write + Send>>,
+    /// Who may change the links meanwhile.
+    pub remote: Option<Remote>,
 }
 
 /// How an emulation ended.
@@ -45,6 +51,8 @@ pub struct Ended {
     pub code: u8,
     /// How things stood in the end.
     pub snapshot: Snapshot,
+    /// Packets that are missing in the capture, because writing it was too slow.
+    pub missed_by_capture: u64,
 }
 
 /// A watcher is called about this often while the command runs.
@@ -56,20 +64,28 @@ const WATCH_EVERY_MS: u16 = 250;
 ///
 /// # Errors
 /// [`Error`] if something is missing on this machine, or the command cannot be started.
-pub fn run(wish: &Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error> {
+pub fn run(wish: Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error> {
     let signals = Signals::catch()?;
     let mut world = World::build(&wish.servers)?;
     let shared = Arc::new(Shared::new().map_err(|error| Error::at("eventfd")(error.into()))?);
-    let driver = Driver::new(&wish.path, world.take_devices(), Arc::clone(&shared))?;
+    let mut driver = Driver::new(wish.path.clone(), world.take_devices(), Arc::clone(&shared))?;
+    if let Some(out) = wish.capture {
+        driver.record(Recorder::start(out).map_err(Error::at("cannot start a thread"))?);
+    }
+    let desk = wish.remote.map(|remote| Desk::open(remote, wish.path, Arc::clone(&shared))).transpose()?;
     let emulator = start(driver)?;
-    let child = world.start(&wish.command)?;
-    let code = attend(child, &signals, || watch(&shared.snapshot()))?;
-    shared.stop().map_err(|error| Error::at("eventfd")(error.into()))?;
-    let snapshot = emulator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    Ok(Ended { code, snapshot })
+    let code =
+        world.start(&wish.command).and_then(|child| attend(child, &signals, || watch(&shared.snapshot())));
+    if let Some(desk) = desk {
+        desk.close();
+    }
+    shared.stop();
+    let (snapshot, recorder) = emulator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let missed = recorder.map_or(Ok(0), Recorder::finish).map_err(Error::at("cannot write the capture"))?;
+    Ok(Ended { code: code?, snapshot, missed_by_capture: missed })
 }
 
-fn start(driver: Driver) -> Result<JoinHandle<Snapshot>, Error> {
+fn start(driver: Driver) -> Result<JoinHandle<(Snapshot, Option<Recorder>)>, Error> {
     let work = || {
         urgent();
         driver.run()
@@ -177,8 +193,9 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Err
     let mut lines = vec![
         format!("address add {}/30 dev {device}", addresses.host_v4()),
         format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
-        // Without an address of its own making the device keeps quiet: no solicitations cross the path.
-        format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none up"),
+        // The device keeps quiet: no solicitations and reports of its own cross the path.
+        format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
+        format!("link set {device} up"),
     ];
     if !reaches_host {
         lines.push("link set lo up".into());
@@ -193,7 +210,8 @@ fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
         "link set lo up".into(),
         format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
         format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()),
-        format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none up"),
+        format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
+        format!("link set {COMMAND_DEVICE} up"),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()),
     ])

@@ -28,13 +28,13 @@ impl Sleeper {
         Self { clock, margin: longest, longest }
     }
 
-    /// Waits until one of the `files` is readable or `deadline` is near.
-    pub fn wait(&mut self, deadline: Instant, files: &[BorrowedFd<'_>]) {
+    /// Waits until one of the `files` is readable or `deadline` is near; true if the last of them may be readable.
+    pub fn wait(&mut self, deadline: Instant, files: &[BorrowedFd<'_>]) -> bool {
         let wake_up = Instant::from_nanos(deadline.as_nanos().saturating_sub(self.margin.as_nanos()));
         let gap = wake_up.since(self.clock.now());
         if gap.is_zero() {
             std::hint::spin_loop();
-            return;
+            return false;
         }
         let mut polled: Vec<_> = files.iter().map(|file| PollFd::new(*file, PollFlags::POLLIN)).collect();
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(gap.as_nanos()));
@@ -44,5 +44,6 @@ impl Sleeper {
             let forgotten = self.margin.saturating_sub(self.margin / 64);
             self.margin = forgotten.max(late + late / 4).min(self.longest);
         }
+        polled.last().and_then(PollFd::any).unwrap_or(true)
     }
 }

@@ -1,12 +1,17 @@
 //! `bentpipe emulate`.
 
+mod status;
+
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use bentpipe_emu::{At, Ended, Hop, Path, Snapshot, Wish, run};
+use bentpipe_emu::{At, Ended, LinkState, Path, Remote, Wish, run};
 use bentpipe_scenario::{Draft, Scenario};
+use status::Status;
 
 use crate::args::{EmulateArgs, Place};
 use crate::failure::Failure;
+use crate::output::{self, Target};
 
 /// For how long what a scenario repeats or computes goes on, unless `--set duration` says otherwise: emulations last as
 /// long as their command.
@@ -14,19 +19,44 @@ const DURATION: &str = "duration=1 h";
 
 /// Runs the command; its exit code is ours.
 pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
-    let scenario = scenario(args)?;
+    output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
+    let draft = draft(args)?;
+    let scenario = draft.scenario()?;
     let at = match args.at {
         Place::Receiver => At::Receiver,
         Place::Sender => At::Sender,
     };
-    let path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
-    let wish = Wish { path, command: args.command.clone(), servers: args.listen.clone() };
-    let ended = run(&wish, |_| {})?;
-    eprint!("{}", summary(&wish.path, &ended));
+    let mut path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
+    path.seed = args.seed.unwrap_or(path.seed);
+    let (pcap, summary) = (output::open(args.pcap.as_ref())?, output::open(args.summary.as_ref())?);
+    let capture =
+        pcap.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as _)).transpose()?;
+    let remote = args.http.map(|address| listen(address, draft, at)).transpose()?;
+    let wish = Wish { path, command: args.command.clone(), servers: args.listen.clone(), capture, remote };
+    let mut status = Status::new(args.status, args.quiet);
+    let ended = run(wish, |snapshot| status.show(snapshot))?;
+    status.clear();
+    pcap.map_or(Ok(()), Target::finish)?;
+    if let Some(summary) = summary {
+        let text = serde_json::to_string_pretty(&ended.snapshot)
+            .map_err(|error| Failure::Work(error.to_string()))?;
+        summary.write((text + "\n").as_bytes())?;
+    }
+    if !args.quiet {
+        eprint!("{}", summary_of(&ended));
+    }
     Ok(ExitCode::from(ended.code))
 }
 
-fn scenario(args: &EmulateArgs) -> Result<Scenario, Failure> {
+/// Who may change the scenario meanwhile.
+fn listen(address: SocketAddr, draft: Draft, at: At) -> Result<Remote, Failure> {
+    let listener = TcpListener::bind(address);
+    let listener =
+        listener.map_err(|error| Failure::Request(format!("cannot listen at {address}: {error}")))?;
+    Ok(Remote { listener, draft, at })
+}
+
+fn draft(args: &EmulateArgs) -> Result<Draft, Failure> {
     let mut draft = Draft::load(&args.world.scenario)?;
     let shorthands = shorthands(args);
     if !shorthands.is_empty() {
@@ -39,9 +69,7 @@ fn scenario(args: &EmulateArgs) -> Result<Scenario, Failure> {
     for setting in &args.world.set {
         draft.set(&setting.to_string())?;
     }
-    let mut scenario = draft.scenario()?;
-    scenario.seed = args.seed.unwrap_or(scenario.seed);
-    Ok(scenario)
+    Ok(draft)
 }
 
 /// The link that the shorthands mean: the satellite's, or the only one.
@@ -86,29 +114,29 @@ fn spelled_out(value: &str) -> String {
     format!("{} {unit}", number.trim())
 }
 
-fn summary(path: &Path, ended: &Ended) -> String {
-    let Snapshot { up, down, fidelity, at } = &ended.snapshot;
-    let mut text = format!("bentpipe: {:.1} s emulated\n", at.as_secs_f64());
-    let line = |(hop, (stats, _)): (&Hop, &(bentpipe_net::LinkStats, u32))| {
-        format!(
-            "  {} {}: {} packets, {} kB passed; dropped: {} queue, {} low priority, {} errors, {} outages\n",
-            hop.link,
-            hop.direction,
-            stats.delivered_packets,
-            stats.delivered_bytes / 1000,
-            stats.dropped_by_queue,
-            stats.dropped_low_priority,
-            stats.dropped_by_error,
-            stats.dropped_by_outage
-        )
+fn summary_of(ended: &Ended) -> String {
+    let snapshot = &ended.snapshot;
+    let mut text = format!("bentpipe: {:.1} s emulated\n", snapshot.at_s);
+    let line = |link: &LinkState| {
+        let (name, direction, stats) = (&link.name, link.direction, &link.stats);
+        let (packets, kilobytes) = (stats.delivered_packets, stats.delivered_bytes / 1000);
+        format!("  {name} {direction}: {packets} packets, {kilobytes} kB passed; {}\n", status::drops(stats))
     };
-    text.extend(path.up.iter().zip(up).chain(path.down.iter().zip(down)).map(line));
-    if let Some(fidelity) = fidelity {
-        let [half, most, nearly_all, worst] = fidelity.late_us;
+    text.extend(snapshot.up.iter().chain(&snapshot.down).map(line));
+    if ended.missed_by_capture > 0 {
         text += &format!(
-            "  added delay: {half:.0} us for half of the packets, {most:.0} us for 99 %, {nearly_all:.0} us for 99.9 %, at most \
-             {worst:.0} us; {} lost by the emulator itself\n  fidelity: {}\n",
-            fidelity.lost, fidelity.verdict
+            "  {} packets are missing in the capture: the disk was too slow\n",
+            ended.missed_by_capture
+        );
+    }
+    if let Some(fidelity) = &snapshot.fidelity {
+        let [half, most, nearly_all, worst] = fidelity.late_us;
+        let (lost, [windows, bad]) = (fidelity.lost, fidelity.windows);
+        text += &format!(
+            "  added delay: {half:.0} us for half of the packets, {most:.0} us for 99 %, {nearly_all:.0} us for 99.9 %, at \
+             most {worst:.0} us\n  lost by the emulator itself: {lost}; {bad} of {windows} tenths of a second not as asked\n  \
+             fidelity: {}\n",
+            fidelity.verdict
         );
     }
     text

@@ -1,0 +1,61 @@
+//! Packets on their way into a file.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bentpipe_base::Instant;
+use bentpipe_trace::Capture;
+
+/// Packets that may wait for the file.
+const WAITING: usize = 16_384;
+
+/// Where a packet is seen: the command's device, as `tcpdump` there would.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Seen {
+    /// The command sent it; it is about to meet the first link.
+    Sent = 0,
+    /// It has passed the links.
+    Received = 1,
+}
+
+/// Writes packets from a thread of its own, so that the emulation never waits for a disk.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    queue: SyncSender<(Seen, Instant, Vec<u8>)>,
+    writer: JoinHandle<io::Result<()>>,
+    missed: u64,
+}
+
+impl Recorder {
+    /// Begins a pcapng file with real time.
+    pub fn start(out: Box<dyn Write + Send>) -> io::Result<Self> {
+        let (queue, packets) = sync_channel::<(Seen, Instant, Vec<u8>)>(WAITING);
+        let write = move || {
+            let mut capture = Capture::new(out, "bentpipe emulate", ["sent by the command", "received"])?;
+            for (seen, at, bytes) in packets {
+                capture.packet(at, seen as u32, (&bytes, 0))?;
+            }
+            capture.finish().map(|_| ())
+        };
+        let writer = thread::Builder::new().name("capture".into()).spawn(write)?;
+        Ok(Self { queue, writer, missed: 0 })
+    }
+
+    /// Keeps a packet that is seen now. One for which the disk is too slow is missed.
+    pub fn packet(&mut self, seen: Seen, bytes: &[u8]) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        if let Err(TrySendError::Full(_)) = self.queue.try_send((seen, at, bytes.to_vec())) {
+            self.missed += 1;
+        }
+    }
+
+    /// Completes the file; returns how many packets are missing in it.
+    pub fn finish(self) -> io::Result<u64> {
+        drop(self.queue);
+        self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(self.missed)
+    }
+}

@@ -1,0 +1,135 @@
+//! The emulation's state and its knobs over HTTP, for test suites.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use bentpipe_scenario::Draft;
+use serde_json::{Map, Value, json};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+use crate::error::Error;
+use crate::path::{At, Path};
+use crate::shared::Shared;
+
+/// Largest body of a request.
+const LARGEST_BODY: u64 = 64 * 1024;
+
+/// What may be changed, and where to be asked for it.
+#[derive(Debug)]
+pub struct Remote {
+    /// Where requests come in.
+    pub listener: TcpListener,
+    /// The scenario, which requests change.
+    pub draft: Draft,
+    /// Where the command stands in it.
+    pub at: At,
+}
+
+/// The thread that answers.
+pub(crate) struct Desk {
+    server: Arc<Server>,
+    thread: JoinHandle<()>,
+}
+
+impl Desk {
+    /// Begins to answer.
+    pub fn open(remote: Remote, path: Path, shared: Arc<Shared>) -> Result<Self, Error> {
+        let failed = || Error::at("HTTP");
+        let server = Server::from_listener(remote.listener, None)
+            .map_err(|error| failed()(std::io::Error::other(error.to_string())))?;
+        let server = Arc::new(server);
+        let requests = Arc::clone(&server);
+        let mut clerk = Clerk { draft: remote.draft, at: remote.at, path, shared };
+        let work = move || {
+            for mut request in requests.incoming_requests() {
+                let (status, document) = clerk.answer(&mut request);
+                let json =
+                    Header::from_bytes("Content-Type", "application/json").expect("the header is valid");
+                let body = Response::from_string(format!("{document:#}\n"));
+                // A client that has gone does not want the answer.
+                let _ = request.respond(body.with_status_code(status).with_header(json));
+            }
+        };
+        let thread = thread::Builder::new().name("http".into()).spawn(work).map_err(failed())?;
+        Ok(Self { server, thread })
+    }
+
+    /// Answers no more.
+    pub fn close(self) {
+        self.server.unblock();
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+}
+
+struct Clerk {
+    draft: Draft,
+    at: At,
+    path: Path,
+    shared: Arc<Shared>,
+}
+
+/// Status code and document.
+type Answer = (u16, Value);
+
+fn refuse(status: u16, why: impl Into<String>) -> Answer {
+    (status, json!({ "error": why.into() }))
+}
+
+impl Clerk {
+    fn answer(&mut self, request: &mut Request) -> Answer {
+        match (request.method(), request.url()) {
+            (Method::Get, "/") => self.state(),
+            (Method::Get, "/scenario") => match self.draft.scenario() {
+                Ok(scenario) => (200, json!({ "toml": scenario.to_toml() })),
+                Err(error) => refuse(500, error.to_string()),
+            },
+            (Method::Patch | Method::Put, "/") => {
+                let mut body = String::new();
+                match request.as_reader().take(LARGEST_BODY).read_to_string(&mut body) {
+                    Ok(_) => self.change(&body).unwrap_or_else(|answer| answer),
+                    Err(error) => refuse(400, error.to_string()),
+                }
+            }
+            (_, "/" | "/scenario") => refuse(405, "accepted: GET / and /scenario, PATCH or PUT /"),
+            _ => refuse(404, "accepted: / and /scenario"),
+        }
+    }
+
+    fn state(&self) -> Answer {
+        match serde_json::to_value(self.shared.snapshot()) {
+            Ok(state) => (200, state),
+            Err(error) => refuse(500, error.to_string()),
+        }
+    }
+
+    /// Applies `{ KEY: VALUE, ... }`, all of it or nothing.
+    fn change(&mut self, body: &str) -> Result<Answer, Answer> {
+        let wrong = |why: String| refuse(400, why);
+        let settings: Map<String, Value> = serde_json::from_str(body).map_err(|error| {
+            wrong(format!("accepted: an object such as {{\"link.satellite.rate\": \"5 Mbit/s\"}}; {error}"))
+        })?;
+        let mut draft = self.draft.clone();
+        for (key, value) in &settings {
+            let value = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(flag) => flag.to_string(),
+                _ => return Err(wrong(format!("{key}: accepted: a string, a number, true or false"))),
+            };
+            draft.set(&format!("{key}={value}")).map_err(|error| wrong(error.to_string()))?;
+        }
+        let scenario = draft.scenario().map_err(|error| wrong(error.to_string()))?;
+        let mut path = Path::of(&scenario, self.at).map_err(|error| wrong(error.to_string()))?;
+        path.seed = self.path.seed;
+        if !path.has_links_of(&self.path) {
+            return Err(refuse(409, "the links of the path cannot be exchanged while they are in use"));
+        }
+        if !self.shared.change(path.clone()) {
+            return Err(refuse(503, "the emulation does not answer"));
+        }
+        (self.draft, self.path) = (draft, path);
+        Ok((200, json!({ "changed": settings })))
+    }
+}

@@ -1,0 +1,182 @@
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::analysis::{Clocks, Recording, Sample};
+use super::message::{Kind, LEN, Message};
+use super::now_ns;
+use crate::error::Error;
+
+/// Packets of a train.
+const CARS: u8 = 32;
+/// Payload of the packets of a train.
+const CAR_BYTES: usize = 1400;
+/// IPv4 and UDP headers.
+const HEADER_BYTES: usize = 28;
+/// Trains to measure the rate with.
+const TRAINS: usize = 5;
+/// How long to wait for a reply.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for another one after the latest.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// How to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The server.
+    pub server: SocketAddr,
+    /// How long.
+    pub duration: Duration,
+    /// Time between two probes.
+    pub interval: Duration,
+    /// What is known of the clocks.
+    pub clocks: Clocks,
+}
+
+/// Measures the path to a server that runs [`serve`](super::serve()).
+///
+/// # Errors
+/// If the socket fails, or no reply comes.
+pub fn record(plan: &Plan) -> Result<Recording, Error> {
+    let failed = || Error::at(format!("cannot measure the path to {}", plan.server));
+    let here: SocketAddr =
+        if plan.server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+    let socket = UdpSocket::bind(here).map_err(failed())?;
+    socket.connect(plan.server).map_err(failed())?;
+    let mut client = Client { socket, session: now_ns() };
+    let rates = (0..TRAINS).map(|_| client.train()).collect::<Result<Vec<_>, _>>().map_err(failed())?;
+    // Probes are a run of their own: their numbers begin anew.
+    client.session += 1;
+    let samples = client.probes(plan).map_err(failed())?;
+    if samples.iter().all(|sample| sample.arrived_ns.is_none()) {
+        let silent = format!("{}: no reply; is `bentpipe record serve` running there?", plan.server);
+        return Err(failed()(std::io::Error::new(ErrorKind::TimedOut, silent)));
+    }
+    let probe_bytes = LEN + HEADER_BYTES;
+    Ok(Recording { samples, clocks: plan.clocks, rates, probe_bytes, interval: plan.interval })
+}
+
+struct Client {
+    socket: UdpSocket,
+    session: u64,
+}
+
+impl Client {
+    /// Rates in bits per second, there and back, of the bottleneck that a train has passed: by how far it spread.
+    fn train(&mut self) -> std::io::Result<[Option<f64>; 2]> {
+        self.session += 1;
+        let mut bytes = [0; CAR_BYTES];
+        for number in 0..u32::from(CARS) {
+            self.message(Kind::Train { cars: CARS }, number).write(&mut bytes);
+            self.send(&bytes)?;
+        }
+        let (mut forth, mut first, mut last) = (None, None, None);
+        let mut end = Instant::now() + PATIENCE;
+        while let Some((reply, arrived_ns)) = self.receive(end)? {
+            end = Instant::now() + PAUSE;
+            let Kind::Echo { index, of, distance } = reply.kind else { continue };
+            forth = spread(distance, (reply.before, reply.received_ns));
+            first = first.or(Some((index, arrived_ns)));
+            last = Some((index, arrived_ns));
+            if index + 1 >= of {
+                break;
+            }
+        }
+        let back = first
+            .zip(last)
+            .and_then(|(first, last)| spread(last.0.saturating_sub(first.0), (first.1, last.1)));
+        Ok([forth, back])
+    }
+
+    fn probes(&mut self, plan: &Plan) -> std::io::Result<Vec<Sample>> {
+        let mut bytes = [0; LEN];
+        let mut samples: Vec<Sample> = Vec::new();
+        let count = (plan.duration.as_secs_f64() / plan.interval.as_secs_f64()).ceil() as u32;
+        let begin = Instant::now();
+        for number in 0..count {
+            while let Some((reply, arrived_ns)) = self.receive(begin + plan.interval * number)? {
+                note(&mut samples, &reply, arrived_ns);
+            }
+            let message = self.message(Kind::Probe, number);
+            message.write(&mut bytes);
+            samples.push(Sample { sent_ns: message.sent_ns, ..Sample::default() });
+            self.send(&bytes)?;
+        }
+        let end = Instant::now() + PATIENCE;
+        while samples.iter().any(|sample| sample.arrived_ns.is_none())
+            && let Some((reply, arrived_ns)) = self.receive(end)?
+        {
+            note(&mut samples, &reply, arrived_ns);
+        }
+        Ok(samples)
+    }
+
+    fn message(&self, kind: Kind, number: u32) -> Message {
+        let session = self.session;
+        Message { kind, session, number, sent_ns: now_ns(), received_ns: 0, replied_ns: 0, before: 0 }
+    }
+
+    /// A path that is out now and then refuses packets; those are lost like others.
+    fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
+        match self.socket.send(bytes) {
+            Ok(_) => Ok(()),
+            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next reply of this run until `end`, and when it came.
+    fn receive(&self, end: Instant) -> std::io::Result<Option<(Message, u64)>> {
+        let mut bytes = [0; 2048];
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.socket.set_read_timeout(Some(left))?;
+            let received = self.socket.recv(&mut bytes);
+            let arrived_ns = now_ns();
+            match received {
+                Ok(len) => {
+                    let reply = Message::read(&bytes[..len]);
+                    if let Some(reply) = reply.filter(|reply| reply.session == self.session) {
+                        return Ok(Some((reply, arrived_ns)));
+                    }
+                }
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Errors that say something about the path at this moment, or nothing.
+fn is_passing(error: &std::io::Error) -> bool {
+    use ErrorKind::{
+        ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
+    };
+    let passing = [ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock];
+    passing.contains(&error.kind())
+}
+
+/// Bits per second at which the first and the last of some cars came, so many cars apart, at these times; nothing if too few
+/// lay between. Those lost between them have used their time on the link.
+fn spread(distance: u8, (first_ns, last_ns): (u64, u64)) -> Option<f64> {
+    let bits = (usize::from(distance) * (CAR_BYTES + HEADER_BYTES) * 8) as f64;
+    (distance >= CARS / 2 && last_ns > first_ns).then(|| bits * 1e9 / (last_ns - first_ns) as f64)
+}
+
+/// Enters a reply, and what it says of the probes before.
+fn note(samples: &mut [Sample], reply: &Message, arrived_ns: u64) {
+    let number = reply.number as usize;
+    for ahead in (0..64).filter(|bit| reply.before >> bit & 1 == 1) {
+        if let Some(earlier) = number.checked_sub(ahead + 1).and_then(|earlier| samples.get_mut(earlier)) {
+            earlier.reached = true;
+        }
+    }
+    let Some(sample) = samples.get_mut(number).filter(|sample| sample.arrived_ns.is_none()) else { return };
+    sample.reached = true;
+    sample.received_ns = reply.received_ns;
+    sample.replied_ns = reply.replied_ns;
+    sample.arrived_ns = Some(arrived_ns);
+}

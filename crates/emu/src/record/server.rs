@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+
+use super::message::{Kind, Message};
+use super::now_ns;
+use crate::error::Error;
+
+/// Runs that are remembered at a time; the one that was quiet longest is forgotten first.
+const SESSIONS: usize = 1024;
+
+/// Largest packet that is answered.
+const LARGEST: usize = 2048;
+
+/// What the server knows of one run.
+#[derive(Debug, Default)]
+struct Session {
+    /// Latest number received.
+    latest: u32,
+    /// Which of the 64 before it were received.
+    before: u64,
+    /// The train under way.
+    train: Train,
+    heard_ns: u64,
+}
+
+/// What came of a train.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    cars: u8,
+    /// Number of the first one that came, and when.
+    first: (u32, u64),
+}
+
+impl Session {
+    /// Notes a car; returns the train if it is the last one.
+    fn couple(&mut self, number: u32, cars: u8, received_ns: u64) -> Option<Train> {
+        if self.train.cars == 0 {
+            self.train.first = (number, received_ns);
+        }
+        self.train.cars = self.train.cars.saturating_add(1).min(cars);
+        (number + 1 == u32::from(cars)).then(|| std::mem::take(&mut self.train))
+    }
+
+    /// Notes a probe; returns which of the 64 before it were received.
+    fn note(&mut self, number: u32) -> u64 {
+        if number > self.latest {
+            let ahead = number - self.latest;
+            let with_latest = self.before.checked_shl(1).unwrap_or(0) | 1;
+            self.before = with_latest.checked_shl(ahead - 1).unwrap_or(0);
+            self.latest = number;
+            return self.before;
+        }
+        let behind = self.latest - number;
+        if behind > 0 {
+            self.before |= 1_u64.checked_shl(behind - 1).unwrap_or(0);
+        }
+        self.before.checked_shr(behind).unwrap_or(0)
+    }
+}
+
+/// Answers probes at `address` for ever. No answer is larger than its question, and there are no more of them.
+///
+/// # Errors
+/// If it cannot listen there.
+pub fn serve(address: SocketAddr) -> Result<(), Error> {
+    let failed = || Error::at(format!("cannot listen at {address}"));
+    let socket = UdpSocket::bind(address).map_err(failed())?;
+    let mut sessions: BTreeMap<(SocketAddr, u64), Session> = BTreeMap::new();
+    let mut bytes = [0; LARGEST];
+    loop {
+        // An error here is one of an earlier answer, such as a port that is closed by now.
+        let Ok((len, from)) = socket.recv_from(&mut bytes) else { continue };
+        let received_ns = now_ns();
+        let Some(message) = Message::read(&bytes[..len]) else { continue };
+        let session = session(&mut sessions, (from, message.session), received_ns);
+        let mut answer = |kind, before| {
+            let reply = Message { kind, received_ns, replied_ns: now_ns(), before, ..message };
+            reply.write(&mut bytes);
+            // A reply that cannot be sent is one that is lost.
+            let _ = socket.send_to(&bytes[..len], from);
+        };
+        match message.kind {
+            Kind::Probe => answer(Kind::Reply, session.note(message.number)),
+            Kind::Train { cars } => {
+                let Some(train) = session.couple(message.number, cars, received_ns) else { continue };
+                let distance = message.number.saturating_sub(train.first.0) as u8;
+                for index in 0..train.cars {
+                    answer(Kind::Echo { index, of: train.cars, distance }, train.first.1);
+                }
+            }
+            Kind::Reply | Kind::Echo { .. } => {}
+        }
+    }
+}
+
+fn session(
+    sessions: &mut BTreeMap<(SocketAddr, u64), Session>,
+    key: (SocketAddr, u64),
+    now_ns: u64,
+) -> &mut Session {
+    if sessions.len() >= SESSIONS && !sessions.contains_key(&key) {
+        let oldest = sessions.iter().min_by_key(|(_, session)| session.heard_ns).map(|(key, _)| *key);
+        oldest.map(|key| sessions.remove(&key));
+    }
+    let session = sessions.entry(key).or_default();
+    session.heard_ns = now_ns;
+    session
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_tells_which_probes_came_before() {
+        let mut session = Session::default();
+        assert_eq!(session.note(0) & 1, 0);
+        assert_eq!(session.note(1), 1);
+        assert_eq!(session.note(4) & 0b111, 0b100, "2 and 3 are missing, 1 is not");
+        assert_eq!(session.note(3) & 0b11, 0b10, "a late one sees those before it");
+        assert_eq!(session.note(5) & 0b11111, 0b11011);
+        assert_eq!(session.note(1000), 0);
+    }
+}
