@@ -7,11 +7,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_cc::Algorithm;
 use bentpipe_host::{Id, Limits, Stack, StackConfig};
-use bentpipe_net::{Limit, Link, LinkConfig, LossConfig, LossModel, Packet, QueueConfig, Reordering};
+use bentpipe_net::{
+    Limit, Link, LinkConfig, LossConfig, LossModel, Outage, Outages, Packet, QueueConfig, Reordering,
+};
 use bentpipe_tcp::{Config, State, Stats};
 use bentpipe_wire::{Datagram, Offload};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,6 +24,8 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 const OURS: [&str; 2] = ["10.105.0.2", "fd62:656e::2"];
 const KERNEL: [&str; 2] = ["10.105.0.1", "fd62:656e::1"];
 const PORT: u16 = 6001;
+/// Runs in this process so far: each has ports of its own.
+static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// The kernel's end writes what it is given and says what it got: the length and a digest.
 const PEER: &str = r#"
@@ -134,7 +139,8 @@ impl Path {
             addresses,
             mtu: 1500,
             offload: false,
-            key: (u128::from(std::process::id()) << 70) | (u128::from(seed) << 64),
+            key: (u128::from(std::process::id()) << 70)
+                | (u128::from(seed + RUNS.fetch_add(1, Relaxed)) << 64),
             limits: Limits::default(),
         });
         let mut names = ["out", "back"].into_iter();
@@ -204,7 +210,7 @@ impl Path {
         let begin = self.now();
         let mut acknowledged = None;
         let mut piece = vec![0; 1 << 16];
-        while self.now().since(begin) < Duration::from_secs(100) {
+        while self.now().since(begin) < Duration::from_secs(900) {
             let now = self.now();
             written += self.stack.write(now, id, &data[written..]);
             if written == data.len() && !std::mem::replace(&mut closed, true) {
@@ -279,53 +285,99 @@ fn config(cc: &str) -> Config {
     Config { cc: Algorithm::from_name(cc).expect("it is registered"), ..Config::default() }
 }
 
-const BYTES: usize = 2_000_000;
+/// A hostile link, and what both ends send over it at once.
+#[derive(Clone, Copy, Debug)]
+struct Hostile {
+    we_open: bool,
+    v6: bool,
+    rate_mbps: u64,
+    loss: f64,
+    bytes: usize,
+    /// Every two seconds the link is out for a fifth of a second, as at a handover.
+    handovers: bool,
+}
 
-/// Both ends send at once over a hostile link.
-fn hostile(we_open: bool, v6: bool) {
-    let millis = Duration::from_millis;
-    let hostile = LinkConfig {
-        loss: LossConfig { model: LossModel::Packet { probability: 0.01 }, ..LossConfig::default() },
-        reordering: Some(Reordering { probability: 0.02, extra_min: millis(1), extra_max: millis(8) }),
-        duplicate_probability: 0.01,
-        ..link(QueueConfig::DropTail { limit: Limit::Packets(200) }, 50, millis(5))
-    };
-    let mut path = Path::new([hostile.clone(), hostile], 0.002, 7);
-    let host = if we_open { KERNEL[usize::from(v6)] } else { OURS[usize::from(v6)] };
-    let (kernel, id) = if we_open {
-        let kernel = Kernel::start("listen", host, BYTES);
-        (kernel, path.connect(v6, config("cubic")))
-    } else {
-        path.stack.listen(PORT, Arc::new(config("cubic")));
-        let kernel = Kernel::start("connect", host, BYTES);
-        (kernel, path.accept(config("cubic")))
-    };
-    let data = pattern(BYTES);
-    let (got, _) = path.exchange(id, &data);
-    assert!(got == data, "{} bytes from the kernel", got.len());
-    assert_eq!(kernel.finish(), (BYTES, true));
-    assert!(path.stack.counters().corrupt > 0, "the checksum caught something");
+const QUICK: Hostile =
+    Hostile { we_open: true, v6: false, rate_mbps: 50, loss: 0.01, bytes: 2_000_000, handovers: false };
+
+impl Hostile {
+    fn link(&self) -> LinkConfig {
+        let millis = Duration::from_millis;
+        let outages = (1..300).map(|nth| Instant::ZERO + millis(2000 * nth));
+        let outages = outages.map(|from| Outage { from, to: from + millis(200) });
+        LinkConfig {
+            loss: LossConfig { model: LossModel::Packet { probability: self.loss }, ..LossConfig::default() },
+            reordering: Some(Reordering { probability: 0.02, extra_min: millis(1), extra_max: millis(8) }),
+            duplicate_probability: 0.01,
+            outages: Outages {
+                intervals: outages.filter(|_| self.handovers).collect(),
+                ..Outages::default()
+            },
+            ..link(QueueConfig::DropTail { limit: Limit::Packets(200) }, self.rate_mbps, millis(5))
+        }
+    }
+
+    fn run(&self) {
+        let mut path = Path::new([self.link(), self.link()], 0.002, 7);
+        let version = usize::from(self.v6);
+        let (kernel, id) = if self.we_open {
+            let kernel = Kernel::start("listen", KERNEL[version], self.bytes);
+            (kernel, path.connect(self.v6, config("cubic")))
+        } else {
+            path.stack.listen(PORT, Arc::new(config("cubic")));
+            let kernel = Kernel::start("connect", OURS[version], self.bytes);
+            (kernel, path.accept(config("cubic")))
+        };
+        let data = pattern(self.bytes);
+        let (got, took) = path.exchange(id, &data);
+        assert!(got == data, "{} bytes from the kernel", got.len());
+        assert_eq!(kernel.finish(), (self.bytes, true));
+        let corrupt = path.stack.counters().corrupt;
+        assert!(corrupt > 0, "the checksum caught something");
+        println!("{self:?}: whole after {:.1} s, {corrupt} corrupt packets dropped", took.as_secs_f64());
+    }
 }
 
 #[test]
 fn streams_are_whole_if_we_open_over_ipv4() {
     if inside("streams_are_whole_if_we_open_over_ipv4") {
-        hostile(true, false);
+        QUICK.run();
     }
 }
 
 #[test]
 fn streams_are_whole_if_the_kernel_opens_over_ipv6() {
     if inside("streams_are_whole_if_the_kernel_opens_over_ipv6") {
-        hostile(false, true);
+        Hostile { we_open: false, v6: true, ..QUICK }.run();
+    }
+}
+
+/// The whole matrix: `scripts/on-wire-matrix`.
+#[test]
+#[ignore = "long"]
+fn streams_are_whole_over_every_link() {
+    if !inside("streams_are_whole_over_every_link") {
+        return;
+    }
+    let scale = std::env::var("BENTPIPE_MATRIX").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    for (we_open, v6) in [(true, false), (false, true), (true, true), (false, false)] {
+        for (loss, bytes, handovers) in [
+            (0.001, 40_000_000, false),
+            (0.01, 10_000_000, false),
+            (0.05, 2_000_000, false),
+            (0.001, 20_000_000, true),
+        ] {
+            Hostile { we_open, v6, rate_mbps: 200, loss, bytes: bytes * scale, handovers }.run();
+        }
     }
 }
 
 /// What the kernel offers in the handshake: 64 KiB unless its route says otherwise and its buffers allow it.
-fn offer(segments: u32) {
+fn offer(device: &str, segments: u32) {
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 4000000 8000000").unwrap();
-    let route =
-        format!("ip route change 10.105.0.0/30 dev $(ls /sys/class/net | grep tun) initrwnd {segments}");
+    let route = format!(
+        "ip route replace 10.105.0.0/30 dev {device} proto kernel scope link src 10.105.0.1 initrwnd {segments}"
+    );
     assert!(Command::new("sh").args(["-c", &route]).status().unwrap().success());
 }
 
@@ -355,7 +407,8 @@ fn over_satellite(cc: &str, seed: u64, transfer: &Transfer) -> Outcome {
     };
     let back = link(QueueConfig::default(), 10, delay_one_way);
     let mut path = Path::new([out, back], 0.0, seed);
-    offered.into_iter().for_each(offer);
+    let device = path.tun.name().unwrap();
+    offered.into_iter().for_each(|segments| offer(&device, segments));
     let kernel = Kernel::start("listen", KERNEL[0], 0);
     let id = path.connect(false, config(cc));
     let (_, took) = path.exchange(id, &pattern(bytes));
