@@ -7,6 +7,7 @@ const FILES: &[(&str, &str)] = &[
     ("swift", include_str!("../../../papers/swift.toml")),
     ("star", include_str!("../../../papers/star.toml")),
     ("streaming", include_str!("../../../papers/streaming.toml")),
+    ("pep-study", include_str!("../../../papers/pep-study.toml")),
     ("modern", include_str!("../../../papers/modern.toml")),
 ];
 
