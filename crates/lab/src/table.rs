@@ -197,7 +197,16 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
     if let Some(more) = outcome.links.len().checked_sub(SHOWN_LINKS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more, less busy");
     }
+    if !outcome.nodes.is_empty() {
+        text += &format!("\n\n{}", nodes(outcome, look));
+    }
     text += "\n\n";
+    if promised(outcome) > 0 {
+        let bytes = promised(outcome);
+        text += &format!(
+            "{bytes} bytes were acknowledged by proxies and had not reached their receivers at the end\n"
+        );
+    }
     text += &format!(
         "{} {} in all, fairness {:.3} (Jain), {} data packets delivered in {:.0} s\n",
         short(totals.goodput_bps / unit.0),
@@ -235,8 +244,37 @@ fn flows(outcome: &Outcome, look: Look) -> String {
         row.extend(completes.then(|| right(flow.completion_s.map_or("–".into(), short))));
         row.extend(service.iter().map(|column| right(column.show(flow))));
         table.add_row(row);
+        for leg in flow.split.iter().flat_map(|split| &split.legs) {
+            let mut row = vec![Cell::new(format!("  {}", leg.name)), Cell::new(&leg.cc), right("")];
+            row.extend([leg.sent_segments, leg.retransmitted_segments, leg.timeouts].map(right));
+            row.push(right(leg.srtt_ms.map_or("–".into(), |rtt| format!("{rtt:.1}"))));
+            table.add_row(row);
+        }
     }
     table.to_string()
+}
+
+/// What the helpers inside the network counted.
+fn nodes(outcome: &Outcome, look: Look) -> String {
+    let mut table = new_table(look);
+    table.set_header(heads(["node", "kind", "counted"]));
+    for node in &outcome.nodes {
+        let counters =
+            node.counters.iter().map(|(name, count)| format!("{} {count}", name.replace('_', " ")));
+        let counters = counters.collect::<Vec<_>>().join(", ");
+        table.add_row([Cell::new(&node.name), Cell::new(node.kind), Cell::new(counters)]);
+    }
+    table.to_string()
+}
+
+/// Bytes that proxies acknowledged and that had not arrived at the end.
+fn promised(outcome: &Outcome) -> u64 {
+    outcome
+        .flows
+        .iter()
+        .filter_map(|flow| flow.split.as_ref())
+        .map(|split| split.acked_undelivered_bytes)
+        .sum()
 }
 
 /// So many links are shown, the busiest.
@@ -275,6 +313,7 @@ pub fn list(lines: &[Vec<String>], look: Look) -> String {
 mod tests {
     use super::*;
     use crate::example;
+    use bentpipe_sim::{LegOutcome, NodeOutcome, SplitOutcome};
 
     #[test]
     fn a_comparison_reads_like_a_table() {
@@ -295,6 +334,29 @@ mod tests {
         println!("{text}");
         assert!(text.contains("bulk.1"));
         assert!(text.contains("802.0 kbit/s in all"));
+        assert!(!text.contains("by proxies"));
+    }
+
+    #[test]
+    fn what_happened_inside_the_network_stands_below_and_beside() {
+        let mut run = example::outcome("peach", 1);
+        let leg = LegOutcome {
+            name: "bulk.1.gateway".into(),
+            cc: "hybla".into(),
+            sent_segments: 4321,
+            retransmitted_segments: 7,
+            timeouts: 0,
+            srtt_ms: Some(548.25),
+        };
+        run.flows[1].split = Some(SplitOutcome { acked_undelivered_bytes: 64_000, legs: vec![leg] });
+        let counters = [("relayed_bytes", 5_000_000), ("crashes", 1)].into_iter().collect();
+        run.nodes = vec![NodeOutcome { name: "gateway".into(), kind: "proxy", counters }];
+        let text = outcome(&run, Look::default());
+        for part in
+            ["bulk.1.gateway", "4321", "548.2", "crashes 1, relayed bytes 5000000", "64000 bytes were"]
+        {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
     }
 
     #[test]
