@@ -81,7 +81,8 @@ fn crdsa_peaks_where_it_was_published_to() {
 
 /// Mean access delay in seconds, and the share of the packets that arrived, at a load that is `load` of the rate of the channel.
 fn delay(config: &MediumConfig, load: f64) -> (f64, f64) {
-    let (terminals, span, size) = (10, 120.0, 80.0);
+    // So many that it is contention that holds Aloha up, and not the wait for the echo of the packet before.
+    let (terminals, span, size) = (50, 120.0, 80.0);
     let mut bench = Bench::new(config, terminals, 3);
     let mut rng = Rng::stream(5, "arrivals");
     let mean_gap = size * 8.0 / (load * config.rate.bps() as f64);
@@ -119,5 +120,5 @@ fn cf_dama_waits_less_than_slotted_aloha_above_a_fifth_of_the_load() {
     let (assigned, all) = delay(&cf_dama, 0.9);
     assert!(assigned < 2.0 && all > 0.999_999, "{assigned} s, {all}");
     // Hardly any load: a free slot comes by at once, far within the half second of a request.
-    assert!(delay(&cf_dama, 0.05).0 < 0.05);
+    assert!(delay(&cf_dama, 0.05).0 < 0.1);
 }
