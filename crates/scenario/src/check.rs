@@ -7,7 +7,7 @@ use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
 use crate::form::Report;
 use crate::model::{
-    FlowGroup, LinkGroup, NodeGroup, NodeKind, Radio, Scenario, Streaming, Traffic, Transport,
+    FlowGroup, LinkGroup, NodeGroup, NodeKind, Radio, Routing, Scenario, Streaming, Traffic, Transport,
 };
 use crate::network::{Hop, Network};
 use crate::shared::shared_channel;
@@ -109,6 +109,7 @@ impl Checker<'_> {
             self.mistake(format!("{key}.floor"), found, "a floor of at most the ceiling");
         }
         self.transport(&path, flow);
+        self.second_path(&path, flow);
         self.traffic(&path, flow);
     }
 
@@ -122,6 +123,20 @@ impl Checker<'_> {
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
         }
+    }
+
+    /// A second path is one of an association, through routers, and fixed.
+    fn second_path(&mut self, path: &str, flow: &FlowGroup) {
+        let (Some(name), key) = (&flow.second_path, format!("{path}.second-path")) else { return };
+        let Some(group) = self.node_group(name, key.clone(), false) else { return };
+        let moves = self.scenario.routing != Routing::Fixed;
+        let (found, accepted) = match flow.transport {
+            Transport::Sctp if group.kind == NodeKind::Host => (format!("the host \"{name}\""), "a router"),
+            Transport::Sctp if moves => ("a second path where routes change".to_owned(), "fixed routing"),
+            Transport::Sctp => return,
+            _ => (format!("a second path under {}", TRANSPORTS.show(&flow.transport)), "\"sctp\""),
+        };
+        self.mistake(key, found, accepted);
     }
 
     fn traffic(&mut self, path: &str, flow: &FlowGroup) {

@@ -183,6 +183,8 @@ pub struct FlowGroup {
     pub traffic: Traffic,
     /// What carries it.
     pub transport: Transport,
+    /// Routers through which the second path of an SCTP association goes: that of flow `i` through member `i mod n`.
+    pub second_path: Option<String>,
 }
 
 /// What carries the data of a flow.
@@ -196,6 +198,8 @@ pub enum Transport {
     Tfrc,
     /// The Satellite Transport Protocol.
     Stp,
+    /// An association in the manner of SCTP.
+    Sctp,
 }
 
 /// What the application of a flow sends.
@@ -266,13 +270,13 @@ pub enum Traffic {
 impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
-        use Transport::{Stp, Tcp, Tfrc, Udp};
+        use Transport::{Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
-            Self::Bulk => &[Tcp, Tfrc, Stp],
-            Self::File { .. } => &[Tcp, Stp],
+            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp],
+            Self::File { .. } => &[Tcp, Stp, Sctp],
             Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp],
             Self::Voice { .. } => &[Udp],
         }
     }

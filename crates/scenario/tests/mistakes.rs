@@ -262,8 +262,16 @@ fn traffic_that_cannot_be() {
             "found \"tcp\" under traffic of kind \"voice\", accepted: \"udp\"",
         ),
         (
+            "\"bulk\"\nsecond-path = \"near\"",
+            "second-path: found a second path under \"tcp\", accepted: \"sctp\"",
+        ),
+        (
+            "\"bulk\"\ntransport = \"sctp\"\nsecond-path = \"near\"",
+            "second-path: found the host \"near\", accepted: a router",
+        ),
+        (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\"; did you mean \"udp\"?",
         ),
     ] {
         let found = of(traffic);

@@ -1,11 +1,10 @@
 //! Agents of transports that are not TCP: packets between them travel like all others.
 //!
-//! A flow over such a transport has a party: its agents, the first of them the sender and the last the receiver, and the routes between their
-//! ports. A transport is added by its agents in the crate `transports`, its word in `scenario`, and its party here.
+//! A flow over such a transport has a party: its agents, a sender and a receiver, and the routes between their ports. A transport is added by its agents in the crate `transports`, its word in `scenario`, and its party here.
 
 use bentpipe_base::{Instant, Segment};
 use bentpipe_scenario::{FlowGroup, Transport};
-use bentpipe_transports::{Agent, Config, Fragment, Message, Packet, Progress, stp};
+use bentpipe_transports::{Agent, Config, Departure, Fragment, Message, Packet, Progress, sctp, stp};
 
 use crate::arena::Slot;
 use crate::simulation::Simulation;
@@ -22,19 +21,10 @@ const ENDLESS: u64 = u64::MAX / 8;
 /// The agents of a flow.
 #[derive(Debug)]
 pub(crate) struct Party {
-    agents: Vec<Agent>,
-    /// Where the packets of each agent go, by port.
-    channels: Vec<Vec<Channel>>,
-}
-
-/// The way from a port of an agent to a port of another.
-#[derive(Clone, Copy, Debug)]
-struct Channel {
-    /// The other agent, and its port.
-    peer: u32,
-    peer_port: u8,
-    /// Which of the routes of the flow.
-    route: usize,
+    /// The sender and the receiver. A port of the one leads to the same port of the other.
+    agents: [Agent; 2],
+    /// Where the routes of the second port begin, there and back, if there is one.
+    second: Option<[u32; 2]>,
 }
 
 impl Party {
@@ -45,17 +35,23 @@ impl Party {
             initial_window: group.sender.initial_window.segments(group.sender.mss),
             window: (group.receiver.receive_window.limit() / u64::from(group.sender.mss)).max(1) as u32,
         };
+        let paths = 1 + u8::from(group.second_path.is_some());
         let agents = match group.transport {
             Transport::Tcp | Transport::Udp | Transport::Tfrc => return None,
             Transport::Stp => {
-                vec![
-                    Agent::StpSender(stp::Sender::new(config)),
-                    Agent::StpReceiver(stp::Receiver::new(config)),
-                ]
+                [Agent::StpSender(stp::Sender::new(config)), Agent::StpReceiver(stp::Receiver::new(config))]
             }
+            Transport::Sctp => [
+                Agent::SctpSender(sctp::Sender::new(config, paths)),
+                Agent::SctpReceiver(sctp::Receiver::new(config)),
+            ],
         };
-        let way = |peer, route| vec![Channel { peer, peer_port: 0, route }];
-        Some(Box::new(Self { agents, channels: vec![way(1, 0), way(0, 1)] }))
+        Some(Box::new(Self { agents, second: None }))
+    }
+
+    /// The second path begins there, and its way back.
+    pub fn add_path(&mut self, routes: [u32; 2]) {
+        self.second = Some(routes);
     }
 
     fn next_timeout(&self) -> Instant {
@@ -114,27 +110,28 @@ impl<W: Witness> Simulation<W> {
     fn serve_agent(&mut self, id: FlowId, index: usize) {
         let now = self.now;
         while let Some(departure) = self.party(id).agents[index].poll_transmit(now) {
-            let channel = self.party(id).channels[index][usize::from(departure.port)];
-            self.send_packet(id, channel, departure.packet);
+            self.send_packet(id, index, departure);
         }
         while let Some(fragment) = self.party(id).agents[index].poll_delivery() {
             self.note_delivery(id, fragment);
         }
     }
 
-    fn send_packet(&mut self, id: FlowId, channel: Channel, packet: Packet) {
+    /// Sends a packet of an agent to the other.
+    fn send_packet(&mut self, id: FlowId, from: usize, Departure { port, packet }: Departure) {
         let slot = self.arena.take();
         let size = packet.bytes();
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
         let parcel = self.arena.get_mut(slot);
-        parcel.incarnation = channel.peer;
-        parcel.segment = Segment { seq: u64::from(channel.peer_port), ..Segment::default() };
-        let side = usize::from(channel.peer == 0);
+        parcel.incarnation = 1 - from as u32;
+        parcel.segment = Segment { seq: u64::from(port), ..Segment::default() };
+        let second = self.party(id).second.filter(|_| port > 0);
         let flow = &self.flows[id as usize];
-        let (position, label) = (flow.routes[channel.route], flow.labels[side]);
+        let position = second.unwrap_or(flow.routes)[from];
+        let label = flow.labels[from];
         let ticket = Ticket { slot, size, position, to: id, label, marks };
-        let node = flow.nodes[side];
+        let node = flow.nodes[from];
         self.put_packet(slot, packet);
         match self.routes[position as usize] {
             FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),

@@ -187,7 +187,15 @@ impl World {
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
+            let mut flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
+            if let (Some(party), Some(via)) = (&mut flow.party, &group.second_path) {
+                let via = topology.group(user, via)?;
+                let via = via.start + index % via.len() as u32;
+                party.add_path([
+                    self.add_way(topology, &flow.name, &[from, via, to])?,
+                    self.add_way(topology, &flow.name, &[to, via, from])?,
+                ]);
+            }
             self.flows.push(Flow { nodes: [from, to], ..flow });
             if self.flows.last().is_some_and(Flow::is_written_by_sender) && group.transport == Transport::Tcp
             {
@@ -228,13 +236,26 @@ impl World {
         flow: &str,
         (from, to): (NodeId, NodeId),
     ) -> Result<u32, BuildError> {
+        self.add_way(topology, flow, &[from, to])
+    }
+
+    /// The route from the first stop to the last by the shortest ways between them.
+    fn add_way(
+        &mut self,
+        topology: &mut Topology<'_>,
+        flow: &str,
+        stops: &[NodeId],
+    ) -> Result<u32, BuildError> {
         let begin = self.routes.len() as u32;
         let mut links = Vec::new();
-        if !topology.route(from, to, &mut links) {
-            let name = |node: NodeId| topology.nodes[node as usize].name.clone();
-            return Err(BuildError::NoRoute { flow: flow.to_owned(), from: name(from), to: name(to) });
+        for pair in stops.windows(2) {
+            if !topology.route(pair[0], pair[1], &mut links) {
+                let name = |node: NodeId| topology.nodes[node as usize].name.clone();
+                let (from, to) = (name(pair[0]), name(pair[1]));
+                return Err(BuildError::NoRoute { flow: flow.to_owned(), from, to });
+            }
         }
-        if let Some(wayfinder) = &mut self.interior.wayfinder {
+        if let (Some(wayfinder), Some(&to)) = (&mut self.interior.wayfinder, stops.last()) {
             let lookup = Special::Lookup(wayfinder.destination(to)).step();
             self.routes.extend([lookup, lookup]);
             return Ok(begin);

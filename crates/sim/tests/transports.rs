@@ -2,9 +2,13 @@
 
 mod common;
 
-use bentpipe_base::{Duration, Rate};
+use std::sync::Arc;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{LossConfig, LossModel, Outage};
 use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport};
 use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_tcp::{Config, InitialWindow};
 use common::{Dumbbell, flows, paper_tcp};
 
 /// One flow over a GEO link of 10 Mbit/s and 550 ms that loses packets with this probability, data or not.
@@ -68,4 +72,67 @@ fn stp_carries_video_and_bulk() {
     let most = 500.0 * 960.0 * 8.0 / 0.55;
     assert!((0.5 * most..most).contains(&bulk.goodput_bps), "{bulk:?}");
     assert_eq!(bulk.completion_s, None);
+}
+
+#[test]
+fn streams_of_an_association_do_not_wait_for_each_other() {
+    let missed = |transport| {
+        // Windows that are large enough even after four losses: what is late was held up.
+        let video = bentpipe_traffic::mpeg::Config { rate_factor: 0.75, ..Default::default() };
+        let stream = Streaming { playout_delay: Duration::from_millis(100), ..Streaming::default() };
+        let mut scenario = geo(transport, Traffic::Video { video, stream }, 0.0);
+        let numbers = vec![500, 1001, 1502, 2003];
+        scenario.links[1].forward.loss = LossConfig::data(LossModel::List { numbers });
+        let config = Config { initial_window: InitialWindow::Segments(200), ..paper_tcp(500) };
+        scenario.flows[0].sender = Arc::new(config);
+        outcome(&scenario).flows[0].stream.unwrap().frames_missed
+    };
+    let (tcp, sctp) = (missed(Transport::Tcp), missed(Transport::Sctp));
+    // TCP holds everything behind a hole for a round trip, SCTP what is in the same stream.
+    assert!(sctp > 0.0 && sctp < 0.8 * tcp, "SCTP {sctp}, TCP {tcp}");
+}
+
+#[test]
+fn an_association_moves_to_its_second_path_in_an_outage_and_back() {
+    let world = |transport, second_path: Option<&str>| {
+        let mut scenario = geo(transport, Traffic::Bulk, 0.0);
+        let mut other = scenario.links[1].clone();
+        scenario.nodes.push(common::router("relay"));
+        (other.name, other.to) = ("west-relay".into(), "relay".into());
+        let mut onward = other.clone();
+        (onward.name, onward.from, onward.to) = ("relay-east".into(), "relay".into(), "east".into());
+        scenario.links.extend([other, onward]);
+        let from = Instant::ZERO + Duration::from_secs(30);
+        let outage = Outage { from, to: from + Duration::from_secs(60) };
+        scenario.links[1].forward.outages.intervals = vec![outage];
+        scenario.flows[0].second_path = second_path.map(str::to_owned);
+        outcome(&scenario)
+    };
+    let delivered = |outcome: &Outcome| outcome.flows[0].delivered_bytes;
+    let busy = |outcome: &Outcome, name: &str| {
+        outcome
+            .links
+            .iter()
+            .find(|link| link.name == name && link.direction == "forward")
+            .unwrap()
+            .utilisation
+    };
+    let alone = world(Transport::Sctp, None);
+    let both = world(Transport::Sctp, Some("relay"));
+    let tcp = world(Transport::Tcp, None);
+    // Half of the two minutes are an outage of the first path.
+    assert!(delivered(&both) as f64 > 1.3 * delivered(&alone) as f64, "{both:?} {alone:?}");
+    assert!(delivered(&both) as f64 > 1.3 * delivered(&tcp) as f64, "{both:?} {tcp:?}");
+    assert_eq!((busy(&alone, "west-relay"), both.flows[0].aborted), (0.0, None));
+    assert!(busy(&both, "west-relay") > 0.1 && busy(&both, "satellite") > 0.15, "{:?}", both.links);
+}
+
+#[test]
+fn an_association_delivers_every_byte_of_a_file() {
+    for loss in [0.0, 1e-3, 0.05] {
+        let bytes = if loss > 0.01 { 300_000 } else { 5_000_000 };
+        let flow = outcome(&geo(Transport::Sctp, Traffic::File { bytes }, loss)).flows.swap_remove(0);
+        assert_eq!((flow.delivered_bytes, flow.aborted), (bytes, None), "{loss}");
+        assert!(flow.completion_s.is_some() && (loss > 0.0) == (flow.retransmitted_segments > 0), "{flow:?}");
+    }
 }

@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod outbox;
+pub mod sctp;
 pub mod stp;
 
 use bentpipe_base::{Duration, Instant};
@@ -33,6 +34,8 @@ pub struct Config {
 pub enum Packet {
     /// Of [`stp`].
     Stp(stp::Pdu),
+    /// Of [`sctp`].
+    Sctp(sctp::Chunk),
 }
 
 impl Packet {
@@ -40,6 +43,7 @@ impl Packet {
     pub fn bytes(&self) -> u32 {
         match self {
             Self::Stp(pdu) => pdu.bytes(),
+            Self::Sctp(chunk) => chunk.bytes(),
         }
     }
 
@@ -47,6 +51,7 @@ impl Packet {
     pub fn is_data(&self) -> bool {
         match self {
             Self::Stp(pdu) => matches!(pdu, stp::Pdu::Data { .. }),
+            Self::Sctp(chunk) => matches!(chunk, sctp::Chunk::Data { .. }),
         }
     }
 }
@@ -90,6 +95,10 @@ pub enum Agent {
     StpSender(stp::Sender),
     /// The end of [`stp`] that receives.
     StpReceiver(stp::Receiver),
+    /// The end of [`sctp`] that sends.
+    SctpSender(sctp::Sender),
+    /// The end of [`sctp`] that receives.
+    SctpReceiver(sctp::Receiver),
 }
 
 macro_rules! each {
@@ -97,6 +106,8 @@ macro_rules! each {
         match $self {
             Agent::StpSender($agent) => $call,
             Agent::StpReceiver($agent) => $call,
+            Agent::SctpSender($agent) => $call,
+            Agent::SctpReceiver($agent) => $call,
         }
     };
 }
@@ -106,40 +117,51 @@ impl Agent {
     pub fn write(&mut self, now: Instant, message: Message) {
         match self {
             Self::StpSender(sender) => sender.write(now, message),
-            Self::StpReceiver(_) => debug_assert!(false, "a receiver has nothing to send"),
+            Self::SctpSender(sender) => sender.write(now, message),
+            Self::StpReceiver(_) | Self::SctpReceiver(_) => {
+                debug_assert!(false, "a receiver has nothing to send");
+            }
         }
     }
 
     /// A packet arrived at a port. One that means nothing to this end is ignored.
     pub fn handle_packet(&mut self, now: Instant, port: u8, packet: &Packet) {
-        let _ = port;
         match (self, packet) {
             (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, pdu),
             (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
+            (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, chunk),
+            (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
+            _ => {}
         }
     }
 
     /// A time came that it asked for.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Self::StpSender(sender) = self {
-            sender.handle_timeout(now);
+        match self {
+            Self::StpSender(sender) => sender.handle_timeout(now),
+            Self::StpReceiver(_) => {}
+            Self::SctpSender(sender) => sender.handle_timeout(now),
+            Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
         }
     }
 
     /// The next packet to leave.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
-        let pdu = match self {
-            Self::StpSender(sender) => sender.poll_transmit(now),
-            Self::StpReceiver(receiver) => receiver.poll_transmit(),
+        let (port, packet) = match self {
+            Self::StpSender(sender) => (0, Packet::Stp(sender.poll_transmit(now)?)),
+            Self::StpReceiver(receiver) => (0, Packet::Stp(receiver.poll_transmit()?)),
+            Self::SctpSender(sender) => sender.poll_transmit(now).map(of_sctp)?,
+            Self::SctpReceiver(receiver) => receiver.poll_transmit().map(of_sctp)?,
         };
-        pdu.map(|pdu| Departure { port: 0, packet: Packet::Stp(pdu) })
+        Some(Departure { port, packet })
     }
 
     /// The next piece for the application, in the order of its stream.
     pub fn poll_delivery(&mut self) -> Option<Fragment> {
         match self {
-            Self::StpSender(_) => None,
+            Self::StpSender(_) | Self::SctpSender(_) => None,
             Self::StpReceiver(receiver) => receiver.poll_delivery(),
+            Self::SctpReceiver(receiver) => receiver.poll_delivery(),
         }
     }
 
@@ -148,6 +170,8 @@ impl Agent {
         match self {
             Self::StpSender(sender) => sender.next_timeout(),
             Self::StpReceiver(_) => Instant::FAR_FUTURE,
+            Self::SctpSender(sender) => sender.next_timeout(),
+            Self::SctpReceiver(receiver) => receiver.next_timeout(),
         }
     }
 
@@ -155,4 +179,8 @@ impl Agent {
     pub fn progress(&self) -> Progress {
         each!(self, agent => agent.progress())
     }
+}
+
+fn of_sctp((port, chunk): (u8, sctp::Chunk)) -> (u8, Packet) {
+    (port, Packet::Sctp(chunk))
 }

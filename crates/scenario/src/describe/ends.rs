@@ -10,7 +10,7 @@ use crate::algorithm::resolve_cc;
 use crate::form::{self, Form, Named, Report, Shorthand};
 use crate::model::{FlowGroup, Traffic, Transport};
 use crate::tree::{Node, Table};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, TEXT, TIME, Words};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME, Words};
 
 /// What flows use that name no algorithm.
 const DEFAULT_CC: &str = "cubic";
@@ -35,6 +35,7 @@ impl Named for FlowGroup {
             header_bytes: DEFAULT_HEADER_BYTES,
             traffic: Traffic::Bulk,
             transport: Transport::Tcp,
+            second_path: None,
         }
     }
     fn name(&self) -> &str {
@@ -58,6 +59,7 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
         flow.transport = flow.traffic.carriers()[0];
     }
     form.field("transport", &mut flow.transport, &TRANSPORTS);
+    form.field("second-path", &mut flow.second_path, &OrWord("none", TEXT));
     receiver(form, flow);
 }
 
@@ -67,6 +69,7 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("udp", Transport::Udp),
     ("tfrc", Transport::Tfrc),
     ("stp", Transport::Stp),
+    ("sctp", Transport::Sctp),
 ]);
 
 /// A `tcp` table as the sender has it.

@@ -57,6 +57,7 @@ pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGr
         receiver: config,
         header_bytes: 40,
         transport: traffic.carriers()[0],
+        second_path: None,
         traffic,
     }
 }
