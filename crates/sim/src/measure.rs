@@ -28,11 +28,16 @@ pub(crate) struct Circumstances {
 impl Counts {
     /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
-        add(&mut self.gone[side], connection.stats());
+        add(&mut self.gone.get_or_insert_default()[side], connection.stats());
         if side == 0 {
             self.acknowledged += connection.acknowledged_bytes();
             self.gone_srtt = connection.srtt().or(self.gone_srtt);
         }
+    }
+
+    /// What the senders (0) or the receivers (1) of connections that are gone counted.
+    fn of_gone(&self, side: usize) -> Stats {
+        self.gone.as_ref().map_or_else(Stats::default, |gone| gone[side])
     }
 }
 
@@ -83,7 +88,7 @@ pub(crate) fn outcome<W: Witness>(
     let flows = simulation.flows.iter().map(|flow| flow_outcome(scenario, (legs, flow), now));
     let flows: Vec<_> = flows.collect();
     let data_packets = |flow: &Flow| {
-        let receiver = &flow.counts.gone[1];
+        let receiver = flow.counts.of_gone(1);
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
     };
     let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
@@ -114,6 +119,8 @@ fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
     for (index, _) in used.iter().enumerate().filter(|(_, used)| **used) {
         simulation.keep_books(index as EndId);
     }
+    // The results take memory, too.
+    simulation.ends = Vec::new();
 }
 
 /// Where the data of a flow with proxies on its way were held up.
@@ -127,7 +134,7 @@ fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
         timeouts: leg.gone.timeouts,
         srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
     };
-    let undelivered = flow.counts.acknowledged.saturating_sub(flow.counts.gone[1].delivered_bytes);
+    let undelivered = flow.counts.acknowledged.saturating_sub(flow.counts.of_gone(1).delivered_bytes);
     (!legs.is_empty())
         .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
 }
@@ -136,7 +143,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
-    let [sender, receiver] = &counts.gone;
+    let [sender, receiver] = [counts.of_gone(0), counts.of_gone(1)];
     let progress = flow.party.as_ref().map(|party| party.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),

@@ -187,19 +187,13 @@ impl Wheel {
     /// The next event: its time and its owner, whose event is then no longer pending.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Instant, Owner)> {
-        if self.done == self.open.len()
-            && let Some(only) = self.pop_only()
-        {
-            return Some(only);
-        }
-        self.pop_open()
-    }
-
-    /// The next event of the open slot, or of the next one.
-    #[inline(never)]
-    fn pop_open(&mut self) -> Option<(Instant, Owner)> {
-        if self.done == self.open.len() && !self.open_next() {
-            return None;
+        if self.done == self.open.len() {
+            if let Some(only) = self.pop_only() {
+                return Some(only);
+            }
+            if !self.open_next() {
+                return None;
+            }
         }
         let (time, owner) = self.open[self.done];
         self.done += 1;
@@ -260,6 +254,7 @@ impl Wheel {
     }
 
     /// Opens the next slot that holds something; false if there is none.
+    #[inline(never)]
     fn open_next(&mut self) -> bool {
         self.open.clear();
         self.done = 0;

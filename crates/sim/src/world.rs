@@ -102,10 +102,10 @@ pub(crate) struct Flow {
 }
 
 /// What a flow counts besides its connections.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Statistics of senders and of receivers of connections that are gone.
-    pub gone: [Stats; 2],
+    /// Statistics of senders and of receivers of connections that are gone, once there are any: few flows have several.
+    pub gone: Option<Box<[Stats; 2]>>,
     /// Payload acknowledged to the senders of connections that are gone.
     pub acknowledged: u64,
     /// Smoothed round-trip time of the last of them.
