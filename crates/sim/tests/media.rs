@@ -1,5 +1,6 @@
 //! Terminals that share a channel, and links in the weather, under whole worlds.
 
+use bentpipe_net::{LossModel, Schedule};
 use bentpipe_scenario::Draft;
 use bentpipe_sim::{MediumOutcome, Outcome, RunOptions, run};
 
@@ -148,4 +149,23 @@ fn goodput_follows_the_modulation_and_code_of_the_weather() {
     // 20 dB less from 12 s on: even QPSK 1/4 loses every frame.
     let storm = "link.satellite.weather={ attenuation = [[\"5 s\", \"0 dB\"], [\"12 s\", \"20 dB\"]] }";
     assert_eq!(goodput_between(14, 20, storm), 0.0);
+}
+
+/// What the comment in the file says of the shower.
+#[test]
+fn the_shower_of_vsat_rain_takes_the_carrier_down_the_ladder_and_for_a_while_away() {
+    let scenario = Draft::load("vsat-rain").unwrap().scenario().unwrap();
+    let satellite = &scenario.links.iter().find(|link| link.name == "satellite").unwrap().forward;
+    let Schedule::Table { points, .. } = &satellite.rate else { panic!("a rate that varies") };
+    let rates: Vec<u64> = points.iter().map(|(_, rate)| rate.bps()).collect();
+    assert_eq!(
+        (rates[0], rates.iter().min()),
+        (5_000_000 * 48_328 / 16_290, Some(&(5_000_000 * 15_928 / 32_490)))
+    );
+    assert_eq!(rates.last(), rates.first(), "it comes back");
+    let LossModel::Frames { spans } = &satellite.loss.model else { panic!("frames that are lost") };
+    let ends = spans.iter().skip(1).map(|span| span.from).chain([scenario.duration]);
+    let lengths = spans.iter().zip(ends).map(|(span, end)| (span.loss, (end - span.from).as_secs_f64()));
+    let out: f64 = lengths.filter(|(loss, _)| *loss > 0.5).map(|(_, length)| length).sum();
+    assert!((5.0..60.0).contains(&out), "out for {out} s");
 }
