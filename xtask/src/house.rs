@@ -114,6 +114,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-weather",
             "bentpipe-middlebox",
             "bentpipe-net",
+            "bentpipe-orbit",
             "bentpipe-tcp",
             "bentpipe-traffic",
         ],
@@ -135,7 +136,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-transports",
             "bentpipe-scenario",
         ],
-        tests_lean_on: &[],
+        tests_lean_on: &["bentpipe-orbit"],
     },
     Room {
         folder: "crates/lab",

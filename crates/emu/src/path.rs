@@ -1,7 +1,9 @@
 //! Which links of a scenario are emulated.
 
 use bentpipe_net::LinkConfig;
-use bentpipe_scenario::{FlowGroup, LinkId, Scenario, Topology, TopologyError};
+use bentpipe_scenario::{
+    ConstellationGroup, FlowGroup, LinkId, Scenario, Topology, TopologyError, sky_as_links,
+};
 
 /// The place of the command in the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,7 +50,7 @@ pub struct Path {
 }
 
 /// A scenario between whose hosts nothing can be emulated.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum PathError {
     /// There is no flow group, so it is not known which hosts are meant.
     #[error("the scenario has no flow group: a [flow.NAME] table says between which hosts to emulate")]
@@ -115,8 +117,13 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
     if backwards {
         (from, to) = (to, from);
     }
-    let mut links = Vec::new();
-    if from == to || !topology.route(from, to, &mut links) {
+    let crossing = topology.crossing(from, to);
+    let station = |number: u32| topology.graph.stations[number as usize];
+    let (entry, landing) = crossing.map_or((to, to), |(entry, landing)| (station(entry), station(landing)));
+    let (mut there, mut onward) = (Vec::new(), Vec::new());
+    let mut join = |from, to, links: &mut Vec<LinkId>| from == to || topology.route(from, to, links);
+    let joined = join(from, entry, &mut there) && join(landing, to, &mut onward);
+    if from == to || !joined {
         let name = |node| topology.nodes[node as usize].name.clone();
         return Err(PathError::NoRoute { flow: flow.name.clone(), from: name(from), to: name(to) });
     }
@@ -126,13 +133,40 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
         if edge.medium.is_some() {
             return Err(PathError::Shared(link));
         }
-        Ok(Hop { link, group, direction: edge.direction, config: edge.config.clone() })
+        Ok(Hop { link, group, direction: edge.direction, config: edge.config.clone().into_owned() })
     };
-    links.iter().map(hop).collect()
+    let mut hops: Vec<Hop> = there.iter().map(hop).collect::<Result<_, _>>()?;
+    if let (Some(crossing), Some(group)) = (crossing, scenario.constellations.first()) {
+        hops.extend(through_sky(scenario, group, crossing)?);
+    }
+    for link in &onward {
+        hops.push(hop(link)?);
+    }
+    Ok(hops)
+}
+
+/// The way through a constellation: its up- and its downlink.
+fn through_sky(
+    scenario: &Scenario,
+    group: &ConstellationGroup,
+    crossing: (u32, u32),
+) -> Result<[Hop; 2], PathError> {
+    let [up, down] = sky_as_links(scenario, group, crossing)
+        .map_err(|error| TopologyError::Orbit { constellation: group.name.clone(), error })?;
+    let hop = |end: &str, direction, config| Hop {
+        link: format!("{}.{end}", group.name),
+        group: group.name.clone(),
+        direction,
+        config,
+    };
+    Ok([hop("up", "forward", up), hop("down", "reverse", down)])
 }
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_base::Duration;
+    use bentpipe_net::Schedule;
+
     use super::*;
 
     fn names(hops: &[Hop]) -> Vec<String> {
@@ -150,6 +184,24 @@ mod tests {
         assert_eq!(path.groups(), ["downlink", "satellite", "uplink"]);
         let sender = Path::of(&scenario, At::Sender).unwrap();
         assert_eq!((sender.up, sender.down), (path.down, path.up));
+    }
+
+    #[test]
+    fn a_way_through_a_constellation_is_an_uplink_and_a_downlink_with_the_delay_of_the_path() {
+        let scenario = bentpipe_scenario::load("leo-iridium").unwrap();
+        let path = Path::of(&scenario, At::Receiver).unwrap();
+        for hops in [&path.up, &path.down] {
+            assert_eq!(names(hops), ["link.iridium.up.forward", "link.iridium.down.reverse"]);
+            let Schedule::Table { points, .. } = &hops[0].config.delay_one_way else { panic!("{hops:?}") };
+            // Two ground links of at least 780 km; no path to the other coast is longer than 53 ms.
+            let within = |delay: &Duration| (15.0..53.0).contains(&delay.as_millis_f64());
+            assert!(points.iter().all(|(_, delay)| within(delay)) && points.len() > 120, "{points:?}");
+            assert!(hops[0].config.outages.intervals.is_empty());
+        }
+        let scenario = bentpipe_scenario::load("leo-starlink").unwrap();
+        let path = Path::of(&scenario, At::Receiver).unwrap();
+        let down = ["link.lease.forward", "link.starlink.up.forward", "link.starlink.down.reverse"];
+        assert_eq!(names(&path.down), down);
     }
 
     #[test]

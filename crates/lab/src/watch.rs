@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::Scenario;
+use bentpipe_scenario::{Scenario, Topology};
 use bentpipe_sim::{BuildError, LinkEvent, Observer, Passing, RunOptions};
 use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, Sink};
 
@@ -22,13 +22,15 @@ impl Names {
     /// # Errors
     /// If there is no such world.
     pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
+        // A constellation has the links that are used in all the time.
+        let links = Topology::new(scenario).map_err(BuildError::from)?.links;
         let scenario = Scenario { duration: Duration::ZERO, ..scenario.clone() };
         let outcome = bentpipe_sim::run(&scenario, &RunOptions::default())?.outcome;
         let split = outcome.flows.iter().filter_map(|flow| flow.split.as_ref());
         let legs: Vec<_> = split.flat_map(|split| &split.legs).map(|leg| leg.name.clone()).collect();
         Ok(Self {
             flows: outcome.flows.into_iter().map(|flow| flow.name).chain(legs).collect(),
-            links: outcome.links.into_iter().map(|link| (link.name, link.direction)).collect(),
+            links: links.into_iter().map(|link| (link.name, link.direction)).collect(),
         })
     }
 

@@ -144,6 +144,32 @@ impl<P> Flight<P> {
         }
     }
 
+    /// Takes back the `count` packets pushed last, in the order in which they were pushed.
+    pub fn take_back(&mut self, count: usize) -> Vec<InFlight<P>> {
+        let taken = match &mut self.line {
+            Order::InOrder { first, rest } => {
+                let mut taken: Vec<_> = rest.drain(rest.len().saturating_sub(count)..).collect();
+                if taken.len() < count {
+                    taken.splice(0..0, first.take());
+                }
+                taken
+            }
+            Order::ByTime { heap, .. } => {
+                let mut ranked: Vec<_> = std::mem::take(heap).into_iter().map(|ranked| ranked.0).collect();
+                ranked.sort_by_key(|ranked| ranked.rank);
+                let taken = ranked.split_off(ranked.len().saturating_sub(count));
+                heap.extend(ranked.into_iter().map(Reverse));
+                taken.into_iter().map(|ranked| ranked.flying).collect()
+            }
+        };
+        let next = match &self.line {
+            Order::InOrder { first, .. } => first.as_ref().map(|flying| flying.due),
+            Order::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
+        };
+        self.next_due = next.unwrap_or(Instant::FAR_FUTURE);
+        taken
+    }
+
     /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
     pub fn last_due(&self) -> Instant {
         let last = match &self.line {
@@ -211,6 +237,20 @@ impl<P> Ord for Ranked<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_are_taken_back_in_the_order_in_which_they_were_pushed() {
+        for may_reorder in [false, true] {
+            let mut flight = Flight::new(may_reorder);
+            for packet in 0..5 {
+                flight.push(InFlight { due: Instant::from_nanos(packet), fate: Fate::Arrives, packet });
+            }
+            let mut taken =
+                |count| flight.take_back(count).into_iter().map(|flying| flying.packet).collect::<Vec<_>>();
+            assert_eq!((taken(2), taken(0), taken(9)), (vec![3, 4], vec![], vec![0, 1, 2]));
+            assert_eq!((flight.len(), flight.last_due()), (0, Instant::ZERO));
+        }
+    }
 
     #[test]
     fn by_time_sorts_by_due_time_and_keeps_the_order_of_ties() {

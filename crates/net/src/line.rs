@@ -130,6 +130,17 @@ impl Line {
         }
     }
 
+    /// Takes back transmissions of `time` in all, which were given but will not begin: the latest is now the one that ends at `end`, and
+    /// what is still on the path is there by `due`.
+    pub fn withdraw(&mut self, time: Duration, (end, due): (Instant, Instant)) {
+        self.given = self.given - time;
+        self.last_end = end;
+        self.free_at = end;
+        if let Some(changes) = &mut self.changes {
+            changes.last_due = due;
+        }
+    }
+
     /// Time given to transmissions so far, the latest to its end.
     pub fn given(&self) -> Duration {
         self.given

@@ -207,6 +207,43 @@ impl<P: Packet> Link<P> {
         self.path.line.given() - ahead
     }
 
+    /// Takes back, in order, what waits and whose transmission has not begun at `now`: the link is to be given up, and something else
+    /// carries these packets. The books of the link forget them; what is being sent or on the path arrives as ever.
+    pub fn take_back_waiting(&mut self, now: Instant) -> Vec<P> {
+        let taken: Vec<P> = match &mut self.queue {
+            Queue::Fifo(fifo) => {
+                let (backlog, time) = fifo.forget_waiting(now);
+                let end = fifo.service_end();
+                let taken = self.path.flight.take_back(backlog.packets as usize);
+                if !taken.is_empty() {
+                    let due = self.path.flight.last_due();
+                    self.path.line.withdraw(time, (end, due));
+                }
+                taken.into_iter().map(|flying| flying.packet).collect()
+            }
+            Queue::Held(held) => {
+                self.path.serve(now, held, &mut self.ledger);
+                std::iter::from_fn(|| held.dequeue(now, &mut self.ledger)).collect()
+            }
+        };
+        self.ledger.stats.enqueued_packets -= taken.len() as u64;
+        self.ledger.stats.enqueued_bytes -= taken.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
+        taken
+    }
+
+    /// Loses everything inside, as an outage does that takes queue and path: what waits, what is being sent, what is on the path.
+    /// [`Link::poll_dropped`] hands it back.
+    pub fn lose_everything(&mut self, now: Instant) {
+        let waiting = self.take_back_waiting(now);
+        self.ledger.stats.enqueued_packets += waiting.len() as u64;
+        self.ledger.stats.enqueued_bytes +=
+            waiting.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
+        let on_the_path = self.path.flight.take_back(self.path.flight.len());
+        for packet in on_the_path.into_iter().map(|flying| flying.packet).chain(waiting) {
+            self.ledger.drop_packet(packet, DropCause::Outage, now);
+        }
+    }
+
     #[cold]
     fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
         let packet = flying.packet.clone();

@@ -239,3 +239,37 @@ fn the_name_and_the_seed_choose_the_losses_and_nothing_else_does() {
     assert_eq!(arrived(1, 0.0), arrived(1, 0.5));
     assert_ne!(arrived(1, 0.0), arrived(2, 0.0));
 }
+
+#[test]
+fn what_waits_is_taken_back_and_the_rest_arrives_as_ever() {
+    for queue in
+        [drop_tail(10), QueueConfig::Priority { ordinary: Limit::Packets(10), low: Limit::Packets(10) }]
+    {
+        let mut bench = Bench::new(&config(queue));
+        bench.offer_all(ms(0), 0..4);
+        let taken = bench.link.take_back_waiting(ms(0) + Duration::from_micros(1500));
+        assert_eq!(taken.iter().map(|packet| packet.id).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!((bench.link.stats().enqueued_packets, bench.link.packets_inside()), (2, 2));
+        // The transmitter is free as soon as the packet that it is sending has left.
+        bench.offer(ms(2), packet(9));
+        bench.finish();
+        assert_eq!(bench.arrival_times(), [ms(101), ms(102), ms(103)]);
+        assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_millis(3));
+    }
+}
+
+#[test]
+fn a_link_that_loses_everything_hands_it_back_in_order_and_goes_on() {
+    let mut bench = Bench::new(&config(drop_tail(10)));
+    bench.offer_all(ms(0), 0..4);
+    bench.touch(ms(1));
+    bench.link.lose_everything(ms(1));
+    bench.touch(ms(1));
+    assert_eq!(bench.dropped_ids(), [0, 1, 2, 3]);
+    assert!(bench.dropped.iter().all(|lost| (lost.cause, lost.at) == (DropCause::Outage, ms(1))));
+    assert_eq!((bench.link.next_event(), bench.link.packets_inside()), (Instant::FAR_FUTURE, 0));
+    assert_eq!(bench.link.stats().dropped_by_outage, 4);
+    bench.offer(ms(5), packet(5));
+    bench.finish();
+    assert_eq!(bench.arrival_times(), [ms(106)]);
+}

@@ -4,9 +4,10 @@ use core::f64::consts::TAU;
 
 use bentpipe_base::Instant;
 
-use crate::earth::{EARTH_RADIUS_KM, SIDEREAL_DAY_S};
+use crate::coverage::widest_view;
+use crate::earth::{EARTH_RADIUS_KM, Ground, SIDEREAL_DAY_S};
 use crate::elements::{self, Elements};
-use crate::{Earth, OrbitError, Shell, Spread, Vector};
+use crate::{Earth, OrbitError, Shell, Spread, Station, Vector};
 
 /// Number of a satellite in its constellation, from 0: plane by plane.
 pub type Satellite = u32;
@@ -202,6 +203,29 @@ impl Constellation {
         let east = libm::atan2(place.y, place.x) - self.greenwich(at);
         let turns = libm::floor(east / TAU + 0.5);
         (latitude, (east - turns * TAU).to_degrees())
+    }
+
+    /// False if no satellite can ever stand higher than the mask over a station: it lies too far from the equator for the inclination of
+    /// all orbits, or from all geostationary satellites.
+    pub fn reaches(&self, station: &Station, elevation_mask_deg: f64) -> bool {
+        let ground = Ground::of(station, self.earth);
+        if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.planes.closure) {
+            let sine = libm::sin(elevation_mask_deg.to_radians());
+            return circles.iter().any(|circle| ground.look(circle.cosine).0 > sine);
+        }
+        let northernmost = match &self.motion {
+            Motion::Circular(circles, _) => {
+                let of = |circle: &Circle| {
+                    let height = circle.cosine.z * circle.cosine.z + circle.sine.z * circle.sine.z;
+                    libm::asin((libm::sqrt(height) / circle.cosine.length()).min(1.0))
+                };
+                circles.iter().map(of).fold(0.0, f64::max)
+            }
+            Motion::Elements(elements) => elements.iter().map(Elements::northernmost).fold(0.0, f64::max),
+        };
+        let (_, radius_km) = self.bounds();
+        let latitude = libm::fabs(station.latitude_deg.to_radians());
+        latitude < northernmost + widest_view(self.earth, radius_km, elevation_mask_deg)
     }
 
     /// True if the distance between two satellites of one plane never changes.

@@ -42,6 +42,18 @@ pub(crate) struct Coverage {
     next: usize,
 }
 
+/// The greatest angle, seen from the Earth's centre, between a station and a satellite above its mask, in radians; `radius_km` is the
+/// greatest distance of the satellite from there.
+pub(crate) fn widest_view(earth: Earth, radius_km: f64, mask_deg: f64) -> f64 {
+    let (dip_km, obliqueness_deg) = match earth {
+        Earth::Sphere => (0.0, 0.0),
+        Earth::Wgs84 => (POLAR_DIP_KM, OBLIQUENESS_DEG),
+    };
+    let mask = (mask_deg - obliqueness_deg).to_radians();
+    let nearest = (EARTH_RADIUS_KM - dip_km) / radius_km;
+    libm::acos((nearest * libm::cos(mask)).min(1.0)) - mask + 1e-9
+}
+
 impl Coverage {
     /// Of stations, with a look at the sky every `step`.
     pub fn new(
@@ -50,13 +62,7 @@ impl Coverage {
         (mask_deg, step): (f64, Duration),
     ) -> Self {
         let (speed, radius_km) = constellation.bounds();
-        let (dip_km, obliqueness_deg) = match constellation.earth {
-            Earth::Sphere => (0.0, 0.0),
-            Earth::Wgs84 => (POLAR_DIP_KM, OBLIQUENESS_DEG),
-        };
-        let mask = (mask_deg - obliqueness_deg).max(-90.0).to_radians();
-        let nearest = (EARTH_RADIUS_KM - dip_km) / radius_km;
-        let widest = libm::acos((nearest * libm::cos(mask)).min(1.0)) - mask + 1e-9;
+        let widest = widest_view(constellation.earth, radius_km, mask_deg);
         let everything = (0..stations.len() as u32).flat_map(|station| {
             (0..constellation.len() as Satellite).map(move |satellite| (station, satellite))
         });

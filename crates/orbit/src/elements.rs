@@ -25,6 +25,7 @@ pub(crate) struct Elements {
     minutes_at_zero: f64,
     mean_motion_per_day: f64,
     eccentricity: f64,
+    inclination_deg: f64,
 }
 
 impl Elements {
@@ -48,6 +49,12 @@ impl Elements {
 
     fn lost(&self, seconds: f64, what: String) -> OrbitError {
         OrbitError::Lost { satellite: self.name.clone(), seconds, what }
+    }
+
+    /// The greatest latitude that it reaches, in radians, with a degree for what SGP4 adds to the Keplerian orbit.
+    pub fn northernmost(&self) -> f64 {
+        let from_pole = libm::fabs(90.0 - self.inclination_deg);
+        (91.0 - from_pole).to_radians()
     }
 
     /// Bounds of its angular speed in radians per second and of its distance from the Earth's centre in km, with 2 % for what SGP4 adds to
@@ -143,6 +150,7 @@ fn elements(
         minutes_at_zero: since.0,
         mean_motion_per_day: parsed.mean_motion,
         eccentricity: parsed.eccentricity,
+        inclination_deg: parsed.inclination,
     })
 }
 

@@ -29,6 +29,6 @@ pub use error::OrbitError;
 pub use handover::Handover;
 pub use mesh::Grid;
 pub use shell::{Shell, Spread};
-pub use sky::{Path, Rules, Sky};
+pub use sky::{Hop, Path, Rules, Sky};
 pub use table::{PathTable, path_tables};
 pub use vector::Vector;

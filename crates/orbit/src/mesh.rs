@@ -36,7 +36,7 @@ impl Grid {
     fn validate(&self) -> Result<(), OrbitError> {
         if !(0.0..=90.0).contains(&self.latitude_limit_deg) {
             let accepted = "degrees from 0 to 90";
-            return Err(OrbitError::impossible("latitude-limit", self.latitude_limit_deg, accepted));
+            return Err(OrbitError::impossible("links.latitude-limit", self.latitude_limit_deg, accepted));
         }
         Ok(())
     }

@@ -26,6 +26,15 @@ pub struct Rules {
     pub step: Duration,
 }
 
+/// Where a satellite sends a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hop {
+    /// Down to the station.
+    Ground,
+    /// To another satellite.
+    Satellite(Satellite),
+}
+
 /// A path through the sky.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
@@ -207,6 +216,21 @@ impl<'a> Sky<'a> {
             };
         }
         Some(distance_km)
+    }
+
+    /// Where a satellite sends what is for a station now; none if no way leads there.
+    pub fn next_hop(&mut self, satellite: Satellite, to: usize) -> Option<Hop> {
+        self.refresh(to);
+        match self.trees[to].1.towards(satellite) {
+            Towards::Ground => Some(Hop::Ground),
+            Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, _)| Hop::Satellite(other)),
+            Towards::Nowhere => None,
+        }
+    }
+
+    /// True if two satellites hold a link to each other now.
+    pub fn are_linked(&self, a: Satellite, b: Satellite) -> bool {
+        self.mesh.around(a).any(|(_, other, length_km)| other == b && length_km.is_finite())
     }
 
     /// Brings the paths to a station up to date.

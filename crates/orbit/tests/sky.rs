@@ -315,7 +315,42 @@ fn rules_that_make_no_sense_are_refused() {
     let handover = Handover::Hysteresis { margin_deg: -1.0 };
     assert!(refused(&stations, Rules { handover, ..RULES }).starts_with("handover.margin"));
     let grid = Some(Grid { latitude_limit_deg: 100.0, ..Grid::PLUS });
-    assert!(refused(&stations, Rules { grid, ..RULES }).starts_with("latitude-limit"));
+    assert!(refused(&stations, Rules { grid, ..RULES }).starts_with("links.latitude-limit"));
     let nowhere = [Station::new("berkeley", 37.9, 237.7)];
     assert!(refused(&nowhere, RULES).starts_with("berkeley.longitude: found 237.7"));
+}
+
+#[test]
+fn a_station_too_far_from_the_equator_is_out_of_reach() {
+    let reaches = |constellation: &Constellation, latitude, mask| {
+        constellation.reaches(&Station::new("x", latitude, 20.0), mask)
+    };
+    let shell = Constellation::of_shell(&Shell { inclination_deg: 53.0, ..SMALL }).unwrap();
+    // 1200 km at a mask of 25 degrees reach 15.3 degrees far, at 0 degrees 32.7.
+    assert!(reaches(&shell, 68.0, 25.0) && !reaches(&shell, 69.0, 25.0) && reaches(&shell, -85.0, 0.0));
+    let fixed = Constellation::geostationary(&[20.0]).unwrap();
+    assert!(reaches(&fixed, 81.0, 0.0) && !reaches(&fixed, 82.0, 0.0) && !reaches(&fixed, 60.0, 45.0));
+}
+
+#[test]
+fn a_path_leads_back_as_it_came() {
+    let constellation = Constellation::of_shell(&SMALL).unwrap();
+    let gateway = Station { gateway: true, ..Station::new("tempe", 33.4, -111.9) };
+    for grid in [None, Some(Grid::PLUS)] {
+        let rules = Rules { elevation_mask_deg: 20.0, grid, ..RULES };
+        let mut sky = Sky::new(&constellation, &[berkeley(), gateway.clone()], rules).unwrap();
+        let mut found = 0;
+        for _ in 0..300 {
+            let there = sky.path(0, 1);
+            let back = sky.path(1, 0);
+            let reversed = back.clone().map(|mut path| {
+                path.satellites.reverse();
+                path.satellites
+            });
+            assert_eq!(there.as_ref().map(|path| path.satellites.clone()), reversed, "{there:?} {back:?}");
+            found += usize::from(there.is_some());
+            sky.advance().unwrap();
+        }
+        assert!(found > 10, "{found}");
+    }
 }

@@ -16,7 +16,14 @@ const FILES: &[(&str, &str)] = &[
     ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
     ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),
     ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
+    ("leo-iridium", include_str!("../../../scenarios/leo-iridium.toml")),
+    ("leo-teledesic", include_str!("../../../scenarios/leo-teledesic.toml")),
+    ("leo-starlink", include_str!("../../../scenarios/leo-starlink.toml")),
 ];
+
+/// Two-line elements that scenarios name.
+const ELEMENTS: &[(&str, &str)] =
+    &[("starlink-shell", include_str!("../../../scenarios/starlink-shell.tle"))];
 
 /// What `bentpipe list scenarios` says of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -63,6 +70,16 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// File of the built-in scenario `name`.
 pub(crate) fn text(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The two-line elements called `name`.
+pub(crate) fn elements(name: &str) -> Option<&'static str> {
+    ELEMENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The names of built-in elements, for messages.
+pub(crate) fn element_names() -> String {
+    ELEMENTS.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

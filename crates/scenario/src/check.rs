@@ -1,6 +1,7 @@
 //! What no single key can tell: whether the parts of a world fit together.
 
 use bentpipe_net::{ConfigError, LinkConfig};
+use bentpipe_orbit::OrbitError;
 use bentpipe_traffic::adaptive;
 
 use crate::describe::{TRANSPORTS, kind_of};
@@ -11,6 +12,7 @@ use crate::model::{
 };
 use crate::network::{Hop, Network};
 use crate::shared::shared_channel;
+use crate::sky::ConstellationGroup;
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
 use crate::unit::Codec;
@@ -20,6 +22,7 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     let mut checker = Checker { scenario, root, report };
     scenario.links.iter().for_each(|link| checker.link(link));
     scenario.flows.iter().for_each(|flow| checker.flow(flow));
+    checker.constellations();
     if checker.report.is_empty() {
         checker.routes();
     }
@@ -180,7 +183,7 @@ impl Checker<'_> {
 
     /// The group `name`, or a mistake at `key`.
     fn node_group(&mut self, name: &str, key: String, must_be_host: bool) -> Option<NodeGroup> {
-        let fits = |group: &&NodeGroup| !must_be_host || group.kind == NodeKind::Host;
+        let fits = |group: &&NodeGroup| !must_be_host || group.kind.ends_connections();
         let known: Vec<_> = self.scenario.nodes.iter().filter(fits).map(|group| group.name.clone()).collect();
         if known.iter().any(|known| known == name) {
             return self.scenario.nodes.iter().find(|group| group.name == name).cloned();
@@ -204,6 +207,86 @@ impl Checker<'_> {
                 .map(|name| format!("\"{name}\"")),
         });
         None
+    }
+
+    /// At most one constellation, which flies, over stations that its satellites reach.
+    fn constellations(&mut self) {
+        let scenario = self.scenario;
+        let is_station = |node: &&NodeGroup| matches!(node.kind, NodeKind::GroundStation(_));
+        for station in scenario.nodes.iter().filter(is_station).filter(|station| station.count > 1) {
+            let (key, found) = (format!("node.{}.count", station.name), station.count.to_string());
+            self.mistake(key, found, "1: a ground station is one place");
+        }
+        let stations = scenario.nodes.iter().filter(is_station).count();
+        match scenario.constellations.as_slice() {
+            [] => {
+                if let Some(station) = scenario.nodes.iter().find(is_station) {
+                    let key = format!("node.{}.kind", station.name);
+                    self.mistake(key, "a ground station without satellites".to_owned(), "a constellation");
+                }
+            }
+            [group] if stations == 0 => {
+                let found = "no ground station".to_owned();
+                self.mistake(
+                    format!("constellation.{}", group.name),
+                    found,
+                    "nodes of kind \"ground-station\"",
+                );
+            }
+            [group] => self.constellation(group),
+            [_, second, ..] => {
+                let key = format!("constellation.{}", second.name);
+                self.mistake(key, "another constellation".to_owned(), "one constellation");
+            }
+        }
+    }
+
+    fn sky_link(&mut self, path: &str, link: &LinkConfig) {
+        if let Err(ConfigError { field, found, accepted }) = link.validate() {
+            self.mistake(format!("{path}.{}", field.replace('_', "-")), found, accepted);
+        }
+    }
+
+    fn constellation(&mut self, group: &ConstellationGroup) {
+        let path = format!("constellation.{}", group.name);
+        self.sky_link(&format!("{path}.ground"), &group.up);
+        if group.down != group.up {
+            self.sky_link(&format!("{path}.ground.down"), &group.down);
+        }
+        if group.grid.is_some() {
+            self.sky_link(&format!("{path}.between"), &group.between);
+        }
+        let flies = group.fly().and_then(|satellites| {
+            group.sky(&satellites, self.scenario)?;
+            Ok(satellites)
+        });
+        match flies {
+            Ok(satellites) => {
+                let mask = group.elevation_mask_deg;
+                for station in self.scenario.ground_stations() {
+                    if !satellites.reaches(&station, mask) {
+                        let found = format!("{} deg", station.latitude_deg);
+                        let accepted = format!(
+                            "a place over which satellites of \"{}\" rise above {mask} deg",
+                            group.name
+                        );
+                        self.mistake(format!("node.{}.latitude", station.name), found, &accepted);
+                    }
+                }
+            }
+            Err(OrbitError::Impossible { place, found, accepted }) => {
+                let of_station = self
+                    .scenario
+                    .nodes
+                    .iter()
+                    .any(|node| place.split('.').next() == Some(node.name.as_str()));
+                let key = if of_station { format!("node.{place}") } else { format!("{path}.{place}") };
+                self.mistake(key, found, accepted);
+            }
+            Err(error) => {
+                self.mistake(format!("{path}.file"), error.to_string(), "two-line elements that fly");
+            }
+        }
     }
 
     /// Every flow needs a path; hosts do not forward.

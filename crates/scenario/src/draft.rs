@@ -11,6 +11,7 @@ use crate::error::{Error, Mistake, Place};
 use crate::form::{self, Form, Report};
 use crate::model::Scenario;
 use crate::parse;
+use crate::sky::{ConstellationGroup, Orbits};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Table, Value};
 
@@ -111,6 +112,7 @@ impl Draft {
         let mut scenario = Scenario::unread(&self.name);
         let mut report = Report::default();
         form::read(&self.root, "", &mut report, |form| world(form, &mut scenario, root.get("tcp")));
+        scenario.constellations.iter_mut().for_each(|group| self.load_elements(group, &mut report));
         if report.is_empty() {
             check(&scenario, &self.root, &mut report);
         }
@@ -122,6 +124,31 @@ impl Draft {
         let mut report = Report::default();
         form::read(&self.root, "", &mut report, describe);
         report.unless_mistaken(())
+    }
+
+    /// Reads the file that a constellation of elements names: one that is built in, or a path from the folder of the scenario on.
+    fn load_elements(&self, group: &mut ConstellationGroup, report: &mut Report) {
+        let Orbits::Elements { file, text } = &mut group.orbits else { return };
+        if let Some(built_in) = builtin::elements(file) {
+            *text = built_in.into();
+            return;
+        }
+        let key = format!("constellation.{}.file", group.name);
+        let Some(entry) = self.table().find(&key) else { return };
+        let folder = match &self.root.place {
+            Place::File { file, .. } => Path::new(file.as_ref()).parent().map(Path::to_path_buf),
+            _ => None,
+        };
+        match std::fs::read_to_string(folder.unwrap_or_default().join(&*file)) {
+            Ok(read) => *text = read.into(),
+            Err(error) => report.add(Mistake {
+                place: entry.node.place.clone(),
+                key,
+                found: format!("\"{file}\" ({error})"),
+                accepted: format!("a file of two-line elements, or {}", builtin::element_names()),
+                suggestion: None,
+            }),
+        }
     }
 
     /// One line about the scenario, as far as it can be had without checking the rest.
@@ -142,7 +169,7 @@ impl Draft {
     /// A path may add keys to a node, link or flow group, but a group that is not there is a slip.
     fn refuse_unknown_group(&self, path: &str, place: &Place) -> Result<(), Error> {
         let mut keys = path.split('.');
-        let (Some(section @ ("node" | "link" | "flow")), Some(name), Some(_)) =
+        let (Some(section @ ("constellation" | "node" | "link" | "flow")), Some(name), Some(_)) =
             (keys.next(), keys.next(), keys.next())
         else {
             return Ok(());

@@ -19,6 +19,7 @@ mod parameters;
 mod parse;
 mod shared;
 mod show;
+mod sky;
 mod suggest;
 mod topology;
 mod tree;
@@ -34,6 +35,11 @@ pub use model::{
     Streaming, Traffic, Transport,
 };
 pub use shared::shared_channel;
+pub use sky::{
+    ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan, Turn,
+    sky_as_links, sky_paths,
+};
 pub use topology::{
-    Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, Topology, TopologyError, initial, member_name,
+    Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
+    member_name,
 };

@@ -11,6 +11,8 @@ use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 use bentpipe_weather::{Modem, Weather};
 
+use crate::sky::{ConstellationGroup, Position};
+
 /// A world: its nodes, the links between them, the flows over them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
@@ -24,6 +26,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Which way packets take.
     pub routing: Routing,
+    /// Constellations of satellites, at most one.
+    pub constellations: Vec<ConstellationGroup>,
     /// Groups of hosts and routers.
     pub nodes: Vec<NodeGroup>,
     /// Groups of links.
@@ -41,6 +45,7 @@ impl Scenario {
             duration: Duration::ZERO,
             seed: 1,
             routing: Routing::Fixed,
+            constellations: Vec::new(),
             nodes: Vec::new(),
             links: Vec::new(),
             flows: Vec::new(),
@@ -48,7 +53,8 @@ impl Scenario {
     }
 }
 
-/// Which way packets take: the one with the fewest links, of these the one with the least delay.
+/// Which way packets take: the one with the fewest links, a way through a constellation counting as one, of these the one with the least
+/// delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routing {
     /// The same from beginning to end, whether links are out or not.
@@ -64,6 +70,8 @@ pub enum NodeKind {
     Host,
     /// Forwards packets.
     Router,
+    /// Ends connections, forwards packets, and reaches other ground stations through a constellation.
+    GroundStation(Position),
     /// Forwards packets and does something with them.
     Middlebox(MiddleboxConfig),
     /// Ends the TCP connections that pass it and opens others in their place (a split-connection PEP, RFC 3135 section 2.4);
@@ -101,11 +109,17 @@ impl NodeKind {
         !matches!(self, Self::Host)
     }
 
+    /// True if connections can begin and end at the node.
+    pub fn ends_connections(&self) -> bool {
+        matches!(self, Self::Host | Self::GroundStation(_))
+    }
+
     /// What the scenario calls it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Router => "router",
+            Self::GroundStation(_) => "ground-station",
             Self::Middlebox(config) => config.name(),
             Self::Proxy(_) => "proxy",
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::Scenario;
+use crate::model::{NodeKind, Scenario};
 
 /// A node: its group and its index there.
 pub(crate) type Hop<'a> = (&'a str, u32);
@@ -55,6 +55,14 @@ fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
     let mut neighbours: HashMap<Hop<'_>, Vec<Hop<'_>>> = HashMap::new();
     let count =
         |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
+    let stations = || {
+        let stations = scenario.nodes.iter().filter(|group| matches!(group.kind, NodeKind::GroundStation(_)));
+        stations.map(|group| (group.name.as_str(), 0))
+    };
+    // A constellation joins all of its ground stations.
+    for (near, far) in stations().flat_map(|near| stations().map(move |far| (near, far))) {
+        neighbours.entry(near).or_default().extend((near != far).then_some(far));
+    }
     for link in &scenario.links {
         let (near, far) = (count(&link.from), count(&link.to));
         for i in 0..near.max(far) {

@@ -56,6 +56,6 @@ fn line(entry: &Entry) -> String {
 
 /// Top-level tables, groups, and what is too long for a line.
 fn is_section(path: &str, entry: &Entry) -> bool {
-    let outer = path.is_empty() || matches!(path, "node" | "link" | "flow");
+    let outer = path.is_empty() || matches!(path, "constellation" | "node" | "link" | "flow");
     entry.node.as_table().is_some() && (outer || line(entry).len() > LINE)
 }

@@ -1,12 +1,17 @@
 //! Nodes and links of a scenario one by one, and the shortest routes between them.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::Access;
 use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
+use bentpipe_orbit::OrbitError;
+
+use crate::sky::{ConstellationGroup, SkyNode, SkyPlan};
 use crate::{LinkGroup, NodeKind, Scenario};
 
 /// Index of a node.
@@ -15,7 +20,7 @@ pub type NodeId = u32;
 pub type LinkId = u32;
 
 /// Groups of which no graph can be made.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum TopologyError {
     /// A link or flow group names a node group that does not exist.
     #[error("{user}: there is no node group \"{name}\"")]
@@ -28,6 +33,24 @@ pub enum TopologyError {
     /// Two groups share a name, or a group is empty.
     #[error("{0}")]
     Unnameable(String),
+    /// A constellation cannot fly, or not until the end.
+    #[error("constellation.{constellation}: {error}")]
+    Orbit {
+        /// Name of the constellation.
+        constellation: String,
+        /// What is wrong.
+        error: OrbitError,
+    },
+    /// Two ground stations that no path through the constellation ever joins.
+    #[error("constellation.{constellation}: in all the time no path leads from {from} to {to}")]
+    NeverJoined {
+        /// Name of the constellation.
+        constellation: String,
+        /// Ground station at which packets would enter.
+        from: String,
+        /// Ground station at which they would leave.
+        to: String,
+    },
     /// The two node groups of a link group cannot be paired.
     #[error("link.{link}: {from} nodes cannot be joined with {to}; one of the two must be 1, or both equal")]
     Unpairable {
@@ -50,7 +73,9 @@ pub struct Topology<'a> {
     groups: BTreeMap<&'a str, std::ops::Range<NodeId>>,
     /// Nodes and links as routes see them.
     pub graph: Graph,
-    trees: BTreeMap<NodeId, Vec<LinkId>>,
+    /// What the constellation does, if there is one; its satellites and links come after all others.
+    pub sky: Option<Arc<SkyPlan>>,
+    trees: BTreeMap<NodeId, Tree>,
 }
 
 /// A host or a router.
@@ -71,6 +96,17 @@ pub struct Graph {
     into: Vec<Vec<LinkId>>,
     /// Nodes that the packets of others pass through.
     forwards: Vec<bool>,
+    /// Ground stations, in the order of the nodes: a constellation joins each with each.
+    pub stations: Vec<NodeId>,
+}
+
+/// The next hops of all nodes on their shortest routes to one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tree {
+    /// By node; [`NOWHERE`] at the root and where no way leads on, [`THROUGH_SKY`] where the constellation is next.
+    pub next_hops: Vec<LinkId>,
+    /// The ground station at which packets leave the sky: number among [`Graph::stations`].
+    pub landing: Option<u32>,
 }
 
 /// A direction of a link as routes see it.
@@ -94,13 +130,15 @@ pub struct Edge<'a> {
     /// `forward` or `reverse`.
     pub direction: &'static str,
     /// What it does to packets.
-    pub config: &'a LinkConfig,
+    pub config: Cow<'a, LinkConfig>,
     /// How the members of its group share one channel, if they do; `config` is then that of the channel and of each member's queue.
     pub medium: Option<&'a Access>,
 }
 
 /// Next hop of a node from which no way leads on.
 pub const NOWHERE: LinkId = LinkId::MAX;
+/// Next hop of a ground station that sends through the constellation.
+pub const THROUGH_SKY: LinkId = LinkId::MAX - 1;
 
 /// The name of member `index` of a group: the group's own if there is only one.
 pub fn member_name(group: &str, index: u32, count: u32) -> String {
@@ -127,6 +165,7 @@ impl<'a> Topology<'a> {
             links: Vec::new(),
             groups: BTreeMap::new(),
             graph: Graph::default(),
+            sky: None,
             trees: BTreeMap::new(),
         };
         for group in &scenario.nodes {
@@ -138,6 +177,9 @@ impl<'a> Topology<'a> {
             let names = (0..group.count).map(|index| member_name(&group.name, index, group.count));
             topology.nodes.extend(names.map(|name| Node { name, kind: group.kind.clone() }));
             topology.graph.forwards.resize(topology.nodes.len(), group.kind.forwards());
+            if matches!(group.kind, NodeKind::GroundStation(_)) {
+                topology.graph.stations.push(first);
+            }
             if topology.groups.insert(&group.name, first..first + group.count).is_some() {
                 return Err(unnameable("two groups have this name"));
             }
@@ -146,7 +188,74 @@ impl<'a> Topology<'a> {
         for group in &scenario.links {
             topology.add_links(group)?;
         }
+        for group in &scenario.constellations {
+            topology.add_sky(scenario, group)?;
+        }
         Ok(topology)
+    }
+
+    /// Adds the satellites and links that the flows of a scenario use. Routes lead through them as the plan says, so they are no part of
+    /// what routes are found in.
+    fn add_sky(&mut self, scenario: &Scenario, group: &'a ConstellationGroup) -> Result<(), TopologyError> {
+        let constellation = &group.name;
+        let refused = |error| TopologyError::Orbit { constellation: constellation.clone(), error };
+        let crossings = self.crossings(scenario)?;
+        let plan = SkyPlan::new(scenario, group, &crossings).map_err(refused)?;
+        // Of no time at all nothing can be said.
+        let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
+        if let Some(&(from, to)) = never {
+            let name = |station: u32| self.nodes[self.graph.stations[station as usize] as usize].name.clone();
+            let (from, to) = (name(from), name(to));
+            return Err(TopologyError::NeverJoined { constellation: constellation.clone(), from, to });
+        }
+        let satellites = group.fly().map_err(refused)?;
+        let first = self.nodes.len() as NodeId;
+        for satellite in &plan.satellites {
+            let name = format!("{constellation}.{}", satellites.name(*satellite));
+            self.nodes.push(Node { name, kind: NodeKind::Router });
+        }
+        self.graph.into.resize(self.nodes.len(), Vec::new());
+        self.graph.forwards.resize(self.nodes.len(), true);
+        for link in &plan.links {
+            let ends = link.ends.map(|end| plan.node(end, &self.graph.stations, first));
+            let [near, far] = link.ends.map(|end| match end {
+                SkyNode::Station(station) => {
+                    self.nodes[self.graph.stations[station as usize] as usize].name.as_str()
+                }
+                SkyNode::Satellite(satellite) => satellites.name(satellite),
+            });
+            let name = format!("{constellation}.{near}~{far}");
+            for (direction, (from, to)) in [(0, (ends[0], ends[1])), (1, (ends[1], ends[0]))] {
+                let config: &LinkConfig = &link.configs[direction];
+                let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
+                self.graph.hops.push(Hop { from, to, delay_one_way });
+                self.links.push(Edge {
+                    name: name.clone(),
+                    group: &group.name,
+                    direction: ["forward", "reverse"][direction],
+                    config: Cow::Owned(config.clone()),
+                    medium: None,
+                });
+            }
+        }
+        self.sky = Some(Arc::new(plan));
+        Ok(())
+    }
+
+    /// Where the packets of the flows enter the sky and where they leave it: pairs of ground stations by number, each once.
+    fn crossings(&mut self, scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
+        let mut crossings = BTreeSet::new();
+        for flow in &scenario.flows {
+            let user = || format!("flow.{}", flow.name);
+            let (from, to) = (self.group(user, &flow.from)?, self.group(user, &flow.to)?);
+            for index in 0..flow.count {
+                let from = from.start + index % from.len() as NodeId;
+                let to = to.start + index % to.len() as NodeId;
+                crossings.extend(self.crossing(from, to));
+                crossings.extend(self.crossing(to, from));
+            }
+        }
+        Ok(crossings.into_iter().collect())
     }
 
     /// The nodes of a group that `user` names.
@@ -183,6 +292,14 @@ impl<'a> Topology<'a> {
         Ok(())
     }
 
+    /// Where packets from one node to another enter the sky and where they leave it, by number of ground station; none if they stay on
+    /// the ground.
+    pub fn crossing(&mut self, from: NodeId, to: NodeId) -> Option<(u32, u32)> {
+        let graph = &self.graph;
+        let tree = self.trees.entry(to).or_insert_with(|| graph.tree(to, |_| true));
+        graph.crossing(tree, from)
+    }
+
     fn add_direction(
         &mut self,
         (name, direction): (String, &'static str),
@@ -194,7 +311,7 @@ impl<'a> Topology<'a> {
         let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
         self.graph.into[to as usize].push(self.links.len() as LinkId);
         self.graph.hops.push(Hop { from, to, delay_one_way });
-        self.links.push(Edge { name, group, direction, config, medium });
+        self.links.push(Edge { name, group, direction, config: Cow::Borrowed(config), medium });
     }
 
     /// Rate of a link, the first if it varies.
@@ -202,8 +319,8 @@ impl<'a> Topology<'a> {
         Rate::from_bps(initial(&self.links[link as usize].config.rate))
     }
 
-    /// Appends the links of the shortest route to `route`: fewest hops, of these the least delay, of these the links
-    /// named first. Hosts do not forward. False if no way leads there.
+    /// Appends the links of the shortest route to `route`, except those through the sky: fewest hops, of these the least delay, of
+    /// these the links named first. Hosts do not forward. False if no way leads there.
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
         // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
         let graph = &self.graph;
@@ -217,12 +334,17 @@ impl<'a> Topology<'a> {
         let tree = self.trees.entry(root).or_insert_with(|| graph.tree(root, |_| true));
         let mut node = from;
         while node != root {
-            let link = tree[node as usize];
-            if link == NOWHERE {
-                return false;
+            match tree.next_hops[node as usize] {
+                NOWHERE => return false,
+                THROUGH_SKY => {
+                    let landing = tree.landing.expect("who sends through the sky has a place to land");
+                    node = graph.stations[landing as usize];
+                }
+                link => {
+                    route.push(link);
+                    node = graph.hops[link as usize].to;
+                }
             }
-            route.push(link);
-            node = graph.hops[link as usize].to;
         }
         route.extend(last);
         true
@@ -231,8 +353,10 @@ impl<'a> Topology<'a> {
 
 impl Graph {
     /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
-    /// [`NOWHERE`] at the root and where no way leads on.
-    pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Vec<LinkId> {
+    /// [`NOWHERE`] at the root and where no way leads on. A way through a constellation counts as one hop; all who use it land at the
+    /// ground station that is nearest to the root.
+    pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Tree {
+        let mut landing = None;
         let mut next_hop = vec![NOWHERE; self.into.len()];
         let mut costs = vec![(u32::MAX, u64::MAX); self.into.len()];
         let mut frontier = BinaryHeap::from([Reverse(((0, 0), root))]);
@@ -242,8 +366,16 @@ impl Graph {
             if cost > costs[node as usize] || !forwards {
                 continue;
             }
-            for &link in self.into[node as usize].iter().filter(|link| usable(**link)) {
-                let Hop { from, delay_one_way, .. } = self.hops[link as usize];
+            let links = self.into[node as usize].iter().copied().filter(|link| usable(*link));
+            let over_links = links.map(|link| (link, self.hops[link as usize]));
+            let station = self.stations.iter().position(|station| *station == node);
+            let lands = landing.is_none().then_some(station).flatten();
+            landing = landing.or(lands.map(|station| station as u32));
+            let takers = lands.map_or(&[][..], |_| &self.stations).iter().filter(|station| **station != node);
+            let over_sky = |from: &NodeId| Hop { from: *from, to: node, delay_one_way: Duration::ZERO };
+            for (link, Hop { from, delay_one_way, .. }) in
+                over_links.chain(takers.map(|from| (THROUGH_SKY, over_sky(from))))
+            {
                 let from = from as usize;
                 let further = (cost.0 + 1, cost.1.saturating_add(delay_one_way.as_nanos()));
                 if further < costs[from] {
@@ -253,7 +385,22 @@ impl Graph {
                 }
             }
         }
-        next_hop
+        Tree { next_hops: next_hop, landing }
+    }
+
+    /// Where a packet from a node enters the sky and where it leaves it, by number of ground station; none if it stays on the ground.
+    fn crossing(&self, tree: &Tree, from: NodeId) -> Option<(u32, u32)> {
+        let mut node = from;
+        loop {
+            match tree.next_hops[node as usize] {
+                NOWHERE => return None,
+                THROUGH_SKY => {
+                    let entry = self.stations.iter().position(|station| *station == node)?;
+                    return Some((entry as u32, tree.landing?));
+                }
+                link => node = self.hops[link as usize].to,
+            }
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn an_unknown_key() {
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),
-        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, routing, tcp, node, link, flow; did you \
+        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, routing, tcp, constellation, node, link, flow; did you \
          mean `flow`?"
     );
 }
@@ -52,6 +52,118 @@ fn a_wrong_type() {
     assert_eq!(
         message("[node.near]", "[node]\nnear = 3\n[node.extra]"),
         "world.toml:3:8: node.near: found 3, accepted: a table with kind, count"
+    );
+}
+
+const SKY: &str = r#"
+duration = "60 s"
+[constellation.sky]
+kind = "walker-delta"
+altitude = "550 km"
+inclination = "53 deg"
+planes = 72
+satellites-per-plane = 22
+elevation-mask = "25 deg"
+ground = { rate = "10 Mbit/s" }
+between = { rate = "1 Gbit/s" }
+[node.here]
+kind = "ground-station"
+latitude = "50 deg"
+longitude = "0 deg"
+[node.there]
+kind = "ground-station"
+latitude = "40 deg"
+longitude = "-70 deg"
+[flow.bulk]
+from = "here"
+to = "there"
+"#;
+
+/// The message for [`SKY`] with one piece in place of another.
+fn sky_message(piece: &str, instead: &str) -> String {
+    assert!(SKY.contains(piece), "{piece}");
+    read(&SKY.replacen(piece, instead, 1)).unwrap_err()
+}
+
+#[test]
+fn a_sky_that_cannot_be() {
+    read(SKY).unwrap();
+    assert_eq!(
+        sky_message("planes = 72", "planes = 0"),
+        "world.toml:6:10: constellation.sky.planes: found 0, accepted: a whole number of 1 or more"
+    );
+    assert_eq!(
+        sky_message("\"50 deg\"", "50"),
+        "world.toml:13:12: node.here.latitude: found 50, accepted: an angle such as \"37.9 deg\" or \"-122.3 deg\"; did you \
+         mean \"50 deg\"?"
+    );
+    assert_eq!(
+        sky_message("\"50 deg\"", "\"-95 deg\""),
+        "world.toml:13:12: node.here.latitude: found -95, accepted: degrees from -90 to 90"
+    );
+    assert_eq!(
+        sky_message("\"50 deg\"", "\"78.2 deg\""),
+        "world.toml:13:12: node.here.latitude: found 78.2 deg, accepted: a place over which satellites of \"sky\" rise above 25 deg"
+    );
+    assert_eq!(
+        sky_message("\"53 deg\"", "\"253 deg\""),
+        "world.toml:5:15: constellation.sky.inclination: found 253, accepted: degrees from 0 to 180"
+    );
+    assert_eq!(
+        sky_message("between =", "links = \"none\"\n#"),
+        "world.toml:2:16: constellation.sky.gateway: found none, accepted: a station that is a gateway, since bent pipes \
+         connect others only to those"
+    );
+    assert_eq!(
+        sky_message(
+            "elevation-mask",
+            "handover = { kind = \"hysteresis\", margin = \"-1 deg\" }\nelevation-mask"
+        ),
+        "world.toml:8:44: constellation.sky.handover.margin: found -1, accepted: degrees from 0 to 90"
+    );
+    let two = SKY.replacen(
+        "[node.here]",
+        "[constellation.other]\nelevation-mask = \"25 deg\"\naltitude = \"1 km\"\n\
+        inclination = \"9 deg\"\nplanes = 1\nsatellites-per-plane = 1\nground = { rate = \"1 Mbit/s\" }\n\
+        between = { rate = \"1 Mbit/s\" }\n[node.here]",
+        1,
+    );
+    assert!(
+        read(&two)
+            .unwrap_err()
+            .contains("constellation.other: found another constellation, accepted: one constellation")
+    );
+    let lonely = "duration = \"1 s\"\n[node.here]\nkind = \"ground-station\"\nlatitude = \"1 deg\"\nlongitude = \"1 deg\"";
+    assert_eq!(
+        read(lonely).unwrap_err(),
+        "world.toml:3:8: node.here.kind: found a ground station without satellites, accepted: a constellation"
+    );
+}
+
+#[test]
+fn elements_that_are_none() {
+    let elements =
+        |file: &str| SKY.replacen("walker-delta", "elements", 1).replacen("altitude = \"550 km\"", file, 1);
+    let without = ["inclination = \"53 deg\"\n", "planes = 72\n", "satellites-per-plane = 22\n"];
+    let message = |file: &str| {
+        let text = without.iter().fold(elements(file), |text, line| text.replacen(line, "", 1));
+        read(&text).map(drop).unwrap_err()
+    };
+    let missing = message("file = \"no-such.tle\"");
+    assert!(
+        missing.starts_with("world.toml:4:8: constellation.sky.file: found \"no-such.tle\" ("),
+        "{missing}"
+    );
+    assert!(missing.ends_with("accepted: a file of two-line elements, or \"starlink-shell\""), "{missing}");
+    let path = std::env::temp_dir().join(format!("bentpipe-mistakes-{}.tle", std::process::id()));
+    let line = "1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4754";
+    std::fs::write(&path, format!("{line}\n2 00005\n")).unwrap();
+    let bad = message(&format!("file = {:?}", path.to_str().unwrap()));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(
+        bad,
+        "world.toml:4:8: constellation.sky.file: found line 1: found checksum 4, but the line adds up to 3, accepted: two-line \
+         elements that fly"
     );
 }
 

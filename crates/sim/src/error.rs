@@ -2,7 +2,7 @@ use bentpipe_net::ConfigError;
 use bentpipe_scenario::TopologyError;
 
 /// A scenario of which no world can be built.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum BuildError {
     /// The groups do not make a graph.
     #[error(transparent)]

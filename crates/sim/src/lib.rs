@@ -19,6 +19,7 @@ mod proxy;
 mod record;
 mod run;
 mod simulation;
+mod sky;
 mod station;
 mod step;
 mod stream;

@@ -262,7 +262,12 @@ fn link_outcomes<W: Witness>(
             utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
         }
     };
-    topology.links.iter().zip(&mut simulation.links).enumerate().map(outcome).collect()
+    // Of the links of a constellation, those that might have been used but were not are of no interest.
+    let of_sky = topology.sky.as_ref().map_or(0, |plan| 2 * plan.links.len());
+    let first_of_sky = topology.links.len() - of_sky;
+    let links = topology.links.iter().zip(&mut simulation.links).enumerate();
+    let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
+    links.map(outcome).collect()
 }
 
 fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {

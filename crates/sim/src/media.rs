@@ -53,7 +53,7 @@ impl Media {
             let members: Vec<_> =
                 (0..links.len() as LinkId).filter(|&link| same(&links[link as usize])).collect();
             let refused = |error| (first as LinkId, error);
-            let (config, terminal) = shared_channel(edge.config, access, members.len()).map_err(refused)?;
+            let (config, terminal) = shared_channel(&edge.config, access, members.len()).map_err(refused)?;
             let terminals: Vec<TerminalConfig> = vec![terminal; members.len()];
             let name = format!("medium.{}.{}", edge.group, edge.direction);
             let medium = Medium::new(&config, &terminals, (seed, &name)).map_err(refused)?;

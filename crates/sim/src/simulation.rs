@@ -49,7 +49,7 @@ pub(crate) struct Simulation<W> {
     /// First of the owners that are shared channels, after whoever changes the routes.
     pub first_medium: Owner,
     /// First of the owners that are links; connection ends come after.
-    first_link: Owner,
+    pub first_link: Owner,
     pub first_end: Owner,
     until: Instant,
     pub now: Instant,
@@ -242,7 +242,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Takes from a link what has reached its far end.
-    fn deliver(&mut self, link: LinkId) {
+    pub fn deliver(&mut self, link: LinkId) {
         self.fetch_along(link);
         loop {
             let state = &mut self.links[link as usize];
@@ -296,7 +296,7 @@ impl<W: Witness> Simulation<W> {
 
     /// Releases what a link dropped.
     #[inline(always)]
-    fn bury_dropped(&mut self, link: LinkId) {
+    pub fn bury_dropped(&mut self, link: LinkId) {
         if self.links[link as usize].has_dropped() {
             self.bury(link);
         }

@@ -2,7 +2,7 @@
 
 use bentpipe_base::{EcnField, Instant};
 use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Verdict};
-use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_scenario::{InFlight, LinkId, NodeId};
 
 use crate::arena::Parcel;
 use crate::media::Media;
@@ -11,7 +11,7 @@ use crate::simulation::Simulation;
 use crate::step::{Special, link};
 use crate::ticket::{Marks, Ticket};
 use crate::wayfinder::{Way, Wayfinder};
-use crate::witness::{Deed, Witness};
+use crate::witness::{Crossing, Deed, Witness};
 use crate::world::EndId;
 
 /// A node with a middlebox.
@@ -40,6 +40,8 @@ pub(crate) struct Interior {
     pub media: Media,
     /// The node that each link leads to.
     pub heads: Vec<NodeId>,
+    /// The node at which it begins.
+    pub tails: Vec<NodeId>,
     /// How many ends are being settled by one that relays to them.
     pub nested: u32,
     /// Segments that a middlebox sends.
@@ -204,7 +206,34 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn change_routes(&mut self, now: Instant) {
         let Some(wayfinder) = &mut self.interior.wayfinder else { return };
         wayfinder.change(now);
-        self.wheel.schedule(self.wayfinder, wayfinder.next_change());
+        let (next, (given_up, in_flight)) = (wayfinder.next_change(), wayfinder.given_up());
+        self.wheel.schedule(self.wayfinder, next);
+        for link in given_up {
+            self.give_up(link, in_flight);
+        }
+    }
+
+    /// A link of the constellation is no more.
+    fn give_up(&mut self, id: LinkId, in_flight: InFlight) {
+        let now = self.now;
+        // What arrives at this very time has arrived.
+        self.deliver(id);
+        match in_flight {
+            InFlight::Lost => {
+                self.links[id as usize].lose_everything(now);
+                self.bury_dropped(id);
+            }
+            InFlight::Rerouted => {
+                let waiting = self.links[id as usize].take_back_waiting(now);
+                self.bury_dropped(id);
+                let here = Here { node: self.interior.tails[id as usize], served: true };
+                for ticket in waiting {
+                    self.witness.link(now, id, Crossing::TakenBack { ticket: &ticket });
+                    self.go(ticket, here);
+                }
+            }
+        }
+        self.wheel.schedule(self.first_link + id, self.links[id as usize].next_event());
     }
 }
 

@@ -136,7 +136,7 @@ impl Witness for Watch<'_> {
                 let event = LinkEvent::Dropped(dropped.cause);
                 self.tell((dropped.at, link), event, (&dropped.packet, parcel));
             }
-            Crossing::Copied { .. } => {}
+            Crossing::Copied { .. } | Crossing::TakenBack { .. } => {}
         }
     }
 }

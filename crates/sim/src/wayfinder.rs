@@ -1,15 +1,19 @@
 //! Routes that change with time: every node knows its next hop to every destination, until something changes.
 
 use bentpipe_base::Instant;
-use bentpipe_scenario::{Graph, LinkId, NOWHERE, NodeId, Topology};
+use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
+
+use crate::sky::Sky;
 
 /// The next hops of all nodes at this time, and when they change.
 #[derive(Debug)]
 pub(crate) struct Wayfinder {
     graph: Graph,
     destinations: Vec<NodeId>,
-    /// By destination and node.
-    next_hops: Vec<Vec<LinkId>>,
+    /// By destination.
+    trees: Vec<Tree>,
+    /// The ways through the constellation.
+    sky: Option<Sky>,
     /// Links that are out.
     out: Vec<bool>,
     changes: Vec<Change>,
@@ -28,20 +32,18 @@ struct Change {
 }
 
 impl Wayfinder {
-    /// Avoids the outages of the links of a world. Knows no destination yet.
-    pub fn around_outages(topology: &Topology<'_>) -> Self {
-        let outages = topology.links.iter().enumerate().flat_map(|(link, edge)| {
-            let link = link as LinkId;
-            edge.config.outages.intervals.iter().flat_map(move |outage| {
-                [Change { at: outage.from, link, out: true }, Change { at: outage.to, link, out: false }]
-            })
-        });
-        let mut changes: Vec<_> = outages.collect();
+    /// For a world in which routes change: with the sky, or around outages. Knows no destination yet.
+    pub fn new(topology: &Topology<'_>, routing: Routing) -> Self {
+        let mut changes = match routing {
+            Routing::Fixed => Vec::new(),
+            Routing::AvoidOutages => outages(topology),
+        };
         changes.sort_unstable();
         Self {
             graph: topology.graph.clone(),
             destinations: Vec::new(),
-            next_hops: Vec::new(),
+            trees: Vec::new(),
+            sky: topology.sky.as_ref().map(|plan| Sky::new(plan.clone(), topology)),
             out: vec![false; topology.links.len()],
             changes,
             done: 0,
@@ -54,7 +56,7 @@ impl Wayfinder {
         let known = self.destinations.iter().position(|known| *known == node);
         let number = known.unwrap_or_else(|| {
             self.destinations.push(node);
-            self.next_hops.push(self.graph.tree(node, |link| !self.out[link as usize]));
+            self.trees.push(self.graph.tree(node, |link| !self.out[link as usize]));
             self.destinations.len() - 1
         });
         number as u32
@@ -62,28 +64,55 @@ impl Wayfinder {
 
     /// When the next hops change; [`Instant::FAR_FUTURE`] if they stay.
     pub fn next_change(&self) -> Instant {
-        self.changes.get(self.done).map_or(Instant::FAR_FUTURE, |change| change.at)
+        let outage = self.changes.get(self.done).map_or(Instant::FAR_FUTURE, |change| change.at);
+        outage.min(self.sky.as_ref().map_or(Instant::FAR_FUTURE, Sky::next_moment))
     }
 
     /// Lets all changes up to `now` happen.
     pub fn change(&mut self, now: Instant) {
+        if let Some(sky) = &mut self.sky {
+            sky.turn(now);
+        }
+        let before = self.done;
         while let Some(change) = self.changes.get(self.done).filter(|change| change.at <= now) {
             self.out[change.link as usize] = change.out;
             self.done += 1;
         }
-        for (destination, next_hops) in self.destinations.iter().zip(&mut self.next_hops) {
-            *next_hops = self.graph.tree(*destination, |link| !self.out[link as usize]);
+        if self.done > before {
+            for (destination, tree) in self.destinations.iter().zip(&mut self.trees) {
+                *tree = self.graph.tree(*destination, |link| !self.out[link as usize]);
+            }
         }
+    }
+
+    /// The links that were given up since the last time this was asked, and what becomes of the packets on them.
+    pub fn given_up(&mut self) -> (Vec<LinkId>, InFlight) {
+        let nothing = (Vec::new(), InFlight::Rerouted);
+        self.sky.as_mut().map_or(nothing, |sky| (sky.take_given_up(), sky.in_flight()))
     }
 
     /// What a packet to a destination meets next at a node.
     pub fn next(&self, destination: u32, node: NodeId) -> Way {
-        match self.next_hops[destination as usize][node as usize] {
-            _ if self.destinations[destination as usize] == node => Way::Here,
-            NOWHERE => Way::None,
-            link => Way::Link(link),
-        }
+        let tree = &self.trees[destination as usize];
+        let next = match (tree.next_hops[node as usize], &self.sky, tree.landing) {
+            _ if self.destinations[destination as usize] == node => return Way::Here,
+            // Of satellites only the sky knows.
+            (NOWHERE | THROUGH_SKY, Some(sky), Some(landing)) => sky.next_hop(landing, node),
+            (next, ..) => next,
+        };
+        if next == NOWHERE { Way::None } else { Way::Link(next) }
     }
+}
+
+/// When links go out and come back.
+fn outages(topology: &Topology<'_>) -> Vec<Change> {
+    let changes = topology.links.iter().enumerate().flat_map(|(link, edge)| {
+        let link = link as LinkId;
+        edge.config.outages.intervals.iter().flat_map(move |outage| {
+            [Change { at: outage.from, link, out: true }, Change { at: outage.to, link, out: false }]
+        })
+    });
+    changes.collect()
 }
 
 /// Where a packet goes from a node.
@@ -138,7 +167,7 @@ mod tests {
     fn the_way_around_an_outage_lasts_as_long_as_the_outage() {
         let scenario = Draft::parse("detour.toml", DETOUR).and_then(|draft| draft.scenario()).unwrap();
         let topology = Topology::new(&scenario).unwrap();
-        let mut wayfinder = Wayfinder::around_outages(&topology);
+        let mut wayfinder = Wayfinder::new(&topology, Routing::AvoidOutages);
         let b = wayfinder.destination(1);
         let x = 2;
         assert_eq!((wayfinder.next(b, x), wayfinder.next_change()), (Way::Link(2), at(10)));

@@ -39,6 +39,8 @@ pub(crate) enum Crossing<'a> {
     Delivered { ticket: &'a Ticket, parcel: &'a Parcel },
     /// The slot of the packet delivered next is a copy of another that stays on the link.
     Copied { original: Slot, copy: Slot },
+    /// A packet that waited was taken back, because the link is given up.
+    TakenBack { ticket: &'a Ticket },
     /// A packet was lost.
     Lost { dropped: &'a Dropped<Ticket>, parcel: &'a Parcel },
 }

@@ -145,7 +145,8 @@ impl World {
         let links = topology.links.iter().map(|edge| {
             let name = format!("link.{}.{}", edge.name, edge.direction);
             let door = edge.medium.map(|_| doorway());
-            Link::new(door.as_ref().unwrap_or(edge.config), seed, &name).map_err(|error| refused(edge, error))
+            Link::new(door.as_ref().unwrap_or(&edge.config), seed, &name)
+                .map_err(|error| refused(edge, error))
         });
         let links = links.collect::<Result<_, _>>()?;
         let media = Media::new(&topology.links, seed)
@@ -317,10 +318,11 @@ impl Interior {
             }
         }
         let wayfinder = match scenario.routing {
-            Routing::Fixed => None,
-            Routing::AvoidOutages => Some(Wayfinder::around_outages(topology)),
+            Routing::Fixed if topology.sky.is_none() => None,
+            routing => Some(Wayfinder::new(topology, routing)),
         };
         let heads = topology.graph.hops.iter().map(|hop| hop.to).collect();
+        let tails = topology.graph.hops.iter().map(|hop| hop.from).collect();
         Self {
             stations,
             station_at,
@@ -328,6 +330,7 @@ impl Interior {
             legs: Vec::new(),
             wayfinder,
             heads,
+            tails,
             nested: 0,
             emissions: Vec::new(),
             media: Media::default(),

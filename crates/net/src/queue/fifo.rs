@@ -113,6 +113,18 @@ impl Fifo {
         self.backlog
     }
 
+    /// Forgets the turns that have not begun at `now`, and says what they would have taken: packets, bytes and time.
+    pub fn forget_waiting(&mut self, now: Instant) -> (Backlog, Duration) {
+        self.advance(now);
+        let time = self.waiting.drain(..).fold(Duration::ZERO, |sum, turn| sum + turn.end.since(turn.start));
+        (std::mem::take(&mut self.backlog), time)
+    }
+
+    /// When the transmission ends that has begun last.
+    pub fn service_end(&self) -> Instant {
+        self.in_service.end
+    }
+
     /// Transmission time already given away that lies after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
         let in_service = self.in_service.end.since(now);

@@ -54,24 +54,15 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
                 modem.plan(&radio.weather, duration).apply(link);
             }
         }
-        None => form.required_table("rate", schedule::SHORTHAND, &Codec::<Rate>::accepted(&RATE), |form| {
-            schedule::schedule(form, &mut link.rate, &RATE);
-        }),
+        None => rate(form, link),
     }
     let accepted = Codec::<Duration>::accepted(&TIME);
     form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
         schedule::schedule(form, &mut link.delay_one_way, &TIME);
     });
-    if form.is_bare("queue") {
-        link.queue = QueueConfig::default();
-    }
-    form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
+    queue(form, link);
     if radio.modem.is_none() {
-        let of_modem = matches!(link.loss.model, LossModel::Frames { .. });
-        if of_modem || form.is_bare("loss") {
-            link.loss = LossConfig::default();
-        }
-        form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
+        loss(form, link);
     }
     form.table("arq", ARQ_SHORTHAND, |form| arq(form, &mut link.arq));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
@@ -79,6 +70,34 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
     form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
     form.field("duplication", &mut link.duplicate_probability, &PROBABILITY);
     form.table("medium", access::SHORTHAND, |form| access::access(form, &mut radio.medium));
+}
+
+/// What a link has whose delay is that of the geometry.
+pub(super) fn medium(form: &mut Form<'_>, link: &mut LinkConfig) {
+    rate(form, link);
+    queue(form, link);
+    loss(form, link);
+}
+
+fn rate(form: &mut Form<'_>, link: &mut LinkConfig) {
+    form.required_table("rate", schedule::SHORTHAND, &Codec::<Rate>::accepted(&RATE), |form| {
+        schedule::schedule(form, &mut link.rate, &RATE);
+    });
+}
+
+fn queue(form: &mut Form<'_>, link: &mut LinkConfig) {
+    if form.is_bare("queue") {
+        link.queue = QueueConfig::default();
+    }
+    form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
+}
+
+fn loss(form: &mut Form<'_>, link: &mut LinkConfig) {
+    let of_modem = matches!(link.loss.model, LossModel::Frames { .. });
+    if of_modem || form.is_bare("loss") {
+        link.loss = LossConfig::default();
+    }
+    form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
 }
 
 const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list: Some("intervals") };

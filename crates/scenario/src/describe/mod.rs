@@ -2,6 +2,7 @@
 
 mod access;
 mod cc;
+mod constellation;
 mod ends;
 mod link;
 mod loss;

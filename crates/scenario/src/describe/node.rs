@@ -2,9 +2,11 @@ use bentpipe_middlebox::{
     AckDecimatorConfig, BaTcpConfig, DVegasConfig, MiddleboxConfig, SnoopConfig, XcpConfig,
 };
 
+use super::constellation::position;
 use super::proxy::proxy;
 use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
+use crate::sky::Position;
 use crate::tree::Node;
 use crate::unit::{COUNT, FACTOR, PART, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
 
@@ -21,6 +23,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "host", keys: &[] },
     Kind { name: "router", keys: &[] },
     Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
+    Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
     Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout"] },
@@ -39,6 +42,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
     form.field("count", &mut node.count, &COUNT);
     match &mut node.kind {
         NodeKind::Host | NodeKind::Router => {}
+        NodeKind::GroundStation(position) => self::position(form, position),
         NodeKind::Middlebox(config) => middlebox(form, config),
         NodeKind::Proxy(config) => proxy(form, config, defaults),
     }
@@ -49,6 +53,9 @@ fn of_kind(kind: &str) -> NodeKind {
         Some(config) => NodeKind::Middlebox(config),
         None if kind == "router" => NodeKind::Router,
         None if kind == "proxy" => NodeKind::Proxy(Box::default()),
+        None if kind == "ground-station" => {
+            NodeKind::GroundStation(Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false })
+        }
         None => NodeKind::Host,
     }
 }

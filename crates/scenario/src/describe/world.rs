@@ -1,5 +1,6 @@
 use bentpipe_tcp::Config;
 
+use super::constellation::constellation;
 use super::ends::{flow, mss_in, sender_tcp};
 use super::link::link;
 use super::node::node;
@@ -18,6 +19,7 @@ pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Opti
         (Form::Show(table), Some(defaults)) => table.put("tcp", defaults.clone()),
         _ => check_defaults(form, defaults),
     }
+    form.named("constellation", &mut scenario.constellations, constellation);
     form.named("node", &mut scenario.nodes, |form, group| node(form, group, defaults));
     let duration = scenario.duration;
     form.named("link", &mut scenario.links, |form, group| link(form, group, duration));

@@ -57,6 +57,9 @@ pub(crate) const PROBABILITY: Between =
 /// A part of something, never nothing.
 pub(crate) const PART: Between =
     Between { least: f64::MIN_POSITIVE, most: 1.0, accepted: "a number above 0 and at most 1 such as 0.95" };
+/// How far planes of satellites are ahead of each other.
+pub(crate) const PHASING: Between =
+    Between { least: 0.0, most: f64::MAX, accepted: "a number of 0 or more, below the number of planes" };
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
     Between { least: f64::MIN_POSITIVE, most: f64::MAX, accepted: "a number above 0 such as 1.2" };

@@ -43,6 +43,11 @@ impl Tally {
         self.packets += 1;
         self.bytes += u64::from(ticket.size);
     }
+
+    fn remove(&mut self, ticket: &Ticket) {
+        self.packets -= 1;
+        self.bytes -= u64::from(ticket.size);
+    }
 }
 
 /// The least and the greatest value that a schedule takes.
@@ -63,7 +68,7 @@ impl LinkBook {
     pub fn new(edge: &Edge<'_>) -> Self {
         // Behind a door packets are on a shared channel, which is not this link any more.
         let door = edge.medium.map(|_| doorway());
-        let config = door.as_ref().unwrap_or(edge.config);
+        let config = door.as_ref().unwrap_or(&edge.config);
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name: format!("link.{}.{}", edge.name, edge.direction),
@@ -95,6 +100,11 @@ impl LinkBook {
                 violations.unless(present, now, || format!("{}: copied what it does not hold", self.name));
                 self.copied += 1;
                 self.expected_copy = Some(copy);
+            }
+            Crossing::TakenBack { ticket } => {
+                self.entered.remove(ticket);
+                let present = self.inside.remove(&ticket.slot).is_some();
+                violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
             }
             Crossing::Delivered { ticket, .. } => self.note_delivery(now, ticket, violations),
             Crossing::Lost { dropped, .. } => {

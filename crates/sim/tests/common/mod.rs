@@ -93,6 +93,7 @@ impl Dumbbell {
             duration,
             seed: 1,
             routing: Routing::Fixed,
+            constellations: Vec::new(),
             nodes: vec![
                 hosts("senders", self.pairs),
                 router("west"),

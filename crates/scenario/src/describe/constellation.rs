@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use bentpipe_orbit::{Grid, Handover, Shell, Spread};
+
+use super::link::medium;
+use crate::form::{Form, Kind, Named, Shorthand};
+use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
+use crate::unit::{ANGLE, Angles, COUNT, Count, DISTANCE, FLAG, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words};
+
+impl Named for ConstellationGroup {
+    fn named(name: &str) -> Self {
+        Self::unread(name)
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "walker-star",
+        keys: &[
+            "altitude",
+            "inclination",
+            "planes",
+            "satellites-per-plane",
+            "phasing",
+            "first-node",
+            "plane-separation",
+        ],
+    },
+    Kind {
+        name: "walker-delta",
+        keys: &["altitude", "inclination", "planes", "satellites-per-plane", "phasing", "first-node"],
+    },
+    Kind { name: "geostationary", keys: &["longitudes"] },
+    Kind { name: "elements", keys: &["file"] },
+];
+
+const IN_FLIGHT: Words<InFlight> = Words(&[("rerouted", InFlight::Rerouted), ("lost", InFlight::Lost)]);
+
+/// `[constellation.<name>]`.
+pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup) {
+    let current = kind_of(&group.orbits);
+    let kind = form.kind(current, KINDS);
+    if kind != current {
+        group.orbits = of_kind(kind);
+    }
+    match &mut group.orbits {
+        Orbits::Shell(shell) => self::shell(form, shell),
+        Orbits::Geostationary(longitudes) => form.required("longitudes", longitudes, &Angles),
+        Orbits::Elements { file, .. } => form.required("file", file, &TEXT),
+    }
+    form.required("elevation-mask", &mut group.elevation_mask_deg, &ANGLE);
+    form.table("handover", HANDOVER_SHORTHAND, |form| handover(form, &mut group.handover));
+    form.field("interruption", &mut group.interruption, &TIME);
+    form.field("in-flight", &mut group.in_flight, &IN_FLIGHT);
+    form.field("step", &mut group.step, &TIME_ABOVE_ZERO);
+    form.required_table("ground", Shorthand::NONE, "a table with rate, queue, loss", |form| {
+        medium(form, &mut group.up);
+        if form.reads() {
+            group.down = group.up.clone();
+        }
+        form.differing("down", |form| medium(form, &mut group.down));
+    });
+    form.table("links", LINKS_SHORTHAND, |form| links(form, &mut group.grid));
+    if group.grid.is_some() {
+        form.required_table("between", Shorthand::NONE, "a table with rate, queue, loss", |form| {
+            medium(form, &mut group.between);
+        });
+    }
+}
+
+fn kind_of(orbits: &Orbits) -> &'static str {
+    match orbits {
+        Orbits::Shell(Shell { spread: Spread::Star { .. }, .. }) => "walker-star",
+        Orbits::Shell(_) => "walker-delta",
+        Orbits::Geostationary(_) => "geostationary",
+        Orbits::Elements { .. } => "elements",
+    }
+}
+
+fn of_kind(kind: &str) -> Orbits {
+    let shell = |spread| Orbits::Shell(Shell { spread, phasing: 0.0, ..Shell::IRIDIUM });
+    match kind {
+        "walker-star" => shell(Spread::Star { separation_deg: 180.0 }),
+        "geostationary" => Orbits::Geostationary(Vec::new()),
+        "elements" => Orbits::Elements { file: String::new(), text: Arc::from("") },
+        _ => shell(Spread::Delta),
+    }
+}
+
+fn shell(form: &mut Form<'_>, shell: &mut Shell) {
+    form.required("altitude", &mut shell.altitude_km, &DISTANCE);
+    form.required("inclination", &mut shell.inclination_deg, &ANGLE);
+    form.required("planes", &mut shell.planes, &COUNT);
+    form.required("satellites-per-plane", &mut shell.per_plane, &COUNT);
+    if let Spread::Star { separation_deg } = &mut shell.spread {
+        form.required("plane-separation", separation_deg, &ANGLE);
+    }
+    form.field("phasing", &mut shell.phasing, &PHASING);
+    form.field("first-node", &mut shell.first_node_deg, &ANGLE);
+}
+
+const HANDOVER_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const HANDOVER_KINDS: &[Kind] = &[
+    Kind { name: "nearest", keys: &[] },
+    Kind { name: "hysteresis", keys: &["margin"] },
+    Kind { name: "longest-visible", keys: &[] },
+    Kind { name: "in-plane", keys: &[] },
+];
+
+fn handover(form: &mut Form<'_>, handover: &mut Handover) {
+    let current = match handover {
+        Handover::Nearest => "nearest",
+        Handover::Hysteresis { .. } => "hysteresis",
+        Handover::LongestVisible => "longest-visible",
+        Handover::InPlane => "in-plane",
+    };
+    let kind = form.kind(current, HANDOVER_KINDS);
+    if kind != current {
+        *handover = match kind {
+            "hysteresis" => Handover::Hysteresis { margin_deg: 0.0 },
+            "longest-visible" => Handover::LongestVisible,
+            "in-plane" => Handover::InPlane,
+            _ => Handover::Nearest,
+        };
+    }
+    if let Handover::Hysteresis { margin_deg } = handover {
+        form.required("margin", margin_deg, &ANGLE);
+    }
+}
+
+const LINKS_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const LINKS_KINDS: &[Kind] = &[
+    Kind { name: "grid", keys: &["in-plane", "across", "across-seam", "latitude-limit"] },
+    Kind { name: "none", keys: &[] },
+];
+
+fn links(form: &mut Form<'_>, grid: &mut Option<Grid>) {
+    let current = if grid.is_some() { "grid" } else { "none" };
+    if form.kind(current, LINKS_KINDS) == "none" {
+        *grid = None;
+        return;
+    }
+    let grid = grid.get_or_insert(Grid::PLUS);
+    form.field("in-plane", &mut grid.in_plane, &Count::FROM_ZERO);
+    form.field("across", &mut grid.across, &Count::FROM_ZERO);
+    form.field("across-seam", &mut grid.across_seam, &FLAG);
+    form.field("latitude-limit", &mut grid.latitude_limit_deg, &ANGLE);
+}
+
+/// The keys of a ground station.
+pub(super) fn position(form: &mut Form<'_>, position: &mut Position) {
+    form.required("latitude", &mut position.latitude_deg, &ANGLE);
+    form.required("longitude", &mut position.longitude_deg, &ANGLE);
+    form.field("gateway", &mut position.gateway, &FLAG);
+}

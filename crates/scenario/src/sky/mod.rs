@@ -1,0 +1,9 @@
+//! Constellations in a scenario: what a user writes, and what it means for links and routes over time.
+
+mod model;
+mod path;
+mod plan;
+
+pub use model::{ConstellationGroup, InFlight, Orbits, Position};
+pub use path::{SkyPath, sky_as_links, sky_paths};
+pub use plan::{Moment, SkyLink, SkyNode, SkyPlan, Turn};

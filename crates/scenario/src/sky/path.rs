@@ -1,0 +1,127 @@
+//! The path between two ground stations as one link: for those who have no satellites of their own.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
+use bentpipe_orbit::{Constellation, OrbitError, PathTable, path_tables};
+
+use crate::model::Scenario;
+use crate::sky::ConstellationGroup;
+
+/// Delay and outages of a path over time, ready for a link, and the table that they come from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SkyPath {
+    /// One-way delay: straight lines from look to look along one path, a step where the path changes, held while there is none.
+    pub delay_one_way: Schedule<Duration>,
+    /// Times without a path: what is on it then is lost.
+    pub outages: Outages,
+    /// The path itself.
+    pub table: PathTable,
+}
+
+/// The paths between pairs of ground stations, given by their numbers among those of the scenario, over its duration.
+///
+/// # Errors
+/// If the satellites cannot fly until its end.
+pub fn sky_paths(
+    scenario: &Scenario,
+    (group, constellation): (&ConstellationGroup, &Constellation),
+    pairs: &[(usize, usize)],
+) -> Result<Vec<SkyPath>, OrbitError> {
+    let mut sky = group.sky(constellation, scenario)?;
+    let tables = path_tables(&mut sky, pairs, Instant::ZERO + scenario.duration)?;
+    Ok(tables.into_iter().map(SkyPath::of).collect())
+}
+
+/// The way through the constellation of a scenario from one ground station to another, given by their numbers, as two links: up at the
+/// rate and with the queue of the ground station, with the delay and the outages of the whole path over time; then down. What links
+/// between satellites would hold up is left out: they are much faster in any constellation that has them.
+///
+/// # Errors
+/// If the satellites cannot fly until the end of the scenario.
+pub fn sky_as_links(
+    scenario: &Scenario,
+    group: &ConstellationGroup,
+    (from, to): (u32, u32),
+) -> Result<[LinkConfig; 2], OrbitError> {
+    let constellation = group.fly()?;
+    let pair = (from as usize, to as usize);
+    let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
+    let SkyPath { delay_one_way, outages, .. } = paths.remove(0);
+    Ok([LinkConfig { delay_one_way, outages, ..group.up.clone() }, group.down.clone()])
+}
+
+impl SkyPath {
+    fn of(table: PathTable) -> Self {
+        Self { delay_one_way: delays(&table), outages: outages(&table), table }
+    }
+}
+
+fn delays(table: &PathTable) -> Schedule<Duration> {
+    let at = |index| table.at(index).since(Instant::ZERO);
+    let mut points: Vec<(Duration, Duration)> = Vec::new();
+    let mut changes = table.changes.iter().map(|(index, _)| *index).peekable();
+    for (index, delay) in table.delays_one_way.iter().enumerate() {
+        let changes_now = changes.next_if_eq(&index).is_some();
+        let held = points.last().map(|(_, delay)| *delay);
+        let Some(delay) = delay.or(held) else { continue };
+        // The path before lasts until now: its delay does not slide into that of the next one.
+        let before = at(index).saturating_sub(Duration::from_nanos(1));
+        match points.last() {
+            None if index > 0 => points.push((Duration::ZERO, delay)),
+            Some((last, held)) if changes_now && *last < before => points.push((before, *held)),
+            _ => {}
+        }
+        points.push((at(index), delay));
+    }
+    if points.is_empty() {
+        return Schedule::Constant(Duration::ZERO);
+    }
+    Schedule::Table { points, interpolation: Interpolation::Linear, repeat_every: None }
+}
+
+fn outages(table: &PathTable) -> Outages {
+    let mut intervals: Vec<Outage> = Vec::new();
+    for (index, delay) in table.delays_one_way.iter().enumerate() {
+        let (from, to) = (table.at(index), table.at(index + 1));
+        match intervals.last_mut() {
+            _ if delay.is_some() => {}
+            Some(last) if last.to == from => last.to = to,
+            _ => intervals.push(Outage { from, to }),
+        }
+    }
+    Outages { intervals, effect: OutageEffect::CutPath }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_delay_with_steps_and_outages() {
+        let ms = Duration::from_millis;
+        let delays_one_way = [Some(10), Some(12), Some(30), None, None, Some(20)].map(|delay| delay.map(ms));
+        let table = PathTable {
+            step: Duration::from_secs(10),
+            delays_one_way: delays_one_way.to_vec(),
+            changes: vec![(0, vec![1]), (2, vec![2]), (3, vec![]), (5, vec![3])],
+        };
+        let path = SkyPath::of(table);
+        let s = Duration::from_secs;
+        let just_before = |secs| s(secs) - Duration::from_nanos(1);
+        let Schedule::Table { points, .. } = path.delay_one_way else { panic!("a table") };
+        let expected = [
+            (s(0), ms(10)),
+            (s(10), ms(12)),
+            (just_before(20), ms(12)),
+            (s(20), ms(30)),
+            (just_before(30), ms(30)),
+            (s(30), ms(30)),
+            (s(40), ms(30)),
+            (just_before(50), ms(30)),
+            (s(50), ms(20)),
+        ];
+        assert_eq!(points, expected);
+        let at = |secs| Instant::ZERO + s(secs);
+        assert_eq!(path.outages.intervals, [Outage { from: at(30), to: at(50) }]);
+    }
+}

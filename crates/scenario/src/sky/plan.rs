@@ -1,0 +1,327 @@
+//! What a constellation does in the time of a scenario: which links there are, and when routes lead over them.
+//!
+//! Satellites do not care about packets, so all of it is known beforehand. Only what the flows use is made.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
+use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
+
+use crate::model::Scenario;
+use crate::sky::{ConstellationGroup, InFlight};
+use crate::topology::NodeId;
+
+/// A satellite that was on the way to a station knows the way for so long after: more than packets can wait in any queue on it.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// A node in the sky or at its foot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SkyNode {
+    /// A ground station: its number among those of the scenario.
+    Station(u32),
+    /// A satellite.
+    Satellite(Satellite),
+}
+
+/// A duplex link of a constellation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SkyLink {
+    /// Near end, a station if one of the two is, and far end.
+    pub ends: [SkyNode; 2],
+    /// From the near end to the far end, and back.
+    pub configs: [LinkConfig; 2],
+}
+
+/// The next hop of a node changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// For packets to this station.
+    pub landing: u32,
+    /// At this node.
+    pub node: SkyNode,
+    /// Number of the link and direction: twice the number in [`SkyPlan::links`], and one more from far to near; none if no way leads on.
+    pub link: Option<u32>,
+}
+
+/// What changes at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// When.
+    pub at: Instant,
+    /// Next hops that change.
+    pub turns: Vec<Turn>,
+    /// Links, by number, that are given up.
+    pub given_up: Vec<u32>,
+}
+
+/// Links and routes through a constellation over the time of a scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SkyPlan {
+    /// The satellites that are ever used, ascending.
+    pub satellites: Vec<Satellite>,
+    /// The links that are ever used.
+    pub links: Vec<SkyLink>,
+    /// What changes when, beginning with time zero.
+    pub moments: Vec<Moment>,
+    /// What becomes of packets on links that are given up.
+    pub in_flight: InFlight,
+    /// Pairs of stations between which there never is a path.
+    pub never: Vec<(u32, u32)>,
+}
+
+impl SkyPlan {
+    /// The node of a topology in which the satellites of the plan come after `first`.
+    pub fn node(&self, node: SkyNode, stations: &[NodeId], first: NodeId) -> NodeId {
+        match node {
+            SkyNode::Station(station) => stations[station as usize],
+            SkyNode::Satellite(satellite) => {
+                let place = self.satellites.partition_point(|used| *used < satellite);
+                first + place as NodeId
+            }
+        }
+    }
+
+    /// The plan for packets from station to station, by pairs of (from, to).
+    ///
+    /// # Errors
+    /// If the satellites cannot fly until the end of the scenario.
+    pub fn new(
+        scenario: &Scenario,
+        group: &ConstellationGroup,
+        crossings: &[(u32, u32)],
+    ) -> Result<Self, OrbitError> {
+        let constellation = group.fly()?;
+        let sky = group.sky(&constellation, scenario)?;
+        let mut landings: BTreeMap<u32, Landing> = BTreeMap::new();
+        for &(from, to) in crossings {
+            landings.entry(to).or_default().sources.push((from, false));
+        }
+        let mut planner = Planner { group, sky, look: 0, links: BTreeMap::new(), drafts: Vec::new() };
+        let end = Instant::ZERO + scenario.duration;
+        loop {
+            planner.look(&mut landings);
+            if planner.sky.now() >= end {
+                break;
+            }
+            planner.sky.advance()?;
+            planner.look += 1;
+        }
+        let never = |(to, landing): (&u32, &Landing)| {
+            let never = landing.sources.iter().filter(|(_, found)| !found);
+            never.map(|(from, _)| (*from, *to)).collect::<Vec<_>>()
+        };
+        let never = landings.iter().flat_map(never).collect();
+        Ok(planner.finish(never))
+    }
+}
+
+/// What is known of the ways to a station.
+#[derive(Default)]
+struct Landing {
+    /// Stations whose packets come here, and whether there ever was a path.
+    sources: Vec<(u32, bool)>,
+    /// Satellites that may hold packets for it, and until which look.
+    holders: BTreeMap<Satellite, usize>,
+    /// Next hops.
+    table: BTreeMap<SkyNode, SkyNode>,
+}
+
+/// A link that is used at some time.
+struct Usage {
+    number: u32,
+    /// Looks and lengths in km while it is used.
+    lengths_km: Vec<(usize, f64)>,
+    last_used: usize,
+    is_up: bool,
+    /// Looks at which it came up.
+    came_up: Vec<usize>,
+}
+
+/// A [`Turn`] by nodes.
+type Draft = (u32, SkyNode, Option<SkyNode>);
+
+struct Planner<'a> {
+    group: &'a ConstellationGroup,
+    sky: Sky<'a>,
+    /// Number of the present look at the sky.
+    look: usize,
+    links: BTreeMap<[SkyNode; 2], Usage>,
+    /// What changes at each look at which something does.
+    drafts: Vec<(Instant, Vec<Draft>, Vec<u32>)>,
+}
+
+/// The ends of a link as it is filed: a station first.
+fn filed(a: SkyNode, b: SkyNode) -> [SkyNode; 2] {
+    if a <= b { [a, b] } else { [b, a] }
+}
+
+impl Planner<'_> {
+    /// Notes what is different from the look before.
+    fn look(&mut self, landings: &mut BTreeMap<u32, Landing>) {
+        let mut turns = Vec::new();
+        for (&to, landing) in landings {
+            let table = self.table(to, landing);
+            for &node in landing.table.keys().filter(|node| !table.contains_key(node)) {
+                turns.push((to, node, None));
+            }
+            for (&node, &next) in &table {
+                self.use_link(filed(node, next));
+                if landing.table.get(&node) != Some(&next) {
+                    turns.push((to, node, Some(next)));
+                }
+            }
+            landing.table = table;
+        }
+        let given_up = self.watch_links();
+        if !turns.is_empty() || !given_up.is_empty() {
+            self.drafts.push((self.sky.now(), turns, given_up));
+        }
+    }
+
+    /// The next hops towards a station of all who may have packets for it.
+    fn table(&mut self, to: u32, landing: &mut Landing) -> BTreeMap<SkyNode, SkyNode> {
+        let mut table = BTreeMap::new();
+        let mut path = Vec::new();
+        for (from, found) in &mut landing.sources {
+            if self.sky.find_path(*from as usize, to as usize, &mut path).is_some() {
+                *found = true;
+                table.insert(SkyNode::Station(*from), SkyNode::Satellite(path[0]));
+                landing.holders.extend(path.iter().map(|satellite| (*satellite, self.look)));
+            }
+        }
+        let linger = (LINGER.as_nanos() / self.group.step.as_nanos()) as usize;
+        landing.holders.retain(|_, last| self.look - *last <= linger);
+        let mut holders: Vec<_> =
+            landing.holders.iter().map(|(satellite, last)| (*satellite, *last)).collect();
+        while let Some((satellite, last)) = holders.pop() {
+            let Some(hop) = self.sky.next_hop(satellite, to as usize) else { continue };
+            let next = match hop {
+                Hop::Ground => SkyNode::Station(to),
+                Hop::Satellite(next) => {
+                    // Who gets packets of another may hold them as long.
+                    let known = landing.holders.insert(next, last).filter(|known| *known >= last);
+                    match known {
+                        Some(known) => drop(landing.holders.insert(next, known)),
+                        None => holders.push((next, last)),
+                    }
+                    SkyNode::Satellite(next)
+                }
+            };
+            table.insert(SkyNode::Satellite(satellite), next);
+        }
+        table
+    }
+
+    fn use_link(&mut self, ends: [SkyNode; 2]) {
+        let number = self.links.len() as u32;
+        let usage = self.links.entry(ends).or_insert(Usage {
+            number,
+            lengths_km: Vec::new(),
+            last_used: self.look,
+            is_up: false,
+            came_up: Vec::new(),
+        });
+        usage.last_used = self.look;
+    }
+
+    /// Notes how long the links are, and says which are given up.
+    fn watch_links(&mut self) -> Vec<u32> {
+        let Self { sky, look, links, .. } = self;
+        let mut given_up = Vec::new();
+        for (ends, usage) in links {
+            let is_up = match *ends {
+                [SkyNode::Station(station), SkyNode::Satellite(satellite)] => {
+                    sky.serving(station as usize).iter().any(|(serving, _)| *serving == satellite)
+                }
+                [SkyNode::Satellite(a), SkyNode::Satellite(b)] => sky.are_linked(a, b),
+                _ => false,
+            };
+            match (usage.is_up, is_up) {
+                (true, false) => given_up.push(usage.number),
+                (false, true) => usage.came_up.push(*look),
+                _ => {}
+            }
+            usage.is_up = is_up;
+            // One look longer than it is used: packets sent in between are on it.
+            if *look <= usage.last_used + 1 {
+                let [a, b] = ends.map(|end| match end {
+                    SkyNode::Station(station) => sky.place(station as usize),
+                    SkyNode::Satellite(satellite) => sky.positions()[satellite as usize],
+                });
+                usage.lengths_km.push((*look, (a - b).length()));
+            }
+        }
+        given_up
+    }
+
+    fn finish(self, never: Vec<(u32, u32)>) -> SkyPlan {
+        let mut links: Vec<_> = self.links.iter().collect();
+        links.sort_by_key(|(_, usage)| usage.number);
+        let number = |node: SkyNode, next: SkyNode| {
+            let ends = filed(node, next);
+            2 * self.links[&ends].number + u32::from(ends[0] != node)
+        };
+        let moments = self.drafts.iter().map(|(at, turns, given_up)| {
+            let turn = |&(landing, node, next): &Draft| {
+                let link = next.map(|next| number(node, next));
+                Turn { landing, node, link }
+            };
+            Moment { at: *at, turns: turns.iter().map(turn).collect(), given_up: given_up.clone() }
+        });
+        let moments = moments.collect();
+        let satellite = |end: &SkyNode| match end {
+            SkyNode::Satellite(satellite) => Some(*satellite),
+            SkyNode::Station(_) => None,
+        };
+        let mut satellites: Vec<_> =
+            links.iter().flat_map(|(ends, _)| ends.iter().filter_map(satellite)).collect();
+        satellites.sort_unstable();
+        satellites.dedup();
+        let links = links.iter().map(|(ends, usage)| self.link(**ends, usage)).collect();
+        SkyPlan { satellites, links, moments, in_flight: self.group.in_flight, never }
+    }
+
+    fn link(&self, ends: [SkyNode; 2], usage: &Usage) -> SkyLink {
+        let ConstellationGroup { up, down, between, step, .. } = self.group;
+        let delay_one_way = delays(&usage.lengths_km, *step);
+        let to_ground = matches!(ends[0], SkyNode::Station(_));
+        let outages = if to_ground { interruptions(&usage.came_up, self.group) } else { Outages::default() };
+        let configs = if to_ground { [up, down] } else { [between, between] };
+        let config = |config: &LinkConfig| LinkConfig {
+            delay_one_way: delay_one_way.clone(),
+            outages: outages.clone(),
+            ..config.clone()
+        };
+        SkyLink { ends, configs: configs.map(config) }
+    }
+}
+
+/// The delays of a link with these lengths at these looks, straight lines in between.
+fn delays(lengths_km: &[(usize, f64)], step: Duration) -> Schedule<Duration> {
+    let all: Vec<_> = lengths_km.iter().map(|(look, km)| (step * *look as u64, delay_of_km(*km))).collect();
+    let first = all.first().filter(|first| !first.0.is_zero()).map(|first| (Duration::ZERO, first.1));
+    let points: Vec<_> = first.into_iter().chain(all).collect();
+    match points.as_slice() {
+        [(_, only)] => Schedule::Constant(*only),
+        [(_, first), rest @ ..] if rest.iter().all(|(_, delay)| delay == first) => Schedule::Constant(*first),
+        _ => Schedule::Table { points, interpolation: Interpolation::Linear, repeat_every: None },
+    }
+}
+
+/// The times after each beginning during which the link carries nothing; the first satellite of all is there from the start.
+fn interruptions(came_up: &[usize], group: &ConstellationGroup) -> Outages {
+    let mut outages = Outages { intervals: Vec::new(), effect: OutageEffect::Pause };
+    if group.interruption.is_zero() {
+        return outages;
+    }
+    for look in came_up.iter().filter(|look| **look > 0) {
+        let from = Instant::ZERO + group.step * *look as u64;
+        let to = from + group.interruption;
+        match outages.intervals.last_mut() {
+            Some(last) if last.to >= from => last.to = to,
+            _ => outages.intervals.push(Outage { from, to }),
+        }
+    }
+    outages
+}

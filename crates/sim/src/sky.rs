@@ -1,0 +1,74 @@
+//! Ways through a constellation: the plan of the scenario, turned page by page.
+
+use std::sync::Arc;
+
+use bentpipe_base::Instant;
+use bentpipe_scenario::{InFlight, LinkId, NOWHERE, NodeId, SkyPlan, Topology};
+
+/// The next hops of satellites and ground stations at this time.
+#[derive(Debug)]
+pub(crate) struct Sky {
+    plan: Arc<SkyPlan>,
+    /// Nodes of the ground stations.
+    stations: Vec<NodeId>,
+    /// Where the plan's satellites begin among the nodes, and its links among the links.
+    first_node: NodeId,
+    first_link: LinkId,
+    /// By ground station at which packets land, and node.
+    next_hops: Vec<Vec<LinkId>>,
+    /// Moments that have passed.
+    done: usize,
+    given_up: Vec<LinkId>,
+}
+
+impl Sky {
+    /// At the beginning of a plan.
+    pub fn new(plan: Arc<SkyPlan>, topology: &Topology<'_>) -> Self {
+        let stations = topology.graph.stations.clone();
+        let mut sky = Self {
+            first_node: (topology.nodes.len() - plan.satellites.len()) as NodeId,
+            first_link: (topology.links.len() - 2 * plan.links.len()) as LinkId,
+            next_hops: vec![vec![NOWHERE; topology.nodes.len()]; stations.len()],
+            stations,
+            plan,
+            done: 0,
+            given_up: Vec::new(),
+        };
+        sky.turn(Instant::ZERO);
+        sky
+    }
+
+    /// When something changes next; [`Instant::FAR_FUTURE`] if nothing does.
+    pub fn next_moment(&self) -> Instant {
+        self.plan.moments.get(self.done).map_or(Instant::FAR_FUTURE, |moment| moment.at)
+    }
+
+    /// Lets everything happen up to `now`.
+    pub fn turn(&mut self, now: Instant) {
+        while let Some(moment) = self.plan.moments.get(self.done).filter(|moment| moment.at <= now) {
+            for turn in &moment.turns {
+                let node = self.plan.node(turn.node, &self.stations, self.first_node);
+                let link = turn.link.map_or(NOWHERE, |link| self.first_link + link);
+                self.next_hops[turn.landing as usize][node as usize] = link;
+            }
+            let both = moment.given_up.iter().flat_map(|link| [2 * link, 2 * link + 1]);
+            self.given_up.extend(both.map(|link| self.first_link + link));
+            self.done += 1;
+        }
+    }
+
+    /// The link that leads from a node towards a ground station; [`NOWHERE`] if none does.
+    pub fn next_hop(&self, landing: u32, node: NodeId) -> LinkId {
+        self.next_hops[landing as usize][node as usize]
+    }
+
+    /// The directions of links that were given up since the last time.
+    pub fn take_given_up(&mut self) -> Vec<LinkId> {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// What becomes of the packets on them.
+    pub fn in_flight(&self) -> InFlight {
+        self.plan.in_flight
+    }
+}

@@ -1,0 +1,161 @@
+//! Worlds under satellites that move: delays are those of the geometry, connections outlive handovers, nothing is lost but what must be.
+
+use bentpipe_orbit::PathTable;
+use bentpipe_scenario::{Draft, Scenario, Topology, sky_paths};
+use bentpipe_sim::{Outcome, RunOptions, RunResult, run};
+
+fn world(name: &str, changes: &[&str]) -> Scenario {
+    let mut draft = Draft::load(name).expect("it is built in");
+    for change in changes {
+        draft.set(change).expect("a key and a value");
+    }
+    draft.scenario().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn verified(scenario: &Scenario) -> Outcome {
+    let options = RunOptions { verify: true, ..RunOptions::default() };
+    let RunResult { outcome, violations, .. } = run(scenario, &options).expect("a world");
+    assert_eq!(violations, [""; 0]);
+    outcome
+}
+
+/// The path between the first two ground stations.
+fn path(scenario: &Scenario) -> PathTable {
+    let group = &scenario.constellations[0];
+    let constellation = group.fly().unwrap();
+    sky_paths(scenario, (group, &constellation), &[(0, 1)]).unwrap().remove(0).table
+}
+
+/// One segment there and its ACK back, once a second: a round trip takes twice the path and the transmissions.
+#[test]
+fn round_trips_are_as_long_as_the_paths() {
+    for (name, isl_bps) in [("leo-iridium", 25e6), ("leo-teledesic", 155e6)] {
+        let pings = "flow.bulk.traffic={ kind = \"pages\", page = \"1 segment\", idle = \"1 s\", fresh-connection = false }";
+        let scenario = world(name, &[pings, "flow.bulk.count=1", "flow.bulk.tcp.delayed-ack=off"]);
+        let outcome = verified(&scenario);
+        let table = path(&scenario);
+        let hops = |index: usize| {
+            let latest = table.changes.iter().rev().find(|(from, _)| *from <= index);
+            latest.map_or(0, |(_, path)| path.len()) as f64 - 1.0
+        };
+        // 1000 bytes there, 40 back.
+        let sending = |hops: f64| 8.0 * 1040.0 * (2.0 / 1.5e6 + hops / isl_bps);
+        let times = table.delays_one_way.iter().enumerate();
+        let times: Vec<f64> =
+            times.map(|(index, delay)| 2.0 * delay.unwrap().as_secs_f64() + sending(hops(index))).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let completion = outcome.flows[0].completion_s.unwrap();
+        assert!((completion / mean - 1.0).abs() < 0.01, "{name}: {completion} instead of {mean}");
+        assert_eq!(outcome.flows[0].timeouts, 0, "{name}: nothing is lost when nothing queues");
+    }
+}
+
+#[test]
+fn connections_outlive_handovers() {
+    let scenario = world("leo-iridium", &["flow.bulk.count=1"]);
+    let table = path(&scenario);
+    // Twenty minutes hold at least three passes of at most 11 minutes on either side.
+    assert!((2..=12).contains(&table.handovers()), "{}", table.handovers());
+    let rerouted = verified(&scenario);
+    assert!(rerouted.totals.goodput_bps > 0.95 * 1.5e6 * 960.0 / 1000.0, "{}", rerouted.totals.goodput_bps);
+    assert!(rerouted.links.iter().all(|link| link.dropped_by_error == 0), "what is on its way arrives");
+    let lost =
+        verified(&world("leo-iridium", &["constellation.iridium.in-flight=lost", "flow.bulk.count=1"]));
+    let errors: u64 = lost.links.iter().map(|link| link.dropped_by_error).sum();
+    assert!(errors > 0, "what is on a link that is given up is lost");
+    // Each handover loses at most what 53 ms and a queue of 50 hold on either link.
+    assert!(errors < 2 * 60 * table.handovers() as u64, "{errors}");
+    assert!(lost.totals.goodput_bps > 0.9 * 1.5e6 * 960.0 / 1000.0, "{}", lost.totals.goodput_bps);
+}
+
+/// A satellite serves one station on a link; each handover uses another.
+#[test]
+fn as_many_links_reach_the_ground_as_satellites_served() {
+    let slow = "flow.bulk.traffic={ kind = \"cbr\", rate = \"20 kbit/s\", packet = \"200 bytes\" }";
+    let scenario = world("leo-iridium", &[slow, "flow.bulk.count=1"]);
+    let table = path(&scenario);
+    let mut first: Vec<_> = table.changes.iter().filter_map(|(_, path)| path.first()).collect();
+    first.sort_unstable();
+    first.dedup();
+    let outcome = verified(&scenario);
+    let from_berkeley = |link: &&bentpipe_sim::LinkOutcome| {
+        link.name.starts_with("iridium.berkeley~") && link.direction == "forward"
+    };
+    assert_eq!(outcome.links.iter().filter(from_berkeley).count(), first.len());
+}
+
+#[test]
+fn the_same_sky_gives_the_same_bytes() {
+    let changes = [
+        "duration=32 s",
+        "flow.bulk.traffic={ kind = \"file\", size = \"5 MB\" }",
+        "flow.far.traffic={ kind = \"file\", size = \"2 MB\" }",
+    ];
+    let once = || {
+        let mut outcome = verified(&world("leo-starlink", &changes));
+        outcome.wall_s = 0.0;
+        outcome
+    };
+    let outcome = once();
+    assert_eq!(outcome, once());
+    assert_eq!(outcome.flows[0].delivered_bytes, 5_000_000);
+    assert!(outcome.stranded_packets == 0 && outcome.flows.iter().all(|flow| flow.aborted.is_none()));
+}
+
+const BENT_PIPE: &str = r#"
+    duration = "40 min"
+    [constellation.few]
+    kind = "walker-star"
+    altitude = "780 km"
+    inclination = "86.4 deg"
+    planes = 6
+    satellites-per-plane = 5
+    plane-separation = "31.6 deg"
+    elevation-mask = "10 deg"
+    handover = "longest-visible"
+    links = "none"
+    ground = { rate = "128 kbit/s" }
+    [node.ship]
+    kind = "ground-station"
+    latitude = "48 deg"
+    longitude = "-12 deg"
+    [node.port]
+    kind = "ground-station"
+    latitude = "48.4 deg"
+    longitude = "-4.5 deg"
+    gateway = true
+    [node.office]
+    [link.quay]
+    between = ["office", "port"]
+    rate = "1 Gbit/s"
+    delay-one-way = "1 ms"
+    [flow.mail]
+    from = "ship"
+    to = "office"
+    start = "550 s"                     # the first satellite that both see rises at 540 s
+    traffic = { kind = "file", size = "50 MB" }
+"#;
+
+/// Thirty satellites leave gaps: what is sent into them is stranded, and TCP goes on when the next satellite rises.
+#[test]
+fn bent_pipes_with_gaps_deliver_in_the_end() {
+    let scenario = Draft::parse("bent-pipe.toml", BENT_PIPE).and_then(|draft| draft.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let table = path(&scenario);
+    let served = table.delays_one_way.iter().flatten().count() as f64 / table.delays_one_way.len() as f64;
+    assert!((0.3..0.7).contains(&served), "{served}");
+    assert!(table.changes.iter().all(|(_, path)| path.len() <= 1), "one satellite and no other");
+    let outcome = verified(&scenario);
+    let delivered = outcome.flows[0].delivered_bytes as f64;
+    let most = 128e3 / 8.0 * 2400.0 * served;
+    assert!(delivered > 0.6 * most && delivered <= most, "{delivered} of {most}");
+    assert!(outcome.stranded_packets > 0 && outcome.flows[0].timeouts > 0);
+}
+
+#[test]
+fn stations_that_never_meet_are_refused() {
+    let text = BENT_PIPE.replace("\"48 deg\"", "\"-48 deg\"");
+    let scenario = Draft::parse("bent-pipe.toml", &text).and_then(|draft| draft.scenario());
+    let error = Topology::new(&scenario.unwrap_or_else(|error| panic!("{error}"))).unwrap_err().to_string();
+    assert_eq!(error, "constellation.few: in all the time no path leads from port to ship");
+}
