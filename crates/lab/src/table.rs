@@ -97,10 +97,16 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     text
 }
 
+/// More algorithms than this stand below each other: beside each other they fit no terminal.
+const MOST_COLUMNS: usize = 8;
+
 fn goodput(comparison: &Comparison, divisor: f64, look: Look) -> String {
+    let algorithms = comparison.algorithms();
+    if algorithms.len() > MOST_COLUMNS {
+        return goodput_below_each_other(comparison, divisor, look);
+    }
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
-    let algorithms = comparison.algorithms();
     table.set_header(heads(keys.iter().map(|s| s.key.as_str()).chain(algorithms.iter().copied())));
     for vary in comparison.combinations() {
         let mean = |cc: &str| comparison.row(cc, vary).and_then(|row| row.summary(Metric::Goodput).mean);
@@ -113,6 +119,32 @@ fn goodput(comparison: &Comparison, divisor: f64, look: Look) -> String {
             if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
         };
         table.add_row(values(vary).chain(algorithms.iter().map(cell)));
+    }
+    table.to_string()
+}
+
+/// One line for each algorithm, one column for each combination of varied values.
+fn goodput_below_each_other(comparison: &Comparison, divisor: f64, look: Look) -> String {
+    let mut table = new_table(look);
+    let combinations = comparison.combinations();
+    let heading = |vary: &&[Setting]| {
+        let values: Vec<_> = vary.iter().map(|setting| setting.value.to_string()).collect();
+        if values.is_empty() { "goodput".to_owned() } else { values.join(", ") }
+    };
+    let headings: Vec<_> = combinations.iter().map(heading).collect();
+    table.set_header(heads(std::iter::once("cc").chain(headings.iter().map(String::as_str))));
+    let summary = |cc: &str, vary: &[Setting]| {
+        comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default()
+    };
+    let algorithms = comparison.algorithms();
+    for cc in &algorithms {
+        let cell = |vary: &&[Setting]| {
+            let best = algorithms.iter().filter_map(|other| summary(other, vary).mean).fold(0.0, f64::max);
+            let own = summary(cc, vary);
+            let cell = right(plus_minus(own, divisor));
+            if own.mean == Some(best) { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
+        };
+        table.add_row(std::iter::once(Cell::new(cc)).chain(combinations.iter().map(cell)));
     }
     table.to_string()
 }
@@ -326,6 +358,26 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "no colour unless asked for");
         let look = Look { colour: true, width: Some(80) };
         assert!(comparison(&example::comparison(), look).contains('\u{1b}'));
+    }
+
+    /// Ten algorithms at two loss rates: a line each, and no line wider than a terminal.
+    #[test]
+    fn many_algorithms_stand_below_each_other() {
+        let mut many = example::comparison();
+        let peach: Vec<_> = many.rows.iter().filter(|row| row.cell.cc == "peach").cloned().collect();
+        for number in 0..8 {
+            many.rows.extend(peach.iter().cloned().map(|mut row| {
+                row.cell.cc = format!("peach-{number}");
+                row
+            }));
+        }
+        let text = comparison(&many, Look::default());
+        let goodput = text.split("What it cost").next().expect("it comes first");
+        assert!(goodput.lines().all(|line| line.chars().count() <= 80), "{goodput}");
+        for name in ["reno", "peach", "peach-7"] {
+            let line = goodput.lines().find(|line| line.contains(&format!("│ {name} "))).expect(name);
+            assert_eq!(line.matches('±').count(), 2, "{line}");
+        }
     }
 
     #[test]
