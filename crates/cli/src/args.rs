@@ -42,7 +42,7 @@ pub enum Command {
     Show(ShowArgs),
     /// Run a command over the links of a scenario, in real time
     #[command(after_help = "Examples:\n  bentpipe emulate geo -- curl -O https://example.org/file\n  \
-        bentpipe emulate vsat-rain --rate 2mbit --loss 1e-3 -- bash\n  \
+        bentpipe emulate geo --rate 2mbit --loss 1e-3 -- bash\n  \
         bentpipe emulate geo --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'")]
     Emulate(EmulateArgs),
     /// Measure a real path with UDP probes, into a scenario that replays it

@@ -13,14 +13,14 @@ pub const TOLERANCE: Duration = Duration::from_micros(500);
 /// Whatever is later counts as this late.
 const LATEST: Duration = Duration::from_secs(60);
 
-/// Length of the windows that are judged one by one.
+/// Length of the windows in which the rate is taken.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// Of a window's packets, so many in a thousand may be late.
-const LATE_PER_MILLE: u64 = 10;
+/// Of a hundred packets so many may be late.
+const LATE_PER_CENT: u64 = 1;
 
-/// Of all windows, so many in a hundred may be bad.
-const BAD_PER_CENT: u64 = 2;
+/// A packet that we lose weighs as much as so many that are late.
+const LOSS_WEIGHS: u64 = 100;
 
 /// Rates within an eighth of an octave are judged together.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
@@ -31,7 +31,7 @@ pub(crate) struct Meter {
     /// Nanoseconds between the time at which a packet was due and the time at which it left.
     lateness: Histogram<u64>,
     window: Window,
-    /// Windows with traffic, by bucket of their rate: all, and the bad ones.
+    /// By bucket of the rate at which they passed: packets, and those of them that were not emulated as asked.
     judged: BTreeMap<i32, [u64; 2]>,
     lost: u64,
     max_backlog: u32,
@@ -57,8 +57,6 @@ pub struct Fidelity {
     pub lost: u64,
     /// Most packets that were overdue at one time.
     pub max_backlog: u32,
-    /// Tenths of a second with traffic, and those of them that were not emulated as asked.
-    pub windows: [u64; 2],
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -120,32 +118,29 @@ impl Meter {
         if window.packets == 0 && window.lost == 0 {
             return;
         }
-        let bad = window.lost > 0 || window.late * 1000 > window.packets * LATE_PER_MILLE;
         let bps = window.bytes as f64 * 8.0 / now.since(window.begin).as_secs_f64();
         let judged = self.judged.entry(bucket(bps)).or_default();
-        judged[0] += 1;
-        judged[1] += u64::from(bad);
+        judged[0] += window.packets;
+        judged[1] += window.late + LOSS_WEIGHS * window.lost;
     }
 
     /// What it says by now.
     pub fn fidelity(&self) -> Fidelity {
         let late_us = [0.5, 0.99, 0.999, 1.0].map(|q| self.lateness.value_at_quantile(q) as f64 / 1e3);
-        let windows =
-            self.judged.values().fold([0, 0], |sum, judged| [sum[0] + judged[0], sum[1] + judged[1]]);
+        let all = self.judged.values().fold([0, 0], |sum, judged| [sum[0] + judged[0], sum[1] + judged[1]]);
         Fidelity {
             packets: self.lateness.len(),
             late_us,
             lost: self.lost,
             max_backlog: self.max_backlog,
-            windows,
-            verdict: self.verdict(windows),
+            verdict: self.verdict(all),
         }
     }
 
-    fn verdict(&self, windows: [u64; 2]) -> Verdict {
-        match windows {
-            [0, _] => return Verdict::Unknown,
-            windows if good(windows) => return Verdict::Valid,
+    fn verdict(&self, all: [u64; 2]) -> Verdict {
+        match all {
+            [0, 0] => return Verdict::Unknown,
+            all if good(all) => return Verdict::Valid,
             _ => {}
         }
         let (mut below, mut highest) = ([0, 0], None);
@@ -159,9 +154,9 @@ impl Meter {
     }
 }
 
-/// True if few enough of the windows are bad.
+/// True if few enough packets were not emulated as asked.
 fn good([all, bad]: [u64; 2]) -> bool {
-    bad * 100 <= all * BAD_PER_CENT
+    bad * 100 <= all * LATE_PER_CENT
 }
 
 fn bucket(bps: f64) -> i32 {
@@ -207,7 +202,7 @@ mod tests {
         let mut meter = Meter::new();
         windows(&mut meter, 50, (1000, 10));
         let fidelity = meter.fidelity();
-        assert_eq!((fidelity.verdict, fidelity.windows), (Verdict::Valid, [50, 0]));
+        assert_eq!((fidelity.verdict, fidelity.packets), (Verdict::Valid, 50_000));
         assert!((fidelity.late_us[0] - 30.0).abs() < 0.1 && fidelity.late_us[3] >= 999.0);
     }
 

@@ -131,12 +131,11 @@ fn summary_of(ended: &Ended) -> String {
     }
     if let Some(fidelity) = &snapshot.fidelity {
         let [half, most, nearly_all, worst] = fidelity.late_us;
-        let (lost, [windows, bad]) = (fidelity.lost, fidelity.windows);
         text += &format!(
             "  added delay: {half:.0} us for half of the packets, {most:.0} us for 99 %, {nearly_all:.0} us for 99.9 %, at \
-             most {worst:.0} us\n  lost by the emulator itself: {lost}; {bad} of {windows} tenths of a second not as asked\n  \
+             most {worst:.0} us\n  lost by the emulator itself: {}\n  \
              fidelity: {}\n",
-            fidelity.verdict
+            fidelity.lost, fidelity.verdict
         );
     }
     text
