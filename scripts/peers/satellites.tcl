@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# Iridium or Teledesic for ns-2 (2.35) and its satellite module: terminals in cities, one packet from the first to the second of each pair
-# every 10 s, just after the module has looked at the sky. The constellations are those of the module's manual.
+# Iridium for ns-2 (2.35) and its satellite module: terminals in cities, one packet from the first to the second of each pair
+# every 10 s, just after the module has looked at the sky. The constellation is
+# that of the module's manual.
 #
 #   ns satellites.tcl iridium 6020 trace 37.9,-122.3,42.3,-71.1 52.5,13.4,35.7,139.7
 #
@@ -12,12 +13,9 @@ set pairs [lrange $argv 3 end]
 
 switch $kind {
     iridium {
-        array set sky {altitude 780 inclination 86.4 planes 6 each 11 separation 31.6 mask 8.2 isl 25Mb reach 1 seam 0 longitude 10}
+        array set sky {altitude 780 inclination 86.4 planes 6 each 11 separation 31.6 mask 8.2 isl 25Mb reach 1 longitude 10}
     }
-    teledesic {
-        array set sky {altitude 1375 inclination 84.7 planes 12 each 24 separation 15 mask 40 isl 155Mb reach 2 seam 1 longitude 8}
-    }
-    default { puts stderr "satellites.tcl: iridium or teledesic, not $kind"; exit 2 }
+    default { puts stderr "satellites.tcl: iridium, not $kind"; exit 2 }
 }
 
 HandoffManager/Term set elevation_mask_ $sky(mask)
@@ -62,15 +60,6 @@ for {set plane 0} {$plane < $sky(planes)} {incr plane} {
         }
     }
 }
-if {$sky(seam)} {
-    # Across the seam satellites move against each other: who is as far north on the way down.
-    set last [expr $sky(planes) - 1]
-    for {set number 0} {$number < $sky(each)} {incr number} {
-        set other [expr round($sky(each) / 2.0 - $number - 0.5 * ($last % 2))]
-        link crossseam $satellite(0,$number) $satellite($last,[expr ($other + $sky(each)) % $sky(each)])
-    }
-}
-
 $ns node-config -satNodeType terminal
 proc terminal {latitude longitude} {
     global ns satellite
