@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_base::{Flags, Instant, Rate, Segment};
+use bentpipe_base::{Flags, Instant, Probe, Rate, Segment};
 use bentpipe_net::Backlog;
 use bentpipe_trace::Event;
 
@@ -161,6 +161,10 @@ impl FlowRecord {
     }
 
     fn note_sent(&mut self, at: Instant, segment: &Segment) {
+        // A probe carries old bytes but repairs nothing on purpose.
+        if segment.probe != Probe::No {
+            return;
+        }
         let first_time = segment.seq >= self.sent_to;
         let curve = if first_time { curve::SENT } else { curve::RETRANSMITTED };
         let position = self.base + self.segments(segment.seq);
@@ -183,4 +187,31 @@ fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
     bottlenecks.sort_unstable();
     bottlenecks.dedup();
     bottlenecks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::ProbeTag;
+
+    #[test]
+    fn a_probe_is_no_retransmission() {
+        let mut record = FlowRecord {
+            name: "flow".to_owned(),
+            segment_bytes: 1000.0,
+            is_bundle: false,
+            base: 0.0,
+            sent_to: 1,
+            acked_to: 1,
+            series: std::array::from_fn(|_| Thinned::new(16)),
+        };
+        let segment = |seq, probe| Segment { seq, len: 1000, probe, ..Segment::default() };
+        let copy = Probe::Probe(ProbeTag(1));
+        for (seq, probe) in [(1, Probe::No), (1001, Probe::No), (1, copy), (1001, Probe::No)] {
+            record.note_sent(Instant::ZERO, &segment(seq, probe));
+        }
+        let values = |index: usize| record.series[index].points().iter().map(|(_, value)| *value).collect();
+        let [sent, again]: [Vec<f64>; 2] = [values(curve::SENT), values(curve::RETRANSMITTED)];
+        assert_eq!((sent, again), (vec![0.0, 1.0], vec![1.0]));
+    }
 }
