@@ -105,6 +105,7 @@ impl Pipe {
         };
         let ack = Ack {
             acked: 1,
+            counted: 1,
             sacked: 0,
             delivered_bytes: u64::from(MSS),
             lost: 0,

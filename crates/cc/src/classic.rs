@@ -257,8 +257,9 @@ impl<R: Rule> CongestionControl for Classic<R> {
             return;
         }
         // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3).
-        let once = Ack { acked: 1, ..*ack };
-        let ack = if ack.phase == Phase::Loss { &once } else { ack };
+        let counted = if ack.phase == Phase::Loss { 1 } else { ack.counted };
+        let fewer = Ack { acked: counted, ..*ack };
+        let ack = if counted == ack.acked { ack } else { &fewer };
         if self.windows.in_slow_start() {
             self.rule.slow_start(&mut self.windows, ack, path);
         } else {

@@ -115,6 +115,8 @@ impl RateSample {
 pub struct Ack {
     /// Segments newly acknowledged cumulatively; zero for a duplicate.
     pub acked: u32,
+    /// Segments for which a window grows on this ACK: `acked`, or one if the engine is told to count ACKs instead.
+    pub counted: u32,
     /// Segments newly reported by SACK.
     pub sacked: u32,
     /// Payload bytes newly known to have been delivered, cumulatively or by SACK.

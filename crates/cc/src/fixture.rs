@@ -38,6 +38,7 @@ pub fn path_at(seconds: f64) -> Path {
 pub fn ack(acked: u32) -> Ack {
     Ack {
         acked,
+        counted: acked,
         sacked: 0,
         delivered_bytes: u64::from(acked * MSS),
         lost: 0,

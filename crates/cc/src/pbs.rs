@@ -120,7 +120,7 @@ impl Law for Pbs {
 
     fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
         if path.now < self.starts_until {
-            return f64::from(ack.acked);
+            return f64::from(ack.counted);
         }
         if let Some(end) = self.expands_until {
             if path.snd_una >= end {
@@ -130,7 +130,7 @@ impl Law for Pbs {
                 return 1.0;
             }
         }
-        (f64::from(ack.acked) / windows.cwnd).min(1.0)
+        (f64::from(ack.counted) / windows.cwnd).min(1.0)
     }
 
     /// Congestion avoidance begins two round trips later.

@@ -200,7 +200,7 @@ impl Peach {
         if !ack.window_limited {
             return;
         }
-        let acked = f64::from(ack.acked);
+        let acked = f64::from(ack.counted);
         self.open(if self.in_slow_start() { acked } else { (acked / self.cwnd).min(1.0) }, path);
     }
 }

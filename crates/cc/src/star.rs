@@ -268,7 +268,7 @@ impl Star {
     fn grow(&mut self, ack: &Ack, path: &Path) {
         // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once.
         let acked = match self.config.growth {
-            Growth::Segments if ack.phase != Phase::Loss => f64::from(ack.acked),
+            Growth::Segments if ack.phase != Phase::Loss => f64::from(ack.counted),
             _ => 1.0,
         };
         let threshold = match self.config.reno_ssthresh {

@@ -117,7 +117,7 @@ impl Law for Swift {
 
     /// The congestion window increment function, section III-B: one per ACK until `swift_wep_recv` is acknowledged.
     fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
-        let avoidance = (f64::from(ack.acked) / windows.cwnd).min(1.0);
+        let avoidance = (f64::from(ack.counted) / windows.cwnd).min(1.0);
         let limit = if self.config.wep_cap { self.cwnd0 - windows.cwnd } else { f64::INFINITY };
         if self.expands(path) { limit.clamp(avoidance, 1.0) } else { avoidance }
     }

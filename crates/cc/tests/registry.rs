@@ -169,6 +169,7 @@ impl Driver {
     fn ack(&self, acked: u32) -> Ack {
         Ack {
             acked,
+            counted: acked,
             sacked: 0,
             delivered_bytes: u64::from(acked * MSS),
             lost: 0,

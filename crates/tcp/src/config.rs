@@ -41,6 +41,27 @@ pub enum DelayedAck {
     },
 }
 
+/// What of an ACK makes the congestion window grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AckCounting {
+    /// The segments that it acknowledges (RFC 3465 without its limit).
+    #[default]
+    Segments,
+    /// The ACK itself, whatever it covers: RFC 2581 to the letter, and what simulators did before RFC 3465. A receiver that
+    /// delays ACKs then halves the growth.
+    Acks,
+}
+
+impl AckCounting {
+    /// Segments for which the window grows on an ACK of so many.
+    pub(crate) fn count(self, acked: u32) -> u32 {
+        match self {
+            Self::Segments => acked,
+            Self::Acks => acked.min(1),
+        }
+    }
+}
+
 /// Bounds of the retransmission timer (RFC 6298).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoBounds {
@@ -245,6 +266,8 @@ pub struct Config {
     pub pacing: Pacing,
     /// What becomes of an unused window.
     pub window_validation: WindowValidation,
+    /// What of an ACK makes the window grow. Algorithms with a growth of their own by time or by rate do not ask.
+    pub ack_counting: AckCounting,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Initial slow-start threshold in segments; `None` is infinite.
@@ -299,6 +322,7 @@ impl Default for Config {
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),
             window_validation: WindowValidation::default(),
+            ack_counting: AckCounting::default(),
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: None,
             receive_window: ReceiveWindow::Auto { initial: 128 << 10, limit: 64 << 20 },

@@ -6,7 +6,7 @@ mod script;
 
 use bentpipe_base::{EcnField, Flags, Segment};
 use bentpipe_tcp::{
-    Config, DelayedAck, Events, InitialWindow, Pacing, ReceiveWindow, Recovery, WindowValidation,
+    AckCounting, Config, DelayedAck, Events, InitialWindow, Pacing, ReceiveWindow, Recovery, WindowValidation,
 };
 use common::Pair;
 use script::{Script, describe, ms, plain};
@@ -379,6 +379,25 @@ fn pacing_spreads_a_window_over_the_round_trip() {
     let times: Vec<_> = end.sent.iter().map(|(at, _)| at.since(start).as_millis_f64()).collect();
     assert_eq!(times.len(), 10);
     assert!((35.0..=45.0).contains(times.last().unwrap()), "nine gaps of 5 ms, less a burst: {times:?}");
+}
+
+/// In slow start an ACK of four segments adds four to the window, or one; above the threshold four parts of it, or one.
+#[test]
+fn the_window_grows_by_segments_or_by_acks() {
+    let grown = |ack_counting, ssthresh: Option<f64>| {
+        let initial_window = InitialWindow::Segments(10);
+        let mut end = Script::established(Config {
+            ack_counting,
+            initial_window,
+            initial_ssthresh: ssthresh,
+            ..plain()
+        });
+        end.write(50_000);
+        end.ack(4001);
+        end.window()
+    };
+    assert_eq!([grown(AckCounting::Segments, None), grown(AckCounting::Acks, None)], [14.0, 11.0]);
+    assert_eq!([grown(AckCounting::Segments, Some(5.0)), grown(AckCounting::Acks, Some(5.0))], [10.4, 10.1]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(crate) trait Law: Clone + Send {
     /// however many it covers: the window is one segment when a timeout's hole is filled.
     fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
         let _ = path;
-        (f64::from(ack.acked) / windows.cwnd).min(1.0)
+        (f64::from(ack.counted) / windows.cwnd).min(1.0)
     }
 
     /// Segments by which a partial ACK opens the window in recovery.
@@ -186,7 +186,7 @@ impl<L: Law> Prober<L> {
         if ack.acked == 0 || !ack.window_limited {
             return;
         }
-        let acked = f64::from(ack.acked);
+        let acked = f64::from(ack.counted);
         let segments = match self.peer.is_plain() {
             true if self.in_slow_start() => acked,
             true => (acked / self.windows.cwnd).min(1.0),

@@ -1,8 +1,8 @@
 use bentpipe_base::Duration;
 use bentpipe_cc::star::AenProbe;
 use bentpipe_tcp::{
-    Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout,
-    WindowValidation,
+    AckCounting, Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds,
+    SpuriousTimeout, WindowValidation,
 };
 
 use crate::form::{Form, Kind, Shorthand};
@@ -29,6 +29,9 @@ const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
     ("restart", WindowValidation::Restart),
     ("rfc7661", WindowValidation::Rfc7661),
 ]);
+
+const ACK_COUNTING: Words<AckCounting> =
+    Words(&[("segments", AckCounting::Segments), ("acks", AckCounting::Acks)]);
 
 /// A table that a word can stand for.
 const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
@@ -65,6 +68,7 @@ fn options(form: &mut Form<'_>, config: &mut Config) {
 }
 
 fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
+    form.field("ack-counting", &mut config.ack_counting, &ACK_COUNTING);
     form.field("initial-window", &mut config.initial_window, &Initial);
     form.field("initial-ssthresh", &mut config.initial_ssthresh, &OrWord("infinite", Segments));
     form.field("max-burst", &mut config.max_burst, &OrWord("off", SEGMENTS));

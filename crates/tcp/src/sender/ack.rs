@@ -177,6 +177,7 @@ impl Sender {
         if news || counts {
             let ack = Ack {
                 acked: step.progress.acked,
+                counted: cx.config.ack_counting.count(step.progress.acked),
                 sacked: step.progress.sacked,
                 delivered_bytes: step.progress.delivered,
                 lost: newly_lost,

@@ -124,6 +124,7 @@ impl Sender {
         self.refresh(cx.now);
         let ack = Ack {
             acked,
+            counted: cx.config.ack_counting.count(acked),
             sacked: 0,
             delivered_bytes,
             lost: 0,

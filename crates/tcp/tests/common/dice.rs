@@ -6,8 +6,8 @@ use bentpipe_base::{Duration, Rng};
 use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_tcp::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds,
-    SpuriousTimeout, WindowValidation,
+    AckCounting, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore,
+    RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
 const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
@@ -119,6 +119,7 @@ pub fn config(dice: &mut Dice) -> Config {
         syn_retries: dice.within(4, 8) as u32,
         time_wait: Duration::from_secs(dice.within(1, 120)),
         probe_replies: dice.chance(0.8),
+        ack_counting: dice.one_of(&[AckCounting::Segments, AckCounting::Acks]),
         reflection: None,
         memory: None,
     }
