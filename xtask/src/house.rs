@@ -93,7 +93,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/host",
         name: "bentpipe-host",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp"],
+        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-trace", "bentpipe-tcp"],
         tests_lean_on: &["bentpipe-cc", "bentpipe-net"],
     },
     Room {

@@ -10,7 +10,7 @@ use bentpipe_tcp::{Connection, Events};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::transfer::{self, Drain, Feed, Input, Output, PATIENCE, Progress, Report};
+use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::ReceiveArgs;
 
 /// How long the last segments of our peers are answered again before the stack is gone.
@@ -28,6 +28,8 @@ struct Receiving {
 /// Everything under way.
 struct Server<'a> {
     args: &'a ReceiveArgs,
+    /// Name of the algorithm.
+    cc: &'static str,
     driver: Driver,
     output: Option<Output>,
     connections: Vec<Receiving>,
@@ -37,7 +39,8 @@ struct Server<'a> {
 
 /// Takes connections to PORT.
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
-    let config = transfer::config(&args.wire)?;
+    let config = transfer::config(&args.wire, End::Receiver)?;
+    let cc = config.cc.name();
     let output = match &args.file {
         Some(file) => Some(Output::open(file)?),
         None if args.discard || args.source.is_some() => None,
@@ -54,7 +57,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
         eprintln!("listening on {}", std::net::SocketAddr::new(network.own, args.port));
     }
     let (connections, reports) = (Vec::new(), Vec::new());
-    let mut server = Server { args, driver, output, connections, reports, accepted: 0 };
+    let mut server = Server { args, cc, driver, output, connections, reports, accepted: 0 };
     server.run(&interrupt)?;
     server.finish(&interrupt)
 }
@@ -132,7 +135,7 @@ impl Server<'_> {
         if !over {
             return None;
         }
-        let mut report = Report::of(&self.driver, connection.id, connection.begin, &self.args.wire.cc)?;
+        let mut report = Report::of(&self.driver, connection.id, connection.begin, self.cc)?;
         if connection.events.contains(Events::RESET) {
             report.fail("connection reset by the peer");
         } else if connection.events.contains(Events::TIMED_OUT) {
@@ -153,7 +156,7 @@ impl Server<'_> {
     fn finish(mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         for at in (0..self.connections.len()).rev() {
             let connection = &self.connections[at];
-            let report = Report::of(&self.driver, connection.id, connection.begin, &self.args.wire.cc);
+            let report = Report::of(&self.driver, connection.id, connection.begin, self.cc);
             self.driver.stack.abort(self.driver.now(), connection.id);
             if let Some(mut report) = report {
                 report.fail("interrupted");

@@ -1,15 +1,18 @@
 //! `bentpipe send`.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Ready};
 use bentpipe_tcp::{Connection, Events, State};
+use bentpipe_trace::{JsonLines, Record, Sink};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output;
-use crate::transfer::{self, Drain, Feed, Input, Output, PATIENCE, Progress, Report};
+use crate::output::{self, Target};
+use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::SendArgs;
 
 /// How long the peer may take to close its direction after ours, if nobody wants what it says.
@@ -22,6 +25,9 @@ struct Sending {
     driver: Driver,
     id: Id,
     begin: Instant,
+    /// Name of the algorithm.
+    cc: &'static str,
+    trace: Option<Trace>,
     feed: Feed,
     drain: Drain,
     /// Somebody wants all that the peer says.
@@ -30,9 +36,38 @@ struct Sending {
     events: Events,
 }
 
+/// The events of the connection, on their way into a file.
+struct Trace {
+    target: Target,
+    lines: JsonLines<BufWriter<File>, fn(u32) -> String>,
+}
+
+impl Trace {
+    fn start(target: Target, driver: &mut Driver, id: Id) -> Result<Self, Failure> {
+        driver.stack.trace(id);
+        let name: fn(u32) -> String = |_| "sender".to_owned();
+        Ok(Self { lines: JsonLines::new(target.writer()?, name), target })
+    }
+
+    /// Writes what happened since the last time; the connection began at `begin`.
+    fn drain(&mut self, driver: &mut Driver, id: Id, begin: Instant) {
+        while let Some((at, event)) = driver.stack.poll_trace(id) {
+            self.lines.record(&Record { at: Instant::ZERO + at.since(begin), source: 0, event });
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let unwritable = |error| Failure::unwritable(self.target.path(), &error);
+        self.lines.finish().map_err(unwritable)?;
+        self.target.finish()
+    }
+}
+
 /// Sends a file to HOST:PORT.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
-    let config = transfer::config(&args.wire)?;
+    let config = transfer::config(&args.wire, End::Sender)?;
+    let cc = config.cc.name();
+    let trace = output::open(args.trace.as_ref())?;
     let (input, total) = match args.zeros {
         Some(bytes) => (Input::Zeros(bytes), Some(bytes)),
         None => {
@@ -50,10 +85,13 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         .stack
         .connect(begin, remote, config)
         .map_err(|why| Failure::Request(format!("cannot connect to {remote}: {why}")))?;
+    let trace = trace.map(|target| Trace::start(target, &mut driver, id)).transpose()?;
     let mut sending = Sending {
         driver,
         id,
         begin,
+        cc,
+        trace,
         feed: Feed::new(input),
         wants_reply: reply.is_some(),
         drain: Drain::new(reply.unwrap_or(Output::Nowhere)),
@@ -92,6 +130,9 @@ impl Sending {
             self.drain.pump(&mut self.driver, self.id, ready.output)?;
             while let Some((_, events)) = self.driver.stack.poll_event() {
                 self.events |= events;
+            }
+            if let Some(trace) = &mut self.trace {
+                trace.drain(&mut self.driver, self.id, self.begin);
             }
             progress.show(self.acknowledged());
             if let Some(why) = self.failure() {
@@ -146,7 +187,7 @@ impl Sending {
 
     /// Says what happened, and answers what the peer may still repeat.
     fn finish(mut self, args: &SendArgs, failure: Option<String>) -> Result<(), Failure> {
-        let report = Report::of(&self.driver, self.id, self.begin, &args.wire.cc);
+        let report = Report::of(&self.driver, self.id, self.begin, self.cc);
         let mut report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;
         if let Some(why) = &failure {
             report.fail(why);
@@ -155,6 +196,7 @@ impl Sending {
         while failure.is_none() && self.driver.now() < until {
             let _ = self.driver.turn(until.since(self.driver.now()), Interest::default());
         }
+        self.trace.map_or(Ok(()), Trace::finish)?;
         if args.wire.json {
             output::print_json(&report)?;
         } else {

@@ -8,6 +8,7 @@ use std::path::Path;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::REGISTRY;
 use bentpipe_host::{DeviceConfig, Driver, Id, Limits, Network};
+use bentpipe_scenario::{Draft, changed_config, connection_config};
 use bentpipe_tcp::{Config, Connection, Reflection, State};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -25,15 +26,49 @@ const STANDARD: &str = "-";
 /// What algorithms that have such a mode use in networks that belong to others.
 const SAFE: &str = "cc.mode=safe";
 
+/// The algorithm where nothing names one.
+const USUAL: &str = "cubic";
+
+/// Which end of a flow we are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The one that sends.
+    Sender,
+    /// The one that receives.
+    Receiver,
+}
+
 /// The configuration of our ends: with the receiver half of the algorithm, if it has one.
-pub fn config(args: &OnWire) -> Result<Config, Failure> {
-    let has_safe_mode = bentpipe_scenario::connection_config(&args.cc, [SAFE]).is_ok();
+pub fn config(args: &OnWire, end: End) -> Result<Config, Failure> {
+    let (base, cc) = match &args.scenario {
+        Some(scenario) => end_of_flow(scenario, args.cc.as_deref(), end)?,
+        None => {
+            let cc = args.cc.as_deref().unwrap_or(USUAL);
+            (connection_config(cc, [])?, cc.to_owned())
+        }
+    };
+    let has_safe_mode = connection_config(&cc, [SAFE]).is_ok();
     let settings = has_safe_mode.then_some(SAFE).into_iter().chain(args.set.iter().map(String::as_str));
-    let mut config = bentpipe_scenario::connection_config(&args.cc, settings)?;
+    let mut config = changed_config(base, &cc, settings)?;
     let entry = REGISTRY.iter().find(|entry| entry.name == config.cc.name());
     let half = entry.and_then(|entry| entry.receiver);
     config.reflection = half.map(|half| Reflection { number: half.number, build: half.build });
     Ok(config)
+}
+
+/// What an end of the flows under comparison is in a scenario, and the name of its algorithm.
+fn end_of_flow(scenario: &str, cc: Option<&str>, end: End) -> Result<(Config, String), Failure> {
+    let mut draft = Draft::load(scenario)?;
+    cc.map_or(Ok(()), |cc| draft.set_cc(cc))?;
+    let found = draft.scenario()?;
+    let flow = found.compared_flow().ok_or_else(|| {
+        Failure::Request(format!("--scenario {scenario}: found no flow group, accepted: a scenario with one"))
+    })?;
+    let config = match end {
+        End::Sender => &flow.sender,
+        End::Receiver => &flow.receiver,
+    };
+    Ok((Config::clone(config), flow.cc.clone()))
 }
 
 /// The device and the stack.
@@ -279,7 +314,7 @@ pub struct Report {
     /// The peer.
     pub peer: SocketAddr,
     /// Algorithm of our end.
-    pub cc: String,
+    pub cc: &'static str,
     /// Whether both streams ended in order.
     pub complete: bool,
     /// Why not.
@@ -312,7 +347,7 @@ pub struct Report {
 
 impl Report {
     /// Of the connection `id`, which began at `begin`.
-    pub fn of(driver: &Driver, id: Id, begin: Instant, cc: &str) -> Option<Self> {
+    pub fn of(driver: &Driver, id: Id, begin: Instant, cc: &'static str) -> Option<Self> {
         let connection = driver.stack.connection(id)?;
         let stats = connection.stats();
         let sent_bytes = connection.acknowledged_bytes();
@@ -320,7 +355,7 @@ impl Report {
         let bytes = sent_bytes.max(stats.delivered_bytes);
         Some(Self {
             peer: driver.stack.ends(id)?.remote,
-            cc: cc.to_owned(),
+            cc,
             complete: true,
             error: None,
             sent_bytes,

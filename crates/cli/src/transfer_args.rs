@@ -11,14 +11,24 @@ pub const HELP: &str = "Our TCP stands behind a TUN device, beside the kernel's,
 /// Our end of a connection on real wires.
 #[derive(Debug, clap::Args)]
 pub struct OnWire {
-    /// Algorithm of our end (`bentpipe list cc`)
-    #[arg(long, value_name = "NAME", default_value = "cubic")]
-    pub cc: String,
+    /// Algorithm of our end (`bentpipe list cc`) [default: cubic, or that of --scenario]
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Be an end of the flows under comparison in this scenario: their algorithm and their `tcp` settings
+    #[arg(long, value_name = "SCENARIO")]
+    pub scenario: Option<String>,
     /// Change our end: `tcp.ecn=true`, `tcp.user-timeout=20 s`, `cc.KEY=VALUE` (docs/scenarios.md)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Address of our own with the length of the prefix that it shares with the kernel; one of each IP version
-    #[arg(long, value_name = "ADDRESS/LENGTH", num_args = 1, default_values = ["10.105.0.2/30", "fd62:656e::2/126"])]
+    #[arg(
+        long,
+        value_name = "ADDRESS/LENGTH",
+        num_args = 1,
+        value_delimiter = ',',
+        env = "BENTPIPE_ADDRESS",
+        default_values = ["10.105.0.2/30", "fd62:656e::2/126"]
+    )]
     pub address: Vec<Network>,
     /// Name of the TUN device [default: the kernel's choice]
     #[arg(long, value_name = "NAME")]
@@ -45,6 +55,9 @@ pub struct SendArgs {
     /// Write what the peer sends back to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
+    /// Write every event of our end as a line of JSON: segments, windows, round trips, recoveries
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Our end.
     #[command(flatten)]
     pub wire: OnWire,

@@ -93,7 +93,7 @@ fn nothing_is_left_behind_and_the_exit_code_is_that_of_the_command() {
     assert_eq!(emulate(&["geo-single"], "kill -TERM $$").status.code(), Some(128 + 15));
     let inside =
         emulate(&["geo-single"], "nft list ruleset; ip -o link | wc -l; cat /proc/sys/net/ipv4/ip_forward");
-    assert_eq!(stdout(&inside).trim(), "2\n0", "loopback and the path");
+    assert_eq!(stdout(&inside).trim(), "2\n1", "loopback and the path, which others may take");
     assert_eq!(host(), before);
     let missing = bentpipe(&["emulate", "geo-single", "--", "/no/such/program"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(2), "{missing:?}");
@@ -184,6 +184,55 @@ http.server.HTTPServer((\"0.0.0.0\", 80), Handler).serve_forever()'";
     // 1448 of 1500 bytes are payload: 2.072 s on the link; slow start and the handshake need a little more.
     let time: f64 = time.parse().unwrap();
     assert!((2.07..2.7).contains(&time), "{time} s");
+}
+
+/// What `bentpipe send --json` said.
+fn report(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn our_tcp_stands_at_both_ends_of_the_path() {
+    let Some(_alone) = ready(&[]) else { return };
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let server = format!("exec {binary} receive 5001 --discard");
+    let path = ["geo-single", "--delay-one-way", "30ms", "--rate", "20mbit", "--at", "sender"];
+    for peer in ["$BENTPIPE_PEER", "[$BENTPIPE_PEER6]"] {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace");
+        let script = format!(
+            "{binary} send {peer}:5001 --zeros 500000 --scenario geo-single --cc vegas --json --trace {}",
+            trace.display()
+        );
+        let report = report(&emulate(&[&path[..], &["--listen", &server]].concat(), &script));
+        assert_eq!((&report["sent_bytes"], &report["cc"]), (&500_000.into(), &"vegas".into()));
+        // The queue is empty for the first round trips, and nobody is early.
+        assert!(report["srtt_ms"].as_f64().unwrap() >= 60.0, "{report}");
+        let trace = std::fs::read_to_string(trace).unwrap();
+        let windows = trace.lines().filter(|line| line.contains("\"event\":\"window\"")).count();
+        assert!(windows > 10, "{trace}");
+        // As the scenario has it, which says nothing of today's ten segments.
+        assert!(trace.contains("\"cwnd\":1.0,"), "{trace}");
+    }
+}
+
+#[test]
+fn our_tcp_reaches_the_host_as_the_command_does() {
+    let Some(_alone) = ready(&[]) else { return };
+    let before = host();
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let peer = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+        bytes.len()
+    });
+    let script =
+        format!("{} send $BENTPIPE_HOST:{port} --zeros 100000 --json", env!("CARGO_BIN_EXE_bentpipe"));
+    let output = emulate(&["geo-single", "--delay-one-way", "20ms", "--at", "sender"], &script);
+    assert_eq!(report(&output)["sent_bytes"], 100_000);
+    assert_eq!(peer.join().unwrap(), 100_000);
+    assert_eq!(host(), before);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The command, and the servers beyond the path.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
@@ -73,25 +74,31 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 pub(crate) struct Servers(Vec<Child>);
 
 impl Servers {
-    /// Starts each of the shell commands, and waits until it listens.
+    /// Starts each of the shell commands, and waits until it listens. `devices` are those that the namespace has without them.
     pub fn start(
         commands: &[OsString],
         namespace: &Namespace,
-        addresses: [(&str, &str); 2],
+        surroundings: &[(&str, String)],
+        devices: [&str; 2],
     ) -> Result<Self, Error> {
         let mut servers = Self::default();
         for command in commands {
             let mut shell = Command::new("sh");
-            shell.arg("-c").arg(command).envs(addresses).process_group(0);
+            shell.arg("-c").arg(command).envs(surroundings.iter().cloned()).process_group(0);
             let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
             servers.0.push(child);
-            servers.wait_for_last(command, namespace)?;
+            servers.wait_for_last(command, namespace, devices)?;
         }
         Ok(servers)
     }
 
-    /// Waits until one more socket listens than before, or patience ends.
-    fn wait_for_last(&mut self, command: &OsString, namespace: &Namespace) -> Result<(), Error> {
+    /// Waits until one more socket listens than before, or a stack of its own has a device, or patience ends.
+    fn wait_for_last(
+        &mut self,
+        command: &OsString,
+        namespace: &Namespace,
+        devices: [&str; 2],
+    ) -> Result<(), Error> {
         let name = command.to_string_lossy();
         let wanted = self.0.len();
         let Some(child) = self.0.last_mut() else { return Ok(()) };
@@ -102,7 +109,8 @@ impl Servers {
             if let Some(status) = ended.filter(|status| !status.success()) {
                 return Err(Error::Request(format!("--listen '{name}': ended at once, {status}")));
             }
-            if namespace.run(listening).map_err(Error::at(name.clone()))? >= wanted {
+            let listen = namespace.run(|| listening() + stacks(devices));
+            if listen.map_err(Error::at(name.clone()))? >= wanted {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -139,4 +147,13 @@ fn listening() -> usize {
     // States TCP_LISTEN and TCP_CLOSE: the latter is that of UDP sockets without a peer.
     ["tcp", "tcp6"].iter().map(|file| in_state(file, "0A")).sum::<usize>()
         + ["udp", "udp6"].iter().map(|file| in_state(file, "07")).sum::<usize>()
+}
+
+/// How many devices other than `devices` are in use in the network namespace of the calling thread: each belongs to a stack that is not
+/// the kernel's, whose sockets nobody else sees.
+fn stacks(devices: [&str; 2]) -> usize {
+    let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    let named = routes.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let others: BTreeSet<&str> = named.filter(|name| !devices.contains(name)).collect();
+    others.len()
 }

@@ -12,6 +12,15 @@ use crate::tool;
 /// What the settings were before the first of the emulations that run now, and which processes need them changed.
 const LEDGER: &str = "/run/bentpipe-host-settings";
 
+/// An end of the emulated path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// Where the command stands.
+    Command,
+    /// Where servers stand.
+    Beyond,
+}
+
 /// Addresses of one emulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
@@ -45,6 +54,32 @@ impl Addresses {
         format!("fd62:656e:7470:{:x}::2", self.number)
     }
 
+    /// What the stacks of our own beside the kernel's are to be called that programs at `place` bring along: the form that
+    /// `bentpipe send --address` takes. They lie in the networks of the path, so that nobody needs another route to them.
+    pub fn stacks(&self, place: Place) -> String {
+        let [v4, v6] = self.stack(place);
+        format!("{v4}/30,{v6}/126")
+    }
+
+    /// The address in IPv4 and in IPv6 of such a stack.
+    pub fn stack(&self, place: Place) -> [String; 2] {
+        let last = match place {
+            Place::Command => 6,
+            Place::Beyond => 10,
+        };
+        [format!("198.18.{}.{last}", self.number), format!("fd62:656e:7470:{:x}::{last:x}", self.number)]
+    }
+
+    /// All of one emulation, in IPv4.
+    pub fn network_v4(&self) -> String {
+        format!("198.18.{}.0/24", self.number)
+    }
+
+    /// All of one emulation, in IPv6.
+    pub fn network_v6(&self) -> String {
+        format!("fd62:656e:7470:{:x}::/64", self.number)
+    }
+
     fn table(&self) -> String {
         format!("bentpipe{}", self.number)
     }
@@ -53,7 +88,7 @@ impl Addresses {
 /// Lets packets from the path out to where this machine is connected, and answers back in.
 pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
     let (table, device) = (addresses.table(), addresses.device());
-    let (v4, v6) = (addresses.command_v4(), addresses.command_v6());
+    let (v4, v6) = (addresses.network_v4(), addresses.network_v6());
     // A table that a crash of an earlier emulation has left behind is replaced.
     tool::nft(&format!(
         "table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n\

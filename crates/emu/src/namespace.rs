@@ -74,6 +74,16 @@ fn keep_capabilities() -> Result<(), CapsError> {
     Ok(())
 }
 
+/// Lets the network namespace of the calling thread pass on what is for others: for stacks of their own that programs bring along.
+pub(crate) fn forward() -> io::Result<()> {
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+    match fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1") {
+        // A kernel without IPv6.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// Lets everybody in the network namespace of the calling thread listen on any port and ping, as an administrator may.
 pub(crate) fn open_ports() -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;

@@ -81,8 +81,7 @@ impl Path {
     /// # Errors
     /// [`PathError`] if no flow says between which hosts, or no route joins them.
     pub fn of(scenario: &Scenario, at: At) -> Result<Self, PathError> {
-        let compared = scenario.flows.iter().find(|group| !group.fixed);
-        let group = compared.or(scenario.flows.first()).ok_or(PathError::NoFlow)?;
+        let group = scenario.compared_flow().ok_or(PathError::NoFlow)?;
         let (forward, reverse) = (route(scenario, group, false)?, route(scenario, group, true)?);
         let (up, down) = match at {
             At::Receiver => (reverse, forward),

@@ -18,7 +18,7 @@ use crate::children::{self, Servers};
 use crate::device::{Device, KERNEL_QUEUE};
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::host::Addresses;
+use crate::host::{Addresses, Place};
 use crate::http::{Desk, Remote};
 use crate::janitor::Janitor;
 use crate::namespace::{self, Namespace};
@@ -136,8 +136,8 @@ impl World {
         if let Some(janitor) = &mut janitor {
             janitor.open_host(&addresses)?;
         }
-        let (v4, v6) = (addresses.host_v4(), addresses.host_v6());
-        let servers = Servers::start(servers, &beyond, [("BENTPIPE_HOST", &v4), ("BENTPIPE_HOST6", &v6)])?;
+        let devices = ["lo", &addresses.device()];
+        let servers = Servers::start(servers, &beyond, &surroundings(&addresses, Place::Beyond), devices)?;
         let devices = Some([inner, outer]);
         Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _janitor: janitor })
     }
@@ -152,9 +152,7 @@ impl World {
             command.split_first().ok_or_else(|| Error::Request("there is no command to run".into()))?;
         let mut command = Command::new(program);
         command.args(arguments);
-        command
-            .env("BENTPIPE_HOST", self.addresses.host_v4())
-            .env("BENTPIPE_HOST6", self.addresses.host_v6());
+        command.envs(surroundings(&self.addresses, Place::Command));
         let resolver = self.reaches_host.then(names::resolver_configuration).flatten();
         if resolver.as_ref().is_some_and(String::is_empty) {
             eprintln!(
@@ -166,6 +164,23 @@ impl World {
         let path = file.as_ref().map(tempfile::NamedTempFile::path);
         children::spawn(command, &self.command_side, Signal::SIGTERM, path)
     }
+}
+
+/// What programs at `place` find in their environment: the host beyond the path, the address for a stack of their own, and that of the
+/// stack at the other end.
+fn surroundings(addresses: &Addresses, place: Place) -> [(&'static str, String); 5] {
+    let other = match place {
+        Place::Command => Place::Beyond,
+        Place::Beyond => Place::Command,
+    };
+    let [peer_v4, peer_v6] = addresses.stack(other);
+    [
+        ("BENTPIPE_HOST", addresses.host_v4()),
+        ("BENTPIPE_HOST6", addresses.host_v6()),
+        ("BENTPIPE_ADDRESS", addresses.stacks(place)),
+        ("BENTPIPE_PEER", peer_v4),
+        ("BENTPIPE_PEER6", peer_v6),
+    ]
 }
 
 fn temporary(text: &str) -> io::Result<tempfile::NamedTempFile> {
@@ -191,7 +206,7 @@ fn outer_device(beyond: &Namespace) -> Result<(Addresses, Device), Error> {
 fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Error> {
     let device = addresses.device();
     let mut lines = vec![
-        format!("address add {}/30 dev {device}", addresses.host_v4()),
+        format!("address add {}/24 dev {device}", addresses.host_v4()),
         format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
         // The device keeps quiet: no solicitations and reports of its own cross the path.
         format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
@@ -200,15 +215,17 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Err
     if !reaches_host {
         lines.push("link set lo up".into());
         namespace::open_ports().map_err(Error::at("cannot open ports"))?;
+        namespace::forward().map_err(Error::at("cannot switch on forwarding"))?;
     }
     tool::ip(&lines)
 }
 
 fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
     namespace::open_ports().map_err(Error::at("cannot open ports"))?;
+    namespace::forward().map_err(Error::at("cannot switch on forwarding"))?;
     tool::ip(&[
         "link set lo up".into(),
-        format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
+        format!("address add {}/24 dev {COMMAND_DEVICE}", addresses.command_v4()),
         format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()),
         format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {COMMAND_DEVICE} up"),

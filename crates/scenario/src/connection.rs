@@ -12,13 +12,24 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] with every mistake in `settings`.
 pub fn connection_config<'a>(cc: &str, settings: impl IntoIterator<Item = &'a str>) -> Result<Config, Error> {
+    let (algorithm, recovery) = crate::resolve_cc(cc)?;
+    let usual = Config::default();
+    let recovery = recovery.unwrap_or(usual.recovery);
+    changed_config(Config { cc: algorithm, recovery, ..usual }, cc, settings)
+}
+
+/// The configuration `base` with changes as [`connection_config`] takes them; `cc` is the name of the algorithm that it has.
+///
+/// # Errors
+/// [`Error::Mistakes`] with every mistake in `settings`.
+pub fn changed_config<'a>(
+    base: Config,
+    cc: &str,
+    settings: impl IntoIterator<Item = &'a str>,
+) -> Result<Config, Error> {
     let mut draft = Draft::parse("", "")?;
     settings.into_iter().try_for_each(|setting| draft.set(setting))?;
-    let mut config = Config::default();
-    let mut name = cc.to_owned();
-    let (algorithm, recovery) = crate::resolve_cc(cc)?;
-    config.cc = algorithm;
-    config.recovery = recovery.unwrap_or(config.recovery);
+    let (mut config, mut name) = (base, cc.to_owned());
     draft.read(|form| connection_end(form, &mut name, &mut config))?;
     Ok(config)
 }

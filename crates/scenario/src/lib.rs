@@ -27,7 +27,7 @@ mod unit;
 
 pub use algorithm::{algorithm_names, resolve_cc};
 pub use builtin::{Summary, builtin, list, load};
-pub use connection::connection_config;
+pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use model::{

@@ -37,6 +37,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The flow group under comparison: the first that is not `fixed`, or else the first.
+    pub fn compared_flow(&self) -> Option<&FlowGroup> {
+        self.flows.iter().find(|group| !group.fixed).or(self.flows.first())
+    }
+
     /// A scenario of which only the name is known.
     pub(crate) fn unread(name: &str) -> Self {
         Self {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_tcp::{Config, Connection, Events, State};
+use bentpipe_trace::Event;
 use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
@@ -277,6 +278,18 @@ impl Stack {
     /// The engine of a connection, for its state and its statistics.
     pub fn connection(&self, id: Id) -> Option<&Connection> {
         self.peers.get(id).map(|peer| &peer.engine)
+    }
+
+    /// Records what happens to a connection from now on, for [`poll_trace`](Self::poll_trace).
+    pub fn trace(&mut self, id: Id) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.engine.set_tracing(true);
+        }
+    }
+
+    /// The oldest of the recorded events that was not asked for yet, with its time.
+    pub fn poll_trace(&mut self, id: Id) -> Option<(Instant, Event)> {
+        self.peers.get_mut(id)?.engine.poll_trace()
     }
 
     /// The ends of a connection, seen from here.
