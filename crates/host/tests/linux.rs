@@ -97,16 +97,9 @@ impl Packet for Frame {
     fn low_priority(&self) -> bool {
         self.low
     }
-    fn flow(&self) -> u64 {
-        0
-    }
     fn is_data(&self) -> bool {
         self.bytes.len() > 100
     }
-    fn ecn_capable(&self) -> bool {
-        false
-    }
-    fn mark_congested(&mut self) {}
 }
 
 /// The two stacks and the link between them: from us to the kernel, and back.

@@ -25,19 +25,6 @@ impl Packet for Small {
     fn size(&self) -> u32 {
         PACKET_BYTES
     }
-    fn low_priority(&self) -> bool {
-        false
-    }
-    fn flow(&self) -> u64 {
-        0
-    }
-    fn is_data(&self) -> bool {
-        true
-    }
-    fn ecn_capable(&self) -> bool {
-        false
-    }
-    fn mark_congested(&mut self) {}
 }
 
 /// Mean access delay in milliseconds, and the share of the offered packets that got through.

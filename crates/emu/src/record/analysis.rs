@@ -269,19 +269,6 @@ mod tests {
         fn size(&self) -> u32 {
             100
         }
-        fn low_priority(&self) -> bool {
-            false
-        }
-        fn flow(&self) -> u64 {
-            0
-        }
-        fn is_data(&self) -> bool {
-            true
-        }
-        fn ecn_capable(&self) -> bool {
-            false
-        }
-        fn mark_congested(&mut self) {}
     }
 
     #[test]

@@ -17,19 +17,6 @@ impl Packet for Probe {
     fn size(&self) -> u32 {
         self.size
     }
-    fn low_priority(&self) -> bool {
-        false
-    }
-    fn flow(&self) -> u64 {
-        0
-    }
-    fn is_data(&self) -> bool {
-        true
-    }
-    fn ecn_capable(&self) -> bool {
-        false
-    }
-    fn mark_congested(&mut self) {}
 }
 
 /// One-way delay of the media below.

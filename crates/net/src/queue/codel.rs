@@ -240,19 +240,6 @@ mod tests {
         fn size(&self) -> u32 {
             1000
         }
-        fn low_priority(&self) -> bool {
-            false
-        }
-        fn flow(&self) -> u64 {
-            0
-        }
-        fn is_data(&self) -> bool {
-            true
-        }
-        fn ecn_capable(&self) -> bool {
-            false
-        }
-        fn mark_congested(&mut self) {}
     }
 
     /// `count` after a control that entered the dropping state with count 2 and left it with 6 enters it again
