@@ -68,6 +68,8 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             dropped_by_queue: 3,
             dropped_by_error: 17,
             dropped_low_priority: 0,
+            parity_packets: 0,
+            repaired_packets: 0,
             utilisation: 0.9,
         }],
     }

@@ -18,6 +18,8 @@ pub struct LinkConfig {
     pub loss: LossConfig,
     /// Repetition of what errors hit, by the link itself; none if the ends must do that.
     pub arq: Option<ArqConfig>,
+    /// Parity packets, from which the far end restores what errors and outages took. Not together with `arq`.
+    pub fec: Option<FecConfig>,
     /// When the link is out, and what that does.
     pub outages: Outages,
     /// True (the default) if no packet arrives before one sent earlier, as on one physical path: when the delay
@@ -41,6 +43,43 @@ pub struct ArqConfig {
     pub retries: u32,
 }
 
+/// Packet-level forward error correction: behind every `k` packets the link sends `n - k` packets of parity, and the far end restores the
+/// lost ones of a block as soon as any `k` of its `n` packets have arrived (an ideal, maximum-distance-separable code such as Reed–Solomon).
+///
+/// The packets themselves are sent as they come (the code is systematic), so who is not lost waits for nobody. Parity packets are as large
+/// as the largest packet of their block; they do not pass the queue, but what waits in it waits for them. With
+/// [`LinkConfig::preserve_order`] the packets behind a lost one wait at the far end until it is restored, or cannot be any more; without,
+/// they overtake it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FecConfig {
+    /// Packets of a block, at least 1.
+    pub k: u32,
+    /// Packets of a block with its parity, more than `k` and at most 255.
+    pub n: u32,
+    /// Age of a block's first packet, from the start of its transmission, at which its parity is sent although it is not full, unless
+    /// packets are waiting to fill it.
+    pub flush: Duration,
+}
+
+impl FecConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        if self.k == 0 {
+            return Err(ConfigError::new("k", self.k, "at least 1 packet"));
+        }
+        if self.n <= self.k {
+            return Err(ConfigError::new("n", self.n, "more than k"));
+        }
+        if self.n > 255 {
+            return Err(ConfigError::new(
+                "n",
+                self.n,
+                "at most 255 packets, as a Reed-Solomon code over bytes has",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Random reordering: a chosen packet takes longer by a uniformly distributed extra delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reordering {
@@ -61,6 +100,7 @@ impl LinkConfig {
             queue,
             loss: LossConfig::default(),
             arq: None,
+            fec: None,
             outages: Outages::default(),
             preserve_order: true,
             reordering: None,
@@ -77,6 +117,12 @@ impl LinkConfig {
         if self.arq.is_some_and(|arq| !(1..=10_000).contains(&arq.retries)) {
             let retries = self.arq.map_or(0, |arq| arq.retries);
             return Err(ConfigError::new("arq.retries", retries, "1 to 10000"));
+        }
+        if let Some(fec) = &self.fec {
+            fec.validate().map_err(|e| e.within("fec"))?;
+            if self.arq.is_some() {
+                return Err(ConfigError::new("fec", "parity beside arq", "one of arq and fec"));
+            }
         }
         self.outages.validate().map_err(|e| e.within("outages"))?;
         if let Some(reordering) = &self.reordering {
@@ -97,7 +143,8 @@ impl LinkConfig {
     /// True if packets can arrive in another order than they were sent.
     pub(crate) fn may_reorder(&self) -> bool {
         let delay_varies = !matches!(self.delay_one_way, Schedule::Constant(_));
-        self.reordering.is_some() || ((delay_varies || self.arq.is_some()) && !self.preserve_order)
+        let repairs = self.arq.is_some() || self.fec.is_some();
+        self.reordering.is_some() || ((delay_varies || repairs) && !self.preserve_order)
     }
 }
 
@@ -136,5 +183,19 @@ mod tests {
 
         let rate = Schedule::Constant(Rate::ZERO);
         assert_eq!(LinkConfig { rate, ..good() }.validate().unwrap_err().field, "rate.constant");
+    }
+
+    #[test]
+    fn a_code_without_packets_without_parity_too_long_or_beside_repetition_is_refused() {
+        let refused = |k, n, arq| {
+            let fec = Some(FecConfig { k, n, flush: Duration::ZERO });
+            LinkConfig { fec, arq, ..good() }.validate().map_err(|error| error.field)
+        };
+        let field = |field: &str| Err(field.to_owned());
+        assert_eq!(refused(0, 4, None), field("fec.k"));
+        assert_eq!(refused(4, 4, None), field("fec.n"));
+        assert_eq!(refused(4, 256, None), field("fec.n"));
+        assert_eq!(refused(4, 5, Some(ArqConfig { retries: 1 })), field("fec"));
+        assert_eq!(refused(1, 255, None), Ok(()));
     }
 }

@@ -33,6 +33,10 @@ pub struct LinkStats {
     pub dropped_by_access: u64,
     /// Packets marked "congestion experienced" (RFC 3168).
     pub marked_packets: u64,
+    /// Packets of parity sent, which are none of those above.
+    pub parity_packets: u64,
+    /// Packets that arrived because parity restored them.
+    pub repaired_packets: u64,
     /// Most packets that waited at once.
     pub max_waiting_packets: u32,
     /// Most bytes that waited at once.

@@ -4,12 +4,14 @@
 //! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
 //!
 //! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate, outages), transmission errors
-//! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Reading order: `link`, `line`, `queue`, `loss`.
+//! ([`LossConfig`]), the path (one-way delay, reordering, duplication); parity of a block of them ([`FecConfig`]) meets the same
+//! but for the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod config;
 mod error;
+mod fec;
 mod flight;
 mod ledger;
 mod line;
@@ -21,7 +23,7 @@ mod queue;
 mod schedule;
 mod size_cache;
 
-pub use config::{ArqConfig, LinkConfig, Reordering};
+pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Verdict};

@@ -1,6 +1,7 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_trace::DropCause;
 
+use crate::fec::Fec;
 use crate::flight::{Fate, Flight, InFlight};
 use crate::ledger::Ledger;
 use crate::line::Line;
@@ -46,7 +47,11 @@ impl<P: Packet> Link<P> {
         config.validate()?;
         Ok(Self {
             queue: Queue::new(&config.queue, Rng::stream(seed, &format!("{name}/queue"))),
-            path: Path { line: Line::new(config, seed, name), flight: Flight::new(config.may_reorder()) },
+            path: Path {
+                line: Line::new(config, seed, name),
+                flight: Flight::new(config.may_reorder()),
+                fec: Fec::new(config),
+            },
             ledger: Ledger::new(),
         })
     }
@@ -54,6 +59,9 @@ impl<P: Packet> Link<P> {
     /// Offers a packet to the queue.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, packet: P) -> Verdict {
+        if self.path.fec.is_some() {
+            self.backlog(now);
+        }
         let Self { queue, path, ledger } = self;
         ledger.stats.enqueued_packets += 1;
         ledger.stats.enqueued_bytes += u64::from(packet.size());
@@ -69,6 +77,7 @@ impl<P: Packet> Link<P> {
         if let Queue::Held(held) = &mut self.queue {
             self.path.serve(now, held, &mut self.ledger);
         }
+        self.send_due_parity(now);
         while let Some(flying) = self.path.flight.pop_due(now) {
             if let Some(cause) = flying.fate.loss() {
                 self.ledger.drop_packet(flying.packet, cause, flying.due);
@@ -100,8 +109,8 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn next_event(&self) -> Instant {
         match &self.queue {
-            Queue::Fifo(_) => self.path.flight.next_due(),
-            Queue::Held(held) => self.path.next_event(held),
+            Queue::Fifo(_) => self.path.next_event(),
+            Queue::Held(held) => self.path.next_event_behind(held),
         }
     }
 
@@ -134,6 +143,8 @@ impl<P: Packet> Link<P> {
     ) -> Result<(), ConfigError> {
         to.validate()?;
         self.backlog(now);
+        self.close_block(now);
+        self.path.fec = Fec::new(to);
         self.path.line.resume(now, self.path.flight.last_due(), (to, seed, name));
         if to.may_reorder() || !to.preserve_order {
             self.path.flight.allow_reordering();
@@ -172,6 +183,7 @@ impl<P: Packet> Link<P> {
             Queue::Fifo(fifo) => fifo.advance(now),
             Queue::Held(held) => self.path.serve(now, held, &mut self.ledger),
         }
+        self.send_due_parity(now);
         self.queue.backlog()
     }
 
@@ -192,25 +204,26 @@ impl<P: Packet> Link<P> {
             Queue::Fifo(_) => 0,
             Queue::Held(held) => held.backlog().packets as usize,
         };
-        held + self.path.flight.len()
+        let in_doubt = self.path.fec.as_ref().map_or(0, |fec| fec.packets_inside());
+        held + in_doubt + self.path.flight.len()
     }
 
     /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation.
     pub fn busy_time(&mut self, now: Instant) -> Duration {
-        let ahead = match &mut self.queue {
+        self.backlog(now);
+        let ahead = match &self.queue {
             Queue::Fifo(fifo) => fifo.given_ahead(now),
-            Queue::Held(held) => {
-                self.path.serve(now, held, &mut self.ledger);
-                self.path.line.last_end().since(now)
-            }
+            Queue::Held(_) => self.path.line.last_end().since(now),
         };
         self.path.line.given() - ahead
     }
 
     /// Takes back, in order, what waits and whose transmission has not begun at `now`: the link is to be given up, and something else
-    /// carries these packets. The books of the link forget them; what is being sent or on the path arrives as ever.
+    /// carries these packets. The books of the link forget them; what is being sent or on the path arrives as ever. What waits first in, first
+    /// out for a link with parity is part of a block already and stays.
     pub fn take_back_waiting(&mut self, now: Instant) -> Vec<P> {
         let taken: Vec<P> = match &mut self.queue {
+            Queue::Fifo(_) if self.path.fec.is_some() => Vec::new(),
             Queue::Fifo(fifo) => {
                 let (backlog, time) = fifo.forget_waiting(now);
                 let end = fifo.service_end();
@@ -235,12 +248,41 @@ impl<P: Packet> Link<P> {
     /// [`Link::poll_dropped`] hands it back.
     pub fn lose_everything(&mut self, now: Instant) {
         let waiting = self.take_back_waiting(now);
+        if let (Queue::Fifo(fifo), Some(_)) = (&mut self.queue, &self.path.fec) {
+            let (_, time) = fifo.forget_waiting(now);
+            self.path.line.withdraw(time, (fifo.service_end(), now));
+        }
         self.ledger.stats.enqueued_packets += waiting.len() as u64;
         self.ledger.stats.enqueued_bytes +=
             waiting.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
         let on_the_path = self.path.flight.take_back(self.path.flight.len());
-        for packet in on_the_path.into_iter().map(|flying| flying.packet).chain(waiting) {
+        let in_doubt = self.path.fec.iter_mut().flat_map(|fec| fec.lose_block());
+        let sent = on_the_path.into_iter().map(|flying| flying.packet).chain(in_doubt);
+        for packet in sent.chain(waiting) {
             self.ledger.drop_packet(packet, DropCause::Outage, now);
+        }
+    }
+
+    /// Sends the parity of a block that waited long enough for more packets, if none waits that could fill it.
+    #[inline(always)]
+    fn send_due_parity(&mut self, now: Instant) {
+        if self.path.fec.as_ref().is_some_and(|fec| fec.closes_at() <= now) {
+            let may_fill = matches!(&self.queue, Queue::Held(held) if held.backlog().packets > 0);
+            if !may_fill {
+                self.close_block(now);
+            }
+        }
+    }
+
+    /// Sends the parity of the present block, if there is one: when it is due, or now.
+    #[cold]
+    fn close_block(&mut self, now: Instant) {
+        let Self { queue, path: Path { line, flight, fec }, ledger } = self;
+        let Some(fec) = fec.as_mut().filter(|fec| fec.closes_at() < Instant::FAR_FUTURE) else { return };
+        let start = fec.closes_at().min(line.next_start(now));
+        let end = fec.close(start, (line, flight), &mut ledger.stats);
+        if let Queue::Fifo(fifo) = queue {
+            fifo.prolong(end);
         }
     }
 
@@ -259,6 +301,8 @@ impl<P: Packet> Link<P> {
 struct Path<P> {
     line: Line,
     flight: Flight<P>,
+    /// Parity, on a link that sends any.
+    fec: Option<Box<Fec<P>>>,
 }
 
 impl<P: Packet> Path<P> {
@@ -280,7 +324,7 @@ impl<P: Packet> Path<P> {
             }
         }
         let start = self.line.next_start(now);
-        let end = self.transmit(start, packet);
+        let end = self.transmit((start, packet), &mut ledger.stats);
         if fifo.take(now, Turn { start, end, size }) {
             ledger.note_backlog(fifo.backlog());
         }
@@ -311,23 +355,37 @@ impl<P: Packet> Path<P> {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
             let Some(packet) = held.dequeue(start, ledger) else { return };
-            self.transmit(start, packet);
+            self.transmit((start, packet), &mut ledger.stats);
         }
     }
 
+    /// When something happens next if nothing waits.
+    #[inline(always)]
+    fn next_event(&self) -> Instant {
+        let due = self.flight.next_due();
+        self.fec.as_ref().map_or(due, |fec| due.min(fec.next_event()))
+    }
+
     /// When something happens next if `held` is the queue.
-    fn next_event(&self, held: &Held<P>) -> Instant {
+    fn next_event_behind(&self, held: &Held<P>) -> Instant {
+        if held.backlog().packets == 0 {
+            return self.next_event();
+        }
         let due = self.flight.next_due();
         let overtakes = !self.flight.is_in_order() || due == Instant::FAR_FUTURE;
         // A packet that still waits cannot arrive before one in flight, unless the link reorders.
-        if overtakes && held.backlog().packets > 0 { due.min(self.line.free_at()) } else { due }
+        if overtakes { due.min(self.line.free_at()) } else { due }
     }
 
-    /// Sends a packet at `start`, returns the end of its transmission.
+    /// Sends a packet at its start, returns the end of its transmission and of parity behind it.
     #[inline(always)]
-    fn transmit(&mut self, start: Instant, packet: P) -> Instant {
-        let passage = self.line.carry(start, packet.size(), packet.is_data());
-        self.flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
+    fn transmit(&mut self, (start, packet): (Instant, P), stats: &mut LinkStats) -> Instant {
+        let Self { line, flight, fec } = self;
+        if let Some(fec) = fec {
+            return fec.send((start, packet), (line, flight), stats);
+        }
+        let passage = line.carry(start, packet.size(), packet.is_data());
+        flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
         passage.end
     }
 }

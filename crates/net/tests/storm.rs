@@ -5,8 +5,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, Dropped, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel,
-    Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
+    ArqConfig, CoDelConfig, Dropped, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
+    LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -134,13 +134,18 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
     let order = (any::<bool>(), reordering(), prop_oneof![Just(0.0), 0.0..=1.0]);
-    let arq = prop::option::of((1..4_u32).prop_map(|retries| ArqConfig { retries }));
-    (rate, delay, queue(), (loss(), arq), outages(), order).prop_map(
+    let repair = prop_oneof![
+        2 => Just((None, None)),
+        1 => (1..4_u32).prop_map(|retries| (Some(ArqConfig { retries }), None)),
+        2 => (1..9_u32, 1..5_u32, micros(0..40_000))
+            .prop_map(|(k, parity, flush)| (None, Some(FecConfig { k, n: k + parity, flush }))),
+    ];
+    (rate, delay, queue(), (loss(), repair), outages(), order).prop_map(
         |(
             rate,
             delay_one_way,
             queue,
-            (loss, arq),
+            (loss, (arq, fec)),
             outages,
             (preserve_order, reordering, duplicate_probability),
         )| {
@@ -150,6 +155,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
                 queue,
                 loss,
                 arq,
+                fec,
                 outages,
                 preserve_order,
                 reordering,
@@ -204,8 +210,8 @@ fn check_delay(bench: &Bench, arrivals: &[(Instant, Probe)]) {
 
 /// On a link that keeps its order and its delay and repeats nothing, the last bits of two packets are a transmission time apart.
 fn check_rate(bench: &Bench, config: &LinkConfig) {
-    let (Schedule::Constant(rate), Schedule::Constant(_), None, None) =
-        (&config.rate, &config.delay_one_way, &config.reordering, config.arq)
+    let (Schedule::Constant(rate), Schedule::Constant(_), None, None, None) =
+        (&config.rate, &config.delay_one_way, &config.reordering, config.arq, config.fec)
     else {
         return;
     };

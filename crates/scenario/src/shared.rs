@@ -29,6 +29,9 @@ pub fn shared_channel(
     if link.arq.is_some() {
         return refuse("arq", "selective-repeat", "off on a shared medium");
     }
+    if link.fec.is_some() {
+        return refuse("fec", "reed-solomon", "off on a shared medium");
+    }
     if link.reordering.is_some() {
         return refuse("reordering", "reordering", "none on a shared medium");
     }

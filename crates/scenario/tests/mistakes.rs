@@ -21,12 +21,25 @@ fn an_unknown_key() {
         "world.toml:4:7: link.satellite.delay-one-way: found nothing, accepted: a time of 0 or more such as \"275 ms\" \
          (ns, us, ms, s, min, h)\n\
          world.toml:7:1: link.satellite.delay: found an unknown key, accepted: between, modem, rate, delay-one-way, \
-         queue, loss, arq, outages, preserve-order, reordering, duplication, medium, reverse; did you mean `delay-one-way`?"
+         queue, loss, arq, fec, outages, preserve-order, reordering, duplication, medium, reverse; did you mean `delay-one-way`?"
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),
         "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, routing, tcp, constellation, node, link, flow; did you \
          mean `flow`?"
+    );
+}
+
+#[test]
+fn a_code_without_parity_or_beside_repetition() {
+    assert_eq!(
+        message("[flow.bulk]", "[link.satellite.fec]\nk = 20\nn = 20\n[flow.bulk]"),
+        "world.toml:12:5: link.satellite.fec.n: found 20, accepted: more than k"
+    );
+    let both = "[link.satellite]\nfec = \"reed-solomon\"\narq = \"selective-repeat\"";
+    assert_eq!(
+        message("[link.satellite]", both),
+        "world.toml:5:7: link.satellite.fec: found parity beside arq, accepted: one of arq and fec"
     );
 }
 

@@ -89,6 +89,8 @@ fn link_change() -> impl Strategy<Value = &'static str> {
         "medium={ kind = \"cf-dama\", requests = \"fixed\", slots = 20 }",
         "arq=selective-repeat",
         "arq.retries=77",
+        "fec=reed-solomon",
+        "fec={ k = 7, n = 9, flush = \"1234567 ns\" }",
         "medium.replicas=3",
         "modem=dvb-s2",
         "modem={ kind = \"dvb-s2x\", modcod = \"64apsk 5/6\", symbol-rate = \"1234567 Bd\" }",

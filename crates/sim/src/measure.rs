@@ -259,6 +259,8 @@ fn link_outcomes<W: Witness>(
             dropped_by_queue: stats.dropped_by_queue,
             dropped_by_error: stats.dropped_by_error + stats.dropped_by_outage + stats.dropped_by_access,
             dropped_low_priority: stats.dropped_low_priority,
+            parity_packets: stats.parity_packets,
+            repaired_packets: stats.repaired_packets,
             utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
         }
     };

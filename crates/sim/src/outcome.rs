@@ -192,6 +192,12 @@ pub struct LinkOutcome {
     pub dropped_by_error: u64,
     /// Low-priority packets that a discipline refused or pushed out.
     pub dropped_low_priority: u64,
+    /// Packets of parity sent, on a link with packet-level FEC.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub parity_packets: u64,
+    /// Packets that arrived because parity restored them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repaired_packets: u64,
     /// Share of the time in which the transmitter was busy.
     pub utilisation: f64,
 }

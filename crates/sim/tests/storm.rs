@@ -12,8 +12,8 @@ use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig, LossModel, Outage,
-    OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
+    ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
+    LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_scenario::{
     Connect, FlowGroup, Idle, LinkGroup, NodeKind, ProxyConfig, Routing, Scenario, Streaming, Traffic,
@@ -133,12 +133,17 @@ impl Dice {
             extra_min: Duration::ZERO,
             extra_max: self.millis(1, 100),
         };
+        let arq = self.one_in(6).then_some(ArqConfig { retries: 2 });
+        let k = self.0.below(20) as u32 + 1;
+        let code = FecConfig { k, n: k + self.0.below(5) as u32 + 1, flush: self.millis(1, 200) };
+        let fec = self.one_in(6).then_some(code);
         LinkConfig {
             rate: Schedule::Constant(rate),
             delay_one_way: self.delay(),
             queue: self.queue(),
             loss: self.loss(),
-            arq: self.one_in(6).then_some(ArqConfig { retries: 2 }),
+            arq,
+            fec: if arq.is_none() { fec } else { None },
             outages: self.outages(),
             preserve_order: !self.one_in(4),
             reordering: self.one_in(4).then_some(reordering),

@@ -108,6 +108,11 @@ impl Fifo {
         waits
     }
 
+    /// The transmitter went on with something of its own until `end` after the latest turn, for which nothing waits.
+    pub fn prolong(&mut self, end: Instant) {
+        self.waiting.back_mut().unwrap_or(&mut self.in_service).end = end;
+    }
+
     /// What waits, as of the latest [`Fifo::advance`].
     pub fn backlog(&self) -> Backlog {
         self.backlog

@@ -1,6 +1,7 @@
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages, QueueConfig, Reordering,
+    ArqConfig, FecConfig, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages, QueueConfig,
+    Reordering,
 };
 
 use bentpipe_weather::Weather;
@@ -65,6 +66,7 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
         loss(form, link);
     }
     form.table("arq", ARQ_SHORTHAND, |form| arq(form, &mut link.arq));
+    form.table("fec", FEC_SHORTHAND, |form| fec(form, &mut link.fec));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
     form.field("preserve-order", &mut link.preserve_order, &FLAG);
     form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
@@ -165,6 +167,24 @@ fn arq(form: &mut Form<'_>, arq: &mut Option<ArqConfig>) {
     }
     let repeat = arq.get_or_insert(ArqConfig { retries: 5 });
     form.field("retries", &mut repeat.retries, &COUNT);
+}
+
+const FEC_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const FEC_KINDS: &[Kind] =
+    &[Kind { name: "off", keys: &[] }, Kind { name: "reed-solomon", keys: &["k", "n", "flush"] }];
+
+fn fec(form: &mut Form<'_>, fec: &mut Option<FecConfig>) {
+    let current = if fec.is_some() { "reed-solomon" } else { "off" };
+    if form.kind(current, FEC_KINDS) == "off" {
+        *fec = None;
+        return;
+    }
+    // A tenth of the link for parity, which bridges losses of one in a hundred and bursts of two.
+    let code = fec.get_or_insert(FecConfig { k: 18, n: 20, flush: Duration::from_millis(50) });
+    form.field("k", &mut code.k, &COUNT);
+    form.field("n", &mut code.n, &COUNT);
+    form.field("flush", &mut code.flush, &TIME);
 }
 
 const REORDERING_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };

@@ -76,7 +76,8 @@ impl LinkBook {
             greatest_rate: Rate::from_bps(bounds(&config.rate).1),
             keeps_distance: least_delay == greatest_delay
                 && config.reordering.is_none()
-                && config.arq.is_none(),
+                && config.arq.is_none()
+                && config.fec.is_none(),
             inside: BTreeMap::new(),
             last_delivery: Instant::ZERO,
             entered: Tally::default(),
