@@ -12,6 +12,8 @@ mod window;
 
 pub use rate::Rate;
 pub use rng::Rng;
-pub use segment::{EcnField, Extension, Flags, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions};
+pub use segment::{
+    EcnField, Extension, Flags, Notice, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions,
+};
 pub use time::{Duration, Instant};
 pub use window::WindowState;

@@ -134,6 +134,19 @@ pub enum Probe {
     Reply(ProbeTag),
 }
 
+/// What a link, or the ground station beside it, says to an end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// Segments of this connection are lost to transmission errors (CCSDS 714.0: corruption experienced).
+    Corruption,
+    /// The segment that begins here was lost to a transmission error, and its header could be read.
+    Spoilt(u64),
+    /// The link is out.
+    Outage,
+    /// The link is there again.
+    Restored,
+}
+
 /// Fields that some algorithms exchange with the peer or with routers on the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Extension {
@@ -171,8 +184,11 @@ pub enum Extension {
         /// Enough arrivals to trust it.
         valid: bool,
     },
-    /// A bare value from routers or the receiver whose meaning the algorithm defines (BA-TCP, DVegas, explicit error notification).
+    /// A bare value from routers or the receiver whose meaning the algorithm defines (BA-TCP, DVegas).
     Value(u64),
+    /// What a link says (SCPS-TP, TCP PBS): in a segment of the connection, or in one without any flag, which holds nothing
+    /// else and acknowledges nothing.
+    Notice(Notice),
 }
 
 /// A TCP segment without its payload: what `wire` reads and writes and what the simulator carries.

@@ -115,6 +115,11 @@ pub trait Rule: Clone + Send {
     /// See [`CongestionControl::on_abandoned`].
     fn abandoned(&mut self) {}
 
+    /// See [`CongestionControl::asks`].
+    fn asks(&mut self) -> bool {
+        false
+    }
+
     /// See [`CongestionControl::wake_at`].
     fn wake_at(&self) -> Instant {
         Instant::FAR_FUTURE
@@ -328,6 +333,10 @@ impl<R: Rule> CongestionControl for Classic<R> {
     fn on_abandoned(&mut self) {
         self.before = None;
         self.rule.abandoned();
+    }
+
+    fn asks(&mut self) -> bool {
+        self.rule.asks()
     }
 
     fn wake_at(&self) -> Instant {

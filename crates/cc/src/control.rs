@@ -407,6 +407,11 @@ pub trait CongestionControl: Send {
         Doubt::None
     }
 
+    /// Whether to ask the peer for an ACK with an empty segment now, though data may be withheld. Asked after every wake-up.
+    fn asks(&mut self) -> bool {
+        false
+    }
+
     /// Time of the next wake-up; [`Instant::FAR_FUTURE`] for none.
     fn wake_at(&self) -> Instant {
         Instant::FAR_FUTURE
@@ -423,7 +428,8 @@ pub trait CongestionControl: Send {
         Extension::None
     }
 
-    /// Fields that came back with an ACK (if the peer agreed to [`Wants::feedback`]).
+    /// Fields that came back with an ACK (if the peer agreed to [`Wants::feedback`]), or a [`Notice`](bentpipe_base::Notice) that came from the network
+    /// by itself (if there is a [`Wants::feedback`]).
     fn on_feedback(&mut self, fields: &Extension, path: &Path) {
         let _ = (fields, path);
     }

@@ -11,12 +11,12 @@
 //! | `adsn`               | `Recovery::allowed` of the prober | probes   |
 //! | `wdsn`               | `ignored` of the prober           | replies  |
 //! | `swift_wep_recv`     | `expands_until`                   | bytes    |
-//! | explicit error notification (EEN) | `Extension::Value`, `errors` | bytes |
+//! | explicit error notification (EEN) | [`Notice::Spoilt`], `errors` | bytes |
 //!
 //! Accelerative Start and Expeditious Recovery are those of `parts/prober.rs`; this file holds the first window, the copies in
 //! turn, the growth after start and recovery, and the error notification. `papers/pbs.md` says what is rebuilt.
 
-use bentpipe_base::{Extension, Instant};
+use bentpipe_base::{Extension, Instant, Notice};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::notices::Notices;
@@ -157,7 +157,7 @@ impl Law for Pbs {
     }
 
     fn hears(&mut self, fields: &Extension, path: &Path) -> bool {
-        let Extension::Value(seq) = *fields else { return false };
+        let Extension::Notice(Notice::Spoilt(seq)) = *fields else { return false };
         if self.errors.iter().all(|(known, _)| *known != seq) {
             self.errors[self.next_error] = (seq, path.now);
             self.next_error = (self.next_error + 1) % REMEMBERED;
@@ -224,7 +224,7 @@ mod tests {
     fn a_notified_error_costs_nothing() {
         let mut prober = episode::avoiding(pbs(), 30.0);
         let path = Path { snd_una: 5000, outstanding: 30, ..fixture::path() };
-        prober.on_feedback(&Extension::Value(5000), &path);
+        prober.on_feedback(&Extension::Notice(Notice::Spoilt(5000)), &path);
         prober.on_loss(&fixture::loss(30), &path);
         assert_eq!(prober.phase(), "expeditious-recovery");
         prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
@@ -240,9 +240,9 @@ mod tests {
         let mut prober = episode::avoiding(pbs(), 30.0);
         let path = Path { snd_una: 5000, outstanding: 30, ..fixture::path() };
         prober.on_loss(&fixture::loss(30), &path);
-        prober.on_feedback(&Extension::Value(4000), &path);
+        prober.on_feedback(&Extension::Notice(Notice::Spoilt(4000)), &path);
         assert_eq!(prober.window(), 15.0, "another segment");
-        prober.on_feedback(&Extension::Value(5000), &path);
+        prober.on_feedback(&Extension::Notice(Notice::Spoilt(5000)), &path);
         prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
         assert!(prober.window() >= 30.0);
         assert!(episode::drain(&mut prober, 0, &path).is_empty());
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: true });
         assert_eq!((prober.window(), prober.phase()), (1.0, "accelerative-start"));
         let mut prober = episode::avoiding(pbs(), 30.0);
-        prober.on_feedback(&Extension::Value(5000), &path);
+        prober.on_feedback(&Extension::Notice(Notice::Spoilt(5000)), &path);
         assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: false });
         assert_eq!(prober.window(), 30.0);
         let later = Path { now: path.now + path.rto * 2, ..path };

@@ -7,21 +7,22 @@
 //! | default cause of loss of a route | [`Config::default_cause`] | -     |
 //! | congestion control: Vegas, Van Jacobson, none | [`Config::congestion`] | - |
 //! | rate of the route     | [`Config::rate_bps`]              | bits / s |
-//! | corruption experienced | [`Notice::Corruption`], `corrupted_until` | time |
-//! | link outage, link restored | [`Notice::Outage`], [`Notice::Restored`], `outage` | - |
+//! | corruption experienced | [`Notice::Corruption`], [`Notice::Spoilt`], `corrupted_until` | time |
+//! | link outage, link restored | [`Notice::Outage`], [`Notice::Restored`], `Route` | - |
+//! | persist probe in an outage | [`Config::ask_every_s`]          | s        |
 //!
-//! What is the law of the window and its response to signals stands here. SNACK, the acknowledgement frequency, record
-//! boundaries and header compression are matters of the receiver and the wire: see `papers/scps-tp.md`.
+//! What is the law of the window and its response to signals stands here. SNACK and the acknowledgement frequency are features of
+//! the engine that any algorithm can use: see `papers/scps-tp.md`.
 
-use bentpipe_base::{Extension, Instant, Rate};
+use bentpipe_base::{Duration, Extension, Instant, Notice, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::not_negative;
+use crate::parameters::{not_negative, positive};
 use crate::parts::notices::Notices;
 use crate::vegas::{self, Vegas};
 use crate::{
-    Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, ProbeKind, ReceiverHalf, RtoAction, Rule,
-    Sent, Start, Timeout, Wants, Windows,
+    Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, RtoAction, Rule, Sent, Start,
+    Timeout, Wants, Windows,
 };
 
 /// Parameters of SCPS-TP.
@@ -37,6 +38,9 @@ pub struct Config {
     pub rate_bps: f64,
     /// Timeouts in a row that may be corruption before the timer backs off.
     pub patience: u32,
+    /// Seconds between two questions to the peer while the link is out.
+    #[serde(deserialize_with = "positive")]
+    pub ask_every_s: f64,
 }
 
 impl Default for Config {
@@ -46,6 +50,7 @@ impl Default for Config {
             congestion: Congestion::Vegas,
             rate_bps: 0.0,
             patience: 3,
+            ask_every_s: 5.0,
         }
     }
 }
@@ -90,38 +95,6 @@ impl Config {
 /// The receiver half of SCPS-TP: passes on what the link says.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 6, build: || Box::new(Notices::default()) };
 
-/// What the link says, in [`Extension::Value`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Notice {
-    /// Segments are lost by corruption.
-    Corruption,
-    /// The link is down.
-    Outage,
-    /// The link is up again.
-    Restored,
-}
-
-impl Notice {
-    /// Writes the message.
-    pub const fn to_bits(self) -> u64 {
-        match self {
-            Self::Corruption => 1,
-            Self::Outage => 2,
-            Self::Restored => 3,
-        }
-    }
-
-    /// Reads the message.
-    pub const fn from_bits(bits: u64) -> Option<Self> {
-        match bits {
-            1 => Some(Self::Corruption),
-            2 => Some(Self::Outage),
-            3 => Some(Self::Restored),
-            _ => None,
-        }
-    }
-}
-
 /// RFC 5681, as a rule states it by stating nothing.
 #[derive(Clone, Copy, Debug)]
 struct VanJacobson;
@@ -164,37 +137,62 @@ impl RateOnly {
     }
 }
 
+/// What is known of the link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Route {
+    /// Nothing but good.
+    Open,
+    /// It is out: nothing leaves but a question now and then.
+    Out { ask_at: Instant, ask_now: bool, asked: bool },
+    /// It is back; what was sent before `sent_before` may be lost, and until it is acknowledged the window is spaced.
+    Back { sent_before: u64, pace: Rate },
+}
+
 /// What SCPS-TP adds to a law.
 #[derive(Clone, Debug)]
 struct Scps<R> {
     config: Config,
     law: R,
     corrupted_until: Instant,
-    /// Windows from before the outage.
-    outage: Option<Windows>,
+    route: Route,
 }
 
 impl<R: Rule> Scps<R> {
     fn new(config: Config, law: R) -> Self {
-        Self { config, law, corrupted_until: Instant::ZERO, outage: None }
+        Self { config, law, corrupted_until: Instant::ZERO, route: Route::Open }
     }
 
     /// What a loss at this time is taken for.
     fn is_corruption(&self, path: &Path) -> bool {
-        path.now < self.corrupted_until || self.config.default_cause == DefaultCause::Corruption
+        self.route != Route::Open
+            || path.now < self.corrupted_until
+            || self.config.default_cause == DefaultCause::Corruption
     }
 
-    /// Something came through: the window of before, whatever the silence did to it.
-    fn end_outage(&mut self, windows: &mut Windows) {
-        if let Some(before) = self.outage.take() {
-            *windows = before;
+    fn go_out(&mut self, path: &Path) {
+        if !matches!(self.route, Route::Out { .. }) {
+            let ask_at = path.now + self.ask_every();
+            self.route = Route::Out { ask_at, ask_now: false, asked: false };
         }
+    }
+
+    /// The window is what it was, but everything in it may leave at once: it is spaced over a round trip.
+    fn come_back(&mut self, windows: &Windows, path: &Path) {
+        if matches!(self.route, Route::Out { .. }) {
+            let srtt_s = path.srtt.max(Duration::from_micros(1)).as_secs_f64();
+            let pace = Rate::from_bytes_per_s(windows.cwnd * f64::from(path.mss) / srtt_s);
+            self.route = Route::Back { sent_before: path.snd_nxt, pace };
+        }
+    }
+
+    fn ask_every(&self) -> Duration {
+        Duration::from_secs_f64(self.config.ask_every_s)
     }
 }
 
 impl<R: Rule> Rule for Scps<R> {
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..self.law.wants() }
+        Wants { feedback: RECEIVER.number, wakes: true, ..self.law.wants() }
     }
 
     fn established(&mut self, windows: &mut Windows, path: &Path) {
@@ -206,8 +204,11 @@ impl<R: Rule> Rule for Scps<R> {
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
-        if ack.acked > 0 {
-            self.end_outage(windows);
+        match self.route {
+            // ACKs of what arrived before the outage keep coming for a while; what follows a question answers it.
+            Route::Out { asked: true, .. } => self.come_back(windows, path),
+            Route::Back { sent_before, .. } if path.snd_una >= sent_before => self.route = Route::Open,
+            _ => {}
         }
         self.law.observe(windows, ack, path);
     }
@@ -228,20 +229,21 @@ impl<R: Rule> Rule for Scps<R> {
     }
 
     fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
-        if self.outage.is_some() {
-            if !timeout.answered {
-                return RtoAction::ProbeFirst(ProbeKind::AckPath);
-            }
-            self.end_outage(windows);
-            return RtoAction::Retransmit { back_off: false };
-        }
         if self.is_corruption(path) {
             return RtoAction::Retransmit { back_off: timeout.consecutive > self.config.patience };
         }
         self.law.time_out(windows, timeout, path)
     }
 
+    /// Losses do not make the law forget what it has learnt of the path, nor this what it knows of the link.
+    fn undo(&mut self, before: Self) {
+        self.law.undo(before.law);
+    }
+
     fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        if self.withholds() {
+            return Doubt::None;
+        }
         let before = *windows;
         let doubt = self.law.doubt(windows, oldest_sent, path);
         if self.is_corruption(path) {
@@ -251,16 +253,40 @@ impl<R: Rule> Rule for Scps<R> {
     }
 
     fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
-        let Extension::Value(bits) = *fields else { return };
-        match Notice::from_bits(bits) {
-            Some(Notice::Corruption) => self.corrupted_until = path.now + path.srtt * 2,
-            // One segment at a time, whatever the law says, until something comes through.
-            Some(Notice::Outage) if self.outage.is_none() => {
-                self.outage = Some(*windows);
-                windows.cwnd = 1.0;
+        let Extension::Notice(notice) = *fields else { return };
+        match notice {
+            Notice::Corruption | Notice::Spoilt(_) => self.corrupted_until = path.now + path.srtt * 2,
+            Notice::Outage => self.go_out(path),
+            Notice::Restored => self.come_back(windows, path),
+        }
+    }
+
+    fn withholds(&self) -> bool {
+        matches!(self.route, Route::Out { .. })
+    }
+
+    fn wake_at(&self) -> Instant {
+        match self.route {
+            Route::Out { ask_at, .. } => ask_at,
+            Route::Open | Route::Back { .. } => self.law.wake_at(),
+        }
+    }
+
+    fn woken(&mut self, windows: &mut Windows, path: &Path) {
+        let every = self.ask_every();
+        match &mut self.route {
+            Route::Out { ask_at, ask_now, asked } => {
+                *ask_at = path.now + every;
+                (*ask_now, *asked) = (true, true);
             }
-            Some(Notice::Restored) => self.end_outage(windows),
-            Some(Notice::Outage) | None => {}
+            Route::Open | Route::Back { .. } => self.law.woken(windows, path),
+        }
+    }
+
+    fn asks(&mut self) -> bool {
+        match &mut self.route {
+            Route::Out { ask_now, .. } => std::mem::take(ask_now),
+            Route::Open | Route::Back { .. } => false,
         }
     }
 
@@ -273,21 +299,22 @@ impl<R: Rule> Rule for Scps<R> {
     }
 
     fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        match self.config.rate_bps {
-            0.0 => self.law.pacing_rate(windows),
-            rate => Some(Rate::from_bytes_per_s(rate / 8.0)),
+        match (self.config.rate_bps, self.route) {
+            (0.0, Route::Back { pace, .. }) => Some(pace),
+            (0.0, _) => self.law.pacing_rate(windows),
+            (rate, _) => Some(Rate::from_bytes_per_s(rate / 8.0)),
         }
     }
 
     fn phase(&self, windows: &Windows) -> &'static str {
-        if self.outage.is_some() { "outage" } else { self.law.phase(windows) }
+        if self.withholds() { "outage" } else { self.law.phase(windows) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{Phase, fixture};
 
     const TIMEOUT: Timeout = Timeout { consecutive: 1, outstanding: 40, answered: false };
 
@@ -300,7 +327,7 @@ mod tests {
     }
 
     fn told(notice: Notice) -> Extension {
-        Extension::Value(notice.to_bits())
+        Extension::Notice(notice)
     }
 
     #[test]
@@ -341,23 +368,56 @@ mod tests {
         assert_eq!(sender.window(), 20.0);
     }
 
-    #[test]
-    fn an_outage_is_waited_for() {
+    /// In an outage nothing leaves but a question every five seconds; the window stays.
+    fn out() -> Classic<Scps<VanJacobson>> {
         let mut sender = sender(Config::default());
         sender.on_feedback(&told(Notice::Outage), &fixture::path());
-        assert_eq!((sender.window(), sender.phase()), (1.0, "outage"));
-        for consecutive in 1..5 {
-            let action = sender.on_rto(&Timeout { consecutive, ..TIMEOUT }, &fixture::path());
-            assert_eq!(action, RtoAction::ProbeFirst(ProbeKind::AckPath));
+        assert_eq!((sender.window(), sender.phase(), sender.withholds()), (40.0, "outage", true));
+        sender
+    }
+
+    #[test]
+    fn an_outage_is_waited_for_and_asked_about() {
+        let mut sender = out();
+        for at in [5.0, 10.0, 15.0] {
+            let path = fixture::path_at(at);
+            assert_eq!((sender.wake_at(), sender.asks()), (path.now, false));
+            sender.on_wake(&path);
+            assert_eq!([sender.asks(), sender.asks()], [true, false]);
         }
-        let mut by_probe = sender.clone();
-        let action = by_probe.on_rto(&Timeout { answered: true, ..TIMEOUT }, &fixture::path());
-        assert_eq!((action, by_probe.window()), (RtoAction::Retransmit { back_off: false }, 40.0));
-        let mut by_word = sender.clone();
-        by_word.on_feedback(&told(Notice::Restored), &fixture::path());
-        assert_eq!((by_word.window(), by_word.ssthresh()), (40.0, 20.0));
-        sender.on_ack(&fixture::ack(1), &fixture::path());
-        assert!(sender.window() >= 40.0);
+        assert!(sender.withholds());
+    }
+
+    #[test]
+    fn the_word_of_the_link_or_an_answer_ends_an_outage() {
+        let mut by_word = out();
+        by_word.on_feedback(&told(Notice::Restored), &fixture::path_at(2.0));
+        let mut by_answer = out();
+        by_answer.on_ack(&fixture::ack(1), &fixture::path_at(0.5));
+        assert!(by_answer.withholds(), "an ACK of what arrived before");
+        by_answer.on_wake(&fixture::path_at(5.0));
+        by_answer.on_ack(&fixture::ack(0), &fixture::path_at(5.6));
+        for sender in [&mut by_word, &mut by_answer] {
+            assert!(!sender.withholds());
+            assert!(sender.window() >= 40.0);
+            // The window, 40 segments of 1000 bytes and what the ACK added, over 550 ms.
+            let segments = sender.pacing_rate().map_or(0.0, Rate::bytes_per_s) * 0.55 / 1000.0;
+            assert!((39.99..40.03).contains(&segments), "{segments}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_before_an_outage_is_not_lost_to_congestion() {
+        let mut sender = out();
+        sender.on_feedback(&told(Notice::Restored), &fixture::path_at(2.0));
+        let sent = fixture::path().snd_nxt;
+        let at = |snd_una| Path { snd_una, ..fixture::path_at(9.0) };
+        sender.on_loss(&fixture::loss(40), &at(sent - 1));
+        let action = sender.on_rto(&TIMEOUT, &at(sent - 1));
+        assert_eq!((sender.window(), action), (40.0, RtoAction::Retransmit { back_off: false }));
+        sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(1) }, &at(sent));
+        sender.on_loss(&fixture::loss(40), &at(sent));
+        assert_eq!((sender.window(), sender.pacing_rate()), (20.0, None));
     }
 
     #[test]

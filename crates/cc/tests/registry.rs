@@ -1,6 +1,6 @@
 //! What every registered algorithm owes to every sequence of calls. A new algorithm is tested by being registered.
 
-use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment};
+use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
     Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PathMemory, PeerProbes, Phase, ProbeMoment,
     ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout, Windows,
@@ -48,6 +48,13 @@ fn extension() -> impl Strategy<Value = Extension> {
         }),
         any::<u64>().prop_map(Extension::Value),
         (0..100_000_u64).prop_map(Extension::Value),
+        prop_oneof![
+            Just(Notice::Corruption),
+            (0..100_000_u64).prop_map(Notice::Spoilt),
+            Just(Notice::Outage),
+            Just(Notice::Restored),
+        ]
+        .prop_map(Extension::Notice),
     ]
 }
 

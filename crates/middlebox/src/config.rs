@@ -13,6 +13,7 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
     ("xcp", "tells XCP's senders how much they may change their rate"),
     ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
+    ("link-notices", "tells the ends when its links lose to errors, go out, and are back (SCPS-TP, PBS)"),
     ("dvegas", "tells DVegas's senders beside it whether its queue has room"),
 ];
 
@@ -31,6 +32,33 @@ pub enum MiddleboxConfig {
     BaTcp(BaTcpConfig),
     /// The queue of DVegas (Wu et al. 2004).
     DVegas(DVegasConfig),
+    /// A ground station that says what becomes of its links (CCSDS 714.0, Xu and Wu 2005).
+    LinkNotices(LinkNoticesConfig),
+}
+
+/// Whom a ground station tells of transmission errors. Of outages it always tells the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Told {
+    /// The sender, at once and by a message of its own.
+    #[default]
+    Sender,
+    /// The receiver, in the next segment of the connection, to be passed on with its ACKs.
+    Receiver,
+}
+
+/// Parameters of a ground station that says what becomes of its links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkNoticesConfig {
+    /// Who hears of transmission errors.
+    pub errors_to: Told,
+    /// Least time between two messages to a connection during one outage: a message may be lost.
+    pub repeat: Duration,
+}
+
+impl Default for LinkNoticesConfig {
+    fn default() -> Self {
+        Self { errors_to: Told::Sender, repeat: Duration::from_millis(500) }
+    }
 }
 
 /// Parameters of a Snoop agent.
@@ -131,6 +159,7 @@ impl MiddleboxConfig {
             Self::Xcp(_) => "xcp",
             Self::BaTcp(_) => "ba-tcp",
             Self::DVegas(_) => "dvegas",
+            Self::LinkNotices(_) => "link-notices",
         }
     }
 
@@ -144,6 +173,7 @@ impl MiddleboxConfig {
             "p-xcp" => Self::Xcp(XcpConfig { compensates: true, ..XcpConfig::default() }),
             "ba-tcp" => Self::BaTcp(BaTcpConfig::default()),
             "dvegas" => Self::DVegas(DVegasConfig::default()),
+            "link-notices" => Self::LinkNotices(LinkNoticesConfig::default()),
             _ => return None,
         })
     }

@@ -17,6 +17,7 @@ pub fn port(waiting_packets: u32) -> Port {
         delay_one_way: Duration::from_millis(10),
         waiting_bytes: 1000 * u64::from(waiting_packets),
         waiting_packets,
+        out_until: None,
     }
 }
 

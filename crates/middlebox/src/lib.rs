@@ -17,6 +17,7 @@ mod config;
 mod dvegas;
 #[cfg(test)]
 mod fixture;
+mod link_notices;
 mod middlebox;
 mod passing;
 mod snoop;
@@ -24,7 +25,8 @@ mod table;
 mod xcp;
 
 pub use config::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, MIDDLEBOXES, MiddleboxConfig, SnoopConfig, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MIDDLEBOXES, MiddleboxConfig,
+    SnoopConfig, Told, XcpConfig,
 };
 pub use middlebox::Middlebox;
-pub use passing::{Connection, Direction, Emission, Passing, Port, Verdict};
+pub use passing::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};

@@ -6,14 +6,16 @@ use crate::ack_decimator::AckDecimator;
 use crate::ack_filter::AckFilter;
 use crate::ba_tcp::BaTcp;
 use crate::dvegas::DVegas;
+use crate::link_notices::LinkNotices;
 use crate::snoop::Snoop;
 use crate::xcp::Xcp;
-use crate::{Emission, MiddleboxConfig, Passing, Verdict};
+use crate::{Emission, MiddleboxConfig, Passing, Spoilt, Verdict};
 
 /// A middlebox of any kind.
 ///
 /// The driver calls [`Middlebox::handle`] for every packet that passes the node on its way from one end to the other, and
-/// [`Middlebox::handle_timeout`] no later than [`Middlebox::next_timeout`]. After either it sends what was put into `out`, in
+/// [`Middlebox::handle_timeout`] no later than [`Middlebox::next_timeout`], and [`Middlebox::handle_spoilt`] for what arrived
+/// with errors. After any of them it sends what was put into `out`, in
 /// that order, and then the packet itself if it goes on. Time must not go backwards.
 #[derive(Clone, Debug)]
 pub enum Middlebox {
@@ -29,6 +31,8 @@ pub enum Middlebox {
     BaTcp(BaTcp),
     /// The queue of DVegas.
     DVegas(DVegas),
+    /// A ground station that says what becomes of its links.
+    LinkNotices(LinkNotices),
 }
 
 impl Middlebox {
@@ -41,6 +45,7 @@ impl Middlebox {
             MiddleboxConfig::Xcp(config) => Self::Xcp(Xcp::new(*config)),
             MiddleboxConfig::BaTcp(config) => Self::BaTcp(BaTcp::new(*config)),
             MiddleboxConfig::DVegas(config) => Self::DVegas(DVegas::new(*config)),
+            MiddleboxConfig::LinkNotices(config) => Self::LinkNotices(LinkNotices::new(*config)),
         }
     }
 
@@ -53,6 +58,14 @@ impl Middlebox {
             Self::Xcp(router) => router.handle(now, passing),
             Self::BaTcp(router) => router.handle(now, passing),
             Self::DVegas(queue) => queue.handle(now, passing),
+            Self::LinkNotices(station) => station.handle(now, passing, out),
+        }
+    }
+
+    /// A packet has reached the node, but spoilt.
+    pub fn handle_spoilt(&mut self, now: Instant, spoilt: &Spoilt<'_>, out: &mut Vec<Emission>) {
+        if let Self::LinkNotices(station) = self {
+            station.handle_spoilt(now, spoilt, out);
         }
     }
 
@@ -62,6 +75,7 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.next_timeout(),
             Self::AckDecimator(decimator) => decimator.next_timeout(),
             Self::Snoop(snoop) => snoop.next_timeout(),
+            Self::LinkNotices(station) => station.next_timeout(),
             Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => Instant::FAR_FUTURE,
         }
     }
@@ -72,6 +86,7 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.handle_timeout(now, out),
             Self::AckDecimator(decimator) => decimator.handle_timeout(now, out),
             Self::Snoop(snoop) => snoop.handle_timeout(now, out),
+            Self::LinkNotices(station) => station.handle_timeout(now, out),
             Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => {}
         }
     }
@@ -85,6 +100,7 @@ impl Middlebox {
             Self::Xcp(router) => router.counters(),
             Self::BaTcp(router) => router.counters(),
             Self::DVegas(queue) => queue.counters(),
+            Self::LinkNotices(station) => station.counters(),
         }
     }
 }

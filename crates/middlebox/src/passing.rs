@@ -1,18 +1,28 @@
 //! What a middlebox is told of a packet, and what it answers.
 
-use bentpipe_base::{Duration, Rate, Segment};
+use bentpipe_base::{Duration, Instant, Rate, Segment};
 
 /// A connection, as long as it lives: no other one of the same run has the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Connection(pub u64);
 
 /// Which way a packet of a connection travels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// From the sending end of a flow to its receiver.
     Forward,
     /// Towards it.
     Reverse,
+}
+
+impl Direction {
+    /// The other way.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
 }
 
 /// The link that a packet leaves a node by, and what its queue holds now.
@@ -28,6 +38,19 @@ pub struct Port {
     pub waiting_bytes: u64,
     /// Packets that wait.
     pub waiting_packets: u32,
+    /// When the outage ends in which the link is, if it is in one.
+    pub out_until: Option<Instant>,
+}
+
+/// A packet that reached a node spoilt by transmission errors, and of which the header could be read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spoilt<'a> {
+    /// Its connection.
+    pub connection: Connection,
+    /// Which way it travelled.
+    pub direction: Direction,
+    /// Its header.
+    pub segment: &'a Segment,
 }
 
 /// A packet that passes a node.

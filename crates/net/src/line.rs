@@ -102,6 +102,11 @@ impl Line {
         changed.map_or(self.delay_one_way, Duration::from_nanos)
     }
 
+    /// When the outage ends that `now` lies in.
+    pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
+        self.changes.as_mut()?.outages.ends(now)
+    }
+
     /// When the next transmission may start if a packet is there by then.
     #[inline]
     pub fn free_at(&self) -> Instant {

@@ -197,6 +197,11 @@ impl<P: Packet> Link<P> {
         self.path.line.delay_one_way(now)
     }
 
+    /// When the outage ends in which the link is; nothing while it is there.
+    pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
+        self.path.line.out_until(now)
+    }
+
     /// Packets accepted that have neither arrived nor been dropped: waiting, in transmission or on the path.
     pub fn packets_inside(&self) -> usize {
         let held = match &self.queue {

@@ -98,6 +98,11 @@ impl OutageCursor {
         self.covering(time).is_some()
     }
 
+    /// When the outage ends that `time` lies in.
+    pub fn ends(&mut self, time: Instant) -> Option<Instant> {
+        self.covering(time).map(|outage| outage.to)
+    }
+
     /// The first instant from `time` on at which a transmission may start.
     #[inline]
     pub fn may_start(&mut self, time: Instant) -> Instant {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use bentpipe_base::{EcnField, Instant, Segment};
 use bentpipe_net::Link;
 use bentpipe_tcp::{Connection, Events, State, Transmit};
+use bentpipe_trace::DropCause;
 use bentpipe_transports::Packet;
 
 use crate::RunOptions;
@@ -311,6 +312,9 @@ impl<W: Witness> Simulation<W> {
                 self.witness.link(self.now, link, crossing);
             }
             self.note_lost(&dropped.packet);
+            if dropped.cause == DropCause::Error && !self.interior.stations.is_empty() {
+                self.show_spoilt(link, &dropped.packet);
+            }
             self.arena.release(slot);
         }
     }

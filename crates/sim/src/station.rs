@@ -1,7 +1,7 @@
 //! Middleboxes at work: packets on their way are shown to them, and leave as they say.
 
 use bentpipe_base::{EcnField, Instant};
-use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Verdict};
+use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
 use bentpipe_scenario::{InFlight, LinkId, NodeId};
 
 use crate::arena::Parcel;
@@ -149,6 +149,27 @@ impl<W: Witness> Simulation<W> {
         verdict == Verdict::Forward
     }
 
+    /// Shows what transmission errors have spoilt to the middlebox at the end of the link.
+    pub(crate) fn show_spoilt(&mut self, link: LinkId, ticket: &Ticket) {
+        let node = self.interior.heads[link as usize];
+        let Some(station) = self.interior.station_at[node as usize] else { return };
+        let parcel = self.arena.get(ticket.slot);
+        let end = &self.ends[ticket.to as usize];
+        if ticket.marks.contains(Marks::PLAIN) || end.incarnation != parcel.incarnation {
+            return;
+        }
+        let forward = ticket.to % 2 == 1;
+        let spoilt = Spoilt {
+            connection: connection(ticket.to, parcel),
+            direction: if forward { Direction::Forward } else { Direction::Reverse },
+            segment: &parcel.segment,
+        };
+        let mut out = std::mem::take(&mut self.interior.emissions);
+        self.interior.stations[station as usize].middlebox.handle_spoilt(self.now, &spoilt, &mut out);
+        self.send_for(station, &mut out);
+        self.interior.emissions = out;
+    }
+
     /// The time of a middlebox has come.
     pub(crate) fn wake_station(&mut self, station: u32) {
         let middlebox = &mut self.interior.stations[station as usize].middlebox;
@@ -199,6 +220,7 @@ impl<W: Witness> Simulation<W> {
             delay_one_way: state.delay_one_way(now),
             waiting_bytes: backlog.bytes,
             waiting_packets: backlog.packets,
+            out_until: state.out_until(now),
         }
     }
 

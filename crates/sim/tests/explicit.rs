@@ -1,11 +1,11 @@
-//! Schemes that need a node on the way: Snoop, XCP, P-XCP, BA-TCP, DVegas, each with sender, receiver and router together.
+//! Schemes that need a node on the way: Snoop, XCP, P-XCP, BA-TCP, DVegas, SCPS-TP and PBS, each with sender, receiver and router together.
 
 mod common;
 
-use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::Algorithm;
-use bentpipe_middlebox::MiddleboxConfig;
-use bentpipe_net::LinkConfig;
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_cc::{Algorithm, pbs, scps_tp};
+use bentpipe_middlebox::{LinkNoticesConfig, MiddleboxConfig, Told};
+use bentpipe_net::{LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages};
 use bentpipe_scenario::{NodeKind, Scenario, Traffic, builtin};
 use bentpipe_sim::{Outcome, RunOptions, Series, run};
 use bentpipe_tcp::Config;
@@ -125,4 +125,70 @@ fn dvegas_beside_its_queue_does_not_overflow_it_and_ignores_noise() {
         outcome.totals.goodput_bps,
         unaided.totals.goodput_bps
     );
+}
+
+/// Two Mbit/s over a GEO satellite for one flow, with these kinds of nodes before and behind the satellite.
+fn told(cc: Algorithm, kinds: [NodeKind; 2], satellite: impl FnOnce(&mut LinkConfig)) -> Scenario {
+    let tcp = Config { cc, ..paper_tcp(300) };
+    let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 300);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(100), vec![bulk]);
+    satellite(&mut scenario.links[1].forward);
+    let [before, behind] = kinds;
+    (scenario.nodes[1].kind, scenario.nodes[2].kind) = (before, behind);
+    scenario
+}
+
+fn scps(config: scps_tp::Config) -> Algorithm {
+    Algorithm::ScpsTp(config)
+}
+
+/// A tunnel of 20 s in which everything is lost: the sender that is told waits with its window, and is back within round trips. One
+/// that is not has its timer doubled, up to 32 s, and starts again from one segment.
+#[test]
+fn scps_tp_keeps_its_window_through_an_outage_that_it_is_told_of() {
+    let (from, to) = (Instant::ZERO + Duration::from_secs(40), Instant::ZERO + Duration::from_secs(60));
+    let tunnel = |link: &mut LinkConfig| {
+        link.outages = Outages { intervals: vec![Outage { from, to }], effect: OutageEffect::Blind };
+    };
+    let config = scps_tp::Config { congestion: scps_tp::Congestion::VanJacobson, ..Default::default() };
+    let run = |before| {
+        let scenario = told(scps(config), [before, NodeKind::Router], tunnel);
+        let (outcome, series) = recorded(&scenario);
+        let sent_after = series.flows[0].acked.iter().filter(|(at, _)| *at > 64.0).count();
+        assert!(sent_after > 0);
+        let window = |at: f64| series.flows[0].cwnd.iter().rfind(|point| point.0 <= at).map_or(0.0, |p| p.1);
+        (outcome, window(39.9), window(64.0), late_goodput(&scenario, 64))
+    };
+    let (told, before, after, late_bps) = run(middlebox("link-notices"));
+    assert!(told.nodes[0].counters["outages_told"] > 0, "{:?}", told.nodes);
+    assert!(after > 0.9 * before, "{before} segments before, {after} after");
+    // What was in flight when the outage began is believed lost once.
+    assert!(told.flows[0].timeouts <= 1, "{:?}", told.flows[0]);
+    assert!(late_bps > 0.9 * 0.96 * 2e6, "{late_bps}");
+    let (plain, ..) = run(NodeKind::Router);
+    assert!(plain.flows[0].timeouts >= 4, "{:?}", plain.flows[0]);
+}
+
+/// One packet in a thousand is lost to errors: Reno's law gets sqrt(3/2) / (RTT sqrt p), 70 packets a second, 28 % of the link. Who is told of
+/// every error keeps the window. PBS goes on asking about those whose notification comes late.
+#[test]
+fn errors_that_the_ground_station_tells_of_cost_no_window() {
+    let config = scps_tp::Config { congestion: scps_tp::Congestion::VanJacobson, ..Default::default() };
+    let noisy = |link: &mut LinkConfig| link.loss = LossConfig::data(LossModel::Packet { probability: 1e-3 });
+    let station = |errors_to| {
+        let config = LinkNoticesConfig { errors_to, ..LinkNoticesConfig::default() };
+        NodeKind::Middlebox(MiddleboxConfig::LinkNotices(config))
+    };
+    let goodput = |cc: &Algorithm, behind| {
+        verified(&told(cc.clone(), [NodeKind::Router, behind], noisy)).totals.goodput_bps
+    };
+    for (cc, part) in [(scps(config), 0.9), (Algorithm::Pbs(pbs::Config::default()), 0.75)] {
+        let plain = goodput(&cc, NodeKind::Router);
+        for errors_to in [Told::Sender, Told::Receiver] {
+            let told = goodput(&cc, station(errors_to));
+            let enough = told > part * 0.96 * 2e6 && told > 1.1 * plain;
+            assert!(enough, "{}: {told} told, {plain} not", cc.name());
+        }
+    }
 }

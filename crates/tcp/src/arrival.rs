@@ -1,6 +1,6 @@
 //! An arriving segment on a connection past LISTEN and SYN-SENT (RFC 9293 section 3.10.7.4).
 
-use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, Segment};
+use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment};
 
 use crate::connection::{Connection, Events, State};
 use crate::receiver::Arrival;
@@ -16,6 +16,10 @@ impl Connection {
         }
         self.last_heard = now;
         if !segment.flags.contains(Flags::ACK) {
+            if let (Extension::Notice(notice), true) = (segment.extension, segment.flags.is_empty()) {
+                let (sender, mut cx) = self.split(now);
+                sender.on_notice(&mut cx, notice);
+            }
             return;
         }
         if self.state == State::SynReceived && !self.complete_passive(now, segment) {

@@ -78,7 +78,9 @@ impl Framer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{EcnField, Extension, Flags, Probe, ProbeTag, SackBlocks, SackRange, SynOptions};
+    use bentpipe_base::{
+        EcnField, Extension, Flags, Notice, Probe, ProbeTag, SackBlocks, SackRange, SynOptions,
+    };
     use etherparse::{SlicedPacket, TcpHeader, TcpOptionElement, TransportSlice};
 
     const OPENER: Endpoint = Endpoint { address: [10, 0, 0, 1], port: 49152 };
@@ -198,6 +200,8 @@ mod tests {
             Extension::Wave { id: 1, size: 2, index: 3, limited: true },
             Extension::ReceiveRate { id: 1, rate, valid: true },
             Extension::Value(u64::MAX),
+            Extension::Notice(Notice::Spoilt(5)),
+            Extension::Notice(Notice::Corruption),
         ] {
             let segment =
                 Segment { extension, timestamps: Some((1, 1)), flags: Flags::ACK, ..Segment::default() };

@@ -1,6 +1,6 @@
 //! TCP options: those of RFC 9293, 7323 and 2018, and experimental ones for what algorithms exchange.
 
-use bentpipe_base::{Extension, Probe, ProbeTag, Rate};
+use bentpipe_base::{Extension, Notice, Probe, ProbeTag, Rate};
 
 /// Options of one header, with the numbers of the wire.
 ///
@@ -36,6 +36,8 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    /// "Corruption experienced" (CCSDS 714.0).
+    pub const CORRUPTION: u8 = 23;
     pub const EXPERIMENT: u8 = 253;
 }
 
@@ -51,6 +53,9 @@ mod experiment {
     pub const WAVE: u8 = 5;
     pub const RECEIVE_RATE: u8 = 6;
     pub const VALUE: u8 = 7;
+    pub const SPOILT: u8 = 8;
+    pub const OUTAGE: u8 = 9;
+    pub const RESTORED: u8 = 10;
 }
 
 /// Largest room that a header has for options.
@@ -95,6 +100,7 @@ impl Options {
                     *slot = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
                 }
             }
+            (kind::CORRUPTION, []) => self.extension = Extension::Notice(Notice::Corruption),
             (kind::EXPERIMENT, [high, low, ours, fields @ ..])
                 if u16::from_be_bytes([*high, *low]) == EXPERIMENT =>
             {
@@ -141,6 +147,13 @@ impl Options {
                     self.extension = Extension::Value(u64::from_be_bytes(value));
                 }
             }
+            (experiment::SPOILT, _) => {
+                if let Ok(seq) = <[u8; 8]>::try_from(fields) {
+                    self.extension = Extension::Notice(Notice::Spoilt(u64::from_be_bytes(seq)));
+                }
+            }
+            (experiment::OUTAGE, []) => self.extension = Extension::Notice(Notice::Outage),
+            (experiment::RESTORED, []) => self.extension = Extension::Notice(Notice::Restored),
             _ => {}
         }
     }
@@ -249,6 +262,17 @@ impl Laid {
                 self.experiment(experiment::RECEIVE_RATE, &fields);
             }
             Extension::Value(value) => self.experiment(experiment::VALUE, &value.to_be_bytes()),
+            Extension::Notice(notice) => self.notice(notice),
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Corruption if self.len + 2 <= LARGEST => self.put(&[kind::CORRUPTION, 2]),
+            Notice::Corruption => {}
+            Notice::Spoilt(seq) => self.experiment(experiment::SPOILT, &seq.to_be_bytes()),
+            Notice::Outage => self.experiment(experiment::OUTAGE, &[]),
+            Notice::Restored => self.experiment(experiment::RESTORED, &[]),
         }
     }
 

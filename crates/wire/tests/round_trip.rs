@@ -3,7 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use bentpipe_base::{
-    EcnField, Extension, Flags, Probe, ProbeTag, Rate, SackBlocks, SackRange, Segment, SynOptions,
+    EcnField, Extension, Flags, Notice, Probe, ProbeTag, Rate, SackBlocks, SackRange, Segment, SynOptions,
 };
 use bentpipe_wire::{
     Arrived, Conversation, Datagram, Ends, Header, IpFields, Near, Packet, Payload, Sum, complete_checksum,
@@ -31,6 +31,13 @@ fn extension() -> impl Strategy<Value = Extension> {
         1 => any::<(u16, u64, bool)>()
             .prop_map(|(id, bps, valid)| Extension::ReceiveRate { id, rate: Rate::from_bps(bps), valid }),
         1 => any::<u64>().prop_map(Extension::Value),
+        1 => prop_oneof![
+            Just(Notice::Corruption),
+            any::<u64>().prop_map(Notice::Spoilt),
+            Just(Notice::Outage),
+            Just(Notice::Restored),
+        ]
+        .prop_map(Extension::Notice),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Messages of the link, passed on to the sender: the receiver half of the schemes whose link says what it lost.
 
-use bentpipe_base::{Extension, Instant, Segment};
+use bentpipe_base::{Extension, Instant, Notice, Segment};
 
 use crate::Reflector;
 
@@ -15,25 +15,26 @@ const REMEMBERED: usize = 8;
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Notices {
     /// Messages, and how often each is still to be told.
-    notices: [(u64, u8); REMEMBERED],
+    notices: [Option<(Notice, u8)>; REMEMBERED],
     next: usize,
 }
 
 impl Reflector for Notices {
     fn on_data(&mut self, _now: Instant, segment: &Segment, _duplicate: bool) {
-        if let Extension::Value(notice) = segment.extension {
-            self.notices[self.next] = (notice, REPEATS);
+        if let Extension::Notice(notice) = segment.extension {
+            self.notices[self.next] = Some((notice, REPEATS));
             self.next = (self.next + 1) % REMEMBERED;
         }
     }
 
     fn reply(&mut self, _now: Instant) -> Extension {
-        match self.notices.iter_mut().max_by_key(|(_, left)| *left) {
-            Some((notice, left)) if *left > 0 => {
+        let waiting = self.notices.iter_mut().flatten().max_by_key(|(_, left)| *left);
+        match waiting.filter(|(_, left)| *left > 0) {
+            Some((notice, left)) => {
                 *left -= 1;
-                Extension::Value(*notice)
+                Extension::Notice(*notice)
             }
-            _ => Extension::None,
+            None => Extension::None,
         }
     }
 }
@@ -45,14 +46,15 @@ mod tests {
     #[test]
     fn each_message_three_times() {
         let mut notices = Notices::default();
-        for value in [5000, 7000] {
-            let segment = Segment { extension: Extension::Value(value), ..Segment::default() };
+        let said = [Notice::Spoilt(5000), Notice::Corruption].map(Extension::Notice);
+        for extension in said {
+            let segment = Segment { extension, ..Segment::default() };
             notices.on_data(Instant::ZERO, &segment, false);
         }
         let mut told: Vec<_> = (0..7).map(|_| notices.reply(Instant::ZERO)).collect();
         assert_eq!(told.pop(), Some(Extension::None));
-        for value in [5000, 7000] {
-            assert_eq!(told.iter().filter(|fields| **fields == Extension::Value(value)).count(), 3);
+        for notice in said {
+            assert_eq!(told.iter().filter(|fields| **fields == notice).count(), 3);
         }
     }
 }

@@ -1,5 +1,6 @@
 use bentpipe_middlebox::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, MiddleboxConfig, SnoopConfig, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SnoopConfig, Told,
+    XcpConfig,
 };
 
 use super::constellation::position;
@@ -8,7 +9,7 @@ use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
-use crate::unit::{COUNT, FACTOR, PART, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
+use crate::unit::{COUNT, FACTOR, PART, PROBABILITY, ROOM, TIME_ABOVE_ZERO, Words};
 
 impl Named for NodeGroup {
     fn named(name: &str) -> Self {
@@ -30,8 +31,11 @@ const KINDS: &[Kind] = &[
     Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "p-xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "ba-tcp", keys: &["utilisation"] },
+    Kind { name: "link-notices", keys: &["errors-to", "repeat"] },
     Kind { name: "dvegas", keys: &["frame", "low", "high", "room"] },
 ];
+
+const TOLD: Words<Told> = Words(&[("sender", Told::Sender), ("receiver", Told::Receiver)]);
 
 /// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
 pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&Node>) {
@@ -79,6 +83,10 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
         }
         MiddleboxConfig::BaTcp(BaTcpConfig { utilisation }) => {
             form.field("utilisation", utilisation, &PART);
+        }
+        MiddleboxConfig::LinkNotices(LinkNoticesConfig { errors_to, repeat }) => {
+            form.field("errors-to", errors_to, &TOLD);
+            form.field("repeat", repeat, &TIME_ABOVE_ZERO);
         }
         MiddleboxConfig::DVegas(DVegasConfig { frame, low, high, room }) => {
             form.field("frame", frame, &TIME_ABOVE_ZERO);

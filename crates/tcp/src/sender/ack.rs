@@ -174,7 +174,9 @@ impl Sender {
             .newest
             .as_ref()
             .and_then(|newest| self.rate.sample(newest, self.rtt.min, self.board.total_lost));
-        if news || counts {
+        // Who withholds everything may have asked a peer that has nothing to report.
+        let answered = self.withheld && step.repeats && !reply;
+        if news || counts || answered {
             let ack = Ack {
                 acked: step.progress.acked,
                 counted: cx.config.ack_counting.count(step.progress.acked),

@@ -1,6 +1,6 @@
 //! Low-priority probes: asked of the algorithm after data, answered by the peer, never counted as data.
 
-use bentpipe_base::{Instant, Probe, SackRange};
+use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest};
 
 use super::Sender;
@@ -57,8 +57,18 @@ impl Sender {
         self.burst = 0;
         self.refresh(cx.now);
         self.cc.on_wake(&self.path);
+        self.window_probe |= self.cc.asks();
         if self.wants.doubts {
             self.ask_doubt();
+        }
+    }
+
+    /// A link on the way says something. It need not be known to the peer.
+    pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
+        if self.wants.feedback != 0 {
+            self.burst = 0;
+            self.refresh(cx.now);
+            self.cc.on_feedback(&Extension::Notice(notice), &self.path);
         }
     }
 
