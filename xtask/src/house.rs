@@ -142,7 +142,14 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/lab",
         name: "bentpipe-lab",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-scenario", "bentpipe-sim"],
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-trace",
+            "bentpipe-net",
+            "bentpipe-orbit",
+            "bentpipe-scenario",
+            "bentpipe-sim",
+        ],
         tests_lean_on: &[],
     },
     Room {

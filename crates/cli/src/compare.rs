@@ -1,6 +1,6 @@
 //! `bentpipe compare`.
 
-use bentpipe_lab::report::{ComparePage, Example, Provenance, most_telling};
+use bentpipe_lab::report::{ComparePage, Example, most_telling};
 use bentpipe_lab::{
     Cell, Comparison, Place, Plan, Point, Sample, Setting, Simulated, Unsimulated, Wanted, check, csv_table,
     run_all, simulate, table, threads,
@@ -22,7 +22,8 @@ struct Prepared {
     csv: Option<Target>,
     report: Option<Target>,
     threads: usize,
-    provenance: Provenance,
+    /// The scenario before anything varies.
+    base: Scenario,
 }
 
 /// Compares and shows.
@@ -60,9 +61,8 @@ fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
     };
     refuse_repeated_keys(args)?;
     let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
-    let provenance = run::provenance(&base);
     let (csv, report) = (output::open(args.csv.as_ref())?, output::open(args.report.as_ref())?);
-    Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), provenance })
+    Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), base })
 }
 
 /// `all` is every registered algorithm; nothing is compared with itself.
@@ -155,7 +155,8 @@ fn write_files(prepared: Prepared, comparison: &Comparison, interrupt: &Interrup
     if let Some(target) = prepared.report {
         let examples =
             examples(&prepared.plan, prepared.scenarios, (comparison, prepared.threads, interrupt));
-        let page = ComparePage { provenance: &prepared.provenance, comparison, examples: &examples };
+        let (provenance, world) = (run::provenance(&prepared.base), run::world(&prepared.base)?);
+        let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
         let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
         target.write(html.as_bytes())?;
     }

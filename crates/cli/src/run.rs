@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bentpipe_lab::report::{Provenance, RunPage};
+use bentpipe_lab::report::{Provenance, RunPage, World};
 use bentpipe_lab::{File, Place, Simulated, Wanted, check, simulate, table};
 use bentpipe_scenario::{Scenario, Traffic};
 
@@ -38,7 +38,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     } else {
         output::print(&format!("{}\n", table::outcome(&run.outcome, output::look())))?;
     }
-    finish(files, &provenance(&scenario), &run)
+    finish(files, &scenario, &run)
 }
 
 /// A capture tells connections of one flow apart by their order in time; those of a browser run side by side.
@@ -73,6 +73,11 @@ pub fn provenance(scenario: &Scenario) -> Provenance {
     }
 }
 
+/// What a report shows of `scenario`.
+pub fn world(scenario: &Scenario) -> Result<World, Failure> {
+    World::of(scenario).map_err(|error| Failure::Work(format!("report: {error}")))
+}
+
 fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, Failure> {
     let interrupt = Interrupt::listen()?;
     let writer = |target: &Option<Target>| {
@@ -90,11 +95,12 @@ fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, F
     Ok(simulate(scenario, wanted)?)
 }
 
-fn finish(files: Files, provenance: &Provenance, run: &Simulated) -> Result<(), Failure> {
+fn finish(files: Files, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
     files.packets.map_or(Ok(()), Target::finish)?;
     files.trace.map_or(Ok(()), Target::finish)?;
     let Some(target) = files.report else { return Ok(()) };
-    let page = RunPage { provenance, outcome: &run.outcome, series: &run.series };
+    let (provenance, world) = (provenance(scenario), world(scenario)?);
+    let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     target.write(html.as_bytes())
 }

@@ -17,15 +17,17 @@
     };
     if (a.scale === "log") return { ...common, type: "log", exponentformat: "power", dtick: 1, minor: { ticks: "outside", ticklen: 3, tickcolor: css("--line") } };
     if (a.scale === "category") return { ...common, type: "category", showgrid: false };
+    if (a.scale === "degrees") return { ...common, ticksuffix: "°", nticks: 12, exponentformat: "none" };
+    if (a.names.length) return { ...common, type: "category", categoryorder: "array", categoryarray: a.names, range: [a.names.length - 0.5, -0.5] };
     return { ...common, exponentformat: "none", separatethousands: true };
   }
 
   const isShown = (t, on) => t.shown_by.every((option) => on.has(option));
 
-  function trace(t, shown) {
+  function trace(t, shown, names) {
     const c = colour(t.colour);
     const base = {
-      name: t.name, x: t.x, y: t.y, legendgroup: t.name, showlegend: t.legend,
+      name: t.name, x: t.x, y: names.length ? t.y.map((v) => (v === null ? null : names[v])) : t.y, legendgroup: t.name, showlegend: t.legend,
       visible: isShown(t, shown), line: { color: c, width: 2 }, marker: { color: c },
     };
     const error = t.error.some((e) => e !== null)
@@ -36,23 +38,27 @@
       case "step": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: t.legend ? 1.6 : 1, shape: "hv" }, opacity: t.legend ? 1 : 0.6 };
       case "thin": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1, shape: "hv" } };
       case "dashed": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.2, dash: "dash", shape: "hv" }, opacity: 0.7 };
+      case "dotted": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.8, dash: "dot" } };
       case "marks": return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 5, symbol: "x-thin", line: { color: c, width: 1.2 } } };
+      case "band": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 5 }, opacity: 0.85 };
+      case "outline": return { ...base, type: "scatter", mode: "lines", line: { color: css("--soft"), width: 1 }, opacity: 0.55, hoverinfo: "skip" };
+      case "places": return { ...base, type: "scatter", mode: "markers+text", text: t.notes, textposition: "bottom center", textfont: { size: 13, color: css("--ink") }, cliponaxis: false, marker: { color: c, size: 11, line: { color: css("--card"), width: 2 } } };
       default: return { ...base, ...error, type: "scatter", mode: "lines+markers", cliponaxis: false, marker: { color: c, size: 8, symbol: SYMBOLS[t.colour % SYMBOLS.length] } };
     }
   }
 
   function layout(f, end) {
-    const overTime = f.x.scale === "time";
+    const overTime = f.x.scale === "time", map = f.x.scale === "degrees";
     const bars = f.traces.some((t) => t.style === "bars");
     return {
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 56, r: 14, t: 34, b: 46 },
-      xaxis: { ...axis(f.x), ...(overTime ? { range: [0, end] } : {}) },
-      yaxis: { ...axis(f.y), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }) },
+      xaxis: { ...axis(f.x), ...(overTime ? { range: [0, end] } : {}), ...(f.x.range ? { range: f.x.range } : {}), ...(map ? { constrain: "domain" } : {}) },
+      yaxis: { ...axis(f.y), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }), ...(f.y.range ? { range: f.y.range } : {}), ...(map ? { scaleanchor: "x", constrain: "domain" } : {}) },
       barmode: "overlay", showlegend: !bars && f.traces.length > 1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
-      hovermode: overTime || bars ? "closest" : "x unified",
+      hovermode: overTime || bars || map ? "closest" : "x unified",
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
       dragmode: "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--accent") },
     };
@@ -82,10 +88,10 @@
     const root = document.querySelector(`[data-section="${number}"]`);
     const charts = [...root.querySelectorAll(".chart")];
     const on = new Set(section.choices.flatMap((choice) => choice.on));
-    const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x[t.x.length - 1]));
+    const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x.reduce((a, b) => Math.max(a, b), 0)));
     const end = times.reduce((a, b) => Math.max(a, b), 0);
     const draw = () => section.figures.map((figure, index) =>
-      Plotly.react(charts[index], figure.traces.map((t) => trace(t, on)), layout(figure, end), config));
+      Plotly.react(charts[index], figure.traces.map((t) => trace(t, on, figure.y.names)), layout(figure, end), config));
     const show = () => section.figures.forEach((figure, index) =>
       Plotly.restyle(charts[index], { visible: figure.traces.map((t) => isShown(t, on)) }));
     const rows = [...root.querySelectorAll(".choices")];

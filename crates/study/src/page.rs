@@ -27,6 +27,7 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
             counted(Verdict::NotTestable),
         ),
         facts: vec![("Paper", outcome.citation.clone())],
+        network: None,
         sections: outcome.figures.iter().map(|figure| section(figure, &outcome.claims)).collect(),
         grids: grids(outcome),
     };
@@ -68,8 +69,8 @@ fn chart_frame(chart: &Chart, traces: Vec<Trace>) -> Figure {
         title: String::new(),
         caption: String::new(),
         wide: true,
-        x: Axis { title: chart.x.clone(), scale: scale(chart.x_log), close: true },
-        y: Axis { title: chart.y.clone(), scale: scale(chart.y_log), close: false },
+        x: Axis { title: chart.x.clone(), scale: scale(chart.x_log), close: true, ..Axis::default() },
+        y: Axis { title: chart.y.clone(), scale: scale(chart.y_log), ..Axis::default() },
         traces,
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_sim::{LinkSeries, Series};
 use super::figure::{Choice, Figure, Section};
 use super::run::{Curves, flow_figures, queue_figure};
 use super::view::{Measure, Scaled, View, shown};
-use super::{Grid, GridCell, GridRow, Page, Provenance, render};
+use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::comparison::{Comparison, Metric};
 use crate::plan::Setting;
 use crate::stats::Summary;
@@ -16,6 +16,8 @@ use crate::table::{plus_minus, rate_unit, short};
 pub struct ComparePage<'a> {
     /// Where it comes from.
     pub provenance: &'a Provenance,
+    /// What it shows of the scenario.
+    pub world: &'a World,
     /// What was measured.
     pub comparison: &'a Comparison,
     /// One run of each algorithm, over time, all at one combination of the varied values and with one seed.
@@ -64,6 +66,7 @@ impl ComparePage<'_> {
             heading: format!("{} on {}", join(&names), self.comparison.scenario),
             finding: self.finding(),
             facts: self.facts(),
+            network: None,
             sections: [Some(self.results()), self.examples()].into_iter().flatten().collect(),
             grids: vec![
                 self.table(Metric::Goodput),
@@ -71,7 +74,7 @@ impl ComparePage<'_> {
                 self.table(Metric::Timeouts),
             ],
         };
-        render(&page, self.provenance)
+        render(&self.world.shown_on(page), self.provenance)
     }
 
     fn finding(&self) -> String {
@@ -258,6 +261,7 @@ fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridC
 mod tests {
     use super::*;
     use crate::example;
+    use bentpipe_scenario::builtin;
 
     #[test]
     fn a_page_says_what_was_found_and_why() {
@@ -267,7 +271,13 @@ mod tests {
             |cc: &str| Example { cc: cc.into(), vary: vary.clone(), seed: 1, series: example::series() };
         let provenance = Provenance { toml: "duration = \"100 s\"".into(), ..Provenance::default() };
         let examples = [run("reno"), run("peach")];
-        let page = ComparePage { provenance: &provenance, comparison: &comparison, examples: &examples };
+        let world = World::of(&builtin("geo-dumbbell").unwrap()).unwrap();
+        let page = ComparePage {
+            provenance: &provenance,
+            world: &world,
+            comparison: &comparison,
+            examples: &examples,
+        };
         let html = page.render().unwrap();
         let finding = "1.99 times what reno did (404.0).";
         for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {

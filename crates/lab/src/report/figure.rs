@@ -54,6 +54,7 @@ struct FigureOutline {
     title: String,
     caption: String,
     wide: bool,
+    map: bool,
 }
 
 impl Section {
@@ -63,6 +64,7 @@ impl Section {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             wide: figure.wide,
+            map: figure.x.scale == Scale::Degrees,
         };
         Outline {
             title: self.title.clone(),
@@ -99,6 +101,10 @@ pub struct Axis {
     pub scale: Scale,
     /// Need not begin at zero.
     pub close: bool,
+    /// What is shown at first; everything if none.
+    pub range: Option<[f64; 2]>,
+    /// Names of the values 0, 1, 2 and so on, if they stand for something.
+    pub names: Vec<String>,
 }
 
 /// How an axis places values.
@@ -112,6 +118,8 @@ pub enum Scale {
     Log,
     /// Side by side in the order given.
     Category,
+    /// Longitudes and latitudes: both axes of a map have the same scale.
+    Degrees,
     /// Simulated time in seconds; zooming one such axis zooms all of its section.
     Time,
 }
@@ -131,10 +139,18 @@ pub enum Style {
     Thin,
     /// The same, dashed.
     Dashed,
+    /// A dotted line.
+    Dotted,
     /// Marks without a line.
     Marks,
     /// Bars.
     Bars,
+    /// A broad line.
+    Band,
+    /// A thin line in the background.
+    Outline,
+    /// Large marks with their notes beside them.
+    Places,
 }
 
 /// A curve, a cloud of marks, or bars.
@@ -150,6 +166,8 @@ pub struct Trace {
     pub y: Vec<Option<Number>>,
     /// Half widths of the confidence intervals; empty for none.
     pub error: Vec<Option<Number>>,
+    /// What is written at the points; empty for nothing.
+    pub notes: Vec<String>,
     /// How it is drawn.
     pub style: Style,
     /// Index into the palette.

@@ -2,18 +2,23 @@
 
 mod compare;
 mod figure;
+mod network;
 mod run;
+mod sky;
 mod thin;
 mod view;
+mod world;
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 pub use compare::{ComparePage, Example, most_telling};
+pub use network::Network;
 pub use run::RunPage;
 
 pub use figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
+pub use world::World;
 
 /// Where a report comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -68,6 +73,8 @@ pub struct Page {
     pub finding: String,
     /// Names and values, in short.
     pub facts: Vec<(&'static str, String)>,
+    /// The network that was simulated.
+    pub network: Option<Network>,
     /// The charts.
     pub sections: Vec<Section>,
     /// The tables.
@@ -75,6 +82,7 @@ pub struct Page {
 }
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
+const NETWORK: &str = include_str!("../../assets/network.svg");
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const PLOTLY: &str = include_str!("../../assets/plotly-basic.min.js");
@@ -86,6 +94,7 @@ const PLOTLY: &str = include_str!("../../assets/plotly-basic.min.js");
 pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("network", NETWORK)?;
     environment.add_template("report", TEMPLATE)?;
     // Inside a script element only `<` could end it early.
     let data = serde_json::to_string(&page.sections).map_err(|error| {
@@ -95,6 +104,7 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
         heading => page.heading.as_str(),
         finding => page.finding.as_str(),
         facts => Serde(&page.facts),
+        network => Serde(&page.network),
         sections => Serde(page.sections.iter().map(Section::outline).collect::<Vec<_>>()),
         grids => Serde(&page.grids),
         title => provenance.title.as_str(),

@@ -3,7 +3,7 @@
 use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series};
 
 use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
-use super::{Grid, GridCell, GridRow, Page, Provenance, render};
+use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::service;
 use crate::table::{rate_unit, short};
 
@@ -12,6 +12,8 @@ use crate::table::{rate_unit, short};
 pub struct RunPage<'a> {
     /// Where it comes from.
     pub provenance: &'a Provenance,
+    /// What it shows of the scenario.
+    pub world: &'a World,
     /// What was measured.
     pub outcome: &'a Outcome,
     /// What happened over time.
@@ -42,10 +44,11 @@ impl RunPage<'_> {
                 fairness(totals.jain_index),
             ),
             facts: self.facts(),
+            network: None,
             sections: self.sections(),
             grids: vec![self.flows(), self.links()],
         };
-        render(&page, self.provenance)
+        render(&self.world.shown_on(page), self.provenance)
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -174,7 +177,7 @@ fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
     Figure {
         title: title.into(),
         caption: caption.into(),
-        x: Axis { title: "time, s".into(), scale: Scale::Time, close: false },
+        x: Axis { title: "time, s".into(), scale: Scale::Time, ..Axis::default() },
         y: Axis { title: unit.into(), ..Axis::default() },
         ..Figure::default()
     }
@@ -222,14 +225,17 @@ pub(super) fn queue_figure<'a>(
 mod tests {
     use super::*;
     use crate::example;
+    use bentpipe_scenario::builtin;
 
     #[test]
     fn a_page_holds_everything_and_asks_for_nothing() {
         let provenance = Provenance { toml: "a = \"</script><b>\"".into(), ..Provenance::default() };
         let (outcome, series) = (example::outcome("peach", 4), example::series());
-        let page = RunPage { provenance: &provenance, outcome: &outcome, series: &series };
+        let world = World::of(&builtin("geo-dumbbell").unwrap()).unwrap();
+        let page = RunPage { provenance: &provenance, world: &world, outcome: &outcome, series: &series };
         let html = page.render().unwrap();
-        for wanted in ["Congestion window", "Sequence numbers", "Queue", "bulk.1", "&lt;b&gt;"] {
+        for wanted in ["Congestion window", "Sequence numbers", "Queue", "bulk.1", "sender × 20", "&lt;b&gt;"]
+        {
             assert!(html.contains(wanted), "{wanted}");
         }
         for tag in [" src=", "<link", "@import", "url("] {

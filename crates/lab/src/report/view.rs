@@ -185,7 +185,7 @@ fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
     let quantities: Option<Vec<(f64, &str)>> =
         settings.map(|setting| Value::quantity(&setting.value)).collect();
     let Some(quantities) = quantities.filter(|all| all.iter().all(|one| one.1 == all[0].1)) else {
-        return Axis { title: key.into(), scale: Scale::Category, close: true };
+        return Axis { title: key.into(), scale: Scale::Category, close: true, ..Axis::default() };
     };
     let numbers: Vec<f64> = quantities.iter().map(|quantity| quantity.0).collect();
     let positive = || numbers.iter().copied().filter(|number| *number > 0.0);
@@ -197,7 +197,7 @@ fn axis_of<'a>(settings: impl Iterator<Item = &'a Setting> + Clone) -> Axis {
     };
     let unit = quantities.first().map_or("", |one| one.1);
     let title = if unit.is_empty() { key.to_owned() } else { format!("{key}, {unit}") };
-    Axis { title, scale, close: true }
+    Axis { title, scale, close: true, ..Axis::default() }
 }
 
 #[cfg(test)]

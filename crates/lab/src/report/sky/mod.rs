@@ -1,0 +1,448 @@
+//! What a constellation does for the flows of a scenario: a map with ground tracks, and the paths over time.
+
+mod globe;
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::Instant;
+use bentpipe_orbit::{Constellation, PathTable, Satellite, Station};
+use bentpipe_scenario::{ConstellationGroup, Scenario, Topology, TopologyError, sky_paths};
+
+use self::globe::{Globe, Line, Spot};
+use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
+use super::thin::thin;
+
+/// Ways that are drawn.
+const DRAWN_WAYS: usize = 6;
+/// Satellites that have lines of their own.
+const MOST_ROWS: usize = 40;
+/// Points of a delay over time.
+const DELAY_POINTS: usize = 1600;
+/// Seconds before and after a satellite is used for which its ground track is drawn.
+const TRACK_AROUND_S: f64 = 300.0;
+/// Points of all ground tracks together.
+const TRACK_POINTS: f64 = 20_000.0;
+/// Seconds between two points of a ground track, at the least.
+const TRACK_STEP_S: f64 = 10.0;
+
+/// A way through the sky that packets take.
+struct Way {
+    name: String,
+    /// The stations at its ends.
+    ends: [Station; 2],
+    table: PathTable,
+    spells: Vec<Spell>,
+}
+
+/// A satellite is on a path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Spell {
+    satellite: Satellite,
+    role: Role,
+    /// First look at which it is, and first at which it is not.
+    looks: (usize, usize),
+}
+
+/// What a satellite does on a path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Role {
+    /// Gets packets from the ground.
+    First,
+    /// Gives packets to the ground.
+    Last,
+    /// Both.
+    Only,
+    /// Stands between the others.
+    Between,
+}
+
+impl Role {
+    const ALL: [Self; 4] = [Self::First, Self::Last, Self::Only, Self::Between];
+
+    fn of(place: usize, length: usize) -> Self {
+        match (place == 0, place + 1 == length) {
+            (true, true) => Self::Only,
+            (true, false) => Self::First,
+            (false, true) => Self::Last,
+            (false, false) => Self::Between,
+        }
+    }
+
+    /// What it is called on a way, and its colour in the palette.
+    fn shown(self, way: &Way) -> (String, usize) {
+        let [from, to] = way.ends.each_ref().map(|station| station.name.as_str());
+        match self {
+            Self::First => (format!("serves {from}"), 0),
+            Self::Last => (format!("serves {to}"), 1),
+            Self::Only => ("serves both".into(), 2),
+            Self::Between => ("between".into(), 7),
+        }
+    }
+}
+
+/// The section of a constellation; none if the scenario has none or no flow uses it.
+///
+/// # Errors
+/// If its satellites cannot fly until the end.
+pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
+    let Some(group) = scenario.constellations.first() else { return Ok(None) };
+    let refused = |error| TopologyError::Orbit { constellation: group.name.clone(), error };
+    let mut pairs = crossings(scenario)?;
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let all = pairs.len();
+    pairs.truncate(DRAWN_WAYS);
+    let constellation = group.fly().map_err(refused)?;
+    let ways = ways(scenario, (group, &constellation), &pairs).map_err(refused)?;
+    let names: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
+    let first = names[..1].to_vec();
+    let globe = Globe { constellation: &constellation, end: scenario.duration.as_secs_f64() };
+    let mut intro: String = ways.iter().map(summary).collect::<Vec<_>>().join(" ");
+    if all > ways.len() {
+        intro.push_str(&format!(" The first {} of {all} pairs of ground stations.", ways.len()));
+    }
+    let figures = vec![map(&ways, &globe), delay(&ways), satellites(&ways, &constellation)];
+    let choices = Choice::of("Path", names, &first).into_iter().collect();
+    Ok(Some(Section { title: "The sky".into(), intro, choices, figures }))
+}
+
+/// Where data enters the sky and where it leaves it: pairs of ground stations by number, each once.
+fn crossings(scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
+    let mut topology = Topology::new(scenario)?;
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for flow in &scenario.flows {
+        let user = || format!("flow.{}", flow.name);
+        let (from, to) = (topology.group(user, &flow.from)?, topology.group(user, &flow.to)?);
+        for index in 0..flow.count {
+            let crossing = topology
+                .crossing(from.start + index % from.len() as u32, to.start + index % to.len() as u32)
+                .filter(|&(from, to)| !pairs.contains(&(from, to)) && !pairs.contains(&(to, from)));
+            pairs.extend(crossing);
+        }
+    }
+    Ok(pairs)
+}
+
+fn ways(
+    scenario: &Scenario,
+    sky: (&ConstellationGroup, &Constellation),
+    pairs: &[(u32, u32)],
+) -> Result<Vec<Way>, bentpipe_orbit::OrbitError> {
+    let stations = scenario.ground_stations();
+    let numbers: Vec<(usize, usize)> = pairs.iter().map(|&(from, to)| (from as usize, to as usize)).collect();
+    let paths = sky_paths(scenario, sky, &numbers)?;
+    let way = |(&(from, to), path): (&(usize, usize), bentpipe_scenario::SkyPath)| {
+        let ends = [stations[from].clone(), stations[to].clone()];
+        let spells = spells(&path.table);
+        Way { name: format!("{} to {}", ends[0].name, ends[1].name), ends, table: path.table, spells }
+    };
+    Ok(numbers.iter().zip(paths).map(way).collect())
+}
+
+/// Which satellites are on a path when, in the order in which they come.
+fn spells(table: &PathTable) -> Vec<Spell> {
+    let end = table.delays_one_way.len().saturating_sub(1);
+    let mut spells: Vec<Spell> = Vec::new();
+    let mut open: BTreeMap<Satellite, (Role, usize)> = BTreeMap::new();
+    let finish = |spells: &mut Vec<Spell>, satellite, (role, from), to| {
+        let before: &[Spell] = spells;
+        let place = before.partition_point(|spell| spell.looks.0 <= from);
+        spells.insert(place, Spell { satellite, role, looks: (from, to) });
+    };
+    for (look, path) in &table.changes {
+        let role = |satellite: &Satellite| {
+            let place = path.iter().position(|other| other == satellite);
+            place.map(|place| Role::of(place, path.len()))
+        };
+        let over: Vec<_> = open
+            .iter()
+            .filter(|(satellite, (was, _))| role(satellite) != Some(*was))
+            .map(|(s, o)| (*s, *o))
+            .collect();
+        for (satellite, since) in over {
+            open.remove(&satellite);
+            finish(&mut spells, satellite, since, *look);
+        }
+        for (place, satellite) in path.iter().enumerate() {
+            open.entry(*satellite).or_insert((Role::of(place, path.len()), *look));
+        }
+    }
+    for (satellite, since) in open {
+        finish(&mut spells, satellite, since, end);
+    }
+    spells
+}
+
+fn seconds(table: &PathTable, look: usize) -> f64 {
+    table.at(look).as_secs_f64()
+}
+
+fn summary(way: &Way) -> String {
+    let delays: Vec<f64> =
+        way.table.delays_one_way.iter().flatten().map(|delay| delay.as_secs_f64() * 1e3).collect();
+    let (least, most) = (delays.iter().copied().reduce(f64::min), delays.iter().copied().reduce(f64::max));
+    let (Some(least), Some(most)) = (least, most) else { return format!("{}: no path at all.", way.name) };
+    let handovers = match way.table.handovers() {
+        1 => "1 handover".into(),
+        many => format!("{many} handovers"),
+    };
+    let missing = 1.0 - delays.len() as f64 / way.table.delays_one_way.len() as f64;
+    let gaps = if missing > 0.0 {
+        format!(", no path for {:.1} % of the time", 100.0 * missing)
+    } else {
+        String::new()
+    };
+    format!("{}: {least:.1} to {most:.1} ms one way, {handovers}{gaps}.", way.name)
+}
+
+/// The name of a way, if there are others.
+fn shown_by(ways: &[Way], way: &Way) -> Vec<String> {
+    if ways.len() > 1 { vec![way.name.clone()] } else { Vec::new() }
+}
+
+/// A trace of pieces with gaps in between.
+fn pieces(pieces: impl Iterator<Item = Line>) -> Trace {
+    let mut trace = Trace { legend: true, ..Trace::default() };
+    for piece in pieces.filter(|piece| !piece.is_empty()) {
+        if !trace.x.is_empty() {
+            trace.x.push(Position::Number(Number(piece[0].0)));
+            trace.y.push(None);
+        }
+        trace.x.extend(piece.iter().map(|point| Position::Number(Number(point.0))));
+        trace.y.extend(piece.iter().map(|point| Some(Number(point.1))));
+    }
+    trace
+}
+
+fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
+    let mut traces = vec![Trace { style: Style::Outline, legend: false, ..pieces(globe::coastlines()) }];
+    for way in ways {
+        let shown_by = shown_by(ways, way);
+        let mut add = |name: String, colour, style, lines: Vec<Line>| {
+            let trace =
+                Trace { name, colour, style, shown_by: shown_by.clone(), ..pieces(lines.into_iter()) };
+            traces.extend((!trace.x.is_empty()).then_some(trace));
+        };
+        add(
+            "ground tracks, 5 min before and after".into(),
+            7,
+            Style::Outline,
+            tracks(way, globe, TRACK_AROUND_S),
+        );
+        for role in Role::ALL {
+            let (name, colour) = role.shown(way);
+            let spells: Vec<Spell> = way.spells.iter().filter(|spell| spell.role == role).copied().collect();
+            add(name, colour, Style::Band, tracks_of(way, globe, (&spells, 0.0)));
+        }
+        add("path at the start".into(), 4, Style::Line, path(way, globe, way.table.changes.first()));
+        if way.table.changes.len() > 1 {
+            add("path at the end".into(), 4, Style::Dotted, path(way, globe, way.table.changes.last()));
+        }
+        let places = way.ends.iter().map(|station| station.longitude_deg);
+        traces.push(Trace {
+            name: "ground stations".into(),
+            x: places.map(|longitude| Position::Number(Number(longitude))).collect(),
+            y: way.ends.iter().map(|station| Some(Number(station.latitude_deg))).collect(),
+            notes: way.ends.iter().map(|station| station.name.clone()).collect(),
+            style: Style::Places,
+            colour: 5,
+            shown_by: shown_by.clone(),
+            ..Trace::default()
+        });
+    }
+    let spots = ways.iter().flat_map(|way| {
+        let used = tracks(way, globe, 0.0).into_iter().flatten();
+        used.chain(way.ends.iter().map(|station| (station.longitude_deg, station.latitude_deg)))
+    });
+    let (x, y) = globe::frame(spots);
+    let axis = |range| Axis { scale: Scale::Degrees, range: Some(range), close: true, ..Axis::default() };
+    Figure {
+        title: "Ground tracks".into(),
+        caption: "Thick while a satellite is on the path. Coastlines: Natural Earth.".into(),
+        wide: true,
+        x: axis(x),
+        y: axis(y),
+        traces,
+    }
+}
+
+/// Where the satellites of a way pass, from `around` seconds before they are used until as long after.
+fn tracks(way: &Way, globe: &Globe<'_>, around: f64) -> Vec<Line> {
+    tracks_of(way, globe, (&way.spells, around))
+}
+
+fn tracks_of(way: &Way, globe: &Globe<'_>, (spells, around): (&[Spell], f64)) -> Vec<Line> {
+    let times = |spell: &Spell| {
+        let (from, to) = spell.looks;
+        ((seconds(&way.table, from) - around).max(0.0), (seconds(&way.table, to) + around).min(globe.end))
+    };
+    let total: f64 = spells.iter().map(|spell| times(spell).1 - times(spell).0).sum();
+    let step = (total / TRACK_POINTS).max(TRACK_STEP_S);
+    spells.iter().flat_map(|spell| globe.track(spell.satellite, times(spell), step)).collect()
+}
+
+/// From station to satellites to station, as they stand when the path begins.
+fn path(way: &Way, globe: &Globe<'_>, change: Option<&(usize, Vec<Satellite>)>) -> Vec<Line> {
+    let Some((look, satellites)) = change.filter(|(_, satellites)| !satellites.is_empty()) else {
+        return Vec::new();
+    };
+    let at: Instant = way.table.at(*look);
+    let [from, to] = way.ends.each_ref().map(|station| Some((station.longitude_deg, station.latitude_deg)));
+    let between = satellites.iter().map(|satellite| globe.under(*satellite, at));
+    let spots: Vec<Spot> =
+        std::iter::once(from).chain(between).chain(std::iter::once(to)).flatten().collect();
+    spots.windows(2).flat_map(|hop| globe::great_circle(hop[0], hop[1])).collect()
+}
+
+fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
+    Figure {
+        title: title.into(),
+        caption: caption.into(),
+        wide: true,
+        x: Axis { title: "time, s".into(), scale: Scale::Time, ..Axis::default() },
+        y: Axis { title: unit.into(), close: true, ..Axis::default() },
+        ..Figure::default()
+    }
+}
+
+fn delay(ways: &[Way]) -> Figure {
+    let caption = "Propagation only, from ground to ground. A gap: no path. Crosses: another satellite serves an end of the path, or \
+                   packets go another way between the satellites.";
+    let mut figure = over_time("One-way delay", caption, "ms");
+    for (colour, way) in ways.iter().enumerate() {
+        let shown_by = shown_by(ways, way);
+        let line = Trace { name: way.name.clone(), colour, ..pieces(delay_lines(&way.table).into_iter()) };
+        figure.traces.push(Trace { style: Style::Line, ..line }.shown_by(&shown_by));
+        let (handovers, others): (Vec<_>, Vec<_>) =
+            marks(&way.table).into_iter().partition(|(_, served)| *served);
+        for (name, colour, marks) in [("handover", 5, handovers), ("another way", 7, others)] {
+            let points: Vec<(f64, f64)> = marks.into_iter().map(|(point, _)| point).collect();
+            let trace = Trace::over_time(name, &points, Style::Marks).coloured(colour).shown_by(&shown_by);
+            figure.traces.extend((!points.is_empty()).then_some(trace));
+        }
+    }
+    figure
+}
+
+/// The delay in ms over time, a line for each time with a path.
+fn delay_lines(table: &PathTable) -> Vec<Line> {
+    let mut lines: Vec<Line> = vec![Vec::new()];
+    let mut changes = table.changes.iter().map(|(look, _)| *look).peekable();
+    for (look, delay) in table.delays_one_way.iter().enumerate() {
+        let at = seconds(table, look);
+        let changes_now = changes.next_if_eq(&look).is_some();
+        let line = lines.last_mut().expect("there is one from the beginning");
+        // The path before lasts until now.
+        if let Some(&(_, before)) = line.last().filter(|_| changes_now) {
+            line.push((at, before));
+        }
+        match delay {
+            Some(delay) => line.push((at, delay.as_secs_f64() * 1e3)),
+            None if line.is_empty() => {}
+            None => lines.push(Vec::new()),
+        }
+    }
+    let all: usize = lines.iter().map(Vec::len).sum();
+    lines.iter().map(|line| thin(line, (DELAY_POINTS * line.len() / all.max(1)).max(8))).collect()
+}
+
+/// When and at what delay in ms a new path begins, and whether another satellite serves one of its ends.
+fn marks(table: &PathTable) -> Vec<((f64, f64), bool)> {
+    let mut marks = Vec::new();
+    for pair in table.changes.windows(2) {
+        let [(_, before), (look, after)] = pair else { continue };
+        let Some(Some(delay)) = table.delays_one_way.get(*look) else { continue };
+        let served = before.first() != after.first() || before.last() != after.last();
+        marks.push(((seconds(table, *look), delay.as_secs_f64() * 1e3), served));
+    }
+    marks
+}
+
+fn satellites(ways: &[Way], constellation: &Constellation) -> Figure {
+    let mut rows = rows_of(ways, &Role::ALL);
+    let (mut roles, mut caption) =
+        (&Role::ALL[..], "Which satellites are on the path, in the order in which they come.");
+    if rows.len() > MOST_ROWS {
+        roles = &Role::ALL[..3];
+        rows = rows_of(ways, roles);
+        caption = "Which satellites serve the ends of the path, in the order in which they come. Those between are too many to list.";
+    }
+    let mut figure = over_time("Satellites", caption, "");
+    for way in ways {
+        for &role in roles {
+            let (name, colour) = role.shown(way);
+            let spells = way.spells.iter().filter(|spell| spell.role == role);
+            let lines = spells.map(|spell| {
+                let row = rows.iter().position(|satellite| *satellite == spell.satellite).unwrap_or(0) as f64;
+                vec![(seconds(&way.table, spell.looks.0), row), (seconds(&way.table, spell.looks.1), row)]
+            });
+            let trace = Trace { name, colour, style: Style::Band, ..pieces(lines) };
+            figure.traces.extend((!trace.x.is_empty()).then(|| trace.shown_by(&shown_by(ways, way))));
+        }
+    }
+    figure.y.names = rows.iter().map(|satellite| constellation.name(*satellite).to_owned()).collect();
+    figure
+}
+
+/// The satellites in these roles, in the order in which they come.
+fn rows_of(ways: &[Way], roles: &[Role]) -> Vec<Satellite> {
+    let mut rows: Vec<Satellite> = Vec::new();
+    for spell in ways.iter().flat_map(|way| &way.spells).filter(|spell| roles.contains(&spell.role)) {
+        if !rows.contains(&spell.satellite) {
+            rows.push(spell.satellite);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+    use bentpipe_scenario::builtin;
+
+    fn table() -> PathTable {
+        let ms = Duration::from_millis;
+        PathTable {
+            step: Duration::from_secs(10),
+            delays_one_way: [Some(10), Some(12), Some(30), None, Some(20)]
+                .map(|delay| delay.map(ms))
+                .to_vec(),
+            changes: vec![(0, vec![1, 2]), (2, vec![1, 5, 2]), (3, vec![]), (4, vec![2])],
+        }
+    }
+
+    #[test]
+    fn a_satellite_has_a_spell_for_each_of_its_roles() {
+        let spell = |satellite, role, looks| Spell { satellite, role, looks };
+        let mut spells = spells(&table());
+        spells.sort_by_key(|spell| (spell.satellite, spell.looks));
+        let expected = [
+            spell(1, Role::First, (0, 3)),
+            spell(2, Role::Last, (0, 3)),
+            spell(2, Role::Only, (4, 4)),
+            spell(5, Role::Between, (2, 3)),
+        ];
+        assert_eq!(spells, expected);
+    }
+
+    #[test]
+    fn delays_jump_where_the_path_changes_and_stop_where_there_is_none() {
+        let lines = delay_lines(&table());
+        let expected =
+            [vec![(0.0, 10.0), (10.0, 12.0), (20.0, 12.0), (20.0, 30.0), (30.0, 30.0)], vec![(40.0, 20.0)]];
+        assert_eq!(lines, expected);
+        assert_eq!(marks(&table()), [((20.0, 30.0), false), ((40.0, 20.0), true)]);
+    }
+
+    #[test]
+    fn iridium_is_shown_from_berkeley_to_boston() {
+        let section = section(&builtin("leo-iridium").unwrap()).unwrap().unwrap();
+        assert!(section.intro.starts_with("berkeley to boston: "), "{}", section.intro);
+        let names: Vec<&str> = section.figures[0].traces.iter().map(|trace| trace.name.as_str()).collect();
+        assert!(names.contains(&"serves berkeley") && names.contains(&"serves boston"), "{names:?}");
+        assert_eq!(section.figures.len(), 3);
+        assert_eq!(super::section(&builtin("geo-dumbbell").unwrap()).unwrap(), None);
+    }
+}

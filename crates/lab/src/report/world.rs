@@ -1,0 +1,28 @@
+//! What a report shows of a scenario, whatever happened in it.
+
+use bentpipe_scenario::{Scenario, TopologyError};
+
+use super::{Network, Page, Section, sky};
+
+/// The pictures of a scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct World {
+    network: Network,
+    sky: Option<Section>,
+}
+
+impl World {
+    /// Draws a scenario.
+    ///
+    /// # Errors
+    /// If its satellites cannot fly until its end.
+    pub fn of(scenario: &Scenario) -> Result<Self, TopologyError> {
+        Ok(Self { network: Network::of(scenario)?, sky: sky::section(scenario)? })
+    }
+
+    /// Puts the pictures on a page.
+    pub(super) fn shown_on(&self, page: Page) -> Page {
+        let sections = page.sections.into_iter().chain(self.sky.clone()).collect();
+        Page { network: Some(self.network.clone()), sections, ..page }
+    }
+}
