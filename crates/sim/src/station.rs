@@ -153,9 +153,12 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn show_spoilt(&mut self, link: LinkId, ticket: &Ticket) {
         let node = self.interior.heads[link as usize];
         let Some(station) = self.interior.station_at[node as usize] else { return };
+        // Of a plain packet `to` is no end.
+        if ticket.marks.contains(Marks::PLAIN) {
+            return;
+        }
         let parcel = self.arena.get(ticket.slot);
-        let end = &self.ends[ticket.to as usize];
-        if ticket.marks.contains(Marks::PLAIN) || end.incarnation != parcel.incarnation {
+        if self.ends[ticket.to as usize].incarnation != parcel.incarnation {
             return;
         }
         let forward = ticket.to % 2 == 1;
