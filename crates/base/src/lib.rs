@@ -7,6 +7,7 @@
 mod rate;
 mod rng;
 mod segment;
+mod snack;
 mod time;
 mod window;
 
@@ -15,5 +16,6 @@ pub use rng::Rng;
 pub use segment::{
     EcnField, Extension, Flags, Notice, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions,
 };
+pub use snack::Snack;
 pub use time::{Duration, Instant};
 pub use window::WindowState;

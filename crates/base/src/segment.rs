@@ -1,4 +1,4 @@
-use crate::Rate;
+use crate::{Rate, Snack};
 
 bitflags::bitflags! {
     /// TCP header flags (RFC 9293 section 3.1, RFC 3168).
@@ -44,52 +44,84 @@ pub struct SackRange {
     pub end: u64,
 }
 
-/// Up to four SACK blocks, most recent first. A first block at or below the cumulative ACK, or inside the second, is
-/// a D-SACK (RFC 2883).
-// The count stands in front: it is looked at more often than the blocks.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub struct SackBlocks {
-    len: u8,
-    blocks: [SackRange; 4],
+/// What a receiver reports above its cumulative ACK: up to four SACK blocks, most recent first, or the holes of a SNACK. A first
+/// block at or below the cumulative ACK, or inside the second, is a D-SACK (RFC 2883).
+// Tag and count stand in front: they are looked at more often than the rest.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum SackBlocks {
+    /// The first `len` are valid.
+    Held {
+        /// Number of blocks.
+        len: u8,
+        /// What is held.
+        blocks: [SackRange; 4],
+    },
+    /// What is missing.
+    Missing(Snack),
 }
 
 impl SackBlocks {
     /// No blocks.
-    pub const EMPTY: Self = Self { len: 0, blocks: [SackRange { start: 0, end: 0 }; 4] };
+    pub const EMPTY: Self = Self::Held { len: 0, blocks: [SackRange { start: 0, end: 0 }; 4] };
 
-    /// Appends a block; a fifth is dropped silently because it would not fit the TCP header.
+    /// Appends a block; a fifth is dropped silently because it would not fit the TCP header, and so is one beside a SNACK.
     pub fn push(&mut self, block: SackRange) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+        if let Self::Held { len, blocks } = self
+            && let Some(slot) = blocks.get_mut(usize::from(*len))
+        {
             *slot = block;
-            self.len += 1;
+            *len += 1;
         }
     }
 
     /// Forgets all blocks, without touching their memory.
     pub fn clear(&mut self) {
-        self.len = 0;
+        match self {
+            Self::Held { len, .. } => *len = 0,
+            Self::Missing(_) => *self = Self::EMPTY,
+        }
     }
 
     /// The blocks, most recent first.
     pub fn as_slice(&self) -> &[SackRange] {
-        &self.blocks[..usize::from(self.len)]
+        match self {
+            Self::Held { len, blocks } => &blocks[..usize::from(*len)],
+            Self::Missing(_) => &[],
+        }
     }
 
-    /// True without blocks.
+    /// The holes, if they are what is reported.
+    pub const fn snack(&self) -> Option<&Snack> {
+        match self {
+            Self::Held { .. } => None,
+            Self::Missing(snack) => Some(snack),
+        }
+    }
+
+    /// True if nothing is reported.
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        matches!(self, Self::Held { len: 0, .. })
     }
 
     /// Number of blocks.
     pub const fn len(&self) -> usize {
-        self.len as usize
+        match self {
+            Self::Held { len, .. } => *len as usize,
+            Self::Missing(_) => 0,
+        }
+    }
+}
+
+impl Default for SackBlocks {
+    fn default() -> Self {
+        Self::EMPTY
     }
 }
 
 impl PartialEq for SackBlocks {
     fn eq(&self, other: &Self) -> bool {
-        self.as_slice() == other.as_slice()
+        (self.as_slice(), self.snack()) == (other.as_slice(), other.snack())
     }
 }
 
@@ -97,7 +129,10 @@ impl Eq for SackBlocks {}
 
 impl core::fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.as_slice()).finish()
+        match self {
+            Self::Held { .. } => f.debug_list().entries(self.as_slice()).finish(),
+            Self::Missing(snack) => snack.fmt(f),
+        }
     }
 }
 
@@ -110,6 +145,8 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018).
     pub sack_permitted: bool,
+    /// The sender of this SYN reports holes by SNACK and understands such reports (CCSDS 714.0).
+    pub snack_permitted: bool,
     /// The sender of this SYN replies to probes as Bentpipe's receivers do.
     pub probes_permitted: bool,
     /// The sender of this SYN has the receiver half (the reflector) of this algorithm's feedback, by registry number; 0 is none.
@@ -221,7 +258,7 @@ pub struct Segment {
     pub syn_options: Option<SynOptions>,
     /// Algorithm fields.
     pub extension: Extension,
-    /// SACK blocks.
+    /// SACK blocks, or a SNACK.
     pub sack: SackBlocks,
 }
 

@@ -13,10 +13,13 @@ use crate::suggest::did_you_mean;
 /// Names that mean Reno's window law with the recovery of the same name, as the literature uses them.
 const RENO_WITH_RECOVERY: &[&str] = &["reno", "newreno", "sack"];
 
+/// Algorithms whose standard finds losses in its own way.
+const WITH_RECOVERY: &[(&str, Recovery)] = &[("scps-tp", Recovery::Snack)];
+
 /// The algorithm that `name` means, and the recovery if the name brings one.
 ///
 /// `reno`, `newreno` and `sack` are Reno's window with that recovery; every other algorithm leaves the recovery to the
-/// configuration, unless the name ends in one: `hybla+sack`, `cubic+newreno`.
+/// configuration, unless the name ends in one: `hybla+sack`, `cubic+newreno`. `scps-tp` brings SNACK.
 ///
 /// # Errors
 /// [`Error::UnknownAlgorithm`] with the names that there are.
@@ -30,7 +33,8 @@ pub fn resolve_cc(name: &str) -> Result<(Algorithm, Option<Recovery>), Error> {
     let algorithm = algorithm
         .ok_or_else(|| Error::UnknownAlgorithm { name: law.to_owned(), known: algorithm_names() })?;
     let recovery = suffix.or(own).map(|recovery| recovery_named(recovery, name)).transpose()?;
-    Ok((algorithm, recovery))
+    let usual = WITH_RECOVERY.iter().find(|(known, _)| *known == law).map(|(_, recovery)| *recovery);
+    Ok((algorithm, recovery.or(usual)))
 }
 
 fn recovery_named(recovery: &str, name: &str) -> Result<Recovery, Error> {
@@ -103,6 +107,8 @@ mod tests {
         assert_eq!(resolved("sack"), ("reno", Some(Recovery::Sack)));
         assert_eq!(resolved("cubic"), ("cubic", None));
         assert_eq!(resolved("cubic+newreno"), ("cubic", Some(Recovery::NewReno)));
+        assert_eq!(resolved("scps-tp"), ("scps-tp", Some(Recovery::Snack)));
+        assert_eq!(resolved("scps-tp+rack"), ("scps-tp", Some(Recovery::Rack)));
         assert_eq!(resolved("reno+rack"), ("reno", Some(Recovery::Rack)));
     }
 
@@ -113,8 +119,8 @@ mod tests {
         assert!(message.ends_with("; did you mean \"cubic\"?"), "{message}");
         assert_eq!(
             resolve_cc("cubic+newrno").unwrap_err().to_string(),
-            "found algorithm \"cubic+newrno\", accepted: cubic+reno, cubic+newreno, cubic+sack, cubic+rack; \
-             did you mean \"cubic+newreno\"?"
+            "found algorithm \"cubic+newrno\", accepted: cubic+reno, cubic+newreno, cubic+sack, cubic+rack, \
+             cubic+snack; did you mean \"cubic+newreno\"?"
         );
     }
 }

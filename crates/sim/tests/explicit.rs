@@ -8,7 +8,7 @@ use bentpipe_middlebox::{LinkNoticesConfig, MiddleboxConfig, Told};
 use bentpipe_net::{LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages};
 use bentpipe_scenario::{NodeKind, Scenario, Traffic, builtin};
 use bentpipe_sim::{Outcome, RunOptions, Series, run};
-use bentpipe_tcp::Config;
+use bentpipe_tcp::{Config, Recovery};
 use common::{Dumbbell, drop_tail, flows, ms, paper_tcp};
 
 fn middlebox(name: &str) -> NodeKind {
@@ -191,4 +191,37 @@ fn errors_that_the_ground_station_tells_of_cost_no_window() {
             assert!(enough, "{}: {told} told, {plain} not", cc.name());
         }
     }
+}
+
+/// At half a round trip between two ACKs of 40 bytes, 1.2 kbit/s carry the acknowledgements of 5 Mbit/s; one for each of 625 packets a second would be
+/// 200 kbit/s.
+#[test]
+fn scps_tp_fills_a_link_whose_way_back_is_a_thousandth_of_it_though_packets_are_lost() {
+    let run = |recovery| {
+        let config = scps_tp::Config {
+            congestion: scps_tp::Congestion::RateOnly,
+            rate_bps: 4.7e6,
+            ..scps_tp::Config::default()
+        };
+        let tcp = Config { cc: scps(config), recovery, ..paper_tcp(2_000) };
+        let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
+        let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(5)), 100).with_loss(1e-3);
+        let mut scenario = dumbbell.scenario(Duration::from_secs(100), vec![bulk]);
+        scenario.links[1].reverse = LinkConfig::new(Rate::from_bps(5_000), ms(273), drop_tail(20));
+        verified(&scenario)
+    };
+    let (snack, sack) = (run(Recovery::Snack), run(Recovery::Sack));
+    let possible = 4.7e6 * 0.999;
+    assert!(snack.totals.goodput_bps > 0.95 * possible, "{}", snack.totals.goodput_bps);
+    let acks = |outcome: &Outcome| {
+        let back =
+            outcome.links.iter().find(|link| (&*link.name, link.direction) == ("satellite", "reverse"));
+        back.map_or(0, |link| link.delivered_packets + link.dropped_by_queue)
+    };
+    let lost = snack.links.iter().map(|link| link.dropped_by_error).sum::<u64>();
+    // One each 275 ms, and one for each loss.
+    assert!(acks(&snack) < 365 + 2 * lost, "{} for {lost} losses", acks(&snack));
+    assert!(acks(&sack) > 100 * acks(&snack));
+    let flow = &snack.flows[0];
+    assert!(flow.timeouts == 0 && flow.retransmitted_segments < 2 * lost, "{lost} losses: {flow:?}");
 }

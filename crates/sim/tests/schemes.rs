@@ -165,7 +165,7 @@ fn new_vegas_opens_where_vegas_crawls() {
 fn those_that_ask_routers_are_their_base_without() {
     for (cc, base) in [
         ("dvegas", "vegas"),
-        ("scps-tp", "vegas"),
+        ("scps-tp+rack", "vegas"),
         ("xcp", "sack"),
         ("p-xcp", "sack"),
         ("ba-tcp", "sack"),

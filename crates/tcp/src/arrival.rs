@@ -131,12 +131,12 @@ impl Connection {
         self.note_marks(segment);
         if is_probe {
             self.receiver.forget_duplicate();
-        } else if arrival == Arrival::Duplicate || arrival == Arrival::OutsideWindow {
-            self.receiver.ack_now();
-        } else if let Some(delay) =
-            self.receiver.schedule_ack(arrival, segment.len, self.sender.mss, self.config.delayed_ack)
+        } else if arrival == Arrival::OutsideWindow
+            || (arrival == Arrival::Duplicate && self.ack_pace().is_none())
         {
-            self.timers.delayed_ack = now + delay;
+            self.receiver.ack_now();
+        } else {
+            self.schedule_ack(now, arrival, segment.len);
         }
         if self.receiver.readable() > before {
             self.events |= Events::READABLE;

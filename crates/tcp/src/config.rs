@@ -16,12 +16,15 @@ pub enum Recovery {
     /// RACK-TLP: losses by time of transmission, tail loss probes (RFC 8985).
     #[default]
     Rack,
+    /// The receiver names the holes, and each is repaired at most once in 1.25 round trips (SNACK, CCSDS 714.0). RACK with a peer
+    /// that does not know SNACK.
+    Snack,
 }
 
 impl Recovery {
     /// Whether this recovery uses the SACK option.
     pub const fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Rack)
+        matches!(self, Self::Sack | Self::Rack | Self::Snack)
     }
 }
 
@@ -39,6 +42,43 @@ pub enum DelayedAck {
         /// Segments acknowledged at once at the start of the connection and after a repaired loss.
         quick: u32,
     },
+}
+
+/// Acknowledgements paced by the round-trip time instead of counted.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum AckDelay {
+    /// Paced where SNACK was agreed on, as [`AckPace::default`] says; counted elsewhere.
+    #[default]
+    Auto,
+    /// Counted, as [`Config::delayed_ack`] says.
+    Counted,
+    /// Paced.
+    Paced(AckPace),
+}
+
+/// What arrives in order is acknowledged once in a part of the smoothed round-trip time, however much it is. A new hole is reported at once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AckPace {
+    /// Part of the round trip.
+    pub part: f64,
+    /// Shortest time between two such ACKs.
+    pub floor: Duration,
+    /// Longest.
+    pub ceiling: Duration,
+}
+
+impl Default for AckPace {
+    /// Half a round trip, 50 ms at least and a second at most (chosen: CCSDS 714.0 leaves it open).
+    fn default() -> Self {
+        Self { part: 0.5, floor: Duration::from_millis(50), ceiling: Duration::from_secs(1) }
+    }
+}
+
+impl AckPace {
+    /// Time between two ACKs at this round-trip time.
+    pub fn delay(&self, srtt: Duration) -> Duration {
+        srtt.mul_f64(self.part).min(self.ceiling).max(self.floor)
+    }
 }
 
 /// What of an ACK makes the congestion window grow.
@@ -258,6 +298,8 @@ pub struct Config {
     pub nagle: bool,
     /// When this end acknowledges.
     pub delayed_ack: DelayedAck,
+    /// Whether it paces its ACKs by the round-trip time instead.
+    pub ack_delay: AckDelay,
     /// Retransmission timer.
     pub rto: RtoBounds,
     /// Detection of timeouts that are none.
@@ -313,6 +355,7 @@ impl Default for Config {
             ecn: false,
             nagle: false,
             delayed_ack: DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 },
+            ack_delay: AckDelay::default(),
             rto: RtoBounds {
                 initial: Duration::from_secs(1),
                 floor: Duration::from_millis(200),
@@ -343,6 +386,16 @@ impl Default for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// At 550 ms an ACK every 275 ms: 40 bytes for the 172 packets that 625 of them a second bring meanwhile.
+    #[test]
+    fn acks_by_the_round_trip_time() {
+        let delay = |millis| AckPace::default().delay(Duration::from_millis(millis)).as_millis_f64();
+        assert_eq!([20, 550, 5000].map(delay), [50.0, 275.0, 1000.0]);
+        let acks_per_s = 1000.0 / delay(550);
+        assert_eq!((625.0 / acks_per_s).round(), 172.0);
+        assert_eq!((40.0 * acks_per_s).round(), 145.0);
+    }
 
     /// RFC 3390 and RFC 6928, for the segment sizes that matter.
     #[test]

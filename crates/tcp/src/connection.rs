@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment, WindowState};
+use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, SackBlocks, Segment, WindowState};
 use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
 use crate::context::{Context, Tracer};
 use crate::handshake::Handshake;
-use crate::receiver::Receiver;
+use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Outgoing, Sender, Verdict};
 use crate::timers::{Timers, expired};
-use crate::{Config, Stats};
+use crate::{AckDelay, AckPace, Config, Stats};
 
 bitflags::bitflags! {
     /// What happened since the driver last asked.
@@ -51,6 +51,17 @@ pub enum State {
     LastAck,
     TimeWait,
     Closed,
+}
+
+/// What an ACK says above its number, as agreed on in the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reports {
+    /// Nothing.
+    None,
+    /// What is held (RFC 2018).
+    Sack,
+    /// What is missing (CCSDS 714.0).
+    Snack,
 }
 
 /// Whether a segment leaves, and whether to ask again.
@@ -103,8 +114,8 @@ pub struct Connection {
     pub(crate) reflector: Option<Box<dyn Reflector>>,
     /// Timestamps were agreed on.
     pub(crate) timestamps: bool,
-    /// SACK was agreed on.
-    pub(crate) sack: bool,
+    /// How the two ends report what lies above the cumulative ACK.
+    pub(crate) reports: Reports,
     /// Last arrival of anything acceptable, for keep-alive.
     pub(crate) last_heard: Instant,
     /// Last answer to an empty segment that could not be.
@@ -148,7 +159,7 @@ impl Connection {
             stats: Stats::default(),
             reflector: None,
             timestamps: false,
-            sack: false,
+            reports: Reports::None,
             last_heard: Instant::ZERO,
             challenged_at: Instant::ZERO,
             keep_alives: 0,
@@ -403,9 +414,47 @@ impl Connection {
         out.syn_options = None;
         out.extension = Extension::None;
         out.sack.clear();
-        if self.sack {
-            let room = if self.timestamps { 3 } else { 4 };
-            self.receiver.sack_blocks(room, self.config.dsack, &mut out.sack);
+        match self.reports {
+            Reports::None => {}
+            Reports::Sack => {
+                let room = if self.timestamps { 3 } else { 4 };
+                self.receiver.sack_blocks(room, self.config.dsack, &mut out.sack);
+            }
+            Reports::Snack => self.report_holes(now, out),
+        }
+    }
+
+    /// The holes, if there are any; as long as the peer shows signs of life they are reported again, because an ACK may be lost.
+    #[inline(never)]
+    fn report_holes(&mut self, now: Instant, out: &mut Segment) {
+        let Some(snack) = self.receiver.snack(self.sender.mss) else { return };
+        out.sack = SackBlocks::Missing(snack);
+        if now.since(self.last_heard) < self.config.rto.ceiling {
+            let delay = self.ack_pace().unwrap_or_default().delay(self.sender.srtt().unwrap_or_default());
+            self.receiver.owe_ack();
+            self.timers.delayed_ack = now + delay;
+        }
+    }
+
+    /// How ACKs are paced, if they are.
+    #[inline]
+    pub(crate) fn ack_pace(&self) -> Option<AckPace> {
+        match self.config.ack_delay {
+            AckDelay::Auto => (self.reports == Reports::Snack).then(AckPace::default),
+            AckDelay::Counted => None,
+            AckDelay::Paced(pace) => Some(pace),
+        }
+    }
+
+    /// Sees to the acknowledgement of an arrival.
+    #[inline]
+    pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, len: u32) {
+        let delay = match self.ack_pace() {
+            None => self.receiver.schedule_ack(arrival, len, self.sender.mss, self.config.delayed_ack),
+            Some(pace) => self.receiver.pace_ack(arrival, pace.delay(self.sender.srtt().unwrap_or_default())),
+        };
+        if let Some(delay) = delay {
+            self.timers.delayed_ack = now + delay;
         }
     }
 

@@ -2,7 +2,8 @@
 
 use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
-use crate::connection::{Connection, Events, State, clock_ms};
+use crate::Recovery;
+use crate::connection::{Connection, Events, Reports, State, clock_ms};
 use crate::sender::Verdict;
 
 /// Payload that every host accepts (RFC 9293 section 3.7.1).
@@ -141,6 +142,7 @@ impl Connection {
             window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some())
                 .then_some(self.receiver.scale),
             sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
+            snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
             probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
             feedback: peer.map_or(wants.feedback, reflected),
         }
@@ -161,15 +163,13 @@ impl Connection {
         let peer = self.handshake.peer.unwrap_or_default();
         self.state = State::Established;
         self.timers.retransmit = Instant::FAR_FUTURE;
-        self.sack = self.config.recovery.uses_sack() && peer.sack_permitted;
+        self.reports = self.agree_on_reports(peer);
         self.timestamps = self.config.timestamps && self.handshake.peer_timestamps;
         self.sender.timestamps = self.timestamps;
         if peer.window_scale.is_none() {
             self.receiver.scale = 0;
         }
-        if !self.sack {
-            self.sender.do_without_sack();
-        }
+        self.sender.expect(self.reports);
         let lost_syn = self.handshake.tries > 0;
         self.sender.reset_back_off();
         let mss = peer.mss.map_or(DEFAULT_MSS, u32::from);
@@ -200,10 +200,19 @@ impl Connection {
         }
     }
 
+    /// Who knows both uses SNACK.
+    fn agree_on_reports(&self, peer: SynOptions) -> Reports {
+        match self.config.recovery {
+            Recovery::Snack if peer.snack_permitted => Reports::Snack,
+            recovery if recovery.uses_sack() && peer.sack_permitted => Reports::Sack,
+            _ => Reports::None,
+        }
+    }
+
     fn agree_on_probes_and_feedback(&mut self, peer: SynOptions) {
         if self.config.probe_replies && peer.probes_permitted {
             self.sender.peer_answers_probes();
-        } else if self.sack {
+        } else if self.reports == Reports::Sack {
             self.sender.peer_may_report_probes();
         }
         let wanted = self.sender.wants().feedback;

@@ -17,8 +17,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    AckCounting, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Reflection,
-    Restore, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
+    Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 pub use connection::{Connection, Events, State, Transmit};
 pub use stats::Stats;

@@ -99,15 +99,7 @@ impl Connection {
         if self.sender.ecn && segment.ecn == EcnField::Congested {
             self.receiver.ecn_echo = true;
         }
-        let delay = self.receiver.schedule_ack(
-            Arrival::InOrder,
-            segment.len,
-            self.sender.mss,
-            self.config.delayed_ack,
-        );
-        if let Some(delay) = delay {
-            self.timers.delayed_ack = now + delay;
-        }
+        self.schedule_ack(now, Arrival::InOrder, segment.len);
         self.events |= Events::READABLE;
         true
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange, Segment};
+use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange, Segment, Snack};
 
 use crate::{Config, DelayedAck, ReceiveWindow};
 
@@ -23,7 +23,7 @@ pub(crate) enum Arrival {
 }
 
 /// How soon an ACK must leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 enum AckDue {
     #[default]
     No,
@@ -55,6 +55,8 @@ pub(crate) struct Receiver {
     /// Duplicate to report once (RFC 2883).
     dsack: Option<SackRange>,
     due: AckDue,
+    /// Something went missing since this was last asked.
+    opened_hole: bool,
     /// Payload bytes received in order since the last ACK.
     unacked_bytes: u32,
     /// Segments still to be acknowledged at once.
@@ -111,6 +113,7 @@ impl Receiver {
             recent: [SackRange::default(); 4],
             dsack: None,
             due: AckDue::No,
+            opened_hole: false,
             unacked_bytes: 0,
             quick,
             edge: 0,
@@ -223,8 +226,8 @@ impl Receiver {
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
         match self.ranges.back_mut() {
-            None => self.ranges.push_back(new),
-            Some(last) if last.end < new.start => self.ranges.push_back(new),
+            None => self.open_hole(new),
+            Some(last) if last.end < new.start => self.open_hole(new),
             // The usual case while a hole is open: the next segment in sequence.
             Some(last) if last.end == new.start => {
                 last.end = new.end;
@@ -244,6 +247,11 @@ impl Receiver {
         }
         self.report(merged);
         Arrival::OutOfOrder
+    }
+
+    fn open_hole(&mut self, above: SackRange) {
+        self.opened_hole = true;
+        self.ranges.push_back(above);
     }
 
     fn merge_at(&mut self, at: usize, mut merged: SackRange) -> SackRange {
@@ -312,6 +320,29 @@ impl Receiver {
         let start = self.due == AckDue::No;
         self.due = AckDue::Delayed;
         start.then_some(timer)
+    }
+
+    /// The same where ACKs are paced: only a new hole is worth one at once.
+    pub fn pace_ack(&mut self, arrival: Arrival, delay: Duration) -> Option<Duration> {
+        let opened = std::mem::take(&mut self.opened_hole) && arrival == Arrival::OutOfOrder;
+        if opened || self.finished() {
+            self.due = AckDue::Now;
+            return None;
+        }
+        let start = self.due == AckDue::No;
+        self.due = self.due.max(AckDue::Delayed);
+        start.then_some(delay)
+    }
+
+    /// The holes in blocks of `unit` bytes, if there are any.
+    pub fn snack(&self, unit: u32) -> Option<Snack> {
+        let held = self.ranges.iter().copied();
+        if self.ranges.is_empty() { None } else { Snack::describe(self.nxt, unit, held) }
+    }
+
+    /// Another ACK must follow when the timer says.
+    pub fn owe_ack(&mut self) {
+        self.due = AckDue::Delayed;
     }
 
     /// A duplicate that came as a probe is no news to the sender.

@@ -5,7 +5,7 @@ mod common;
 mod dice;
 
 use bentpipe_base::{
-    Duration, EcnField, Extension, Flags, Probe, ProbeTag, Rate, Rng, SackBlocks, SackRange, Segment,
+    Duration, EcnField, Extension, Flags, Probe, ProbeTag, Rate, Rng, SackBlocks, SackRange, Segment, Snack,
     SynOptions,
 };
 use bentpipe_tcp::{Config, Connection, Events, State};
@@ -52,6 +52,11 @@ fn garbage(dice: &mut Dice, seen: &[Seen; 2]) -> Segment {
     for _ in 0..dice.one_of(&[0, 0, 1, 2, 4]) {
         sack.push(SackRange { start: number(dice, seen), end: number(dice, seen) });
     }
+    if dice.chance(0.2) {
+        let vector = dice.0.bits().to_be_bytes();
+        let (offset, size) = (short(dice) as u16, short(dice) as u16);
+        sack = SackBlocks::Missing(Snack::new(offset, size, &vector));
+    }
     let mut flags = Flags::from_bits_truncate(dice.0.bits() as u16);
     if dice.chance(0.7) {
         flags = (flags - Flags::RST - Flags::SYN) | Flags::ACK;
@@ -62,6 +67,7 @@ fn garbage(dice: &mut Dice, seen: &[Seen; 2]) -> Segment {
         mss: dice.one_of(&[None, Some(0), Some(1), Some(536), Some(65_535)]),
         window_scale: dice.one_of(&[None, Some(0), Some(14), Some(scale)]),
         sack_permitted: dice.coin(),
+        snack_permitted: dice.coin(),
         probes_permitted: dice.coin(),
         feedback: dice.one_of(&[0, 1, 255]),
     };

@@ -3,7 +3,7 @@
 use bentpipe_base::{EcnField, Flags, SackBlocks, SackRange, Segment, SynOptions};
 
 use crate::sequence::{unwrapped, wrapped};
-use crate::{Datagram, Header, Options};
+use crate::{Datagram, Header, Options, Scps};
 
 /// What one end of a connection knows of its numbers on the wire: initial sequence numbers, window scales, and by how much
 /// its timestamps differ from its clock (RFC 7323 section 5.4 wants that unpredictable).
@@ -88,6 +88,8 @@ impl Conversation {
             mss: syn.mss,
             window_scale: syn.window_scale,
             sack_permitted: syn.sack_permitted,
+            scps: syn.snack_permitted.then_some(Scps::SNACK_SHORT | Scps::SNACK_LONG),
+            snack: segment.sack.snack().copied(),
             permitted: (syn.probes_permitted || syn.feedback != 0)
                 .then_some((syn.probes_permitted, syn.feedback)),
             timestamps: segment.timestamps.map(|(value, echo)| (value.wrapping_add(self.clock_offset), echo)),
@@ -116,6 +118,9 @@ impl Conversation {
         let is_syn = header.flags.contains(Flags::SYN);
         let acks = header.flags.contains(Flags::ACK);
         let mut sack = SackBlocks::EMPTY;
+        if let Some(snack) = options.snack {
+            sack = SackBlocks::Missing(snack);
+        }
         for (start, end) in options.sack() {
             let start = unwrapped(self.initial, *start, near.own);
             sack.push(SackRange { start, end: unwrapped(self.initial, *end, start) });
@@ -138,6 +143,7 @@ impl Conversation {
                 mss: options.mss,
                 window_scale: options.window_scale,
                 sack_permitted: options.sack_permitted,
+                snack_permitted: options.scps.is_some_and(|scps| scps.contains(Scps::SNACK_LONG)),
                 probes_permitted,
                 feedback,
             }),

@@ -25,6 +25,6 @@ pub use datagram::{Datagram, Malformed, mark_congestion};
 pub use emit::{Ends, IpFields, Packet, Payload, complete_checksum};
 pub use icmp::TooBig;
 pub use offload::{Offload, Segmentation, VIRTIO_HEADER_LEN};
-pub use option::Options;
+pub use option::{Options, Scps};
 pub use sequence::{unwrapped, wrapped};
 pub use tcp::Header;

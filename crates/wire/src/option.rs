@@ -1,6 +1,6 @@
 //! TCP options: those of RFC 9293, 7323 and 2018, and experimental ones for what algorithms exchange.
 
-use bentpipe_base::{Extension, Notice, Probe, ProbeTag, Rate};
+use bentpipe_base::{Extension, Notice, Probe, ProbeTag, Rate, Snack};
 
 /// Options of one header, with the numbers of the wire.
 ///
@@ -19,12 +19,33 @@ pub struct Options {
     pub sack: [(u32, u32); 4],
     /// Number of SACK blocks, at most 4.
     pub sack_len: usize,
+    /// What a SYN offers of SCPS-TP's capabilities; the connection identifier is zero, as it means header compression.
+    pub scps: Option<Scps>,
+    /// Holes above the ACK number (CCSDS 714.0).
+    pub snack: Option<Snack>,
     /// Answers probes, and has the receiver half of this algorithm's feedback: what a SYN of ours offers.
     pub permitted: Option<(bool, u8)>,
     /// Probe, or the reply to one.
     pub probe: Probe,
     /// Algorithm fields.
     pub extension: Extension,
+}
+
+bitflags::bitflags! {
+    /// SCPS-TP's capabilities (CCSDS 714.0, option 20).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Scps: u8 {
+        /// Best-effort transport service: a receiver may go on without what is missing.
+        const BEST_EFFORT = 0x80;
+        /// SNACK with the first hole alone.
+        const SNACK_SHORT = 0x40;
+        /// SNACK with a vector of further holes.
+        const SNACK_LONG = 0x20;
+        /// Header compression.
+        const COMPRESSION = 0x10;
+        /// Timestamps of the network layer.
+        const NETWORK_TIMESTAMPS = 0x08;
+    }
 }
 
 /// Kinds (IANA "TCP Option Kind Numbers").
@@ -36,7 +57,9 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
-    /// "Corruption experienced" (CCSDS 714.0).
+    /// CCSDS 714.0: capabilities, SNACK, corruption experienced.
+    pub const SCPS: u8 = 20;
+    pub const SNACK: u8 = 21;
     pub const CORRUPTION: u8 = 23;
     pub const EXPERIMENT: u8 = 253;
 }
@@ -99,6 +122,13 @@ impl Options {
                     let [a, b, c, d, e, f, g, h] = *block;
                     *slot = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
                 }
+            }
+            (kind::SCPS, &[capabilities, _connection]) => {
+                self.scps = Some(Scps::from_bits_truncate(capabilities));
+            }
+            (kind::SNACK, &[a, b, c, d, ref vector @ ..]) => {
+                let [offset, size] = [[a, b], [c, d]].map(u16::from_be_bytes);
+                self.snack = Some(Snack::new(offset, size, vector)).filter(|snack| snack.size > 0);
             }
             (kind::CORRUPTION, []) => self.extension = Extension::Notice(Notice::Corruption),
             (kind::EXPERIMENT, [high, low, ours, fields @ ..])
@@ -176,6 +206,9 @@ impl Options {
         if self.sack_permitted {
             laid.put(&[kind::SACK_PERMITTED, 2]);
         }
+        if let Some(capabilities) = self.scps {
+            laid.put(&[kind::SCPS, 4, capabilities.bits(), 0]);
+        }
         if let Some((probes, feedback)) = self.permitted {
             laid.experiment(experiment::PERMITTED, &[u8::from(probes), feedback]);
         }
@@ -194,6 +227,9 @@ impl Options {
             Probe::Reply(tag) => laid.experiment(experiment::REPLY, &tag.0.to_be_bytes()),
         }
         laid.extension(&self.extension);
+        if let Some(snack) = &self.snack {
+            laid.snack(snack);
+        }
         laid.sack(self.sack());
         laid.pad();
         laid
@@ -223,7 +259,7 @@ impl Laid {
         &self.bytes[..self.len]
     }
 
-    /// The fixed options of a SYN always fit: 4 + 4 + 2 + 7 + 10 bytes.
+    /// The fixed options of a SYN always fit: 4 + 4 + 2 + 4 + 7 + 12 bytes.
     fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
@@ -276,6 +312,16 @@ impl Laid {
         }
     }
 
+    /// As much of the vector as fits: less says less.
+    fn snack(&mut self, snack: &Snack) {
+        let Some(room) = (LARGEST - self.len).checked_sub(6) else { return };
+        let vector = &snack.vector()[..snack.vector().len().min(room)];
+        self.put(&[kind::SNACK, 6 + vector.len() as u8]);
+        self.put(&snack.offset.to_be_bytes());
+        self.put(&snack.size.to_be_bytes());
+        self.put(vector);
+    }
+
     fn sack(&mut self, blocks: &[(u32, u32)]) {
         let room = (LARGEST - self.len.next_multiple_of(4)).saturating_sub(4) / 8;
         let blocks = &blocks[..blocks.len().min(room)];
@@ -297,5 +343,49 @@ impl Laid {
         while !self.len.is_multiple_of(4) {
             self.put(&[kind::NOTHING]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(options: &Options) -> Vec<u8> {
+        options.lay_out().as_slice().to_vec()
+    }
+
+    /// CCSDS 714.0: capabilities, and the example of a SNACK, which takes seven bytes.
+    #[test]
+    fn the_options_of_scps_tp() {
+        let snack = Snack::new(2, 2, &[0xdc]);
+        let options = Options { snack: Some(snack), ..Options::default() };
+        assert_eq!(written(&options), [21, 7, 0, 2, 0, 2, 0xdc, 1]);
+        assert_eq!(Options::read(&written(&options)), options);
+
+        let capabilities = Scps::SNACK_SHORT | Scps::SNACK_LONG;
+        let options = Options { scps: Some(capabilities), ..Options::default() };
+        assert_eq!(written(&options), [20, 4, 0x60, 0]);
+        assert_eq!(Options::read(&written(&options)), options);
+
+        let extension = Extension::Notice(Notice::Corruption);
+        let options = Options { extension, ..Options::default() };
+        assert_eq!(written(&options), [23, 2, 1, 1]);
+        assert_eq!(Options::read(&written(&options)), options);
+    }
+
+    #[test]
+    fn a_long_vector_gives_way_to_what_stands_before_it() {
+        let snack = Snack::new(0, 1, &[0xaa; Snack::LONGEST]);
+        let all = Options { snack: Some(snack), timestamps: Some((1, 2)), ..Options::default() };
+        assert_eq!(Options::read(&written(&all)).snack, Some(snack));
+        let with_probe = Options { probe: Probe::Reply(ProbeTag(1)), ..all };
+        let read = Options::read(&written(&with_probe)).snack;
+        assert_eq!(read, Some(Snack::new(0, 1, &[0xaa; Snack::LONGEST - 7])));
+    }
+
+    #[test]
+    fn a_snack_without_a_hole_is_none() {
+        assert_eq!(Options::read(&[21, 6, 0, 2, 0, 0]).snack, None);
+        assert_eq!(Options::read(&[21, 5, 0, 2, 0]).snack, None);
     }
 }

@@ -110,6 +110,8 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
         mss: options.mss,
         window_scale: options.window_scale,
         sack_permitted: options.sack_permitted,
+        // A cookie has no room for more: it is not agreed on.
+        snack_permitted: false,
         probes_permitted,
         feedback,
     };

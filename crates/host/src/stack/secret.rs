@@ -175,6 +175,7 @@ mod tests {
                 mss: Some(1440),
                 window_scale: Some(9),
                 sack_permitted: true,
+                snack_permitted: false,
                 probes_permitted: true,
                 feedback: 7,
             };

@@ -1,8 +1,8 @@
 use bentpipe_base::Duration;
 use bentpipe_cc::star::AenProbe;
 use bentpipe_tcp::{
-    AckCounting, Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore, RtoBounds,
-    SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore,
+    RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
 use crate::form::{Form, Kind, Shorthand};
@@ -17,6 +17,7 @@ pub(crate) const RECOVERIES: &[(&str, Recovery)] = &[
     ("newreno", Recovery::NewReno),
     ("sack", Recovery::Sack),
     ("rack", Recovery::Rack),
+    ("snack", Recovery::Snack),
 ];
 
 const AEN_PROBE: Words<AenProbe> =
@@ -47,6 +48,7 @@ pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
         receive_window(form, &mut config.receive_window, mss);
     });
     form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| delayed_ack(form, &mut config.delayed_ack));
+    form.table("ack-delay", BY_WORD, |form| ack_delay(form, &mut config.ack_delay));
     life(form, config);
 }
 
@@ -207,6 +209,33 @@ fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
         form.field("every", every, &SEGMENTS);
         form.field("timer", timer, &TIME_ABOVE_ZERO);
         form.field("quick", quick, &SEGMENTS_FROM_ZERO);
+    }
+}
+
+const ACK_DELAY_KINDS: &[Kind] = &[
+    Kind { name: "auto", keys: &[] },
+    Kind { name: "counted", keys: &[] },
+    Kind { name: "rtt", keys: &["part", "floor", "ceiling"] },
+];
+
+fn ack_delay(form: &mut Form<'_>, delay: &mut AckDelay) {
+    let current = match delay {
+        AckDelay::Auto => "auto",
+        AckDelay::Counted => "counted",
+        AckDelay::Paced(_) => "rtt",
+    };
+    let kind = form.kind(current, ACK_DELAY_KINDS);
+    if kind != current {
+        *delay = match kind {
+            "auto" => AckDelay::Auto,
+            "rtt" => AckDelay::Paced(AckPace::default()),
+            _ => AckDelay::Counted,
+        };
+    }
+    if let AckDelay::Paced(AckPace { part, floor, ceiling }) = delay {
+        form.field("part", part, &FACTOR);
+        form.field("floor", floor, &TIME_ABOVE_ZERO);
+        form.field("ceiling", ceiling, &TIME_ABOVE_ZERO);
     }
 }
 

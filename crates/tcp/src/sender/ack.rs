@@ -79,6 +79,9 @@ impl Sender {
                 }
             }
         }
+        if let Some(snack) = segment.sack.snack() {
+            self.take_held(snack, segment.ack, &mut progress);
+        }
         let advanced = segment.ack > self.una;
         if advanced {
             self.board.advance(segment.ack, &mut progress);
@@ -86,7 +89,7 @@ impl Sender {
         }
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
-        let repeats = repeats && blocks.is_empty();
+        let repeats = repeats && segment.sack.is_empty();
         Step { progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
     }
 
@@ -149,7 +152,7 @@ impl Sender {
         let lost_before = self.board.total_lost;
         let phase_before = self.phase();
         // Nothing is repaired before the question is answered.
-        let begins = self.asked.is_none() && self.find_losses(cx, step, counts);
+        let begins = self.asked.is_none() && self.find_losses(cx, (segment, step), counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
         if begins && self.episode.is_open() {
             self.enter_recovery(cx, newly_lost);
@@ -217,8 +220,11 @@ impl Sender {
     }
 
     /// Marks what the recovery in use believes lost. True if that begins an episode.
-    fn find_losses(&mut self, cx: &mut Context, step: &Step, counts: bool) -> bool {
+    fn find_losses(&mut self, cx: &mut Context, (segment, step): (&Segment, &Step), counts: bool) -> bool {
         match self.recovery {
+            Recovery::Snack => {
+                segment.sack.snack().is_some_and(|snack| self.take_missing(cx.now, snack, segment.ack) > 0)
+            }
             Recovery::Reno | Recovery::NewReno => counts && self.count_duplicate(cx),
             Recovery::Sack => {
                 step.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0

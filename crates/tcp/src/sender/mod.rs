@@ -10,6 +10,7 @@ mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod snack;
 mod timeout;
 mod transmit;
 mod unreplied;
@@ -23,6 +24,7 @@ pub(crate) use transmit::Outgoing;
 use bentpipe_base::{Duration, Instant, WindowState};
 use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
 
+use crate::connection::Reports;
 use crate::{Config, Pacing, Recovery};
 use pacer::Pacer;
 use question::Asked;
@@ -248,11 +250,13 @@ impl Sender {
         self.window_ack = self.una;
     }
 
-    /// The peer does not know SACK.
-    pub fn do_without_sack(&mut self) {
-        if self.recovery.uses_sack() {
-            self.recovery = Recovery::NewReno;
-        }
+    /// What the peer will report, and thus how losses can be found.
+    pub fn expect(&mut self, reports: Reports) {
+        self.recovery = match (reports, self.recovery) {
+            (Reports::None, recovery) if recovery.uses_sack() => Recovery::NewReno,
+            (Reports::Sack, Recovery::Snack) => Recovery::Rack,
+            (_, recovery) => recovery,
+        };
     }
 
     /// A round trip measured by the handshake.

@@ -407,6 +407,24 @@ impl Scoreboard {
         self.lost - before
     }
 
+    /// Marks every segment of a range that is not SACKed as lost, unless its marks and the time at which it left last let it be
+    /// `trusted`. Returns how many are newly lost.
+    pub fn mark_range_lost(&mut self, range: SackRange, trusted: impl Fn(Mark, Instant) -> bool) -> u32 {
+        let before = self.total_lost;
+        let at = self.position(range.start);
+        // Reports count in blocks: one may begin within a segment.
+        let reaches_in = at > 0 && self.records.get(at - 1).is_some_and(|record| record.end() > range.start);
+        let mut index = self.base + (at - usize::from(reaches_in)) as u64;
+        while let Some(record) = self.get(index).filter(|record| record.start < range.end) {
+            count_step();
+            if !record.has(Mark::SACKED) && !trusted(record.marks, record.sent_at) {
+                self.mark_lost(index);
+            }
+            index += 1;
+        }
+        self.total_lost.wrapping_sub(before)
+    }
+
     /// Marks what was sent so long before the newest delivered segment that it must be lost (RFC 8985 step 5).
     /// `is_lost(sent_at, end)` judges; returns how many are newly lost and when to look again.
     pub fn mark_lost_by_time(&mut self, judge: impl Fn(Instant, u64) -> Verdict) -> (u32, Option<Instant>) {

@@ -8,8 +8,8 @@ use super::ack::Step;
 use super::rack::TailProbe;
 use super::recovery::Episode;
 use super::{Deadline, Sender};
-use crate::Recovery;
 use crate::context::Context;
+use crate::{AckPace, Recovery};
 
 /// Longest time that a peer is expected to delay an ACK (RFC 8985 section 7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
@@ -35,11 +35,19 @@ impl Sender {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        cx.timers.retransmit = cx.now + self.rtt.rto();
+        cx.timers.retransmit = cx.now + self.rtt.rto() + self.peer_ack_delay();
         self.deadline = Deadline::Retransmission;
         self.arm_tail_probe(cx);
         if let Some(limit) = cx.config.user_timeout {
             cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
+        }
+    }
+
+    /// How long the peer may pace its ACKs, where it agreed to: round trips are measured by the newest of what an ACK covers, which did not wait.
+    fn peer_ack_delay(&self) -> Duration {
+        match self.recovery {
+            Recovery::Snack => AckPace::default().delay(self.rtt.srtt),
+            _ => Duration::ZERO,
         }
     }
 

@@ -6,8 +6,8 @@ use bentpipe_base::{Duration, Rng};
 use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_tcp::{
-    AckCounting, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore,
-    RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
+    Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
 const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
@@ -52,6 +52,18 @@ impl Dice {
     }
 }
 
+fn delayed_ack(dice: &mut Dice) -> DelayedAck {
+    if dice.chance(0.3) {
+        DelayedAck::Off
+    } else {
+        DelayedAck::On {
+            every: dice.within(1, 4) as u32,
+            timer: ms(dice.within(0, 500)),
+            quick: dice.within(0, 16) as u32,
+        }
+    }
+}
+
 /// Any configuration that makes sense.
 pub fn config(dice: &mut Dice) -> Config {
     let entry = dice.0.below(REGISTRY.len() as u64) as usize;
@@ -59,7 +71,13 @@ pub fn config(dice: &mut Dice) -> Config {
     Config {
         cc: Algorithm::from_name(REGISTRY[entry].name).unwrap(),
         mss: dice.one_of(&[50, 88, 536, 536, 1000, 1448, 1448, 1460, 8960]),
-        recovery: dice.one_of(&[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack]),
+        recovery: dice.one_of(&[
+            Recovery::Reno,
+            Recovery::NewReno,
+            Recovery::Sack,
+            Recovery::Rack,
+            Recovery::Snack,
+        ]),
         prr: dice.coin(),
         limited_transmit: dice.coin(),
         dup_thresh: dice.within(1, 5) as u32,
@@ -68,15 +86,7 @@ pub fn config(dice: &mut Dice) -> Config {
         window_scaling: dice.coin(),
         ecn: dice.coin(),
         nagle: dice.coin(),
-        delayed_ack: if dice.chance(0.3) {
-            DelayedAck::Off
-        } else {
-            DelayedAck::On {
-                every: dice.within(1, 4) as u32,
-                timer: ms(dice.within(0, 500)),
-                quick: dice.within(0, 16) as u32,
-            }
-        },
+        delayed_ack: delayed_ack(dice),
         rto: RtoBounds {
             initial: ms(dice.within(200, 3000)),
             floor: ms(dice.within(0, 1000)),
@@ -120,6 +130,7 @@ pub fn config(dice: &mut Dice) -> Config {
         time_wait: Duration::from_secs(dice.within(1, 120)),
         probe_replies: dice.chance(0.8),
         ack_counting: dice.one_of(&[AckCounting::Segments, AckCounting::Acks]),
+        ack_delay: dice.one_of(&[AckDelay::Auto, AckDelay::Auto, AckDelay::Paced(AckPace::default())]),
         reflection: None,
         memory: None,
     }

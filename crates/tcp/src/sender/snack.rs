@@ -1,0 +1,38 @@
+//! SNACK: losses by the receiver's word (CCSDS 714.0-B-2).
+//!
+//! On a path that keeps the order a hole is a loss, and its report needs no third duplicate. That the repair was lost as well only time can
+//! tell: a hole is repaired once in 1.25 round trips, however often it is reported.
+
+use bentpipe_base::{Instant, SackRange, Snack};
+
+use super::Sender;
+use super::scoreboard::{Mark, Progress};
+
+/// Round trips, in quarters, for which a repair is trusted.
+const PATIENCE_QUARTERS: u64 = 5;
+
+impl Sender {
+    /// What a report counted from `ack` says has arrived.
+    pub(super) fn take_held(&mut self, snack: &Snack, ack: u64, progress: &mut Progress) {
+        let held = snack.runs(ack, self.mss).filter(|(_, held)| *held).map(|(range, _)| range);
+        let before = (snack.offset > 0).then(|| {
+            let end = ack + u64::from(snack.offset) * u64::from(self.mss);
+            SackRange { start: ack, end }
+        });
+        for range in before.into_iter().chain(held).filter(|range| range.end <= self.nxt) {
+            self.board.sack(SackRange { start: range.start.max(self.una), end: range.end }, progress);
+        }
+    }
+
+    /// Marks what the report says is missing as lost, unless its repair is under way. Returns how much is newly lost.
+    pub(super) fn take_missing(&mut self, now: Instant, snack: &Snack, ack: u64) -> u32 {
+        if ack < self.una {
+            return 0;
+        }
+        let patience = self.rtt.srtt * PATIENCE_QUARTERS / 4;
+        let trusted =
+            |marks: Mark, sent_at: Instant| marks.contains(Mark::REPEATED) && now < sent_at + patience;
+        let missing = snack.runs(ack, self.mss).filter(|(range, held)| !held && range.end <= self.nxt);
+        missing.map(|(range, _)| self.board.mark_range_lost(range, trusted)).sum()
+    }
+}
