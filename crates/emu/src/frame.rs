@@ -98,6 +98,14 @@ impl Packet for Frame {
         self.traits.ecn_capable
     }
 
+    fn flip_bit(&mut self, number: u64) -> bool {
+        let packet = &mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize];
+        let bits = 8 * packet.len() as u64;
+        let Some(bit) = number.checked_rem(bits) else { return false };
+        packet[(bit / 8) as usize] ^= 1 << (bit % 8);
+        true
+    }
+
     fn mark_congested(&mut self) {
         mark_congestion(&mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize]);
     }
@@ -177,6 +185,18 @@ mod tests {
         marked.mark_congested();
         bytes[1] |= 0b0011_0000;
         assert_eq!(marked.packet(), bytes);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_one_bit() {
+        let bytes = tcp(ip_v4(0, 0), &[1, 2, 3]);
+        for number in [0, 77, 8 * bytes.len() as u64 + 5, u64::MAX] {
+            let mut wrong = frame(&bytes);
+            assert!(wrong.flip_bit(number));
+            let bits = wrong.packet().iter().zip(&bytes).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+            assert_eq!(bits, 1);
+        }
+        assert!(!frame(&[]).flip_bit(3));
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct LinkConfig {
     pub reordering: Option<Reordering>,
     /// Probability that an arriving packet arrives a second time, at the same instant and at no cost in link time.
     pub duplicate_probability: f64,
+    /// Probability that an arriving packet arrives with one bit flipped, which no link layer has noticed. Whoever verifies its checksum
+    /// notices; packets without bytes, as those of the simulator, are lost in the place of the one who would.
+    pub corrupt_probability: f64,
 }
 
 /// Selective repeat on the link: the receiving end asks for every packet that an error hit, and gets it again a round trip of the link later.
@@ -105,6 +108,7 @@ impl LinkConfig {
             preserve_order: true,
             reordering: None,
             duplicate_probability: 0.0,
+            corrupt_probability: 0.0,
         }
     }
 
@@ -128,7 +132,8 @@ impl LinkConfig {
         if let Some(reordering) = &self.reordering {
             reordering.validate().map_err(|e| e.within("reordering"))?;
         }
-        check_probability("duplicate_probability", self.duplicate_probability)
+        check_probability("duplicate_probability", self.duplicate_probability)?;
+        check_probability("corrupt_probability", self.corrupt_probability)
     }
 
     /// True if nothing but errors ever happens to a packet on this link, and rate and delay never change.
@@ -138,6 +143,7 @@ impl LinkConfig {
             && self.outages.intervals.is_empty()
             && self.reordering.is_none()
             && self.duplicate_probability <= 0.0
+            && self.corrupt_probability <= 0.0
     }
 
     /// True if packets can arrive in another order than they were sent.

@@ -15,6 +15,8 @@ pub(crate) enum Fate {
     Arrives,
     /// It arrives and a copy of it too.
     ArrivesTwice,
+    /// It arrives with one bit flipped.
+    ArrivesWrong,
     /// A transmission error spoils it; the receiving end discards what is left.
     Spoilt,
     /// An outage takes it.
@@ -25,7 +27,7 @@ impl Fate {
     /// Why it does not arrive; nothing if it does.
     pub fn loss(self) -> Option<DropCause> {
         match self {
-            Self::Arrives | Self::ArrivesTwice => None,
+            Self::Arrives | Self::ArrivesTwice | Self::ArrivesWrong => None,
             Self::Spoilt => Some(DropCause::Error),
             Self::CutOff => Some(DropCause::Outage),
         }

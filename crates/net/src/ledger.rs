@@ -21,6 +21,8 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
     /// Second arrivals made by duplication.
     pub duplicated_packets: u64,
+    /// Packets that arrived with a bit flipped. Those that have no bytes count as lost to errors.
+    pub corrupted_packets: u64,
     /// Packets without room in the queue, or chosen by active queue management.
     pub dropped_by_queue: u64,
     /// Low-priority packets refused or pushed out.

@@ -42,6 +42,7 @@ struct Changes {
     last_due: Instant,
     reordering: Option<(Reordering, Rng)>,
     duplication: Option<(f64, Rng)>,
+    corruption: Option<(f64, Rng)>,
 }
 
 /// How a packet passes the line.
@@ -118,6 +119,12 @@ impl Line {
         self.free_at = self.next_start(now);
     }
 
+    /// Which bit of a packet is wrong.
+    pub fn wrong_bit(&mut self) -> u64 {
+        let dice = self.changes.as_mut().and_then(|changes| changes.corruption.as_mut());
+        dice.map_or(0, |(_, rng)| rng.bits())
+    }
+
     /// When the latest transmission ends.
     pub fn last_end(&self) -> Instant {
         self.last_end
@@ -184,7 +191,7 @@ impl Line {
 impl Changes {
     fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let stream = |what| Rng::stream(seed, &format!("{name}/{what}"));
-        let duplicate = config.duplicate_probability;
+        let (duplicate, corrupt) = (config.duplicate_probability, config.corrupt_probability);
         Self {
             rate: Evaluator::new(&config.rate),
             delay_one_way: Evaluator::new(&config.delay_one_way),
@@ -194,6 +201,7 @@ impl Changes {
             last_due: Instant::ZERO,
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
             duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
+            corruption: (corrupt > 0.0).then(|| (corrupt, stream("corruption"))),
         }
     }
 
@@ -225,7 +233,9 @@ impl Changes {
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
             fate = Fate::CutOff;
         }
-        if fate == Fate::Arrives && self.duplicates() {
+        if fate == Fate::Arrives && chance(&mut self.corruption) {
+            fate = Fate::ArrivesWrong;
+        } else if fate == Fate::Arrives && chance(&mut self.duplication) {
             fate = Fate::ArrivesTwice;
         }
         (Passage { end, due: self.order(due), fate }, self.outages.may_start(end))
@@ -255,8 +265,8 @@ impl Changes {
         self.last_due = self.last_due.max(due);
         self.last_due
     }
+}
 
-    fn duplicates(&mut self) -> bool {
-        self.duplication.as_mut().is_some_and(|(probability, rng)| rng.chance(*probability))
-    }
+fn chance(dice: &mut Option<(f64, Rng)>) -> bool {
+    dice.as_mut().is_some_and(|(probability, rng)| rng.chance(*probability))
 }

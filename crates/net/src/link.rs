@@ -83,8 +83,11 @@ impl<P: Packet> Link<P> {
                 self.ledger.drop_packet(flying.packet, cause, flying.due);
                 continue;
             }
-            if flying.fate == Fate::ArrivesTwice {
-                return Some(self.deliver_first_of_two(flying));
+            if flying.fate != Fate::Arrives {
+                match self.deliver_oddly(flying) {
+                    Some(arrival) => return Some(arrival),
+                    None => continue,
+                }
             }
             self.ledger.count_delivery(&flying.packet);
             return Some(Arrival { packet: flying.packet, copy_follows: false });
@@ -291,7 +294,21 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// A packet that arrives, but not as it was sent: twice, or with an error that nobody has noticed yet.
     #[cold]
+    fn deliver_oddly(&mut self, mut flying: InFlight<P>) -> Option<Arrival<P>> {
+        if flying.fate == Fate::ArrivesTwice {
+            return Some(self.deliver_first_of_two(flying));
+        }
+        if !flying.packet.flip_bit(self.path.line.wrong_bit()) {
+            self.ledger.drop_packet(flying.packet, DropCause::Error, flying.due);
+            return None;
+        }
+        self.ledger.stats.corrupted_packets += 1;
+        self.ledger.count_delivery(&flying.packet);
+        Some(Arrival { packet: flying.packet, copy_follows: false })
+    }
+
     fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
         let packet = flying.packet.clone();
         self.path.flight.push_front(InFlight { fate: Fate::Arrives, ..flying });

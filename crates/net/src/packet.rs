@@ -30,4 +30,10 @@ pub trait Packet: Clone {
 
     /// Sets "congestion experienced" (RFC 3168 section 5). Only called on ECN-capable packets.
     fn mark_congested(&mut self) {}
+
+    /// Flips the bit with this number, counted modulo the bits of the packet. False, as here, if it has no bytes in which that would show.
+    fn flip_bit(&mut self, number: u64) -> bool {
+        let _ = number;
+        false
+    }
 }

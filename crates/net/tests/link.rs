@@ -207,6 +207,22 @@ fn duplication_delivers_twice_at_one_instant() {
 }
 
 #[test]
+fn corruption_flips_a_bit_or_loses_what_has_none() {
+    let mut bench = Bench::new(&LinkConfig { corrupt_probability: 0.5, ..config(drop_tail(1000)) });
+    for id in 0..1000 {
+        bench.offer(ms(0), Probe { flipped: (id % 2 == 0).then_some(0), ..packet(id) });
+    }
+    bench.finish();
+    let wrong = bench.arrived.iter().filter(|(_, arrival)| arrival.packet.flipped == Some(1)).count();
+    let lost = bench.dropped_ids();
+    assert!(lost.iter().all(|id| id % 2 == 1));
+    // Of 500 with bits and 500 without, each half; five standard deviations are 56.
+    assert!((194..306).contains(&wrong) && (194..306).contains(&lost.len()), "{wrong}, {}", lost.len());
+    let stats = bench.link.stats();
+    assert_eq!((stats.corrupted_packets, stats.dropped_by_error), (wrong as u64, lost.len() as u64));
+}
+
+#[test]
 fn reordering_holds_some_packets_back_within_its_bounds() {
     let reordering = Reordering {
         probability: 0.3,

@@ -133,7 +133,8 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![rate().prop_map(Schedule::Constant), table(rate())];
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
-    let order = (any::<bool>(), reordering(), prop_oneof![Just(0.0), 0.0..=1.0]);
+    let chance = || prop_oneof![Just(0.0), 0.0..=1.0];
+    let order = (any::<bool>(), reordering(), chance(), chance());
     let repair = prop_oneof![
         2 => Just((None, None)),
         1 => (1..4_u32).prop_map(|retries| (Some(ArqConfig { retries }), None)),
@@ -147,7 +148,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
             queue,
             (loss, (arq, fec)),
             outages,
-            (preserve_order, reordering, duplicate_probability),
+            (preserve_order, reordering, duplicate_probability, corrupt_probability),
         )| {
             LinkConfig {
                 rate,
@@ -160,6 +161,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
                 preserve_order,
                 reordering,
                 duplicate_probability,
+                corrupt_probability,
             }
         },
     )

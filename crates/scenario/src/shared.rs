@@ -38,6 +38,9 @@ pub fn shared_channel(
     if link.duplicate_probability > 0.0 {
         return refuse("duplication", "duplication", "none on a shared medium");
     }
+    if link.corrupt_probability > 0.0 {
+        return refuse("corruption", "corruption", "none on a shared medium");
+    }
     let medium = MediumConfig { rate, delay_one_way, access: access.clone() };
     medium.validate(terminals).map_err(|error| error.within("medium"))?;
     Ok((medium, TerminalConfig { queue: limit, loss: link.loss.clone() }))

@@ -21,7 +21,7 @@ fn an_unknown_key() {
         "world.toml:4:7: link.satellite.delay-one-way: found nothing, accepted: a time of 0 or more such as \"275 ms\" \
          (ns, us, ms, s, min, h)\n\
          world.toml:7:1: link.satellite.delay: found an unknown key, accepted: between, modem, rate, delay-one-way, \
-         queue, loss, arq, fec, outages, preserve-order, reordering, duplication, medium, reverse; did you mean `delay-one-way`?"
+         queue, loss, arq, fec, outages, preserve-order, reordering, duplication, corruption, medium, reverse; did you mean `delay-one-way`?"
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),

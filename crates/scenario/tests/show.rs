@@ -101,6 +101,7 @@ fn link_change() -> impl Strategy<Value = &'static str> {
         "outages={ every = \"9 s\", length = \"1 s\", effect = \"blind\" }",
         "reordering={ probability = 0.01, extra-max = \"30 ms\" }",
         "duplication=0.5",
+        "corruption=0.5",
         "preserve-order=false",
     ])
 }

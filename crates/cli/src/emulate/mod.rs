@@ -120,7 +120,12 @@ fn summary_of(ended: &Ended) -> String {
     let line = |link: &LinkState| {
         let (name, direction, stats) = (&link.name, link.direction, &link.stats);
         let (packets, kilobytes) = (stats.delivered_packets, stats.delivered_bytes / 1000);
-        format!("  {name} {direction}: {packets} packets, {kilobytes} kB passed; {}\n", status::drops(stats))
+        let corrupted = match stats.corrupted_packets {
+            0 => String::new(),
+            packets => format!(", {packets} of them corrupted"),
+        };
+        let drops = status::drops(stats);
+        format!("  {name} {direction}: {packets} packets, {kilobytes} kB passed{corrupted}; {drops}\n")
     };
     text.extend(snapshot.up.iter().chain(&snapshot.down).map(line));
     if ended.missed_by_capture > 0 {

@@ -14,6 +14,8 @@ pub struct Probe {
     pub data: bool,
     pub ecn_capable: bool,
     pub marked: bool,
+    /// Bits flipped, if the packet has any: others are lost in their place.
+    pub flipped: Option<u32>,
 }
 
 impl Packet for Probe {
@@ -36,11 +38,24 @@ impl Packet for Probe {
         assert!(self.ecn_capable, "marked a packet that is not ECN-capable");
         self.marked = true;
     }
+    fn flip_bit(&mut self, _: u64) -> bool {
+        self.flipped = self.flipped.map(|bits| bits + 1);
+        self.flipped.is_some()
+    }
 }
 
 /// A data packet of 1000 bytes.
 pub fn packet(id: u64) -> Probe {
-    Probe { id, size: 1000, flow: 0, low_priority: false, data: true, ecn_capable: false, marked: false }
+    Probe {
+        id,
+        size: 1000,
+        flow: 0,
+        low_priority: false,
+        data: true,
+        ecn_capable: false,
+        marked: false,
+        flipped: None,
+    }
 }
 
 /// A low-priority data packet of 1000 bytes.

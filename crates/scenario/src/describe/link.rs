@@ -71,6 +71,7 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
     form.field("preserve-order", &mut link.preserve_order, &FLAG);
     form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
     form.field("duplication", &mut link.duplicate_probability, &PROBABILITY);
+    form.field("corruption", &mut link.corrupt_probability, &PROBABILITY);
     form.table("medium", access::SHORTHAND, |form| access::access(form, &mut radio.medium));
 }
 
