@@ -50,6 +50,8 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
         let why = "one file takes one connection: --connections needs --discard or --source";
         return Err(Failure::Request(why.into()));
     }
+    // Refused now, not when somebody connects.
+    args.answer.as_deref().map(Input::open).transpose()?;
     let interrupt = Interrupt::listen()?;
     let mut driver = transfer::driver(&args.wire)?;
     driver.stack.listen(args.port, Arc::new(config));
@@ -100,8 +102,11 @@ impl Server<'_> {
             let Some(id) = self.driver.stack.accept(self.args.port) else { break };
             self.accepted += 1;
             let drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
-            // A source says what it has; everybody else closes when the peer does.
-            let feed = Feed::new(Input::Zeros(self.args.source.unwrap_or(0)));
+            // Who has something says it; everybody else closes when the peer does.
+            let feed = Feed::new(match &self.args.answer {
+                Some(file) => Input::open(file)?,
+                None => Input::Zeros(self.args.source.unwrap_or(0)),
+            });
             let begin = self.driver.now();
             self.connections.push(Receiving { id, begin, drain, feed, events: Events::empty() });
         }
@@ -120,7 +125,7 @@ impl Server<'_> {
         let Receiving { id, drain, feed, events, .. } = &mut self.connections[at];
         drain.pump(&mut self.driver, *id, ready.output)?;
         let peer_done = events.contains(Events::PEER_CLOSED) && drain.is_empty(&self.driver, *id);
-        if self.args.source.is_some() || peer_done {
+        if self.args.source.is_some() || self.args.answer.is_some() || peer_done {
             feed.pump(&mut self.driver, *id, true)?;
         }
         Ok(())

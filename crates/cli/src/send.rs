@@ -86,6 +86,8 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         .connect(begin, remote, config)
         .map_err(|why| Failure::Request(format!("cannot connect to {remote}: {why}")))?;
     let trace = trace.map(|target| Trace::start(target, &mut driver, id)).transpose()?;
+    // The first packet does not wait until the buffer is full.
+    driver.flush();
     let mut sending = Sending {
         driver,
         id,

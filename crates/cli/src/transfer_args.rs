@@ -77,6 +77,9 @@ pub struct ReceiveArgs {
     /// Send so many zeros to whoever connects, for measuring
     #[arg(long, value_name = "BYTES")]
     pub source: Option<u64>,
+    /// Send this file to whoever connects, while theirs arrives
+    #[arg(long, value_name = "FILE", conflicts_with = "source")]
+    pub answer: Option<PathBuf>,
     /// Connections to serve; 0 is no end
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: u64,

@@ -216,6 +216,63 @@ fn our_tcp_stands_at_both_ends_of_the_path() {
     }
 }
 
+/// One connection, a file in each direction at once, and everything that can happen to a packet; the long form is
+/// `scripts/on-wire-matrix`.
+#[test]
+fn streams_are_whole_over_a_hostile_path() {
+    let Some(_alone) = ready(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let pattern = |step: u64| (0..3_000_000_u64).map(|i| ((i * i * step) >> 7) as u8).collect::<Vec<_>>();
+    std::fs::write(file("there"), pattern(3)).unwrap();
+    std::fs::write(file("back"), pattern(5)).unwrap();
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let at = |name: &str| file(name).display().to_string();
+    let server = format!("exec {binary} receive 5001 {} --answer {} --cc bbr", at("there.got"), at("back"));
+    let script = format!(
+        "{binary} send $BENTPIPE_PEER:5001 {} --reply {} --cc bbr && sleep 0.5",
+        at("there"),
+        at("back.got")
+    );
+    let (summary, reordering) =
+        (at("summary"), "{ probability = 0.01, extra-min = \"1 ms\", extra-max = \"5 ms\" }");
+    let output = emulate(
+        &[
+            "geo-single --rate 50mbit --delay-one-way 5ms --queue 200p --loss 0.01 --at sender --listen"
+                .split(' ')
+                .collect(),
+            vec![server.as_str(), "--summary", &summary],
+            vec!["--set", "link.satellite.duplication=0.01", "--set", "link.satellite.corruption=0.01"],
+            vec!["--set", &format!("link.satellite.reordering={reordering}")],
+            vec![
+                "--set",
+                "link.satellite.outages={ every = \"600 ms\", length = \"100 ms\", effect = \"cut-path\" }",
+            ],
+        ]
+        .concat(),
+        &script,
+    );
+    stdout(&output);
+    let same = |name: &str| {
+        std::fs::read(file(name)).unwrap() == std::fs::read(file(&format!("{name}.got"))).unwrap()
+    };
+    assert!(same("there") && same("back"), "{output:?}");
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+    let stats = &summary["up"][0]["stats"];
+    for cause in ["dropped_by_error", "dropped_by_outage", "duplicated_packets", "corrupted_packets"] {
+        assert!(stats[cause].as_u64().unwrap() > 0, "{cause}: {stats}");
+    }
+}
+
+/// The long form, with other algorithms and with Linux beside them, is `docs/validation.md`.
+#[test]
+fn one_scenario_simulated_and_in_real_time_gives_the_same_goodput() {
+    let Some(_alone) = ready(&["python3"]) else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/validate-reality");
+    let output = Command::new(script).args([env!("CARGO_BIN_EXE_bentpipe"), "--quick"]).output().unwrap();
+    assert!(stdout(&output).contains("0 of 1 pairs"), "{output:?}");
+}
+
 #[test]
 fn our_tcp_reaches_the_host_as_the_command_does() {
     let Some(_alone) = ready(&[]) else { return };

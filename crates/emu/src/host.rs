@@ -63,11 +63,20 @@ impl Addresses {
 
     /// The address in IPv4 and in IPv6 of such a stack.
     pub fn stack(&self, place: Place) -> [String; 2] {
-        let last = match place {
-            Place::Command => 6,
-            Place::Beyond => 10,
+        let (v4, v6) = match place {
+            Place::Command => (66, 1),
+            Place::Beyond => (130, 2),
         };
-        [format!("198.18.{}.{last}", self.number), format!("fd62:656e:7470:{:x}::{last:x}", self.number)]
+        [format!("198.18.{}.{v4}", self.number), format!("fd62:656e:7470:{:x}:{v6}::2", self.number)]
+    }
+
+    /// What belongs to such stacks at `place`, in IPv4 and in IPv6. Each has a smaller network of its own there.
+    pub fn stack_networks(&self, place: Place) -> [String; 2] {
+        let (v4, v6) = match place {
+            Place::Command => (64, 1),
+            Place::Beyond => (128, 2),
+        };
+        [format!("198.18.{}.{v4}/26", self.number), format!("fd62:656e:7470:{:x}:{v6}::/80", self.number)]
     }
 
     /// All of one emulation, in IPv4.

@@ -22,10 +22,11 @@ impl Namespace {
         Ok(Self { handle: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// A fresh one; the caller stays where it is.
+    /// A fresh one that forwards; the caller stays where it is.
     pub fn create() -> io::Result<Self> {
         let create = || {
             unshare(CloneFlags::CLONE_NEWNET)?;
+            forward()?;
             Self::current()
         };
         thread::scope(|scope| scope.spawn(create).join())
@@ -75,13 +76,17 @@ fn keep_capabilities() -> Result<(), CapsError> {
 }
 
 /// Lets the network namespace of the calling thread pass on what is for others: for stacks of their own that programs bring along.
-pub(crate) fn forward() -> io::Result<()> {
+/// To be called before it has devices.
+fn forward() -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
     match fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1") {
         // A kernel without IPv6.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
     }
+    // Devices that are routers by themselves join the group of all routers, and report that to whoever is at the far end. What
+    // arrives there is forwarded all the same.
+    fs::write("/proc/sys/net/ipv6/conf/default/forwarding", "0")
 }
 
 /// Lets everybody in the network namespace of the calling thread listen on any port and ping, as an administrator may.

@@ -206,32 +206,40 @@ fn outer_device(beyond: &Namespace) -> Result<(Addresses, Device), Error> {
 fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Error> {
     let device = addresses.device();
     let mut lines = vec![
-        format!("address add {}/24 dev {device}", addresses.host_v4()),
+        format!("address add {}/30 dev {device}", addresses.host_v4()),
         format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
         // The device keeps quiet: no solicitations and reports of its own cross the path.
         format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {device} up"),
     ];
+    let [stacks_v4, _] = addresses.stack_networks(Place::Command);
+    lines.push(format!("route add {stacks_v4} dev {device}"));
     if !reaches_host {
+        lines.extend(nowhere(addresses, Place::Beyond));
         lines.push("link set lo up".into());
         namespace::open_ports().map_err(Error::at("cannot open ports"))?;
-        namespace::forward().map_err(Error::at("cannot switch on forwarding"))?;
     }
     tool::ip(&lines)
 }
 
 fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
     namespace::open_ports().map_err(Error::at("cannot open ports"))?;
-    namespace::forward().map_err(Error::at("cannot switch on forwarding"))?;
-    tool::ip(&[
+    let mut lines = vec![
         "link set lo up".into(),
-        format!("address add {}/24 dev {COMMAND_DEVICE}", addresses.command_v4()),
+        format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
         format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()),
         format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {COMMAND_DEVICE} up"),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()),
-    ])
+    ];
+    lines.extend(nowhere(addresses, Place::Command));
+    tool::ip(&lines)
+}
+
+/// Where no stack of its own stands nothing is sent back over the path.
+fn nowhere(addresses: &Addresses, place: Place) -> [String; 2] {
+    addresses.stack_networks(place).map(|network| format!("route add unreachable {network}"))
 }
 
 /// What the kernel does not let us do, and what would help.

@@ -148,6 +148,7 @@ impl Dice {
             preserve_order: !self.one_in(4),
             reordering: self.one_in(4).then_some(reordering),
             duplicate_probability: if self.one_in(4) { self.magnitude(1e-3, 0.3) } else { 0.0 },
+            corrupt_probability: 0.0,
         }
     }
 
