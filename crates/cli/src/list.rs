@@ -27,6 +27,7 @@ const NODES: &[Kind] = &[
     kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
     kind("snoop", "a router; repairs losses behind it and keeps them from the sender"),
+    kind("spoofing", "a router; acknowledges data in the receiver's name and answers for their delivery"),
     kind("xcp", "a router; tells XCP's senders how much they may change their rate"),
     kind("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     kind("ba-tcp", "a router; tells BA-TCP's receivers the length of the path and their share of it"),

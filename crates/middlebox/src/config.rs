@@ -10,6 +10,7 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
     ),
     ("ack-decimator", "lets one of so many bare ACKs pass"),
     ("snoop", "repairs losses behind it and keeps them from the sender"),
+    ("spoofing", "acknowledges data in the receiver's name, keeps them and answers for their delivery"),
     ("xcp", "tells XCP's senders how much they may change their rate"),
     ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
@@ -26,6 +27,8 @@ pub enum MiddleboxConfig {
     AckDecimator(AckDecimatorConfig),
     /// Repairs losses behind it (Balakrishnan et al. 1995).
     Snoop(SnoopConfig),
+    /// Acknowledges early and answers for it (TCP spoofing).
+    Spoofing(SpoofingConfig),
     /// An XCP router (Katabi et al. 2002), or with its compensation a P-XCP router (Zhou et al. 2004).
     Xcp(XcpConfig),
     /// A BA-TCP router (Gerla et al. 1999).
@@ -76,6 +79,24 @@ impl Default for SnoopConfig {
     /// Limits as in ns-2; copies until the default queue of a link is full but for one place.
     fn default() -> Self {
         Self { congested_at: 49, most_repairs: 10, least_timeout: Duration::from_millis(100) }
+    }
+}
+
+/// Parameters of a spoofing gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpoofingConfig {
+    /// Bytes that it keeps for each connection.
+    pub buffer: u64,
+    /// Window in segments with which it begins to send.
+    pub initial_window: u32,
+    /// When it crashes, with all that it keeps; it forwards what comes then.
+    pub dies_at: Option<Duration>,
+}
+
+impl Default for SpoofingConfig {
+    /// Room as a proxy has it, and the initial window of RFC 6928.
+    fn default() -> Self {
+        Self { buffer: 2_000_000, initial_window: 10, dies_at: None }
     }
 }
 
@@ -155,6 +176,7 @@ impl MiddleboxConfig {
             Self::AckFilter => "ack-filter",
             Self::AckDecimator(_) => "ack-decimator",
             Self::Snoop(_) => "snoop",
+            Self::Spoofing(_) => "spoofing",
             Self::Xcp(config) if config.compensates => "p-xcp",
             Self::Xcp(_) => "xcp",
             Self::BaTcp(_) => "ba-tcp",
@@ -169,6 +191,7 @@ impl MiddleboxConfig {
             "ack-filter" => Self::AckFilter,
             "ack-decimator" => Self::AckDecimator(AckDecimatorConfig::default()),
             "snoop" => Self::Snoop(SnoopConfig::default()),
+            "spoofing" => Self::Spoofing(SpoofingConfig::default()),
             "xcp" => Self::Xcp(XcpConfig::default()),
             "p-xcp" => Self::Xcp(XcpConfig { compensates: true, ..XcpConfig::default() }),
             "ba-tcp" => Self::BaTcp(BaTcpConfig::default()),

@@ -17,16 +17,18 @@ mod config;
 mod dvegas;
 #[cfg(test)]
 mod fixture;
+mod hop;
 mod link_notices;
 mod middlebox;
 mod passing;
 mod snoop;
+mod spoofing;
 mod table;
 mod xcp;
 
 pub use config::{
     AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MIDDLEBOXES, MiddleboxConfig,
-    SnoopConfig, Told, XcpConfig,
+    SnoopConfig, SpoofingConfig, Told, XcpConfig,
 };
 pub use middlebox::Middlebox;
 pub use passing::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};

@@ -8,6 +8,7 @@ use crate::ba_tcp::BaTcp;
 use crate::dvegas::DVegas;
 use crate::link_notices::LinkNotices;
 use crate::snoop::Snoop;
+use crate::spoofing::Spoofing;
 use crate::xcp::Xcp;
 use crate::{Emission, MiddleboxConfig, Passing, Spoilt, Verdict};
 
@@ -25,6 +26,8 @@ pub enum Middlebox {
     AckDecimator(AckDecimator),
     /// Repairs losses behind it.
     Snoop(Snoop),
+    /// Acknowledges early and answers for it.
+    Spoofing(Spoofing),
     /// An XCP or P-XCP router.
     Xcp(Xcp),
     /// A BA-TCP router.
@@ -42,6 +45,7 @@ impl Middlebox {
             MiddleboxConfig::AckFilter => Self::AckFilter(AckFilter::default()),
             MiddleboxConfig::AckDecimator(config) => Self::AckDecimator(AckDecimator::new(*config)),
             MiddleboxConfig::Snoop(config) => Self::Snoop(Snoop::new(*config)),
+            MiddleboxConfig::Spoofing(config) => Self::Spoofing(Spoofing::new(*config)),
             MiddleboxConfig::Xcp(config) => Self::Xcp(Xcp::new(*config)),
             MiddleboxConfig::BaTcp(config) => Self::BaTcp(BaTcp::new(*config)),
             MiddleboxConfig::DVegas(config) => Self::DVegas(DVegas::new(*config)),
@@ -55,6 +59,7 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.handle(now, passing, out),
             Self::AckDecimator(decimator) => decimator.handle(now, passing, out),
             Self::Snoop(snoop) => snoop.handle(now, passing, out),
+            Self::Spoofing(gateway) => gateway.handle(now, passing, out),
             Self::Xcp(router) => router.handle(now, passing),
             Self::BaTcp(router) => router.handle(now, passing),
             Self::DVegas(queue) => queue.handle(now, passing),
@@ -76,6 +81,7 @@ impl Middlebox {
             Self::AckDecimator(decimator) => decimator.next_timeout(),
             Self::Snoop(snoop) => snoop.next_timeout(),
             Self::LinkNotices(station) => station.next_timeout(),
+            Self::Spoofing(gateway) => gateway.next_timeout(),
             Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => Instant::FAR_FUTURE,
         }
     }
@@ -87,6 +93,7 @@ impl Middlebox {
             Self::AckDecimator(decimator) => decimator.handle_timeout(now, out),
             Self::Snoop(snoop) => snoop.handle_timeout(now, out),
             Self::LinkNotices(station) => station.handle_timeout(now, out),
+            Self::Spoofing(gateway) => gateway.handle_timeout(now, out),
             Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => {}
         }
     }
@@ -97,6 +104,7 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.counters(),
             Self::AckDecimator(decimator) => decimator.counters(),
             Self::Snoop(snoop) => snoop.counters(),
+            Self::Spoofing(gateway) => gateway.counters(),
             Self::Xcp(router) => router.counters(),
             Self::BaTcp(router) => router.counters(),
             Self::DVegas(queue) => queue.counters(),

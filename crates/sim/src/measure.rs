@@ -123,7 +123,7 @@ fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
     simulation.ends = Vec::new();
 }
 
-/// Where the data of a flow with proxies on its way were held up.
+/// Where the data of a flow with proxies or a spoofing gateway on its way were held up.
 fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
     let legs = &legs[flow.onward.start as usize..flow.onward.end as usize];
     let leg = |leg: &Leg| LegOutcome {
@@ -135,7 +135,7 @@ fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
         srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
     };
     let undelivered = flow.counts.acknowledged.saturating_sub(flow.counts.of_gone(1).delivered_bytes);
-    (!legs.is_empty())
+    (!legs.is_empty() || flow.spoofed)
         .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
 }
 

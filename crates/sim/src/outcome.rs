@@ -84,17 +84,17 @@ pub struct FlowOutcome {
     /// Of a player of adaptive video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerOutcome>,
-    /// What proxies on the way made of it; absent without any.
+    /// What proxies or a spoofing gateway on the way made of it; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitOutcome>,
 }
 
-/// A flow that proxies split into legs. The counters of the flow itself are those of its sender, on the first leg, and of its
+/// A flow that proxies split into legs, or whose data a gateway acknowledges early. The counters of the flow itself are those of its sender, on the first leg, and of its
 /// receiver, on the last.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SplitOutcome {
-    /// Payload bytes that were acknowledged to the sender and had not reached the receiver at the end: held by proxies, or lost
-    /// with one that crashed.
+    /// Payload bytes that were acknowledged to the sender and had not reached the receiver at the end: held by proxies or
+    /// a gateway, or lost with one that crashed.
     pub acked_undelivered_bytes: u64,
     /// The legs that begin at a proxy, in the order from sender to receiver.
     pub legs: Vec<LegOutcome>,

@@ -287,6 +287,9 @@ impl<W: Witness> Simulation<W> {
         let bytes = connection.read(self.now, u64::MAX);
         let delivered = connection.stats().delivered_bytes;
         self.witness.end(self.now, id, Deed::Read(bytes));
+        if self.ends[id as usize].interest == Interest::Arrivals {
+            self.note_read(id, bytes);
+        }
         let flow = self.ends[id as usize].flow;
         let present = self.flows[flow as usize].sender == Some(self.first_of_chain(id));
         let flow_state = &self.flows[flow as usize];

@@ -571,6 +571,8 @@ impl<W: Witness> Simulation<W> {
         };
         if !self.flows[id as usize].onward.is_empty() {
             self.prepare_relay(first);
+        } else if self.flows[id as usize].spoofed && interest != Interest::Everything {
+            self.ends[first as usize + 1].relay = Relay::Last;
         }
         first
     }
@@ -607,7 +609,8 @@ impl<W: Witness> Simulation<W> {
         let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
         let is_part = matches!(flow.application, Application::Feed(_));
         // Behind a proxy an acknowledgement does not mean that anything arrived.
-        let is_all = acknowledged >= flow.wanted && flow.onward.is_empty() && !is_part;
+        let is_true = flow.onward.is_empty() && !flow.spoofed;
+        let is_all = acknowledged >= flow.wanted && is_true && !is_part;
         if flow.sender == Some(sender) && is_all {
             self.complete(id);
         }

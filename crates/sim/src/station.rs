@@ -48,6 +48,14 @@ pub(crate) struct Interior {
     pub emissions: Vec<Emission>,
 }
 
+impl Interior {
+    /// True if a gateway at the node acknowledges in the name of others.
+    pub fn spoofs(&self, node: NodeId) -> bool {
+        let station = self.station_at[node as usize].map(|station| &self.stations[station as usize]);
+        station.is_some_and(|station| matches!(station.middlebox, Middlebox::Spoofing(_)))
+    }
+}
+
 /// A node at which a packet is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here {

@@ -96,6 +96,8 @@ pub(crate) struct Flow {
     pub written: u64,
     /// Bytes whose completion was noted.
     pub noted: u64,
+    /// A gateway on its way acknowledges what has not arrived.
+    pub spoofed: bool,
     /// Its legs behind proxies, in the order from sender to receiver.
     pub onward: std::ops::Range<u32>,
     pub counts: Counts,
@@ -197,7 +199,10 @@ impl World {
                     self.add_way(topology, &flow.name, &[to, via, from])?,
                 ]);
             }
-            self.flows.push(Flow { nodes: [from, to], ..flow });
+            let mut heads =
+                self.links_from(routes[0], from).into_iter().map(|link| self.interior.heads[link as usize]);
+            let spoofed = heads.any(|node| self.interior.spoofs(node));
+            self.flows.push(Flow { nodes: [from, to], spoofed, ..flow });
             if self.flows.last().is_some_and(Flow::is_written_by_sender) && group.transport == Transport::Tcp
             {
                 self.split(topology, group)?;
@@ -369,6 +374,7 @@ impl Flow {
             wanted: 0,
             written: 0,
             noted: 0,
+            spoofed: false,
             onward: 0..0,
             counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
             name,

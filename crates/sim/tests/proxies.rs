@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
+use bentpipe_middlebox::{MiddleboxConfig, SpoofingConfig};
 use bentpipe_net::LinkConfig;
 use bentpipe_scenario::{Connect, Idle, NodeKind, ProxyConfig, Scenario, Traffic};
 use bentpipe_sim::{Outcome, RunOptions, run};
@@ -57,7 +58,7 @@ fn a_split_is_worth_what_the_algorithm_behind_it_is_worth() {
 }
 
 /// 5 ms to the proxy, 255 ms from there, 50 segments.
-fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
+fn short_world() -> Scenario {
     let tcp = Config { mss: 1000, initial_window: InitialWindow::Segments(1), ..paper_tcp(100) };
     let file = flows("file", 1, Traffic::File { bytes: 50_000 }, tcp);
     let dumbbell = Dumbbell {
@@ -65,7 +66,11 @@ fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
         access: LinkConfig::new(Rate::from_mbps(100), ms(5), drop_tail(100)),
         satellite: LinkConfig::new(Rate::from_mbps(10), ms(250), drop_tail(100)),
     };
-    let mut scenario = dumbbell.scenario(Duration::from_secs(20), vec![file]);
+    dumbbell.scenario(Duration::from_secs(20), vec![file])
+}
+
+fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
+    let mut scenario = short_world();
     scenario.nodes[1].kind = proxy.map_or(NodeKind::Router, kind);
     verified(&scenario)
 }
@@ -179,4 +184,71 @@ fn a_proxy_on_board_halves_the_way_of_repairs() {
     // legs cost each other that take turns at being the slower one.
     let gain = goodput(kind(&proxy(paper_tcp(800), None))) / goodput(NodeKind::Router);
     assert!((1.7..2.83).contains(&gain), "{gain}");
+}
+
+fn spoofing(initial_window: u32, dies_at: Option<Duration>) -> NodeKind {
+    let config = SpoofingConfig { initial_window, dies_at, ..SpoofingConfig::default() };
+    NodeKind::Middlebox(MiddleboxConfig::Spoofing(config))
+}
+
+/// As [`short_file`], with a gateway that spoofs instead of one that splits. The handshake goes end to end and takes 0.52 s; after it the
+/// source needs six of its round trips of 10 ms, and the gateway six of 510 ms with a window of one, or one way with a window of 64.
+#[test]
+fn spoofing_removes_the_slow_start_of_the_source_and_not_its_own() {
+    let seconds = |west| {
+        let mut scenario = short_world();
+        scenario.nodes[1].kind = west;
+        verified(&scenario).flows[0].completion_s.expect("it ends")
+    };
+    let timid = seconds(spoofing(1, None));
+    assert!((0.52 + 5.0 * 0.51 + 0.25..0.52 + 6.0 * 0.51 + 0.1).contains(&timid), "{timid}");
+    let bold = seconds(spoofing(64, None));
+    assert!((0.52 + 0.31..0.52 + 0.40).contains(&bold), "{bold}");
+    let end_to_end = seconds(NodeKind::Router);
+    assert!(end_to_end > 3.6 && bold < timid && timid < end_to_end, "{bold} {timid} {end_to_end}");
+}
+
+/// All losses are behind the gateway: the source repeats nothing, the gateway as many as were lost, and a few more.
+#[test]
+fn a_spoofing_gateway_repairs_what_is_lost_behind_it() {
+    let file = flows("file", 1, Traffic::File { bytes: 3_000_000 }, paper_tcp(400));
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 2_000).with_loss(0.01);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(900), vec![file]);
+    scenario.nodes[1].kind = spoofing(10, None);
+    let outcome = verified(&scenario);
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.delivered_bytes, flow.aborted), (3_000_000, None));
+    assert!(flow.completion_s.is_some());
+    assert_eq!(flow.split.as_ref().map(|split| split.acked_undelivered_bytes), Some(0));
+    let lost = outcome.links[2].dropped_by_error;
+    let repeated = outcome.nodes[0].counters["local_retransmissions"];
+    assert!(lost > 15 && (lost..2 * lost).contains(&repeated), "{repeated} repeated, {lost} lost");
+}
+
+/// 64 kB kept over a round trip of 548 ms are 0.93 Mbit/s.
+#[test]
+fn the_buffer_of_a_spoofing_gateway_bounds_the_throughput() {
+    let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(800));
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
+    let config = SpoofingConfig { buffer: 64_000, initial_window: 100, dies_at: None };
+    scenario.nodes[1].kind = NodeKind::Middlebox(MiddleboxConfig::Spoofing(config));
+    let outcome = verified(&scenario);
+    let expected = 64_000.0 * 8.0 / 0.548;
+    let measured = outcome.totals.goodput_bps;
+    assert!((0.85 * expected..expected).contains(&measured), "{measured} against {expected}");
+}
+
+#[test]
+fn what_a_dead_spoofing_gateway_had_acknowledged_is_lost_and_reported() {
+    let tcp = Config { user_timeout: Some(Duration::from_secs(10)), ..paper_tcp(100) };
+    let file = flows("file", 1, Traffic::File { bytes: 400_000 }, tcp);
+    let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 2_000);
+    let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![file]);
+    scenario.nodes[1].kind = spoofing(4, Some(ms(2_000)));
+    let outcome = verified(&scenario);
+    let (flow, node) = (&outcome.flows[0], &outcome.nodes[0].counters);
+    let owed = flow.split.as_ref().expect("a gateway is on the way").acked_undelivered_bytes;
+    assert_eq!((flow.delivered_bytes + owed, node["crashes"]), (400_000, 1));
+    assert!(owed > 100_000 && flow.completion_s.is_none() && flow.aborted.is_some(), "{flow:?}");
 }

@@ -1,6 +1,6 @@
 use bentpipe_middlebox::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SnoopConfig, Told,
-    XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SnoopConfig,
+    SpoofingConfig, Told, XcpConfig,
 };
 
 use super::constellation::position;
@@ -9,7 +9,7 @@ use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
-use crate::unit::{COUNT, FACTOR, PART, PROBABILITY, ROOM, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, COUNT, FACTOR, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words};
 
 impl Named for NodeGroup {
     fn named(name: &str) -> Self {
@@ -28,6 +28,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
     Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout"] },
+    Kind { name: "spoofing", keys: &["buffer", "initial-window", "dies-at"] },
     Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "p-xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "ba-tcp", keys: &["utilisation"] },
@@ -75,6 +76,11 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
             form.field("congested-at", congested_at, &ROOM);
             form.field("most-repairs", most_repairs, &COUNT);
             form.field("least-timeout", least_timeout, &TIME_ABOVE_ZERO);
+        }
+        MiddleboxConfig::Spoofing(SpoofingConfig { buffer, initial_window, dies_at }) => {
+            form.field("buffer", buffer, &Bytes::at_least(1));
+            form.field("initial-window", initial_window, &COUNT);
+            form.field("dies-at", dies_at, &OrWord("never", TIME));
         }
         MiddleboxConfig::Xcp(XcpConfig { alpha, beta, gamma, compensates: _ }) => {
             form.field("alpha", alpha, &PART);

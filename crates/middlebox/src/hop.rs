@@ -1,0 +1,235 @@
+//! The far half of a connection that a gateway answers for: what is kept, and the sender that repairs it.
+//!
+//! Window after RFC 5681, losses after RFC 6675 by the order of transmissions, timer after RFC 6298.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bentpipe_base::{Duration, Flags, Instant, Segment};
+
+/// Transmissions that must have been overtaken before one counts as lost (RFC 6675: DupThresh).
+const DUP_THRESH: u64 = 3;
+/// The retransmission timeout exceeds the round-trip time by so much at least, as many hosts have it.
+const LEAST_MARGIN: Duration = Duration::from_millis(200);
+/// Its upper bound.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The sender towards the destination.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hop {
+    /// What is kept, by its place in the stream.
+    pub held: VecDeque<Held>,
+    pub held_bytes: u64,
+    /// Lowest byte not acknowledged by the destination, and the first that it does not take.
+    pub una: u64,
+    pub edge: u64,
+    /// Everything below was sent.
+    pub nxt: u64,
+    /// Transmissions so far, and the latest of those that arrived.
+    serial: u64,
+    arrived: u64,
+    /// What was sent, in that order, for as long as its loss is not decided.
+    order: VecDeque<(u64, u64)>,
+    pub lost: BTreeSet<u64>,
+    /// The first repair waits for no window (RFC 6675 section 5, step 4.3).
+    repairs_at_once: bool,
+    /// Segments on the way.
+    pub flight: u32,
+    duplicates: u32,
+    /// Segments.
+    pub cwnd: f64,
+    pub ssthresh: f64,
+    /// No second reduction before everything below is acknowledged.
+    pub recover: u64,
+    srtt: Option<Duration>,
+    rttvar: Duration,
+    backoff: u32,
+    pub timer: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub segment: Segment,
+    state: State,
+    sent_at: Instant,
+    sent_again: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Unsent,
+    /// On the way, as the transmission of this number.
+    Flying(u64),
+    Arrived,
+    Lost,
+}
+
+impl Hop {
+    pub fn place(&self, seq: u64) -> usize {
+        self.held.partition_point(|held| held.segment.seq < seq)
+    }
+
+    /// Keeps a segment, without what is here already; its bytes if that is anything.
+    pub fn keep(&mut self, mut segment: Segment) -> u64 {
+        let place = self.place(segment.seq);
+        if let Some(before) = place.checked_sub(1).map(|before| self.held[before].segment) {
+            trim_front(&mut segment, before.seq_end());
+        }
+        let place = self.place(segment.seq);
+        if let Some(after) = self.held.get(place)
+            && segment.seq_end() > after.segment.seq
+        {
+            segment.len = (after.segment.seq - segment.seq) as u32;
+            segment.flags.remove(Flags::FIN);
+        }
+        if segment.seq_len() == 0 {
+            return 0;
+        }
+        let held = Held { segment, state: State::Unsent, sent_at: Instant::ZERO, sent_again: false };
+        self.held.insert(place, held);
+        self.held_bytes += segment.seq_len();
+        segment.seq_len()
+    }
+
+    /// The destination says what it has; segments that it acknowledged.
+    pub fn acknowledge(&mut self, now: Instant, segment: &Segment) -> u32 {
+        let (mut fresh, mut sample) = (0, None);
+        while let Some(front) = self.held.front().filter(|held| held.segment.seq_end() <= segment.ack) {
+            if let State::Flying(serial) = front.state {
+                self.flight -= 1;
+                self.arrived = self.arrived.max(serial);
+                sample = (!front.sent_again).then(|| now.since(front.sent_at)).or(sample);
+            }
+            self.lost.remove(&front.segment.seq);
+            self.held_bytes -= front.segment.seq_len();
+            self.held.pop_front();
+            fresh += 1;
+        }
+        for block in segment.sack.as_slice().iter().filter(|block| block.start >= segment.ack) {
+            for place in self.place(block.start)..self.held.len() {
+                let held = &mut self.held[place];
+                if held.segment.seq_end() > block.end {
+                    break;
+                }
+                if let State::Flying(serial) = held.state {
+                    self.flight -= 1;
+                    self.arrived = self.arrived.max(serial);
+                }
+                self.lost.remove(&held.segment.seq);
+                held.state = State::Arrived;
+            }
+        }
+        if let Some(rtt) = sample {
+            self.sample(rtt);
+        }
+        fresh
+    }
+
+    /// RFC 6298 section 2.
+    pub fn sample(&mut self, rtt: Duration) {
+        let Some(srtt) = self.srtt else {
+            (self.srtt, self.rttvar) = (Some(rtt), rtt / 2);
+            return;
+        };
+        let deviation = if rtt > srtt { rtt - srtt } else { srtt - rtt };
+        self.rttvar = (self.rttvar * 3 + deviation) / 4;
+        self.srtt = Some((srtt * 7 + rtt) / 8);
+    }
+
+    pub fn timeout(&self) -> Duration {
+        let plain =
+            self.srtt.map_or(Duration::from_secs(1), |srtt| srtt + (self.rttvar * 4).max(LEAST_MARGIN));
+        (plain * (1 << self.backoff.min(16))).min(LONGEST_TIMEOUT)
+    }
+
+    /// Marks a transmission as lost, if it is still on the way.
+    fn lose(&mut self, seq: u64, serial: u64) {
+        let place = self.place(seq);
+        if let Some(held) = self.held.get_mut(place)
+            && held.segment.seq == seq
+            && held.state == State::Flying(serial)
+        {
+            held.state = State::Lost;
+            self.flight -= 1;
+            self.lost.insert(seq);
+        }
+    }
+
+    /// What the ACK says of losses, and what becomes of the window.
+    pub fn react(&mut self, segment: &Segment, fresh: u32) {
+        while let Some(&(serial, seq)) =
+            self.order.front().filter(|(serial, _)| serial + DUP_THRESH <= self.arrived)
+        {
+            self.order.pop_front();
+            self.lose(seq, serial);
+        }
+        let advanced = segment.ack > self.una;
+        self.duplicates = if advanced { 0 } else { self.duplicates + 1 };
+        if u64::from(self.duplicates) == DUP_THRESH
+            && let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied()
+        {
+            self.lose(segment.seq, serial);
+        }
+        self.una = self.una.max(segment.ack);
+        if advanced {
+            self.backoff = 0;
+        }
+        let complains = !self.lost.is_empty() || segment.flags.contains(Flags::ECE);
+        if complains && self.una >= self.recover {
+            self.ssthresh = (self.place(self.nxt) as f64 / 2.0).max(2.0);
+            self.repairs_at_once = !self.lost.is_empty();
+            self.cwnd = self.ssthresh;
+            self.recover = self.nxt;
+        } else if advanced && self.una >= self.recover {
+            let fresh = f64::from(fresh);
+            self.cwnd += if self.cwnd < self.ssthresh { fresh } else { fresh / self.cwnd };
+        }
+    }
+
+    /// The next segment to send: what was lost, then what is new below `promised`.
+    pub fn next(&mut self, now: Instant, promised: u64) -> Option<Segment> {
+        let at_once = std::mem::take(&mut self.repairs_at_once);
+        if f64::from(self.flight) >= self.cwnd.max(1.0) && !at_once {
+            return None;
+        }
+        let seq = self.lost.pop_first().unwrap_or(self.nxt);
+        let place = self.place(seq);
+        let held = self.held.get(place)?;
+        let is_new = held.state == State::Unsent;
+        if held.segment.seq_end() > promised || (is_new && held.segment.seq_end() > self.edge) {
+            return None;
+        }
+        Some(self.send(now, place))
+    }
+
+    pub fn send(&mut self, now: Instant, place: usize) -> Segment {
+        self.serial += 1;
+        let held = &mut self.held[place];
+        held.sent_again = held.state != State::Unsent;
+        (held.state, held.sent_at) = (State::Flying(self.serial), now);
+        let segment = held.segment;
+        self.order.push_back((self.serial, segment.seq));
+        self.flight += 1;
+        self.nxt = self.nxt.max(segment.seq_end());
+        segment
+    }
+
+    /// Nothing was heard: everything on the way is lost, and the window begins anew (RFC 5681 section 3.1).
+    pub fn expire(&mut self) {
+        self.ssthresh = (self.place(self.nxt) as f64 / 2.0).max(2.0);
+        (self.cwnd, self.recover, self.duplicates) = (1.0, self.nxt, 0);
+        self.backoff += 1;
+        for (serial, seq) in std::mem::take(&mut self.order) {
+            self.lose(seq, serial);
+        }
+    }
+}
+
+/// Takes what lies before `from` off a segment.
+pub(crate) fn trim_front(segment: &mut Segment, from: u64) {
+    let surplus = from.saturating_sub(segment.seq).min(segment.seq_len());
+    segment.seq += surplus;
+    if surplus > u64::from(segment.len) {
+        segment.flags.remove(Flags::FIN);
+    }
+    segment.len = u64::from(segment.len).saturating_sub(surplus) as u32;
+}

@@ -1,0 +1,569 @@
+//! TCP spoofing: a gateway near the source acknowledges its data at once, keeps them, and answers for their delivery.
+//!
+//! I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach", IEEE/ACM Transactions on Networking 9(3), 2001, section II-A: the method and its four
+//! problems; RFC 3135 sections 3.1.3 and 3.1.4: local acknowledgements, local retransmissions.
+//!
+//! Addresses, ports and sequence numbers stay those of the ends. The gateway serves the data that flow forward, from a connection whose
+//! SYN-ACK it saw pass: only then do ACKs come by here. What it acknowledged is repaired from here (`hop`); ACKs of the receiver end here. What differs stands in `papers/spoofing.md`.
+
+use std::collections::BTreeSet;
+
+use bentpipe_base::{EcnField, Flags, Instant, Probe, SackRange, Segment};
+
+use crate::hop::{Hop, trim_front};
+use crate::table::Table;
+use crate::{Connection, Direction, Emission, Passing, SpoofingConfig, Verdict};
+
+/// A spoofing gateway for all connections that pass a node.
+#[derive(Clone, Debug)]
+pub struct Spoofing {
+    config: SpoofingConfig,
+    agents: Table<Agent>,
+    timers: BTreeSet<(Instant, Connection)>,
+    dead: bool,
+    counters: Counters,
+}
+
+/// What a gateway counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    promised_bytes: u64,
+    delivered_bytes: u64,
+    retransmissions: u64,
+    timeouts: u64,
+    suppressed_acks: u64,
+    most_buffered_bytes: u64,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Phase {
+    /// Passes untouched.
+    #[default]
+    Untouched,
+    /// A SYN went by at that time, and offers selective acknowledgements.
+    Opening(Instant, bool),
+    /// Data are acknowledged here, selectively as well if so agreed.
+    Spoofed(bool),
+}
+
+/// A connection.
+#[derive(Clone, Debug, Default)]
+struct Agent {
+    phase: Phase,
+    /// Next byte expected from the source: what was acknowledged to it, but for a FIN.
+    src_nxt: u64,
+    /// Sequence number behind the FIN, once it is here.
+    fin_end: Option<u64>,
+    /// Marks of congestion on the way here are echoed until the source confirms.
+    ecn_echo: bool,
+    /// Block that the last selective acknowledgement reported.
+    block: SackRange,
+    /// Window last offered to the source.
+    offered: u64,
+    /// As the source last said: acknowledgement, window, timestamp and its echo.
+    src_ack: u64,
+    src_window: u32,
+    src_timestamps: Option<(u32, u32)>,
+    /// As the destination last said: next sequence number of its own, timestamp.
+    dst_seq: u64,
+    dst_timestamp: Option<u32>,
+    hop: Hop,
+}
+
+impl Agent {
+    /// What is acknowledged to the source: its FIN only when the destination did so.
+    fn promised(&self) -> u64 {
+        match self.fin_end {
+            Some(end) if self.hop.una < end => self.src_nxt.min(end - 1),
+            _ => self.src_nxt,
+        }
+    }
+
+    fn window(&self, room: u64) -> u64 {
+        // Its right edge follows the destination's acknowledgements only, so it never moves back.
+        (self.hop.una + room).saturating_sub(self.src_nxt)
+    }
+
+    /// Bytes acknowledged to the source and not by the destination.
+    fn owed(&self) -> u64 {
+        match self.phase {
+            Phase::Spoofed(_) => self.promised().saturating_sub(self.hop.una),
+            _ => 0,
+        }
+    }
+
+    /// An acknowledgement in the destination's name.
+    fn forge(&mut self, room: u64) -> Segment {
+        self.offered = self.window(room);
+        let mut flags = Flags::ACK;
+        flags.set(Flags::ECE, self.ecn_echo);
+        let echo = self.src_timestamps.map_or(0, |(value, _)| value);
+        let mut ack = Segment {
+            seq: self.dst_seq,
+            ack: self.promised(),
+            window: u32::try_from(self.offered).unwrap_or(u32::MAX),
+            flags,
+            timestamps: self.dst_timestamp.map(|value| (value, echo)),
+            ..Segment::default()
+        };
+        if self.phase == Phase::Spoofed(true) && self.block.start > ack.ack {
+            ack.sack.push(self.block);
+        }
+        ack
+    }
+
+    /// Data of the source: kept if there is room.
+    fn take(&mut self, segment: &Segment, room: u64) -> u64 {
+        let end = self.hop.una + room;
+        let mut segment = Segment { ecn: EcnField::NotCapable, ..*segment };
+        segment.flags.remove(Flags::CWR);
+        trim_front(&mut segment, self.src_nxt);
+        if segment.seq_len() == 0 || segment.seq + u64::from(segment.len) > end {
+            return 0;
+        }
+        if segment.flags.contains(Flags::FIN) {
+            self.fin_end = Some(segment.seq_end());
+        }
+        let adjoins = segment.seq == self.block.end;
+        self.block =
+            SackRange { start: if adjoins { self.block.start } else { segment.seq }, end: segment.seq_end() };
+        let kept = self.hop.keep(segment);
+        while let Some(held) = self.hop.held.get(self.hop.place(self.src_nxt))
+            && held.segment.seq == self.src_nxt
+        {
+            self.src_nxt = held.segment.seq_end();
+        }
+        kept
+    }
+}
+
+impl Spoofing {
+    /// A gateway that has seen nothing.
+    pub(crate) fn new(config: SpoofingConfig) -> Self {
+        let counters = Counters::default();
+        Self { config, agents: Table::default(), timers: BTreeSet::new(), dead: false, counters }
+    }
+
+    pub(crate) fn handle(
+        &mut self,
+        now: Instant,
+        passing: &mut Passing<'_>,
+        out: &mut Vec<Emission>,
+    ) -> Verdict {
+        let Some(connection) = passing.connection.filter(|_| !self.dies_by(now)) else {
+            return Verdict::Forward;
+        };
+        let segment = &mut *passing.segment;
+        let forward = passing.direction == Direction::Forward;
+        if segment.flags.contains(Flags::RST) {
+            // What is still owed stays owed: nobody will get it.
+            if let Some(agent) = self.agents.get_mut(connection) {
+                (agent.phase, agent.hop) = (Phase::Untouched, Hop::default());
+                self.arm(now, connection);
+            }
+            return Verdict::Forward;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.open(now, (connection, forward), segment);
+            return Verdict::Forward;
+        }
+        if segment.probe != Probe::No || !segment.flags.contains(Flags::ACK) {
+            return Verdict::Forward;
+        }
+        match self.agents.get_mut(connection).map(|agent| agent.phase) {
+            Some(Phase::Spoofed(_)) if forward => self.meet_source(now, connection, segment, out),
+            Some(Phase::Spoofed(_)) => self.meet_destination(now, connection, segment, out),
+            _ => Verdict::Forward,
+        }
+    }
+
+    fn open(&mut self, now: Instant, (connection, forward): (Connection, bool), segment: &Segment) {
+        let window = self.config.initial_window;
+        let agent = self.agents.heard(connection, now);
+        let options = segment.syn_options.unwrap_or_default();
+        match agent.phase {
+            // Who talks with routers or with the far end itself is none to speak for.
+            Phase::Untouched | Phase::Opening(..) if forward && options.feedback == 0 => {
+                agent.phase = Phase::Opening(now, options.sack_permitted);
+            }
+            Phase::Opening(since, sack) if !forward => {
+                *agent = Agent {
+                    phase: Phase::Spoofed(sack && options.sack_permitted),
+                    src_nxt: segment.ack,
+                    src_ack: segment.seq_end(),
+                    dst_seq: segment.seq_end(),
+                    dst_timestamp: segment.timestamps.map(|(value, _)| value),
+                    ..Agent::default()
+                };
+                let hop = &mut agent.hop;
+                (hop.una, hop.nxt, hop.recover) = (segment.ack, segment.ack, segment.ack);
+                hop.edge = segment.ack + u64::from(segment.window);
+                (hop.cwnd, hop.ssthresh) = (f64::from(window), f64::INFINITY);
+                hop.sample(now.since(since));
+            }
+            _ => {}
+        }
+    }
+
+    /// Data or an ACK of the source.
+    fn meet_source(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        segment: &mut Segment,
+        out: &mut Vec<Emission>,
+    ) -> Verdict {
+        let room = self.config.buffer;
+        let agent = self.agents.heard(connection, now);
+        agent.src_timestamps = segment.timestamps.or(agent.src_timestamps);
+        agent.src_window = segment.window;
+        if segment.seq_len() == 0 {
+            agent.src_ack = agent.src_ack.max(segment.ack);
+            // The destination must not think that it missed what is still here.
+            segment.seq = segment.seq.min(agent.hop.nxt);
+            return Verdict::Forward;
+        }
+        if segment.flags.contains(Flags::CWR) {
+            agent.ecn_echo = false;
+        }
+        agent.ecn_echo |= segment.ecn == EcnField::Congested;
+        let before = agent.promised();
+        agent.take(segment, room);
+        self.counters.promised_bytes += agent.promised() - before;
+        self.counters.most_buffered_bytes = self.counters.most_buffered_bytes.max(agent.hop.held_bytes);
+        let ack = agent.forge(room);
+        out.push(Emission { connection, direction: Direction::Reverse, segment: ack });
+        if segment.ack > agent.src_ack {
+            // What it acknowledges need not wait for the data.
+            agent.src_ack = segment.ack;
+            let ack = Segment {
+                seq: agent.hop.nxt,
+                len: 0,
+                ecn: EcnField::NotCapable,
+                flags: Flags::ACK,
+                ..*segment
+            };
+            out.push(Emission { connection, direction: Direction::Forward, segment: ack });
+        }
+        self.serve(now, connection, out);
+        Verdict::Absorb
+    }
+
+    /// An ACK of the destination, with data or without.
+    fn meet_destination(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        segment: &mut Segment,
+        out: &mut Vec<Emission>,
+    ) -> Verdict {
+        let room = self.config.buffer;
+        let agent = self.agents.heard(connection, now);
+        let owed = agent.owed();
+        agent.dst_seq = agent.dst_seq.max(segment.seq_end());
+        agent.dst_timestamp = segment.timestamps.map(|(value, _)| value).or(agent.dst_timestamp);
+        let advances = segment.ack > agent.hop.una;
+        let fresh = agent.hop.acknowledge(now, segment);
+        if segment.seq_len() == 0 || advances {
+            agent.hop.react(segment, fresh);
+        }
+        agent.hop.edge = agent.hop.edge.max(segment.ack + u64::from(segment.window));
+        let settled = owed.saturating_sub(agent.owed());
+        self.counters.delivered_bytes += settled;
+        let ends = agent.fin_end.is_some_and(|end| agent.hop.una >= end);
+        let verdict = if segment.seq_len() > 0 || ends {
+            segment.ack = segment.ack.max(agent.promised());
+            segment.window = u32::try_from(agent.window(room)).unwrap_or(u32::MAX);
+            segment.sack.clear();
+            segment.flags.set(Flags::ECE, agent.ecn_echo);
+            agent.offered = u64::from(segment.window);
+            Verdict::Forward
+        } else {
+            self.counters.suppressed_acks += 1;
+            // The source hears of room when it had little.
+            if agent.window(room) >= room / 2 && agent.offered < room / 2 {
+                let ack = agent.forge(room);
+                out.push(Emission { connection, direction: Direction::Reverse, segment: ack });
+            }
+            Verdict::Absorb
+        };
+        if fresh > 0 {
+            self.arm(now, connection);
+        }
+        self.serve(now, connection, out);
+        verdict
+    }
+
+    /// Sends what may be sent.
+    fn serve(&mut self, now: Instant, connection: Connection, out: &mut Vec<Emission>) {
+        let Some(agent) = self.agents.get_mut(connection) else { return };
+        let mut repairs = 0;
+        let mut sent_to = agent.hop.nxt;
+        while let Some(segment) = agent.hop.next(now, agent.src_nxt) {
+            repairs += u64::from(segment.seq_end() <= sent_to);
+            sent_to = agent.hop.nxt;
+            out.push(agent.address(connection, segment));
+        }
+        self.counters.retransmissions += repairs;
+        // A repair is given as much time as what it repairs was.
+        if repairs > 0 || agent.hop.timer.is_none() {
+            self.arm(now, connection);
+        }
+    }
+
+    /// Starts the timer anew, or stops it when nothing is kept.
+    fn arm(&mut self, now: Instant, connection: Connection) {
+        let Some(agent) = self.agents.get_mut(connection) else { return };
+        let hop = &mut agent.hop;
+        let at = (!hop.held.is_empty()).then(|| now + hop.timeout());
+        if let Some(before) = std::mem::replace(&mut hop.timer, at) {
+            self.timers.remove(&(before, connection));
+        }
+        self.timers.extend(at.map(|at| (at, connection)));
+    }
+
+    fn dies_by(&self, now: Instant) -> bool {
+        self.dead || self.dies_at() <= now
+    }
+
+    fn dies_at(&self) -> Instant {
+        self.config.dies_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after)
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        if self.dead {
+            return Instant::FAR_FUTURE;
+        }
+        self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at).min(self.dies_at())
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
+        if self.dies_by(now) {
+            // With everything that it keeps, and without a word.
+            (self.dead, self.agents) = (true, Table::default());
+            self.timers.clear();
+            return;
+        }
+        while let Some(due) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&due);
+            let (_, connection) = due;
+            let agent = self.agents.heard(connection, now);
+            agent.hop.timer = None;
+            if agent.hop.held.is_empty() {
+                continue;
+            }
+            self.counters.timeouts += 1;
+            agent.hop.expire();
+            let closed = agent.hop.lost.is_empty() && agent.hop.flight == 0;
+            let place = agent.hop.place(agent.hop.nxt);
+            if closed && agent.hop.held.get(place).is_some_and(|held| held.segment.seq == agent.hop.nxt) {
+                // The destination's window is closed: ask for it.
+                let segment = agent.hop.send(now, place);
+                out.push(agent.address(connection, segment));
+            }
+            self.serve(now, connection, out);
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Counters { promised_bytes, delivered_bytes, .. } = self.counters;
+        vec![
+            ("local_retransmissions", self.counters.retransmissions),
+            ("local_timeouts", self.counters.timeouts),
+            ("suppressed_acks", self.counters.suppressed_acks),
+            ("most_buffered_bytes", self.counters.most_buffered_bytes),
+            ("acked_undelivered_bytes", promised_bytes - delivered_bytes),
+            ("crashes", u64::from(self.dead)),
+        ]
+    }
+}
+
+impl Agent {
+    /// A segment of the source on its way to the destination: what it acknowledges is what the source says by now.
+    fn address(&self, connection: Connection, segment: Segment) -> Emission {
+        let (ack, window, timestamps) = (self.src_ack, self.src_window, self.src_timestamps);
+        Emission {
+            connection,
+            direction: Direction::Forward,
+            segment: Segment { ack, window, timestamps, ..segment },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ack::bare;
+    use crate::fixture::{at_ms, pass};
+    use bentpipe_base::{Duration, SynOptions};
+
+    struct Bench {
+        gateway: Spoofing,
+        out: Vec<Emission>,
+    }
+
+    impl Bench {
+        /// The handshake went by, and took 510 ms behind the gateway.
+        fn new(config: SpoofingConfig) -> Self {
+            let mut bench = Self { gateway: Spoofing::new(config), out: Vec::new() };
+            let options = Some(SynOptions { sack_permitted: true, ..SynOptions::default() });
+            let syn = Segment { flags: Flags::SYN, syn_options: options, ..Segment::default() };
+            let syn_ack = Segment {
+                flags: Flags::SYN | Flags::ACK,
+                ack: 1,
+                window: 1_000_000,
+                syn_options: options,
+                ..Segment::default()
+            };
+            assert_eq!(bench.show(0, Direction::Forward, syn), Verdict::Forward);
+            assert_eq!(bench.show(510, Direction::Reverse, syn_ack), Verdict::Forward);
+            bench
+        }
+
+        fn show(&mut self, ms: u64, direction: Direction, mut segment: Segment) -> Verdict {
+            self.out.clear();
+            self.gateway.handle(at_ms(ms), &mut pass(&mut segment, direction, 0), &mut self.out)
+        }
+
+        /// Segment `number`, from 0, of 1000 bytes: what is acknowledged to the source, and the window offered.
+        fn data(&mut self, ms: u64, number: u64) -> (u64, u32) {
+            let data = Segment { seq: 1 + 1000 * number, len: 1000, flags: Flags::ACK, ..Segment::default() };
+            assert_eq!(self.show(ms, Direction::Forward, data), Verdict::Absorb);
+            let ack = self.out.iter().find(|emission| emission.direction == Direction::Reverse).unwrap();
+            (ack.segment.ack, ack.segment.window)
+        }
+
+        /// The numbers of the segments that leave.
+        fn sent(&self) -> Vec<u64> {
+            let onward = self.out.iter().filter(|emission| emission.direction == Direction::Forward);
+            onward.map(|emission| (emission.segment.seq - 1) / 1000).collect()
+        }
+
+        fn counter(&self, name: &str) -> u64 {
+            self.gateway.counters().iter().find(|(counter, _)| *counter == name).unwrap().1
+        }
+    }
+
+    fn config(initial_window: u32, buffer: u64) -> SpoofingConfig {
+        SpoofingConfig { buffer, initial_window, dies_at: None }
+    }
+
+    fn ack(bytes: u64) -> Segment {
+        Segment { window: 1_000_000, ..bare(1 + bytes) }
+    }
+
+    #[test]
+    fn the_window_offered_is_the_room_that_is_left() {
+        let mut bench = Bench::new(config(1, 64_000));
+        assert_eq!(bench.data(520, 0), (1001, 63_000));
+        assert_eq!(bench.sent(), [0]);
+        for number in 1..64 {
+            assert_eq!(bench.data(520, number), (1001 + 1000 * number, 63_000 - 1000 * number as u32));
+            assert_eq!(bench.sent(), [0; 0]);
+        }
+        assert_eq!(bench.show(1030, Direction::Reverse, ack(10_000)), Verdict::Absorb);
+        // Ten were acknowledged, though one was sent: the gateway believes what it is told. Another segment finds ten places less one.
+        assert_eq!(bench.data(1031, 64), (65_001, 9_000));
+        // Without room the source hears so, and keeps its segment.
+        for number in 65..74 {
+            bench.data(1032, number);
+        }
+        assert_eq!(bench.data(1033, 74), (74_001, 0));
+        assert_eq!(bench.counter("most_buffered_bytes"), 64_000);
+    }
+
+    #[test]
+    fn a_window_of_one_doubles_and_a_large_one_leaves_at_once() {
+        let mut bench = Bench::new(config(1, 1_000_000));
+        (0..50).for_each(|number| {
+            bench.data(520, number);
+        });
+        let (mut acknowledged, mut rounds) = (1, vec![1]);
+        while acknowledged < 50 {
+            assert_eq!(bench.show(520, Direction::Reverse, ack(1000 * acknowledged)), Verdict::Absorb);
+            let sent = bench.sent().len() as u64;
+            rounds.push(sent);
+            acknowledged += sent;
+        }
+        assert_eq!(rounds, [1, 2, 4, 8, 16, 19]);
+        let mut bold = Bench::new(config(64, 1_000_000));
+        for number in 0..50 {
+            bold.data(520, number);
+            assert_eq!(bold.sent(), [number]);
+        }
+    }
+
+    #[test]
+    fn losses_behind_it_are_its_own_business() {
+        let mut bench = Bench::new(config(20, 1_000_000));
+        (0..10).for_each(|number| {
+            bench.data(520, number);
+        });
+        let mut report = ack(2000);
+        report.sack.push(SackRange { start: 3001, end: 5001 });
+        assert_eq!(bench.show(1030, Direction::Reverse, report), Verdict::Absorb);
+        assert_eq!(bench.sent(), [0; 0]);
+        report.sack.clear();
+        report.sack.push(SackRange { start: 3001, end: 6001 });
+        assert_eq!(bench.show(1031, Direction::Reverse, report), Verdict::Absorb);
+        assert_eq!((bench.sent(), bench.counter("local_retransmissions")), (vec![2], 1));
+        // The repair is lost as well: the timer has it.
+        let at = bench.gateway.next_timeout();
+        bench.out.clear();
+        bench.gateway.handle_timeout(at, &mut bench.out);
+        assert_eq!(bench.sent(), [2]);
+    }
+
+    /// A gap before the gateway: the source is told, selectively.
+    #[test]
+    fn losses_before_it_are_the_sources() {
+        let mut bench = Bench::new(config(20, 1_000_000));
+        assert_eq!(bench.data(520, 0).0, 1001);
+        assert_eq!(bench.data(521, 2).0, 1001);
+        let block = bench.out[0].segment.sack.as_slice()[0];
+        assert_eq!((block.start, block.end), (2001, 3001));
+        assert_eq!(bench.sent(), [0; 0]);
+        assert_eq!(bench.data(522, 1).0, 3001);
+        assert_eq!(bench.sent(), [1, 2]);
+    }
+
+    #[test]
+    fn a_fin_is_acknowledged_when_the_destination_has_it() {
+        let mut bench = Bench::new(config(20, 1_000_000));
+        let fin = Segment { seq: 1, len: 500, flags: Flags::ACK | Flags::FIN, ..Segment::default() };
+        bench.show(520, Direction::Forward, fin);
+        assert_eq!(bench.out[0].segment.ack, 501);
+        let mut last = ack(501);
+        bench.out.clear();
+        let verdict =
+            bench.gateway.handle(at_ms(1030), &mut pass(&mut last, Direction::Reverse, 0), &mut bench.out);
+        assert_eq!((verdict, last.ack), (Verdict::Forward, 502));
+        assert_eq!(bench.gateway.next_timeout(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn what_a_dead_gateway_promised_is_owed() {
+        let mut bench =
+            Bench::new(SpoofingConfig { dies_at: Some(Duration::from_secs(1)), ..config(1, 1_000_000) });
+        (0..50).for_each(|number| {
+            bench.data(520, number);
+        });
+        assert_eq!(bench.gateway.next_timeout(), at_ms(1000));
+        bench.gateway.handle_timeout(at_ms(1000), &mut bench.out);
+        assert_eq!((bench.counter("acked_undelivered_bytes"), bench.counter("crashes")), (50_000, 1));
+        // It is a router now.
+        let data = Segment { seq: 50_001, len: 1000, flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(bench.show(1001, Direction::Forward, data), Verdict::Forward);
+        assert_eq!(bench.gateway.next_timeout(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn without_a_syn_ack_nothing_is_promised() {
+        let mut bench = Bench { gateway: Spoofing::new(config(1, 1_000_000)), out: Vec::new() };
+        bench.show(0, Direction::Forward, Segment { flags: Flags::SYN, ..Segment::default() });
+        let data = Segment { seq: 1, len: 1000, flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(bench.show(600, Direction::Forward, data), Verdict::Forward);
+        assert!(bench.out.is_empty());
+    }
+}
