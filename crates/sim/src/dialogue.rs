@@ -13,6 +13,7 @@ use bentpipe_traffic::browser::Browser;
 use bentpipe_traffic::fetch::Fetcher;
 use bentpipe_traffic::{Act, Client};
 
+use crate::proxy::Relay;
 use crate::simulation::Simulation;
 use crate::witness::{Deed, Witness};
 use crate::world::{EndId, FlowId};
@@ -29,8 +30,8 @@ pub(crate) struct Dialogue {
 /// A connection of a client.
 #[derive(Debug)]
 struct Line {
-    /// The server's end; the client's follows.
-    server: EndId,
+    /// The server's end, once there is one behind all proxies, and the client's.
+    ends: [Option<EndId>; 2],
     /// Requests that have not arrived as a whole: what is missing of each, and what it asks for.
     asked: VecDeque<(u64, u64)>,
     /// What server and client have yet to write.
@@ -49,15 +50,16 @@ impl Dialogue {
         Some(Self { client, lines: Vec::new() })
     }
 
-    /// The number of the connection with this server's end.
-    fn number_of(&self, server: EndId) -> Option<usize> {
-        self.lines.iter().position(|line| line.as_ref().is_some_and(|line| line.server == server))
+    /// The number of the connection with this end.
+    fn number_of(&self, end: EndId) -> Option<usize> {
+        let side = (end % 2) as usize;
+        self.lines.iter().position(|line| line.as_ref().is_some_and(|line| line.ends[side] == Some(end)))
     }
 
-    fn open(&mut self, number: u32, server: EndId) {
+    fn open(&mut self, number: u32, ends: [Option<EndId>; 2]) {
         let needed = self.lines.len().max(number as usize + 1);
         self.lines.resize_with(needed, || None);
-        self.lines[number as usize] = Some(Line { server, asked: VecDeque::new(), unwritten: [0; 2] });
+        self.lines[number as usize] = Some(Line { ends, asked: VecDeque::new(), unwritten: [0; 2] });
     }
 
     fn line(&mut self, number: u32) -> Option<&mut Line> {
@@ -102,16 +104,18 @@ impl<W: Witness> Simulation<W> {
         while let Some(act) = self.dialogue_of(id).and_then(|dialogue| dialogue.client.poll_act()) {
             let (Act::Open { connection } | Act::Ask { connection, .. } | Act::Close { connection }) = act;
             if let Act::Open { .. } = act {
-                let server = self.open(id, id);
-                self.announce(server, None);
+                let line = self.line_of_client(id);
+                let first = self.open(id, line);
+                self.announce(first, None);
+                let server = (line == id).then_some(first);
                 if let Some(dialogue) = self.dialogue_of(id) {
-                    dialogue.open(connection, server);
+                    dialogue.open(connection, [server, Some(first + 1)]);
                 }
             }
             let Some(line) = self.dialogue_of(id).and_then(|dialogue| dialogue.line(connection)) else {
                 continue;
             };
-            let client_end = line.server + 1;
+            let Some(client_end) = line.ends[1] else { continue };
             match act {
                 Act::Open { .. } => {}
                 Act::Ask { request, reply, .. } => {
@@ -151,11 +155,21 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
+    /// The chain of connections from a client has reached the server.
+    pub(crate) fn meet_server(&mut self, id: FlowId, server: EndId, client: EndId) {
+        let Some(dialogue) = self.dialogue_of(id) else { return };
+        if let Some(number) = dialogue.number_of(client)
+            && let Some(line) = dialogue.line(number as u32)
+        {
+            line.ends[0] = Some(server);
+        }
+    }
+
     /// As [`Simulation::react`] for the connections of clients.
     pub(crate) fn react_in_dialogue(&mut self, end: EndId, events: Events) -> bool {
         let flow = self.ends[end as usize].flow;
-        let (server, is_server) = (end & !1, end.is_multiple_of(2));
-        let number = self.dialogue_of(flow).and_then(|dialogue| dialogue.number_of(server));
+        let is_server = end.is_multiple_of(2);
+        let number = self.dialogue_of(flow).and_then(|dialogue| dialogue.number_of(end));
         if events.contains(Events::READABLE) {
             let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
             self.witness.end(self.now, end, Deed::Read(bytes));
@@ -200,6 +214,10 @@ impl<W: Witness> Simulation<W> {
         }
         self.flows[flow as usize].counts.failures += 1;
         self.ends[(end ^ 1) as usize].connection.abort(now);
+        if let Relay::With(other) = self.ends[(end ^ 1) as usize].relay {
+            self.ends[other as usize].connection.abort(now);
+            self.settle(other);
+        }
         self.settle(end ^ 1);
         self.serve_client(flow, Some(end));
     }

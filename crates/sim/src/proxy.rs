@@ -1,5 +1,5 @@
 //! Proxies that split connections: a flow that passes some is a chain of connections, and each proxy carries its bytes from one to the
-//! next, as far as the next has room.
+//! next and back, as far as there is room. The chain is built from the end that connects: the sender, or the client of a dialogue.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::measure::add;
 use crate::simulation::Simulation;
 use crate::traffic::{Application, Interest};
 use crate::witness::{Deed, Witness};
-use crate::world::{DEAD, EndId, World, label, with_receiver_half};
+use crate::world::{DEAD, End, EndId, World, label, with_receiver_half};
 
 /// A node that splits connections.
 #[derive(Debug)]
@@ -59,9 +59,9 @@ pub(crate) struct Leg {
 pub(crate) enum Relay {
     /// The end is at a host, and nothing was relayed to it.
     None,
-    /// It receives at a proxy that has not connected onward yet.
+    /// Somebody connected to it at a proxy that has not connected further yet.
     Waits,
-    /// At a proxy; the end that carries on.
+    /// At a proxy; the end that carries on, in both directions.
     With(EndId),
     /// It receives at a host what proxies relayed.
     Last,
@@ -169,6 +169,25 @@ impl<W: Witness> Simulation<W> {
         (line as usize).checked_sub(self.flows.len())
     }
 
+    /// The line on which the connections of a flow's client begin: the last before the client.
+    pub(crate) fn line_of_client(&self, flow: u32) -> u32 {
+        let onward = &self.flows[flow as usize].onward;
+        if onward.is_empty() { flow } else { self.flows.len() as u32 + onward.end - 1 }
+    }
+
+    /// The line that a proxy opens for what waits on another: the next towards the receiver, or where the client connects towards the
+    /// server; and the proxy's number.
+    fn line_further(&self, id: EndId) -> Option<(u32, u32)> {
+        let End { flow, line, .. } = self.ends[id as usize];
+        if !id.is_multiple_of(2) {
+            let leg = self.leg_after(flow, line)?;
+            return Some((self.flows.len() as u32 + leg, self.interior.legs[leg as usize].proxy));
+        }
+        let leg = self.leg(line)?;
+        let is_first = leg as u32 == self.flows[flow as usize].onward.start;
+        Some((if is_first { flow } else { line - 1 }, self.interior.legs[leg].proxy))
+    }
+
     /// The leg that follows a line of a flow.
     fn leg_after(&self, flow: u32, line: u32) -> Option<u32> {
         let onward = &self.flows[flow as usize].onward;
@@ -200,36 +219,47 @@ impl<W: Witness> Simulation<W> {
                 end.interest = Interest::Usual;
             }
         }
-        pair[1].relay = if next.is_some() { Relay::Waits } else { Relay::Last };
-        let proxy = next.map(|leg| self.interior.legs[leg as usize].proxy);
-        if proxy.is_some_and(|proxy| self.interior.proxies[proxy as usize].dead) {
-            pair[1].incarnation = DEAD;
+        let by_client = self.flows[flow as usize].application.interest() == Interest::Everything;
+        // Who listens at a proxy waits.
+        let listener = first + u32::from(!by_client);
+        let further = self.line_further(listener);
+        self.ends[listener as usize].relay = match further {
+            Some(_) => Relay::Waits,
+            None if by_client => Relay::None,
+            None => Relay::Last,
+        };
+        if further.is_some_and(|(_, proxy)| self.interior.proxies[proxy as usize].dead) {
+            self.ends[listener as usize].incarnation = DEAD;
         }
     }
 
-    /// Something arrived at a proxy for a connection without one onward.
+    /// Something arrived at a proxy for a connection without one further.
     #[cold]
-    pub(crate) fn meet_syn(&mut self, inward: EndId) {
-        let end = &self.ends[inward as usize];
+    pub(crate) fn meet_syn(&mut self, waiting: EndId) {
+        let end = &self.ends[waiting as usize];
         let begun = !matches!(end.connection.state(), State::Listen | State::Closed);
-        let Some(leg) = self.leg_after(end.flow, end.line).filter(|_| begun) else { return };
-        let proxy = &self.interior.proxies[self.interior.legs[leg as usize].proxy as usize];
-        if proxy.connect == Connect::Early && end.relay == Relay::Waits {
-            self.connect_onward(inward);
+        let Some((_, proxy)) = self.line_further(waiting).filter(|_| begun) else { return };
+        let early = self.interior.proxies[proxy as usize].connect == Connect::Early;
+        if early && end.relay == Relay::Waits {
+            self.connect_further(waiting);
         }
     }
 
     /// A proxy opens the connection that carries on what an end receives.
-    fn connect_onward(&mut self, inward: EndId) {
-        let (flow, line) = (self.ends[inward as usize].flow, self.ends[inward as usize].line);
-        let Some(leg) = self.leg_after(flow, line) else { return };
-        let outward = self.open(flow, self.flows.len() as u32 + leg);
-        self.ends[inward as usize].relay = Relay::With(outward);
-        self.ends[outward as usize].relay = Relay::With(inward);
-        let proxy = self.interior.legs[leg as usize].proxy;
+    fn connect_further(&mut self, waiting: EndId) {
+        let flow = self.ends[waiting as usize].flow;
+        let Some((line, proxy)) = self.line_further(waiting) else { return };
+        let first = self.open(flow, line);
+        // The proxy's end of the new connection: the one that sends behind one that receives, and the other way round.
+        let near = first + u32::from(waiting.is_multiple_of(2));
+        self.ends[waiting as usize].relay = Relay::With(near);
+        self.ends[near as usize].relay = Relay::With(waiting);
         self.interior.proxies[proxy as usize].connections += 1;
-        self.announce(outward, Some(inward));
-        self.settle_other(outward);
+        self.announce(first, Some(waiting));
+        if line == flow {
+            self.meet_server(flow, first, self.last_of_chain(first));
+        }
+        self.settle_other(near);
     }
 
     /// What happened at an end that relays, or to which was relayed; true if its connection is over.
@@ -239,25 +269,26 @@ impl<W: Witness> Simulation<W> {
         match self.ends[id as usize].relay {
             Relay::None => {}
             Relay::Last => self.receive_last(id, events),
-            Relay::Waits if events.contains(Events::ESTABLISHED) => self.connect_onward(id),
+            Relay::Waits if events.contains(Events::ESTABLISHED) => self.connect_further(id),
             Relay::Waits => {}
             Relay::With(other) if failed => {
                 self.ends[other as usize].connection.abort(self.now);
                 self.settle_other(other);
             }
             Relay::With(other) => {
-                let (inward, outward) = if id.is_multiple_of(2) { (other, id) } else { (id, other) };
-                if self.relay(inward, outward) {
+                let (to, fro) = (self.relay(id, other), self.relay(other, id));
+                if to || fro {
                     self.settle_other(other);
                 }
             }
         }
-        if !id.is_multiple_of(2) && events.contains(Events::PEER_CLOSED) {
+        let flow = self.ends[id as usize].flow;
+        let is_answered = self.flows[flow as usize].application.interest() == Interest::Everything;
+        if !id.is_multiple_of(2) && events.contains(Events::PEER_CLOSED) && !is_answered {
             self.ends[id as usize].connection.close(self.now);
         }
         if failed {
             let reason = if events.contains(Events::RESET) { "reset" } else { "timed out" };
-            let flow = self.ends[id as usize].flow;
             self.note_abort(flow, self.first_of_chain(id), reason);
         }
         let other_is_over = match self.ends[id as usize].relay {
@@ -300,21 +331,22 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Carries bytes over a proxy, as many as there is room for, and the end of the stream behind them; false if there were none.
-    fn relay(&mut self, inward: EndId, outward: EndId) -> bool {
-        let available = self.ends[inward as usize].connection.readable();
-        let taken = self.ends[outward as usize].connection.write(self.now, available);
+    fn relay(&mut self, from: EndId, to: EndId) -> bool {
+        let available = self.ends[from as usize].connection.readable();
+        let taken = self.ends[to as usize].connection.write(self.now, available);
         if taken > 0 {
-            let read = self.ends[inward as usize].connection.read(self.now, taken);
+            let read = self.ends[from as usize].connection.read(self.now, taken);
             debug_assert_eq!(read, taken, "what is readable can be read");
-            self.witness.end(self.now, inward, Deed::Read(taken));
-            self.witness.end(self.now, outward, Deed::Wrote(taken));
-            let leg = self.leg(self.ends[outward as usize].line).expect("a proxy sends on a later leg");
+            self.witness.end(self.now, from, Deed::Read(taken));
+            self.witness.end(self.now, to, Deed::Wrote(taken));
+            let behind = if to.is_multiple_of(2) { to } else { from };
+            let leg = self.leg(self.ends[behind as usize].line).expect("a later leg begins at a proxy");
             let proxy = self.interior.legs[leg].proxy;
             self.interior.proxies[proxy as usize].relayed_bytes += taken;
         }
-        let source = &self.ends[inward as usize].connection;
+        let source = &self.ends[from as usize].connection;
         let ends = source.peer_closed() && source.readable() == 0;
-        let sends = &mut self.ends[outward as usize].connection;
+        let sends = &mut self.ends[to as usize].connection;
         let closes = ends && matches!(sends.state(), State::SynSent | State::Established | State::CloseWait);
         if closes {
             sends.close(self.now);
@@ -340,6 +372,15 @@ impl<W: Witness> Simulation<W> {
             last = outward;
         }
         senders
+    }
+
+    /// The receiving end of the last connection of the chain that begins with a sending end.
+    fn last_of_chain(&self, first: EndId) -> EndId {
+        let mut receiver = first + 1;
+        while let Relay::With(outward) = self.ends[receiver as usize].relay {
+            receiver = outward + 1;
+        }
+        receiver
     }
 
     /// Clears a chain away in which every connection is over.

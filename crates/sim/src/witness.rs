@@ -14,8 +14,8 @@ use bentpipe_scenario::LinkId;
 
 /// What happened at a connection end.
 pub(crate) enum Deed<'a> {
-    /// A new connection uses it, on this line; even ends send, odd ends receive. Behind a proxy the data are those that `inward`
-    /// receives.
+    /// A new connection uses it, on this line; even ends send, odd ends receive. At a proxy it carries on
+    /// what `inward` receives, and back.
     Opened { line: u32, inward: Option<EndId>, connection: &'a mut Connection },
     /// The application wrote so many bytes.
     Wrote(u64),

@@ -203,8 +203,7 @@ impl World {
                 self.links_from(routes[0], from).into_iter().map(|link| self.interior.heads[link as usize]);
             let spoofed = heads.any(|node| self.interior.spoofs(node));
             self.flows.push(Flow { nodes: [from, to], spoofed, ..flow });
-            if self.flows.last().is_some_and(Flow::is_written_by_sender) && group.transport == Transport::Tcp
-            {
+            if group.transport == Transport::Tcp {
                 self.split(topology, group)?;
             }
         }
@@ -344,11 +343,6 @@ impl Interior {
 }
 
 impl Flow {
-    /// The sender opens the connection, and only it writes.
-    fn is_written_by_sender(&self) -> bool {
-        self.application.interest() != Interest::Everything
-    }
-
     fn new(
         (name, seed): (String, u64),
         (index, group, pattern): (u32, &FlowGroup, &Pattern),

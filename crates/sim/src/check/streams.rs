@@ -24,7 +24,7 @@ struct Stream {
     /// Different for every stream.
     key: u64,
     written: u64,
-    /// The end that received what is written here, at a proxy.
+    /// At a proxy, the end that receives what is written here: its stream is that one's.
     inward: Option<EndId>,
     /// Bytes read.
     read: u64,
@@ -136,17 +136,26 @@ impl Streams {
             self.ends.resize_with(needed, Stream::default);
         }
         self.opened += 1;
-        // What a proxy relays is the stream that the sender wrote.
-        let inward = inward.filter(|_| end.is_multiple_of(2));
-        let relayed = inward.map(|inward| self.ends[inward as usize ^ 1].key);
-        let key = relayed.unwrap_or_else(|| u64::from_le_bytes(word(0x5eed, self.opened)));
+        // Of a new pair that end is at the proxy which is the other side of the one that waited.
+        let inward = inward.filter(|inward| inward % 2 != end % 2);
+        let key = u64::from_le_bytes(word(0x5eed, self.opened));
         self.ends[end as usize] = Stream { key, inward, ..Stream::default() };
+        if let Some(inward) = inward {
+            self.ends[inward as usize].inward = Some(end);
+        }
+    }
+
+    /// The key of what an end writes: behind proxies that of the host that wrote it.
+    fn key(&self, mut end: EndId) -> u64 {
+        while let Some(inward) = self.ends[end as usize].inward {
+            end = inward ^ 1;
+        }
+        self.ends[end as usize].key
     }
 
     /// A segment leaves with its payload; what is wrong with it.
     fn send(&mut self, end: EndId, slot: Slot, segment: &Segment) -> Option<String> {
-        let stream = &self.ends[end as usize];
-        let (key, written) = (stream.key, stream.written);
+        let (key, written) = (self.key(end), self.ends[end as usize].written);
         let payload = self.payload(slot);
         payload.clear();
         if segment.len == 0 {
@@ -162,7 +171,7 @@ impl Streams {
 
     /// The application reads; what is wrong with what it gets.
     fn read(&mut self, end: EndId, bytes: u64) -> Option<String> {
-        let key = self.ends[end as usize ^ 1].key;
+        let key = self.key(end ^ 1);
         let stream = &mut self.ends[end as usize];
         let (from, arrived) = (stream.read, stream.in_order.len() as u64);
         stream.read += bytes;
