@@ -1,8 +1,8 @@
 //! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
 //!
-//! Events come out in the order of time, and at equal times in the order in which they were scheduled. Every operation takes
-//! constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its time;
-//! bitmaps name the slots that hold something.
+//! Events come out in the order of time, and at equal times in the order of their owners: never in that in which they were scheduled,
+//! so that it does not matter how long ahead something was known. Every operation takes constant time: an owner's event is a node of a
+//! doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the slots that hold something.
 //!
 //! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
@@ -228,14 +228,14 @@ impl Wheel {
         self.open.get(self.done + ahead).map(|&(_, owner)| owner)
     }
 
-    /// Puts an event into the open slot, behind those of its time.
+    /// Puts an event into the open slot, in its place among those that have not happened.
     fn insert_open(&mut self, owner: Owner, time: u64) {
         self.nodes[owner as usize].time = time;
         if self.done == self.open.len() {
             self.open.clear();
             self.done = 0;
         }
-        let position = self.open[self.done..].partition_point(|&(other, _)| other <= time);
+        let position = self.open[self.done..].partition_point(|&other| other < (time, owner));
         self.open.insert(self.done + position, (time, owner));
     }
 
@@ -288,9 +288,8 @@ impl Wheel {
                 break;
             }
         }
-        // Stable: events of one time stay in the order in which they were scheduled.
         if self.open.len() > 1 {
-            self.open.sort_by_key(|&(time, _)| time);
+            self.open.sort_unstable();
         }
     }
 }
@@ -315,7 +314,7 @@ fn append(level: &mut Level, nodes: &mut [Node], (owner, time): (Owner, u64), sl
 mod tests {
     use super::*;
     use bentpipe_base::Rng;
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -326,15 +325,15 @@ mod tests {
     }
 
     #[test]
-    fn equal_times_keep_the_order_of_scheduling() {
+    fn equal_times_come_in_the_order_of_their_owners() {
         let mut wheel = Wheel::new(at(NEVER));
         wheel.add_owners(6);
-        for (owner, time) in [(3, 5_000_000_000), (1, 7), (4, 5_000_000_000), (0, 5_000_000_000), (2, 7)] {
+        for (owner, time) in [(3, 5_000_000_000), (5, 7), (4, 5_000_000_000), (0, 5_000_000_000), (1, 7)] {
             wheel.schedule(owner, at(time));
         }
         assert_eq!(wheel.pop(), Some((at(7), 1)));
-        wheel.schedule(5, at(7));
-        let rest = [(7, 2), (7, 5), (5_000_000_000, 3), (5_000_000_000, 4), (5_000_000_000, 0)];
+        wheel.schedule(2, at(7));
+        let rest = [(7, 2), (7, 5), (5_000_000_000, 0), (5_000_000_000, 3), (5_000_000_000, 4)];
         assert_eq!(drain(&mut wheel), rest);
     }
 
@@ -365,40 +364,39 @@ mod tests {
         for seed in 0..20 {
             let mut rng = Rng::stream(seed, "wheel");
             let mut wheel = Wheel::new(at(NEVER));
-            let mut model: BTreeMap<(u64, u64), Owner> = BTreeMap::new();
-            let mut key_of = [None; 50];
-            let (mut now, mut serial) = (0, 0);
+            let mut model: BTreeSet<(u64, Owner)> = BTreeSet::new();
+            let mut time_of = [None; 50];
+            let mut now = 0;
             wheel.add_owners(50);
             for _ in 0..20_000 {
                 let owner = rng.below(50) as Owner;
                 match rng.below(5) {
                     0 => {
                         wheel.cancel(owner);
-                        key_of[owner as usize].take().and_then(|key| model.remove(&key));
+                        if let Some(time) = time_of[owner as usize].take() {
+                            model.remove(&(time, owner));
+                        }
                     }
                     1 | 2 => {
                         let spread = rng.below(45);
                         let time = now + rng.below(1 << spread);
                         wheel.schedule(owner, at(time));
-                        let pending = key_of[owner as usize];
-                        if pending.is_none_or(|(pending, _)| time < pending) {
-                            pending.and_then(|key| model.remove(&key));
-                            serial += 1;
-                            key_of[owner as usize] = Some((time, serial));
-                            model.insert((time, serial), owner);
+                        let pending = time_of[owner as usize];
+                        if pending.is_none_or(|pending| time < pending) {
+                            if let Some(pending) = pending {
+                                model.remove(&(pending, owner));
+                            }
+                            time_of[owner as usize] = Some(time);
+                            model.insert((time, owner));
                         }
                     }
                     _ => {
-                        let expected = model.pop_first();
+                        let expected = model.pop_first().map(|(time, owner)| (at(time), owner));
                         let popped = wheel.pop();
-                        assert_eq!(
-                            popped,
-                            expected.map(|((time, _), owner)| (at(time), owner)),
-                            "seed {seed}"
-                        );
+                        assert_eq!(popped, expected, "seed {seed}");
                         if let Some((time, owner)) = popped {
                             now = time.as_nanos();
-                            key_of[owner as usize] = None;
+                            time_of[owner as usize] = None;
                         }
                     }
                 }
