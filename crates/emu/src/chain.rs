@@ -89,7 +89,7 @@ impl Chain {
             rate: link.rate(now),
             delay_one_way: link.delay_one_way(now),
             waiting_packets: link.backlog(now).packets,
-            stats: *link.stats(),
+            stats: link.stats(),
         })
     }
 

@@ -75,7 +75,7 @@ impl<P: Packet> Air<P> {
             self.stats.carried_bytes += u64::from(size);
             self.stats.access_delay_sum += end.since(waiting.since);
             let sending = Sending { start: end, end, size, is_data };
-            let spoilt = sender.loss.as_mut().is_some_and(|loss| loss.strikes(sending));
+            let spoilt = sender.loss.as_mut().is_some_and(|loss| loss.strikes(&sending));
             let lost = spoilt.then_some(DropCause::Error);
             self.fly(Flying { due: end + self.delay_one_way, terminal, packet: waiting.packet, lost });
         }

@@ -82,19 +82,49 @@ pub struct Dropped<P> {
 /// The books of a link: its counters, and the dropped packets that the driver has not fetched yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<P> {
+    /// Without the packets that passed.
     pub stats: LinkStats,
+    /// Packets that were offered and arrived at once, and their bytes.
+    passed_packets: u64,
+    passed_bytes: u64,
     pub dropped: VecDeque<Dropped<P>>,
 }
 
 impl<P: Packet> Ledger<P> {
     pub fn new() -> Self {
-        Self { stats: LinkStats::default(), dropped: VecDeque::new() }
+        let stats = LinkStats::default();
+        Self { stats, passed_packets: 0, passed_bytes: 0, dropped: VecDeque::new() }
+    }
+
+    /// All counters.
+    pub fn stats(&self) -> LinkStats {
+        LinkStats {
+            enqueued_packets: self.stats.enqueued_packets + self.passed_packets,
+            enqueued_bytes: self.stats.enqueued_bytes + self.passed_bytes,
+            delivered_packets: self.stats.delivered_packets + self.passed_packets,
+            delivered_bytes: self.stats.delivered_bytes + self.passed_bytes,
+            ..self.stats
+        }
+    }
+
+    /// Books a packet that is offered and known to arrive.
+    #[inline]
+    pub fn count_passage(&mut self, packet: &P) {
+        self.passed_packets += 1;
+        self.passed_bytes += u64::from(packet.size());
     }
 
     /// Books a dropped packet and keeps it for the driver.
     pub fn drop_packet(&mut self, packet: P, cause: DropCause, at: Instant) {
         self.stats.count_drop(cause);
         self.dropped.push_back(Dropped { packet, cause, at });
+    }
+
+    /// Books a packet that is offered.
+    #[inline]
+    pub fn count_offer(&mut self, packet: &P) {
+        self.stats.enqueued_packets += 1;
+        self.stats.enqueued_bytes += u64::from(packet.size());
     }
 
     /// Books an arrival at the far end.

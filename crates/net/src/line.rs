@@ -108,6 +108,17 @@ impl Line {
         self.changes.as_mut()?.outages.ends(now)
     }
 
+    /// No packet arrives sooner than this after the end of its transmission; zero if that varies.
+    pub fn least_delay(&self) -> Duration {
+        if self.changes.is_some() { Duration::ZERO } else { self.delay_one_way }
+    }
+
+    /// True if packets may arrive twice, or not as they were sent.
+    pub fn may_alter(&self) -> bool {
+        let alters = |changes: &Changes| changes.duplication.is_some() || changes.corruption.is_some();
+        self.changes.as_deref().is_some_and(alters)
+    }
+
     /// When the next transmission may start if a packet is there by then.
     #[inline]
     pub fn free_at(&self) -> Instant {
@@ -158,6 +169,17 @@ impl Line {
         self.given
     }
 
+    /// The same as [`Line::carry`] on a line without errors and changes.
+    #[inline(always)]
+    pub fn carry_plain(&mut self, start: Instant, size: u32) -> Passage {
+        let bps = self.bps;
+        let time = self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
+        let end = start + time;
+        (self.free_at, self.last_end) = (end, end);
+        self.given += time;
+        Passage { end, due: end + self.delay_one_way, fate: Fate::Arrives }
+    }
+
     /// Sends the next packet at `start`, which is not before [`Line::next_start`].
     #[inline(always)]
     pub fn carry(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
@@ -171,7 +193,7 @@ impl Line {
         let bps = self.bps;
         let end = start + self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
         let sending = Sending { start, end, size, is_data };
-        let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(sending));
+        let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(&sending));
         let fate = if strikes { Fate::Spoilt } else { Fate::Arrives };
         let mut passage = Passage { end, due: end + self.delay_one_way, fate };
         self.free_at = end;
@@ -215,7 +237,7 @@ impl Changes {
         let mut again = sending;
         for repetition in 1..=u64::from(retries) {
             again = Sending { start: again.end, end: again.end + length, ..again };
-            if !loss.strikes(again) {
+            if !loss.strikes(&again) {
                 return (Passage { end: again.end, fate: Fate::Arrives, ..passage }, round_trip * repetition);
             }
         }

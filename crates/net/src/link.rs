@@ -4,9 +4,9 @@ use bentpipe_trace::DropCause;
 use crate::fec::Fec;
 use crate::flight::{Fate, Flight, InFlight};
 use crate::ledger::Ledger;
-use crate::line::Line;
+use crate::line::{Line, Passage};
 use crate::queue::{Admit, Backlog, Fifo, Held, Queue, Turn};
-use crate::{ConfigError, Dropped, LinkConfig, LinkStats, Packet};
+use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packet, QueueConfig};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
@@ -21,6 +21,8 @@ pub struct Link<P> {
     queue: Queue<P>,
     path: Path<P>,
     ledger: Ledger<P>,
+    /// A queue that has room for any packet while none waits, and a line on which nothing happens to packets: most links of a world.
+    is_plain: bool,
 }
 
 /// What the queue said to an arriving packet.
@@ -53,6 +55,10 @@ impl<P: Packet> Link<P> {
                 fec: Fec::new(config),
             },
             ledger: Ledger::new(),
+            is_plain: config.is_plain()
+                && config.fec.is_none()
+                && matches!(config.loss.model, LossModel::None)
+                && matches!(config.queue, QueueConfig::DropTail { limit: Limit::Packets(_) }),
         })
     }
 
@@ -62,13 +68,75 @@ impl<P: Packet> Link<P> {
         if self.path.fec.is_some() {
             self.backlog(now);
         }
-        let Self { queue, path, ledger } = self;
-        ledger.stats.enqueued_packets += 1;
-        ledger.stats.enqueued_bytes += u64::from(packet.size());
+        let Self { queue, path, ledger, .. } = self;
+        ledger.count_offer(&packet);
         match queue {
             Queue::Fifo(fifo) => path.enqueue_fifo(now, packet, fifo, ledger),
             Queue::Held(held) => path.enqueue_held(now, packet, held, ledger),
         }
+    }
+
+    /// Offers a packet to the queue, and hands it over at once with the time at which it reaches the far end, if it does so by
+    /// `horizon`. The books of the link call it delivered; any other packet stays, as after [`Link::enqueue`].
+    ///
+    /// Drivers that know everything that will be offered to a [foreseeable](Link::is_foreseeable) link until `now`, which may then lie
+    /// in their future, need no event for such a packet.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Instant, packet: P, horizon: Instant) -> Option<(Instant, P)> {
+        let Self { queue: Queue::Fifo(fifo), path, ledger, .. } = self else {
+            self.enqueue(now, packet);
+            return None;
+        };
+        if path.fec.is_some() {
+            self.enqueue(now, packet);
+            return None;
+        }
+        fifo.advance(now);
+        let size = packet.size();
+        let (packet, start, passage) = if self.is_plain && path.line.free_at() <= now {
+            (packet, now, path.line.carry_plain(now, size))
+        } else {
+            match admit(now, packet, fifo, ledger) {
+                Ok(packet) => {
+                    let start = path.line.next_start(now);
+                    let passage = path.line.carry(start, size, packet.is_data());
+                    (packet, start, passage)
+                }
+                Err((packet, cause)) => {
+                    ledger.count_offer(&packet);
+                    ledger.drop_packet(packet, cause, now);
+                    return None;
+                }
+            }
+        };
+        let Passage { end, due, fate } = passage;
+        if fifo.take(now, Turn { start, end, size }) {
+            ledger.note_backlog(fifo.backlog());
+        }
+        let flying = InFlight { due, fate, packet };
+        if flying.due > horizon || flying.fate != Fate::Arrives {
+            ledger.count_offer(&flying.packet);
+            path.flight.push(flying);
+            return None;
+        }
+        ledger.count_passage(&flying.packet);
+        Some((flying.due, flying.packet))
+    }
+
+    /// True if the fate of a packet is known when it is offered, and packets arrive once each, as they are and in the order in which they
+    /// were sent.
+    pub fn is_foreseeable(&self) -> bool {
+        self.is_first_in_first_out() && self.path.flight.is_in_order() && !self.path.line.may_alter()
+    }
+
+    /// True if it is decided at the arrival of a packet when it is sent, if at all, and whether it arrives.
+    pub fn is_first_in_first_out(&self) -> bool {
+        matches!(self.queue, Queue::Fifo(_)) && self.path.fec.is_none()
+    }
+
+    /// Nothing that is offered from a time on arrives earlier than so long after it.
+    pub fn foresight(&self) -> Duration {
+        self.path.line.least_delay()
     }
 
     /// The next packet that has arrived by `now`; call until it returns nothing.
@@ -145,6 +213,7 @@ impl<P: Packet> Link<P> {
         (seed, name): (u64, &str),
     ) -> Result<(), ConfigError> {
         to.validate()?;
+        self.is_plain = false;
         self.backlog(now);
         self.close_block(now);
         self.path.fec = Fec::new(to);
@@ -161,7 +230,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets that wait move over, first come, first served; who finds no room is dropped.
     fn replace_queue(&mut self, now: Instant, queue: Queue<P>) {
-        let Self { queue: current, path, ledger } = self;
+        let Self { queue: current, path, ledger, .. } = self;
         let mut old = match (&mut *current, queue) {
             (Queue::Fifo(fifo), Queue::Fifo(other)) => return fifo.admit_as(other),
             (current, queue) => std::mem::replace(current, queue),
@@ -176,8 +245,8 @@ impl<P: Packet> Link<P> {
     }
 
     /// The counters so far.
-    pub fn stats(&self) -> &LinkStats {
-        &self.ledger.stats
+    pub fn stats(&self) -> LinkStats {
+        self.ledger.stats()
     }
 
     /// What waits at `now`.
@@ -285,7 +354,7 @@ impl<P: Packet> Link<P> {
     /// Sends the parity of the present block, if there is one: when it is due, or now.
     #[cold]
     fn close_block(&mut self, now: Instant) {
-        let Self { queue, path: Path { line, flight, fec }, ledger } = self;
+        let Self { queue, path: Path { line, flight, fec }, ledger, .. } = self;
         let Some(fec) = fec.as_mut().filter(|fec| fec.closes_at() < Instant::FAR_FUTURE) else { return };
         let start = fec.closes_at().min(line.next_start(now));
         let end = fec.close(start, (line, flight), &mut ledger.stats);
@@ -331,26 +400,22 @@ impl<P: Packet> Path<P> {
     /// Gives an arriving packet its turn at once.
     #[inline(always)]
     fn enqueue_fifo(&mut self, now: Instant, packet: P, fifo: &mut Fifo, ledger: &mut Ledger<P>) -> Verdict {
-        let mut packet = packet;
         let size = packet.size();
         fifo.advance(now);
-        match fifo.admit(now, &packet) {
-            Admit::Accept => {}
-            Admit::Mark => {
-                packet.mark_congested();
-                ledger.stats.marked_packets += 1;
+        match admit(now, packet, fifo, ledger) {
+            Ok(packet) => {
+                let start = self.line.next_start(now);
+                let end = self.transmit((start, packet), &mut ledger.stats);
+                if fifo.take(now, Turn { start, end, size }) {
+                    ledger.note_backlog(fifo.backlog());
+                }
+                Verdict::Accepted
             }
-            Admit::Drop(cause) => {
+            Err((packet, cause)) => {
                 ledger.drop_packet(packet, cause, now);
-                return Verdict::Dropped(cause);
+                Verdict::Dropped(cause)
             }
         }
-        let start = self.line.next_start(now);
-        let end = self.transmit((start, packet), &mut ledger.stats);
-        if fifo.take(now, Turn { start, end, size }) {
-            ledger.note_backlog(fifo.backlog());
-        }
-        Verdict::Accepted
     }
 
     /// Lets an arriving packet wait, and serves what may start by then.
@@ -409,5 +474,24 @@ impl<P: Packet> Path<P> {
         let passage = line.carry(start, packet.size(), packet.is_data());
         flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
         passage.end
+    }
+}
+
+/// What a queue says to an arriving packet, which it may mark.
+#[inline(always)]
+fn admit<P: Packet>(
+    now: Instant,
+    mut packet: P,
+    fifo: &mut Fifo,
+    ledger: &mut Ledger<P>,
+) -> Result<P, (P, DropCause)> {
+    match fifo.admit(now, &packet) {
+        Admit::Accept => Ok(packet),
+        Admit::Mark => {
+            packet.mark_congested();
+            ledger.stats.marked_packets += 1;
+            Ok(packet)
+        }
+        Admit::Drop(cause) => Err((packet, cause)),
     }
 }

@@ -11,6 +11,8 @@ pub(crate) type Slot = u32;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub(crate) struct Parcel {
+    /// The end that it is going to: a connection end, or a flow of plain packets.
+    pub to: u32,
     /// Incarnation of that end, so that nobody gets the mail of his predecessor.
     pub incarnation: u32,
     /// The segment; of a plain packet only the length counts.

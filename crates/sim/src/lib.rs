@@ -1,7 +1,8 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
 //! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
-//! `world` (where), `traffic` (why), `simulation` (the loop), `step`, `station` and `wayfinder` (what packets meet besides links);
+//! `world` (where), `traffic` (why), `simulation` (the loop), `junction` (how packets run ahead of it), `step`, `station` and
+//! `wayfinder` (what packets meet besides links);
 //! `watch`, `record` and `check` look on.
 
 mod arena;
@@ -9,12 +10,14 @@ mod check;
 mod dialogue;
 mod error;
 mod feed;
+mod junction;
 mod measure;
 mod media;
 mod observe;
 mod outcome;
 mod party;
 mod prefetch;
+mod procession;
 mod proxy;
 mod record;
 mod run;

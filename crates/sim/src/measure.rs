@@ -248,7 +248,7 @@ fn link_outcomes<W: Witness>(
         let (busy, stats) = match media.door(id as LinkId) {
             Some((medium, terminal)) => {
                 let medium = &media.shared[medium as usize].medium;
-                (medium.busy_time(terminal).as_secs_f64(), medium.terminal_stats(terminal))
+                (medium.busy_time(terminal).as_secs_f64(), *medium.terminal_stats(terminal))
             }
             None => (link.busy_time(now).as_secs_f64(), link.stats()),
         };

@@ -92,8 +92,8 @@ impl<W: Witness> Simulation<W> {
             let shared = &mut self.interior.media.shared[medium as usize];
             let Some((terminal, mut ticket)) = shared.medium.deliver(self.now) else { break };
             let link = shared.members[terminal as usize];
-            if Special::of(self.routes[ticket.position as usize]) == Special::Door {
-                ticket.position += 1;
+            if Special::of(self.routes[ticket.position()]) == Special::Door {
+                ticket.step_on();
             }
             self.reach_node(link, ticket);
         }
@@ -117,7 +117,7 @@ impl<W: Witness> Simulation<W> {
 
     fn bury_in_medium(&mut self, medium: u32) {
         while let Some((_, dropped)) = self.interior.media.shared[medium as usize].medium.poll_dropped() {
-            self.arena.release(dropped.packet.slot);
+            self.arena.release(dropped.packet.slot());
         }
     }
 }

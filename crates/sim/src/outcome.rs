@@ -17,7 +17,7 @@ pub struct Outcome {
     pub simulated_s: f64,
     /// Real seconds that the run took: the only field that may differ between two runs with one seed.
     pub wall_s: f64,
-    /// Events that the loop handled.
+    /// Arrivals of packets at the far ends of links, and deadlines: a measure of the work.
     pub events: u64,
     /// One entry for each flow in the order of the scenario.
     pub flows: Vec<FlowOutcome>,

@@ -124,13 +124,13 @@ impl<W: Witness> Simulation<W> {
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
         let parcel = self.arena.get_mut(slot);
-        parcel.incarnation = 1 - from as u32;
+        (parcel.to, parcel.incarnation) = (id, 1 - from as u32);
         parcel.segment = Segment { seq: u64::from(port), ..Segment::default() };
         let second = self.party(id).second.filter(|_| port > 0);
         let flow = &self.flows[id as usize];
         let position = second.unwrap_or(flow.routes)[from];
         let label = flow.labels[from];
-        let ticket = Ticket { slot, size, position, to: id, label, marks };
+        let ticket = Ticket::new((slot, position), size, label, marks);
         let node = flow.nodes[from];
         self.put_packet(slot, packet);
         match self.routes[position as usize] {
@@ -157,21 +157,22 @@ impl<W: Witness> Simulation<W> {
     #[cold]
     pub(crate) fn arrive_at_agent(&mut self, ticket: Ticket) {
         let now = self.now;
-        let parcel = self.arena.get(ticket.slot);
-        let (index, port) = (parcel.incarnation as usize, parcel.segment.seq as u8);
-        self.arena.release(ticket.slot);
-        let packet =
-            self.packets[ticket.slot as usize].take().expect("a packet of an agent is kept until it arrives");
-        let agent = &mut self.party(ticket.to).agents[index];
+        let parcel = self.arena.get(ticket.slot());
+        let (to, index, port) = (parcel.to, parcel.incarnation as usize, parcel.segment.seq as u8);
+        self.arena.release(ticket.slot());
+        let packet = self.packets[ticket.slot() as usize]
+            .take()
+            .expect("a packet of an agent is kept until it arrives");
+        let agent = &mut self.party(to).agents[index];
         agent.handle_packet(now, port, &packet);
         let fresh = agent.progress().fresh_packets;
-        let flow = &mut self.flows[ticket.to as usize];
+        let flow = &mut self.flows[to as usize];
         flow.counts.plain_packets = flow.counts.plain_packets.max(fresh);
         if let Some(feed) = flow.application.feed() {
             feed.handle_segments(now, flow.counts.plain_packets);
         }
-        self.serve_agent(ticket.to, index);
-        self.settle_party(ticket.to);
+        self.serve_agent(to, index);
+        self.settle_party(to);
     }
 
     fn note_delivery(&mut self, id: FlowId, fragment: Fragment) {

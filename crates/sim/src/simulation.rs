@@ -10,7 +10,8 @@ use bentpipe_trace::DropCause;
 use bentpipe_transports::Packet;
 
 use crate::RunOptions;
-use crate::arena::Arena;
+use crate::arena::{Arena, Parcel};
+use crate::junction::{Junction, find_junctions};
 use crate::prefetch::prefetch;
 use crate::proxy::Relay;
 use crate::station::{Here, Interior};
@@ -25,9 +26,9 @@ use bentpipe_scenario::{LinkId, Transport};
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
-/// Places in a long link of the packet whose contents are asked for, and of the one that is itself asked for.
-const NEAR: usize = 3;
-const FAR: usize = 10;
+/// Places in a long line of packets of the one whose goal is asked for, and of the one whose contents are.
+pub(crate) const NEAR: usize = 3;
+pub(crate) const FAR: usize = 8;
 
 /// A world in motion.
 pub(crate) struct Simulation<W> {
@@ -38,6 +39,7 @@ pub(crate) struct Simulation<W> {
     /// Pairs of ends that no connection uses, by their sending end.
     pub vacant: Vec<EndId>,
     pub interior: Interior,
+    pub junctions: Vec<Junction>,
     /// Packets of agents, by the slots of their parcels.
     pub packets: Vec<Option<Packet>>,
     pub arena: Arena,
@@ -49,11 +51,14 @@ pub(crate) struct Simulation<W> {
     pub wayfinder: Owner,
     /// First of the owners that are shared channels, after whoever changes the routes.
     pub first_medium: Owner,
+    /// First of the owners that are junctions.
+    pub first_junction: Owner,
     /// First of the owners that are links; connection ends come after.
     pub first_link: Owner,
     pub first_end: Owner,
-    until: Instant,
+    pub until: Instant,
     pub now: Instant,
+    /// Arrivals at the far ends of links, and deadlines.
     pub events: u64,
     pub witness: W,
 }
@@ -72,7 +77,10 @@ pub enum Ended {
 impl<W: Witness> Simulation<W> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, witness: W) -> Self {
-        let World { links, routes, flows, interior, .. } = world;
+        let World { links, mut routes, flows, interior, .. } = world;
+        // A witness wants to be told in the order of time, and whatever stands between links may look at their queues.
+        let junctions =
+            if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_station = wheel.add_owners(interior.stations.len());
@@ -85,6 +93,7 @@ impl<W: Witness> Simulation<W> {
             wheel.schedule(wayfinder, state.next_change());
         }
         let first_medium = wheel.add_owners(interior.media.shared.len());
+        let first_junction = wheel.add_owners(junctions.len());
         let first_link = wheel.add_owners(links.len());
         let first_end = wheel.add_owners(0);
         for (flow, state) in flows.iter().enumerate() {
@@ -97,6 +106,7 @@ impl<W: Witness> Simulation<W> {
             ends: Vec::new(),
             vacant: Vec::new(),
             interior,
+            junctions,
             packets: Vec::new(),
             arena: Arena::default(),
             wheel,
@@ -104,6 +114,7 @@ impl<W: Witness> Simulation<W> {
             first_proxy,
             wayfinder,
             first_medium,
+            first_junction,
             first_link,
             first_end,
             until,
@@ -116,6 +127,7 @@ impl<W: Witness> Simulation<W> {
     /// Lets everything happen that happens until the end.
     pub fn run(&mut self, options: &RunOptions<'_>) -> Ended {
         let ended = self.run_events(options);
+        self.empty_junctions();
         for link in 0..self.links.len() {
             // Queues decide when they are asked.
             self.links[link].backlog(self.now);
@@ -124,7 +136,9 @@ impl<W: Witness> Simulation<W> {
         self.settle_media(self.now);
         debug_assert_eq!(
             self.arena.used(),
-            self.links.iter().map(Link::packets_inside).sum::<usize>() + self.interior.media.packets_inside(),
+            self.links.iter().map(Link::packets_inside).sum::<usize>()
+                + self.junctions.iter().map(Junction::packets_inside).sum::<usize>()
+                + self.interior.media.packets_inside(),
             "every parcel is on a link"
         );
         ended
@@ -132,22 +146,23 @@ impl<W: Witness> Simulation<W> {
 
     fn run_events(&mut self, options: &RunOptions<'_>) -> Ended {
         let budget = options.max_events.unwrap_or(u64::MAX);
+        let mut turns = 0;
         loop {
-            let pause_at = (self.events + EVENTS_PER_LOOK).min(budget);
-            while self.events < pause_at {
+            let pause_at = (turns + EVENTS_PER_LOOK).min(budget);
+            while turns < pause_at {
                 let Some((now, owner)) = self.wheel.pop() else {
                     self.now = self.until;
                     return Ended::InTime;
                 };
                 self.now = now;
-                self.events += 1;
+                turns += 1;
                 self.fetch_ahead();
                 self.happen(owner);
             }
             if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ended::Stopped;
             }
-            if self.events >= budget {
+            if turns >= budget {
                 return Ended::OutOfEvents;
             }
             if let Some(progress) = options.progress {
@@ -170,19 +185,35 @@ impl<W: Witness> Simulation<W> {
                 prefetch(&self.links[(owner - self.first_link) as usize]);
             }
         }
-        let Some(owner) =
-            self.wheel.upcoming(3).filter(|owner| (self.first_link..self.first_end).contains(owner))
-        else {
-            return;
+        let first_of = |ahead| {
+            let owner = self.wheel.upcoming(ahead)?;
+            let is_link = (self.first_link..self.first_end).contains(&owner);
+            if is_link { self.links[(owner - self.first_link) as usize].in_flight(0) } else { None }
         };
-        if let Some(ticket) = self.links[(owner - self.first_link) as usize].in_flight(0) {
-            self.arena.prefetch(ticket.slot);
-            match self.routes[ticket.position as usize + 1] {
-                ARRIVED if ticket.marks.contains(Marks::PLAIN) => prefetch(&self.flows[ticket.to as usize]),
-                ARRIVED => prefetch(&self.ends[ticket.to as usize]),
-                FIRST_SPECIAL.. => {}
-                next => prefetch(&self.links[next as usize]),
-            }
+        if let Some(ticket) = first_of(4) {
+            self.arena.prefetch(ticket.slot());
+        }
+        if let Some(&ticket) = first_of(2) {
+            self.prefetch_next(ticket);
+        }
+    }
+
+    /// Asks for the memory of what a packet comes to at the end of its link; its contents are at hand.
+    #[inline]
+    pub fn prefetch_next(&self, ticket: Ticket) {
+        match self.routes[ticket.position() + 1] {
+            ARRIVED if ticket.has(Marks::PLAIN) => {}
+            ARRIVED => self.prefetch_end(ticket),
+            FIRST_SPECIAL.. => {}
+            next => prefetch(&self.links[next as usize]),
+        }
+    }
+
+    /// Asks for the memory of the connection end that a packet goes to.
+    #[inline]
+    pub fn prefetch_end(&self, ticket: Ticket) {
+        if let Some(end) = self.ends.get(self.arena.get(ticket.slot()).to as usize) {
+            prefetch(end);
         }
     }
 
@@ -193,6 +224,7 @@ impl<W: Witness> Simulation<W> {
 
     fn happen(&mut self, owner: Owner) {
         if owner >= self.first_end {
+            self.events += 1;
             let end = owner - self.first_end;
             let connection = &mut self.ends[end as usize].connection;
             // The deadline may have moved since the event was scheduled.
@@ -204,17 +236,20 @@ impl<W: Witness> Simulation<W> {
             }
         } else if owner >= self.first_link {
             self.deliver(owner - self.first_link);
-        } else if owner < self.first_station {
-            self.wake(owner);
+        } else if owner >= self.first_junction {
+            self.happen_at_junction(owner - self.first_junction);
         } else {
-            self.happen_inside(owner);
+            self.events += 1;
+            self.happen_elsewhere(owner);
         }
     }
 
-    /// Something between the links: a middlebox, a proxy, a shared channel, or the routes.
-    #[cold]
-    fn happen_inside(&mut self, owner: Owner) {
-        if owner < self.first_proxy {
+    /// Something at an application or between the links: a middlebox, a proxy, a shared channel, or the routes.
+    #[inline(never)]
+    fn happen_elsewhere(&mut self, owner: Owner) {
+        if owner < self.first_station {
+            self.wake(owner);
+        } else if owner < self.first_proxy {
             self.wake_station(owner - self.first_station);
         } else if owner < self.wayfinder {
             self.kill_proxy(owner - self.first_proxy);
@@ -225,20 +260,15 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Asks for the memory of packets that a long link will deliver: first for the tickets themselves, then for what they name.
+    /// Asks for the memory of packets that a long link will deliver: first for their contents, then for what these name.
     #[inline]
     fn fetch_along(&self, link: LinkId) {
         let link = &self.links[link as usize];
-        let Some(ticket) = link.in_flight(NEAR) else { return };
-        self.arena.prefetch(ticket.slot);
-        match self.routes[ticket.position as usize + 1] {
-            ARRIVED if ticket.marks.contains(Marks::PLAIN) => {}
-            ARRIVED => prefetch(&self.ends[ticket.to as usize]),
-            FIRST_SPECIAL.. => {}
-            next => prefetch(&self.links[next as usize]),
+        if let Some(&ticket) = link.in_flight(NEAR) {
+            self.prefetch_next(ticket);
         }
         if let Some(ticket) = link.in_flight(FAR) {
-            prefetch(ticket);
+            self.arena.prefetch(ticket.slot());
         }
     }
 
@@ -249,23 +279,24 @@ impl<W: Witness> Simulation<W> {
             let state = &mut self.links[link as usize];
             let Some(arrival) = state.deliver(self.now) else { break };
             let is_last = state.is_idle_until_after(self.now);
+            self.events += 1;
             let mut ticket = arrival.packet;
             if arrival.copy_follows {
-                let copy = self.arena.duplicate(ticket.slot);
-                let crossing = Crossing::Copied { original: ticket.slot, copy };
+                let copy = self.arena.duplicate(ticket.slot());
+                let crossing = Crossing::Copied { original: ticket.slot(), copy };
                 self.witness.link(self.now, link, crossing);
-                if ticket.marks.contains(Marks::AGENT) {
-                    self.copy_packet(ticket.slot, copy);
+                if ticket.has(Marks::AGENT) {
+                    self.copy_packet(ticket.slot(), copy);
                 }
-                ticket.slot = copy;
-                ticket.marks |= Marks::COPY;
+                ticket.set_slot(copy);
+                ticket.mark(Marks::COPY);
             }
             if W::WATCHES {
-                let crossing = Crossing::Delivered { ticket: &ticket, parcel: self.arena.get(ticket.slot) };
+                let crossing = Crossing::Delivered { ticket: &ticket, parcel: self.arena.get(ticket.slot()) };
                 self.witness.link(self.now, link, crossing);
             }
-            ticket.position += 1;
-            let next = self.routes[ticket.position as usize];
+            ticket.step_on();
+            let next = self.routes[ticket.position()];
             if next == ARRIVED {
                 self.arrive(ticket);
             } else if next < FIRST_SPECIAL {
@@ -284,13 +315,14 @@ impl<W: Witness> Simulation<W> {
     /// Offers a packet to a link.
     #[inline(always)]
     pub fn enqueue(&mut self, id: LinkId, ticket: Ticket) {
+        if !W::WATCHES {
+            return self.run_ahead((self.now, id), ticket, None);
+        }
         let link = &mut self.links[id as usize];
         link.enqueue(self.now, ticket);
-        if W::WATCHES {
-            let (ticket, parcel, backlog) = (&ticket, self.arena.get(ticket.slot), link.backlog(self.now));
-            let crossing = Crossing::Offered { ticket, parcel, backlog };
-            self.witness.link(self.now, id, crossing);
-        }
+        let (ticket, parcel, backlog) = (&ticket, self.arena.get(ticket.slot()), link.backlog(self.now));
+        let crossing = Crossing::Offered { ticket, parcel, backlog };
+        self.witness.link(self.now, id, crossing);
         self.wheel.schedule(self.first_link + id, link.next_event());
         self.bury_dropped(id);
     }
@@ -306,7 +338,7 @@ impl<W: Witness> Simulation<W> {
     #[inline(never)]
     fn bury(&mut self, link: LinkId) {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
-            let slot = dropped.packet.slot;
+            let slot = dropped.packet.slot();
             if W::WATCHES {
                 let crossing = Crossing::Lost { dropped: &dropped, parcel: self.arena.get(slot) };
                 self.witness.link(self.now, link, crossing);
@@ -321,56 +353,57 @@ impl<W: Witness> Simulation<W> {
 
     /// A packet of a flow is lost.
     fn note_lost(&mut self, ticket: &Ticket) {
-        let flow = if ticket.marks.contains(Marks::PLAIN) {
-            ticket.to
+        let &Parcel { to, incarnation, .. } = self.arena.get(ticket.slot());
+        let flow = if ticket.has(Marks::PLAIN) {
+            to
         } else {
-            let end = &self.ends[ticket.to as usize];
-            if end.incarnation != self.arena.get(ticket.slot).incarnation {
+            let end = &self.ends[to as usize];
+            if end.incarnation != incarnation {
                 return;
             }
             end.flow
         };
-        let is_data = ticket.marks.contains(Marks::DATA);
+        let is_data = ticket.has(Marks::DATA);
         self.flows[flow as usize].counts.lost_packets += u64::from(is_data);
     }
 
     /// Hands a packet over at the end of its route.
     #[inline]
     pub fn arrive(&mut self, ticket: Ticket) {
-        let parcel = self.arena.get_mut(ticket.slot);
-        let to = ticket.to;
-        if ticket.marks.contains(Marks::PLAIN) {
-            if ticket.marks.contains(Marks::AGENT) {
+        let parcel = self.arena.get_mut(ticket.slot());
+        let to = parcel.to;
+        if ticket.has(Marks::PLAIN) {
+            if ticket.has(Marks::AGENT) {
                 return self.arrive_at_agent(ticket);
             }
             let flow = &mut self.flows[to as usize];
             if flow.transport == Transport::Tfrc {
                 let segment = parcel.segment;
-                self.arena.release(ticket.slot);
-                return self.stream_arrival(ticket, &segment);
+                self.arena.release(ticket.slot());
+                return self.stream_arrival(to, ticket, &segment);
             }
-            if !ticket.marks.contains(Marks::COPY) {
+            if !ticket.has(Marks::COPY) {
                 flow.counts.plain_packets += 1;
-                flow.counts.plain_bytes += u64::from(ticket.size - flow.header_bytes);
+                flow.counts.plain_bytes += u64::from(ticket.size() - flow.header_bytes);
                 if let Application::Feed(feed) = &mut flow.application {
                     feed.handle_packet(self.now, &parcel.segment);
                 }
             }
-            self.arena.release(ticket.slot);
+            self.arena.release(ticket.slot());
             return;
         }
-        if ticket.marks.contains(Marks::CONGESTED) {
+        if ticket.has(Marks::CONGESTED) {
             parcel.segment.ecn = EcnField::Congested;
         }
         let end = &mut self.ends[to as usize];
         if end.incarnation != parcel.incarnation {
-            self.arena.release(ticket.slot);
+            self.arena.release(ticket.slot());
             return;
         }
-        self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot, segment: &parcel.segment });
+        self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot(), segment: &parcel.segment });
         end.connection.handle_segment(self.now, &parcel.segment);
         let waits = end.relay == Relay::Waits;
-        self.arena.release(ticket.slot);
+        self.arena.release(ticket.slot());
         if end.interest == Interest::Arrivals {
             self.note_segment(to);
         }
@@ -416,16 +449,10 @@ impl<W: Witness> Simulation<W> {
                 self.arena.release(slot);
                 return;
             }
-            parcel.incarnation = end.incarnation;
+            (parcel.to, parcel.incarnation) = (id ^ 1, end.incarnation);
             let segment = &parcel.segment;
-            let ticket = Ticket {
-                slot,
-                size: end.header_bytes + segment.len,
-                position: end.route,
-                to: id ^ 1,
-                label: end.label,
-                marks: Marks::of(segment),
-            };
+            let size = end.header_bytes + segment.len;
+            let ticket = Ticket::new((slot, end.route), size, end.label, Marks::of(segment));
             self.witness.end(self.now, id, Deed::Sent { slot, segment });
             self.depart(ticket, id);
             if transmit == Transmit::Last {
@@ -437,7 +464,7 @@ impl<W: Witness> Simulation<W> {
     /// A packet leaves its host by the first step of its route.
     #[inline(always)]
     fn depart(&mut self, ticket: Ticket, id: EndId) {
-        let step = self.routes[ticket.position as usize];
+        let step = self.routes[ticket.position()];
         if step < FIRST_SPECIAL {
             self.enqueue(step, ticket);
         } else {
@@ -680,17 +707,11 @@ impl<W: Witness> Simulation<W> {
     pub fn send_segment(&mut self, id: FlowId, segment: Segment, side: usize) {
         let flow = &self.flows[id as usize];
         let slot = self.arena.take();
-        self.arena.get_mut(slot).segment = segment;
-        let ticket = Ticket {
-            slot,
-            size: segment.len + flow.header_bytes,
-            position: flow.routes[side],
-            to: id,
-            label: flow.labels[side],
-            marks: Marks::PLAIN | Marks::of(&segment),
-        };
+        *self.arena.get_mut(slot) = Parcel { to: id, incarnation: 0, segment };
+        let (size, marks) = (segment.len + flow.header_bytes, Marks::PLAIN | Marks::of(&segment));
+        let ticket = Ticket::new((slot, flow.routes[side]), size, flow.labels[side], marks);
         let node = flow.nodes[side];
-        match self.routes[ticket.position as usize] {
+        match self.routes[ticket.position()] {
             FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),
             link => self.enqueue(link, ticket),
         }

@@ -12,7 +12,6 @@ use crate::step::{Special, link};
 use crate::ticket::{Marks, Ticket};
 use crate::wayfinder::{Way, Wayfinder};
 use crate::witness::{Crossing, Deed, Witness};
-use crate::world::EndId;
 
 /// A node with a middlebox.
 #[derive(Debug)]
@@ -54,6 +53,11 @@ impl Interior {
         let station = self.station_at[node as usize].map(|station| &self.stations[station as usize]);
         station.is_some_and(|station| matches!(station.middlebox, Middlebox::Spoofing(_)))
     }
+
+    /// Packets meet nothing but links.
+    pub fn is_empty(&self) -> bool {
+        self.stations.is_empty() && self.wayfinder.is_none() && self.media.shared.is_empty()
+    }
 }
 
 /// A node at which a packet is.
@@ -78,8 +82,8 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn reach_node(&mut self, link: LinkId, mut ticket: Ticket) {
         let node = self.interior.heads[link as usize];
         // The two steps of a route that is looked up are the same; the packet stays on the first.
-        if matches!(Special::of(self.routes[ticket.position as usize]), Special::Lookup(_)) {
-            ticket.position -= 1;
+        if matches!(Special::of(self.routes[ticket.position()]), Special::Lookup(_)) {
+            ticket.step_back();
         }
         self.go(ticket, Here { node, served: false });
     }
@@ -87,17 +91,17 @@ impl<W: Witness> Simulation<W> {
     /// A packet at a node takes the step at its position, whatever that is.
     #[cold]
     pub(crate) fn go(&mut self, mut ticket: Ticket, here: Here) {
-        let step = self.routes[ticket.position as usize];
+        let step = self.routes[ticket.position()];
         if let Some(link) = link(step) {
             return self.enqueue(link, ticket);
         }
         match Special::of(step) {
             Special::Arrived => self.arrive(ticket),
             Special::Door => unreachable!("a door is passed at the link before it"),
+            Special::Behind(_) | Special::Junction(_) => unreachable!("the link before passes packets on"),
             Special::Station(station) => {
-                ticket.position += 1;
-                let onward =
-                    link(self.routes[ticket.position as usize]).expect("a station is followed by a link");
+                ticket.step_on();
+                let onward = link(self.routes[ticket.position()]).expect("a station is followed by a link");
                 if self.serve(station, &mut ticket, onward) {
                     self.enqueue(onward, ticket);
                 }
@@ -114,7 +118,7 @@ impl<W: Witness> Simulation<W> {
             Way::Here => self.arrive(ticket),
             Way::None => {
                 wayfinder.stranded += 1;
-                self.arena.release(ticket.slot);
+                self.arena.release(ticket.slot());
             }
             Way::Link(onward) => {
                 let station = if stations.is_empty() { None } else { station_at[here.node as usize] };
@@ -129,30 +133,30 @@ impl<W: Witness> Simulation<W> {
     /// Shows a packet to a middlebox; true if it goes on.
     fn serve(&mut self, station: u32, ticket: &mut Ticket, onward: LinkId) -> bool {
         let port = self.port(onward);
-        let parcel = self.arena.get_mut(ticket.slot);
-        if ticket.marks.contains(Marks::CONGESTED) {
+        let parcel = self.arena.get_mut(ticket.slot());
+        if ticket.has(Marks::CONGESTED) {
             parcel.segment.ecn = EcnField::Congested;
         }
-        let plain = ticket.marks.contains(Marks::PLAIN);
-        let forward = if plain { ticket.marks.contains(Marks::DATA) } else { ticket.to % 2 == 1 };
+        let plain = ticket.has(Marks::PLAIN);
+        let forward = if plain { ticket.has(Marks::DATA) } else { parcel.to % 2 == 1 };
         let mut passing = Passing {
-            connection: (!plain).then(|| connection(ticket.to, parcel)),
+            connection: (!plain).then(|| connection(parcel)),
             direction: if forward { Direction::Forward } else { Direction::Reverse },
             segment: &mut parcel.segment,
-            size: ticket.size,
+            size: ticket.size(),
             port,
         };
         let mut out = std::mem::take(&mut self.interior.emissions);
         let middlebox = &mut self.interior.stations[station as usize].middlebox;
         let verdict = middlebox.handle(self.now, &mut passing, &mut out);
         if !plain {
-            ticket.marks &= Marks::CONGESTED | Marks::COPY;
-            ticket.marks |= Marks::of(&parcel.segment);
+            let kept = ticket.marks() & (Marks::CONGESTED | Marks::COPY);
+            ticket.set_marks(kept | Marks::of(&parcel.segment));
         }
         self.send_for(station, &mut out);
         self.interior.emissions = out;
         if verdict == Verdict::Absorb {
-            self.arena.release(ticket.slot);
+            self.arena.release(ticket.slot());
         }
         verdict == Verdict::Forward
     }
@@ -162,16 +166,13 @@ impl<W: Witness> Simulation<W> {
         let node = self.interior.heads[link as usize];
         let Some(station) = self.interior.station_at[node as usize] else { return };
         // Of a plain packet `to` is no end.
-        if ticket.marks.contains(Marks::PLAIN) {
+        let parcel = self.arena.get(ticket.slot());
+        if ticket.has(Marks::PLAIN) || self.ends[parcel.to as usize].incarnation != parcel.incarnation {
             return;
         }
-        let parcel = self.arena.get(ticket.slot);
-        if self.ends[ticket.to as usize].incarnation != parcel.incarnation {
-            return;
-        }
-        let forward = ticket.to % 2 == 1;
+        let forward = parcel.to % 2 == 1;
         let spoilt = Spoilt {
-            connection: connection(ticket.to, parcel),
+            connection: connection(parcel),
             direction: if forward { Direction::Forward } else { Direction::Reverse },
             segment: &parcel.segment,
         };
@@ -203,17 +204,13 @@ impl<W: Witness> Simulation<W> {
                 continue;
             }
             let slot = self.arena.take();
-            *self.arena.get_mut(slot) = Parcel { incarnation: end.incarnation, segment: emission.segment };
+            let incarnation = end.incarnation;
+            *self.arena.get_mut(slot) = Parcel { to, incarnation, segment: emission.segment };
             let Station { node, exits, .. } = &self.interior.stations[station as usize];
             let exit = 2 * end.line + u32::from(!forward);
-            let ticket = Ticket {
-                slot,
-                size: end.header_bytes + emission.segment.len,
-                position: exits[exit as usize],
-                to,
-                label: self.ends[to as usize ^ 1].label,
-                marks: Marks::of(&emission.segment),
-            };
+            let (size, label) = (end.header_bytes + emission.segment.len, self.ends[to as usize ^ 1].label);
+            let place = (slot, exits[exit as usize]);
+            let ticket = Ticket::new(place, size, label, Marks::of(&emission.segment));
             let here = Here { node: *node, served: true };
             self.witness.end(self.now, to ^ 1, Deed::Forged { slot, segment: &emission.segment });
             self.go(ticket, here);
@@ -271,6 +268,6 @@ impl<W: Witness> Simulation<W> {
 }
 
 /// The connection of a packet to an end: the pair of ends, and which of those that use them one after the other.
-fn connection(to: EndId, parcel: &Parcel) -> Connection {
-    Connection(u64::from(parcel.incarnation) << 32 | u64::from(to >> 1))
+fn connection(parcel: &Parcel) -> Connection {
+    Connection(u64::from(parcel.incarnation) << 32 | u64::from(parcel.to >> 1))
 }

@@ -20,6 +20,8 @@ pub(crate) const ARRIVED: Step = Step::MAX;
 const STATION: u32 = 1;
 const LOOKUP: u32 = 2;
 const DOOR: u32 = 3;
+const BEHIND: u32 = 4;
+const JUNCTION: u32 = 5;
 
 /// A step that is not a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +32,10 @@ pub(crate) enum Special {
     Lookup(u32),
     /// The link before was the door of a shared channel.
     Door,
+    /// A link to which all packets come from the one before, so that they are offered to it as soon as it is known when.
+    Behind(LinkId),
+    /// A junction, where packets gather for its link.
+    Junction(u32),
     /// The route ends.
     Arrived,
 }
@@ -42,6 +48,8 @@ impl Special {
             STATION => Self::Station(number),
             LOOKUP => Self::Lookup(number),
             DOOR => Self::Door,
+            BEHIND => Self::Behind(number),
+            JUNCTION => Self::Junction(number),
             _ => Self::Arrived,
         }
     }
@@ -52,9 +60,23 @@ impl Special {
             Self::Station(number) => STATION << NUMBER_BITS | number,
             Self::Lookup(number) => LOOKUP << NUMBER_BITS | number,
             Self::Door => DOOR << NUMBER_BITS,
+            Self::Behind(link) => BEHIND << NUMBER_BITS | link,
+            Self::Junction(number) => JUNCTION << NUMBER_BITS | number,
             Self::Arrived => ARRIVED,
         }
     }
+}
+
+/// The link that a step is which is [`Special::Behind`] another.
+#[inline(always)]
+pub(crate) fn behind(step: Step) -> Option<LinkId> {
+    (step >> NUMBER_BITS == BEHIND).then_some(step & (FIRST_SPECIAL - 1))
+}
+
+/// The junction that a step is.
+#[inline(always)]
+pub(crate) fn junction(step: Step) -> Option<u32> {
+    (step >> NUMBER_BITS == JUNCTION).then_some(step & (FIRST_SPECIAL - 1))
 }
 
 /// The link that a step is, if it is one.
@@ -73,11 +95,17 @@ mod tests {
             Special::Station(77),
             Special::Lookup(12_345),
             Special::Door,
+            Special::Behind(5),
+            Special::Junction(2),
             Special::Arrived,
         ] {
             assert!(special.step() >= FIRST_SPECIAL);
             assert_eq!((Special::of(special.step()), link(special.step())), (special, None));
         }
         assert_eq!(link(12), Some(12));
+        let (behind_5, junction_2) = (Special::Behind(5).step(), Special::Junction(2).step());
+        assert_eq!((behind(behind_5), junction(behind_5)), (Some(5), None));
+        assert_eq!((behind(junction_2), junction(junction_2)), (None, Some(2)));
+        assert_eq!((behind(ARRIVED), junction(ARRIVED)), (None, None));
     }
 }

@@ -51,9 +51,9 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// A packet or a report of a stream arrived.
-    pub(crate) fn stream_arrival(&mut self, ticket: Ticket, segment: &Segment) {
-        let (now, id) = (self.now, ticket.to);
-        if ticket.marks.contains(Marks::COPY) {
+    pub(crate) fn stream_arrival(&mut self, id: FlowId, ticket: Ticket, segment: &Segment) {
+        let now = self.now;
+        if ticket.has(Marks::COPY) {
             return;
         }
         let counts = &mut self.flows[id as usize].counts;

@@ -86,16 +86,16 @@ impl<'a> Watch<'a> {
         event: LinkEvent,
         (ticket, parcel): (&Ticket, &Parcel),
     ) {
-        let plain = ticket.marks.contains(Marks::PLAIN);
+        let plain = ticket.has(Marks::PLAIN);
         // The reports of a stream go to its sender.
-        let to_receiver = match ticket.marks.contains(Marks::AGENT) {
+        let to_receiver = match ticket.has(Marks::AGENT) {
             true => parcel.incarnation > 0,
-            false => ticket.marks.contains(Marks::DATA),
+            false => ticket.has(Marks::DATA),
         };
-        let to_end = if plain { 2 * ticket.to + u32::from(to_receiver) } else { self.end_of_line(ticket.to) };
+        let to_end = if plain { 2 * parcel.to + u32::from(to_receiver) } else { self.end_of_line(parcel.to) };
         let segment = (!plain).then_some(&parcel.segment);
         if let Some(observer) = &mut self.observer {
-            observer.on_link(at, event, &Passing { link, bytes: ticket.size, to_end, segment });
+            observer.on_link(at, event, &Passing { link, bytes: ticket.size(), to_end, segment });
         }
     }
 }

@@ -254,8 +254,8 @@ impl Loss {
 
     /// True if the packet that is transmitted next is lost. Call once per packet in the order of transmission.
     #[inline]
-    pub fn strikes(&mut self, sending: Sending) -> bool {
-        (sending.is_data || !self.data_only) && self.process.strikes(&sending, &mut self.rng)
+    pub fn strikes(&mut self, sending: &Sending) -> bool {
+        (sending.is_data || !self.data_only) && self.process.strikes(sending, &mut self.rng)
     }
 }
 
@@ -344,7 +344,7 @@ mod tests {
 
     fn losses(model: LossModel, packets: usize) -> Vec<bool> {
         let mut loss = Loss::new(&LossConfig::all(model), Rng::stream(1, "loss")).expect("lossy");
-        (0..packets).map(|_| loss.strikes(of(1500, true))).collect()
+        (0..packets).map(|_| loss.strikes(&of(1500, true))).collect()
     }
 
     fn share(outcomes: &[bool]) -> f64 {
@@ -394,7 +394,7 @@ mod tests {
         let first = |seed| {
             Loss::new(&LossConfig::all(model.clone()), Rng::stream(seed, "loss"))
                 .unwrap()
-                .strikes(of(40, true))
+                .strikes(&of(40, true))
         };
         let outcomes: Vec<_> = (0..10_000).map(first).collect();
         assert!((share(&outcomes) - 0.25).abs() < 0.02);
@@ -417,7 +417,7 @@ mod tests {
         let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
         let lost = [0, 9, 10, 19, 20, 99].map(|s| {
             let start = Instant::ZERO + Duration::from_secs(s);
-            loss.strikes(Sending { start, ..of(40, true) })
+            loss.strikes(&Sending { start, ..of(40, true) })
         });
         assert_eq!(lost, [false, false, true, true, false, false]);
     }
@@ -433,7 +433,7 @@ mod tests {
     fn data_only_neither_strikes_nor_counts_the_others() {
         let config = LossConfig::data(LossModel::List { numbers: vec![2] });
         let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
-        let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(of(40, is_data)));
+        let outcomes = [false, true, false, true, true].map(|is_data| loss.strikes(&of(40, is_data)));
         assert_eq!(outcomes, [false, false, false, true, false]);
     }
 

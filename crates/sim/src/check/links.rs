@@ -41,12 +41,12 @@ struct Tally {
 impl Tally {
     fn add(&mut self, ticket: &Ticket) {
         self.packets += 1;
-        self.bytes += u64::from(ticket.size);
+        self.bytes += u64::from(ticket.size());
     }
 
     fn remove(&mut self, ticket: &Ticket) {
         self.packets -= 1;
-        self.bytes -= u64::from(ticket.size);
+        self.bytes -= u64::from(ticket.size());
     }
 }
 
@@ -93,7 +93,7 @@ impl LinkBook {
         match *crossing {
             Crossing::Offered { ticket, .. } => {
                 self.entered.add(ticket);
-                let before = self.inside.insert(ticket.slot, now);
+                let before = self.inside.insert(ticket.slot(), now);
                 violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
             }
             Crossing::Copied { original, copy } => {
@@ -104,13 +104,13 @@ impl LinkBook {
             }
             Crossing::TakenBack { ticket } => {
                 self.entered.remove(ticket);
-                let present = self.inside.remove(&ticket.slot).is_some();
+                let present = self.inside.remove(&ticket.slot()).is_some();
                 violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
             }
             Crossing::Delivered { ticket, .. } => self.note_delivery(now, ticket, violations),
             Crossing::Lost { dropped, .. } => {
                 self.lost.add(&dropped.packet);
-                let present = self.inside.remove(&dropped.packet.slot).is_some();
+                let present = self.inside.remove(&dropped.packet.slot()).is_some();
                 violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
             }
         }
@@ -118,12 +118,12 @@ impl LinkBook {
 
     fn note_delivery(&mut self, now: Instant, ticket: &Ticket, violations: &mut Violations) {
         self.delivered.add(ticket);
-        if self.expected_copy.take() == Some(ticket.slot) {
-            let marked = ticket.marks.contains(Marks::COPY);
+        if self.expected_copy.take() == Some(ticket.slot()) {
+            let marked = ticket.has(Marks::COPY);
             return violations.unless(marked, now, || format!("{}: a copy is not marked as one", self.name));
         }
-        let sending = self.greatest_rate.time_for(u64::from(ticket.size));
-        match self.inside.remove(&ticket.slot) {
+        let sending = self.greatest_rate.time_for(u64::from(ticket.size()));
+        match self.inside.remove(&ticket.slot()) {
             None => {
                 violations.unless(false, now, || format!("{}: delivered what it does not hold", self.name));
             }

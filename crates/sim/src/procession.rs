@@ -1,0 +1,137 @@
+//! Packets in the order in which they will arrive somewhere: nearly always each behind those before it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use bentpipe_base::Instant;
+use bentpipe_scenario::LinkId;
+
+use crate::ticket::Ticket;
+
+/// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
+const REACH: usize = 32;
+
+/// A packet that will arrive. Ordered by time, and at equal times by where from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arrival {
+    pub at: Instant,
+    /// The link that it comes from.
+    pub from: LinkId,
+    pub ticket: Ticket,
+}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.from).cmp(&(other.at, other.from))
+    }
+}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Arrivals in order. Takes constant time for those that come nearly in order, and logarithmic time for the others.
+#[derive(Debug, Default)]
+pub(crate) struct Procession {
+    line: VecDeque<Arrival>,
+    /// Those that would have gone too far forward in the line.
+    apart: BinaryHeap<Reverse<Arrival>>,
+}
+
+impl Procession {
+    #[inline(always)]
+    pub fn push(&mut self, at: Instant, from: LinkId, ticket: Ticket) {
+        if self.line.back().is_none_or(|last| (last.at, last.from) <= (at, from)) {
+            self.line.push_back(Arrival { at, from, ticket });
+        } else {
+            self.put_in(at, from, ticket);
+        }
+    }
+
+    #[inline(never)]
+    fn put_in(&mut self, at: Instant, from: LinkId, ticket: Ticket) {
+        let arrival = Arrival { at, from, ticket };
+        let behind = self.line.iter().rev().take(REACH).take_while(|other| **other > arrival).count();
+        if behind < REACH {
+            self.line.insert(self.line.len() - behind, arrival);
+        } else {
+            self.apart.push(Reverse(arrival));
+        }
+    }
+
+    /// Time of the first, [`Instant::FAR_FUTURE`] if there is none.
+    #[inline]
+    pub fn first_at(&self) -> Instant {
+        let first = self.line.front().map_or(Instant::FAR_FUTURE, |first| first.at);
+        self.apart.peek().map_or(first, |apart| apart.0.at.min(first))
+    }
+
+    /// Takes the first if it arrives at or before `limit`: when, and its ticket.
+    #[inline(always)]
+    pub fn pop(&mut self, limit: Instant) -> Option<(Instant, Ticket)> {
+        if !self.apart.is_empty() {
+            self.bring_forward();
+        }
+        let first = self.line.front()?;
+        if first.at > limit {
+            return None;
+        }
+        let first = (first.at, first.ticket);
+        self.line.pop_front();
+        Some(first)
+    }
+
+    /// Puts the first of those apart in front of the line if that is its place.
+    #[inline(never)]
+    fn bring_forward(&mut self) {
+        let leads = |apart: &Reverse<Arrival>| self.line.front().is_none_or(|first| apart.0 < *first);
+        if self.apart.peek().is_some_and(leads) {
+            let Some(Reverse(first)) = self.apart.pop() else { return };
+            self.line.push_front(first);
+        }
+    }
+
+    /// The packet some places behind the first, as far as that is easily told: a hint for whoever fetches ahead.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<Ticket> {
+        self.line.get(ahead).map(|arrival| arrival.ticket)
+    }
+
+    pub fn len(&self) -> usize {
+        self.line.len() + self.apart.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ticket::Marks;
+    use bentpipe_base::Rng;
+
+    /// Pushed in disorder of every kind, arrivals come out by time and origin, and none before its time.
+    #[test]
+    fn arrivals_come_out_in_order() {
+        let mut rng = Rng::stream(1, "procession");
+        for spread in [1, 3, 50, 100_000] {
+            let mut procession = Procession::default();
+            let (mut model, mut popped) = (std::collections::BTreeSet::new(), Vec::new());
+            for now in 0..3000 {
+                let (at, from) = (now + rng.below(spread), rng.below(1 << 30) as LinkId);
+                let marks = Marks::empty();
+                let ticket = Ticket::new((from, 0), 0, 0, marks);
+                procession.push(Instant::from_nanos(at), from, ticket);
+                model.insert((at, from));
+                assert_eq!(procession.first_at().as_nanos(), model.first().unwrap().0);
+                while let Some((at, ticket)) = procession.pop(Instant::from_nanos(now)) {
+                    popped.push((at.as_nanos(), ticket.slot()));
+                    assert_eq!(model.pop_first(), popped.last().copied());
+                }
+                assert!(model.first().is_none_or(|first| first.0 > now));
+                assert_eq!(procession.len(), model.len());
+            }
+            assert!(popped.is_sorted());
+        }
+    }
+}
