@@ -28,6 +28,7 @@ const NODES: &[Kind] = &[
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
     kind("snoop", "a router; repairs losses behind it and keeps them from the sender"),
     kind("spoofing", "a router; acknowledges data in the receiver's name and answers for their delivery"),
+    kind("satpep", "the same, with windows that follow how much of the link behind it is used"),
     kind("xcp", "a router; tells XCP's senders how much they may change their rate"),
     kind("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     kind("ba-tcp", "a router; tells BA-TCP's receivers the length of the path and their share of it"),

@@ -11,6 +11,7 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
     ("ack-decimator", "lets one of so many bare ACKs pass"),
     ("snoop", "repairs losses behind it and keeps them from the sender"),
     ("spoofing", "acknowledges data in the receiver's name, keeps them and answers for their delivery"),
+    ("satpep", "the same, with windows that follow how much of the link behind it is used"),
     ("xcp", "tells XCP's senders how much they may change their rate"),
     ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
@@ -29,6 +30,8 @@ pub enum MiddleboxConfig {
     Snoop(SnoopConfig),
     /// Acknowledges early and answers for it (TCP spoofing).
     Spoofing(SpoofingConfig),
+    /// The same with windows that follow the use of the link (Velenis et al. 2002).
+    SatPep(SatPepConfig),
     /// An XCP router (Katabi et al. 2002), or with its compensation a P-XCP router (Zhou et al. 2004).
     Xcp(XcpConfig),
     /// A BA-TCP router (Gerla et al. 1999).
@@ -97,6 +100,23 @@ impl Default for SpoofingConfig {
     /// Room as a proxy has it, and the initial window of RFC 6928.
     fn default() -> Self {
         Self { buffer: 2_000_000, initial_window: 10, dies_at: None }
+    }
+}
+
+/// Parameters of a SaTPEP gateway.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SatPepConfig {
+    /// Bytes that it keeps for each connection.
+    pub buffer: u64,
+    /// Part of the link that is given away, above 0 and at most 1.
+    pub utilisation: f64,
+    /// As [`SpoofingConfig::dies_at`].
+    pub dies_at: Option<Duration>,
+}
+
+impl Default for SatPepConfig {
+    fn default() -> Self {
+        Self { buffer: 2_000_000, utilisation: 0.95, dies_at: None }
     }
 }
 
@@ -177,6 +197,7 @@ impl MiddleboxConfig {
             Self::AckDecimator(_) => "ack-decimator",
             Self::Snoop(_) => "snoop",
             Self::Spoofing(_) => "spoofing",
+            Self::SatPep(_) => "satpep",
             Self::Xcp(config) if config.compensates => "p-xcp",
             Self::Xcp(_) => "xcp",
             Self::BaTcp(_) => "ba-tcp",
@@ -191,6 +212,7 @@ impl MiddleboxConfig {
             "ack-filter" => Self::AckFilter,
             "ack-decimator" => Self::AckDecimator(AckDecimatorConfig::default()),
             "snoop" => Self::Snoop(SnoopConfig::default()),
+            "satpep" => Self::SatPep(SatPepConfig::default()),
             "spoofing" => Self::Spoofing(SpoofingConfig::default()),
             "xcp" => Self::Xcp(XcpConfig::default()),
             "p-xcp" => Self::Xcp(XcpConfig { compensates: true, ..XcpConfig::default() }),

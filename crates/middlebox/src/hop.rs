@@ -12,6 +12,9 @@ const DUP_THRESH: u64 = 3;
 const LEAST_MARGIN: Duration = Duration::from_millis(200);
 /// Its upper bound.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// Questions into silence before it counts as an outage, and the time between those that follow (SaTPEP).
+const QUESTIONS: u32 = 5;
+const QUESTION_IN_OUTAGE: Duration = Duration::from_secs(2);
 
 /// The sender towards the destination.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +38,14 @@ pub(crate) struct Hop {
     /// Segments on the way.
     pub flight: u32,
     duplicates: u32,
+    /// The window is assigned: neither ACKs nor losses change it.
+    pub assigned: bool,
     /// Segments.
     pub cwnd: f64,
     pub ssthresh: f64,
     /// No second reduction before everything below is acknowledged.
     pub recover: u64,
-    srtt: Option<Duration>,
+    pub srtt: Option<Duration>,
     rttvar: Duration,
     backoff: u32,
     pub timer: Option<Instant>,
@@ -136,6 +141,11 @@ impl Hop {
     }
 
     pub fn timeout(&self) -> Duration {
+        if self.assigned {
+            // Asked after two round trips of silence; after five questions it is an outage.
+            let asks = self.backoff < QUESTIONS;
+            return self.srtt.filter(|_| asks).map_or(QUESTION_IN_OUTAGE, |srtt| srtt * 2 + LEAST_MARGIN);
+        }
         let plain =
             self.srtt.map_or(Duration::from_secs(1), |srtt| srtt + (self.rttvar * 4).max(LEAST_MARGIN));
         (plain * (1 << self.backoff.min(16))).min(LONGEST_TIMEOUT)
@@ -164,7 +174,9 @@ impl Hop {
         }
         let advanced = segment.ack > self.una;
         self.duplicates = if advanced { 0 } else { self.duplicates + 1 };
+        // Only a receiver without SACK is told of losses by their number alone.
         if u64::from(self.duplicates) == DUP_THRESH
+            && segment.sack.is_empty()
             && let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied()
         {
             self.lose(segment.seq, serial);
@@ -172,6 +184,9 @@ impl Hop {
         self.una = self.una.max(segment.ack);
         if advanced {
             self.backoff = 0;
+        }
+        if self.assigned {
+            return;
         }
         let complains = !self.lost.is_empty() || segment.flags.contains(Flags::ECE);
         if complains && self.una >= self.recover {
@@ -201,6 +216,11 @@ impl Hop {
         Some(self.send(now, place))
     }
 
+    /// More is to be sent than the window lets pass.
+    pub fn is_backlogged(&self) -> bool {
+        !self.lost.is_empty() || self.held.back().is_some_and(|last| last.segment.seq >= self.nxt)
+    }
+
     pub fn send(&mut self, now: Instant, place: usize) -> Segment {
         self.serial += 1;
         let held = &mut self.held[place];
@@ -215,6 +235,15 @@ impl Hop {
 
     /// Nothing was heard: everything on the way is lost, and the window begins anew (RFC 5681 section 3.1).
     pub fn expire(&mut self) {
+        if self.assigned {
+            // The oldest is the question: its answer says what became of the others.
+            self.backoff += 1;
+            self.repairs_at_once = true;
+            if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied() {
+                self.lose(segment.seq, serial);
+            }
+            return;
+        }
         self.ssthresh = (self.place(self.nxt) as f64 / 2.0).max(2.0);
         (self.cwnd, self.recover, self.duplicates) = (1.0, self.nxt, 0);
         self.backoff += 1;

@@ -21,6 +21,7 @@ mod hop;
 mod link_notices;
 mod middlebox;
 mod passing;
+mod satpep;
 mod snoop;
 mod spoofing;
 mod table;
@@ -28,7 +29,7 @@ mod xcp;
 
 pub use config::{
     AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MIDDLEBOXES, MiddleboxConfig,
-    SnoopConfig, SpoofingConfig, Told, XcpConfig,
+    SatPepConfig, SnoopConfig, SpoofingConfig, Told, XcpConfig,
 };
 pub use middlebox::Middlebox;
 pub use passing::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};

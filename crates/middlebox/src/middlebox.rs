@@ -26,7 +26,7 @@ pub enum Middlebox {
     AckDecimator(AckDecimator),
     /// Repairs losses behind it.
     Snoop(Snoop),
-    /// Acknowledges early and answers for it.
+    /// Acknowledges early and answers for it, SaTPEP among others.
     Spoofing(Spoofing),
     /// An XCP or P-XCP router.
     Xcp(Xcp),
@@ -45,6 +45,7 @@ impl Middlebox {
             MiddleboxConfig::AckFilter => Self::AckFilter(AckFilter::default()),
             MiddleboxConfig::AckDecimator(config) => Self::AckDecimator(AckDecimator::new(*config)),
             MiddleboxConfig::Snoop(config) => Self::Snoop(Snoop::new(*config)),
+            MiddleboxConfig::SatPep(config) => Self::Spoofing(Spoofing::satpep(*config)),
             MiddleboxConfig::Spoofing(config) => Self::Spoofing(Spoofing::new(*config)),
             MiddleboxConfig::Xcp(config) => Self::Xcp(Xcp::new(*config)),
             MiddleboxConfig::BaTcp(config) => Self::BaTcp(BaTcp::new(*config)),

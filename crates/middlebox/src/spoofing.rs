@@ -8,11 +8,15 @@
 
 use std::collections::BTreeSet;
 
-use bentpipe_base::{EcnField, Flags, Instant, Probe, SackRange, Segment};
+use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, SackRange, Segment};
 
 use crate::hop::{Hop, trim_front};
+use crate::satpep::{Meters, Share};
 use crate::table::Table;
-use crate::{Connection, Direction, Emission, Passing, SpoofingConfig, Verdict};
+use crate::{Connection, Direction, Emission, Passing, Port, SatPepConfig, SpoofingConfig, Verdict};
+
+/// Headers of IP and TCP, for the use of a link.
+const HEADERS: u32 = 40;
 
 /// A spoofing gateway for all connections that pass a node.
 #[derive(Clone, Debug)]
@@ -21,6 +25,8 @@ pub struct Spoofing {
     agents: Table<Agent>,
     timers: BTreeSet<(Instant, Connection)>,
     dead: bool,
+    /// Windows follow the use of the link, if there is a law for that.
+    utilisation: Option<(SatPepConfig, Meters)>,
     counters: Counters,
 }
 
@@ -69,6 +75,9 @@ struct Agent {
     dst_seq: u64,
     dst_timestamp: Option<u32>,
     hop: Hop,
+    /// Of a full segment on the wire, and the link by which they leave; where windows are assigned.
+    segment_bytes: u32,
+    port: Option<Port>,
 }
 
 impl Agent {
@@ -142,7 +151,15 @@ impl Spoofing {
     /// A gateway that has seen nothing.
     pub(crate) fn new(config: SpoofingConfig) -> Self {
         let counters = Counters::default();
-        Self { config, agents: Table::default(), timers: BTreeSet::new(), dead: false, counters }
+        let (agents, timers) = (Table::default(), BTreeSet::new());
+        Self { config, agents, timers, dead: false, utilisation: None, counters }
+    }
+
+    /// A gateway that has seen nothing, whose windows follow the use of the link.
+    pub(crate) fn satpep(config: SatPepConfig) -> Self {
+        let SatPepConfig { buffer, dies_at, .. } = config;
+        let plain = SpoofingConfig { buffer, dies_at, ..SpoofingConfig::default() };
+        Self { utilisation: Some((config, Meters::default())), ..Self::new(plain) }
     }
 
     pub(crate) fn handle(
@@ -172,7 +189,11 @@ impl Spoofing {
             return Verdict::Forward;
         }
         match self.agents.get_mut(connection).map(|agent| agent.phase) {
-            Some(Phase::Spoofed(_)) if forward => self.meet_source(now, connection, segment, out),
+            Some(Phase::Spoofed(_)) if forward => {
+                let port = passing.port;
+                self.assign_first(connection, segment.len, port);
+                self.meet_source(now, connection, segment, out)
+            }
             Some(Phase::Spoofed(_)) => self.meet_destination(now, connection, segment, out),
             _ => Verdict::Forward,
         }
@@ -203,6 +224,41 @@ impl Spoofing {
                 hop.sample(now.since(since));
             }
             _ => {}
+        }
+    }
+
+    /// Where windows are assigned, a connection gets its first with its first data.
+    fn assign_first(&mut self, connection: Connection, bytes: u32, port: Port) {
+        let Some((_, meters)) = &self.utilisation else { return };
+        let Some(agent) = self.agents.get_mut(connection) else { return };
+        if bytes > 0 && !agent.hop.assigned {
+            let rtt = agent.hop.srtt.unwrap_or(Duration::ZERO);
+            agent.hop.cwnd = meters.first_window(&port, rtt, f64::from(bytes + HEADERS));
+            (agent.hop.assigned, agent.segment_bytes) = (true, bytes + HEADERS);
+        }
+        agent.port = Some(port);
+    }
+
+    /// A period of measurement is over for some links: the windows of those who use them follow.
+    fn assign(&mut self, now: Instant, out: &mut Vec<Emission>) {
+        let Some((config, meters)) = &mut self.utilisation else { return };
+        let verdicts = meters.judge(now, config);
+        let config = *config;
+        for (verdict, users) in verdicts {
+            let backlogged: Vec<_> = users
+                .into_iter()
+                .filter(|user| self.agents.get_mut(*user).is_some_and(|agent| agent.hop.is_backlogged()))
+                .collect();
+            for &user in &backlogged {
+                let Some(agent) = self.agents.get_mut(user) else { continue };
+                let rtt = agent.hop.srtt.unwrap_or(Duration::ZERO);
+                let segment_bytes = f64::from(agent.segment_bytes.max(1));
+                let share = Share { rtt, segment_bytes, backlogged: backlogged.len() as u32 };
+                agent.hop.cwnd = verdict.window(&config, agent.hop.cwnd, share);
+            }
+            for user in backlogged {
+                self.serve(now, user, out);
+            }
         }
     }
 
@@ -303,6 +359,9 @@ impl Spoofing {
         while let Some(segment) = agent.hop.next(now, agent.src_nxt) {
             repairs += u64::from(segment.seq_end() <= sent_to);
             sent_to = agent.hop.nxt;
+            if let (Some((_, meters)), Some(port)) = (&mut self.utilisation, agent.port) {
+                meters.note(now, (connection, agent.hop.srtt), port, u64::from(segment.len + HEADERS));
+            }
             out.push(agent.address(connection, segment));
         }
         self.counters.retransmissions += repairs;
@@ -335,7 +394,9 @@ impl Spoofing {
         if self.dead {
             return Instant::FAR_FUTURE;
         }
-        self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at).min(self.dies_at())
+        let period =
+            self.utilisation.as_ref().map_or(Instant::FAR_FUTURE, |(_, meters)| meters.next_timeout());
+        self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at).min(self.dies_at()).min(period)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
@@ -345,6 +406,7 @@ impl Spoofing {
             self.timers.clear();
             return;
         }
+        self.assign(now, out);
         while let Some(due) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&due);
             let (_, connection) = due;
@@ -396,7 +458,7 @@ mod tests {
     use super::*;
     use crate::ack::bare;
     use crate::fixture::{at_ms, pass};
-    use bentpipe_base::{Duration, SynOptions};
+    use bentpipe_base::SynOptions;
 
     struct Bench {
         gateway: Spoofing,

@@ -336,3 +336,25 @@ fn clients_of_a_dead_proxy_fail() {
     let transfers = verified(&scenario).flows[0].transfers.expect("a client");
     assert!(transfers.completed > 5 && transfers.failed_connections > 1, "{transfers:?}");
 }
+
+/// One packet in a hundred is lost behind the gateway. Windows that follow the use of the link fill it as far as they are told to, and share
+/// it; NewReno behind the same gateway has the rate of the square-root law.
+#[test]
+fn satpep_fills_a_lossy_link_and_shares_it() {
+    let world = |west| {
+        let bulk = flows("bulk", 3, Traffic::Bulk, paper_tcp(2_000));
+        let mut dumbbell = Dumbbell::geo(3, (Rate::from_mbps(100), Rate::from_mbps(10)), 700).with_loss(0.01);
+        dumbbell.satellite.loss.data_only = true;
+        let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
+        scenario.nodes[1].kind = NodeKind::Middlebox(west);
+        verified(&scenario)
+    };
+    let satpep = world(MiddleboxConfig::from_name("satpep").expect("a middlebox"));
+    let plain = world(MiddleboxConfig::from_name("spoofing").expect("a middlebox"));
+    // 95 % of 10 Mbit/s, of which 96 % is payload and a hundredth is sent again.
+    let possible = 10e6 * 0.96 * 0.99;
+    let goodput = satpep.totals.goodput_bps;
+    assert!((0.85 * possible..possible).contains(&goodput), "{goodput} of {possible}");
+    assert!(satpep.totals.jain_index > 0.9, "{}", satpep.totals.jain_index);
+    assert!(plain.totals.goodput_bps < 0.3 * goodput, "{} {goodput}", plain.totals.goodput_bps);
+}

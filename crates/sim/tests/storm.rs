@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
-use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SpoofingConfig};
+use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
     LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
@@ -310,6 +310,11 @@ impl Dice {
             MiddleboxConfig::AckDecimator(_) => MiddleboxConfig::AckDecimator(AckDecimatorConfig {
                 every: self.between(1, 8) as u32,
                 patience: self.millis(1, 1_000),
+            }),
+            MiddleboxConfig::SatPep(_) => MiddleboxConfig::SatPep(SatPepConfig {
+                buffer: self.magnitude(3e3, 1e6) as u64,
+                utilisation: self.magnitude(0.1, 1.0),
+                dies_at: self.one_in(8).then(|| self.millis(1, 60_000)),
             }),
             MiddleboxConfig::Spoofing(_) => MiddleboxConfig::Spoofing(SpoofingConfig {
                 buffer: self.magnitude(3e3, 1e6) as u64,

@@ -1,6 +1,6 @@
 use bentpipe_middlebox::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SnoopConfig,
-    SpoofingConfig, Told, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SatPepConfig,
+    SnoopConfig, SpoofingConfig, Told, XcpConfig,
 };
 
 use super::constellation::position;
@@ -29,6 +29,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
     Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout"] },
     Kind { name: "spoofing", keys: &["buffer", "initial-window", "dies-at"] },
+    Kind { name: "satpep", keys: &["buffer", "utilisation", "dies-at"] },
     Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "p-xcp", keys: &["alpha", "beta", "gamma"] },
     Kind { name: "ba-tcp", keys: &["utilisation"] },
@@ -80,6 +81,11 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
         MiddleboxConfig::Spoofing(SpoofingConfig { buffer, initial_window, dies_at }) => {
             form.field("buffer", buffer, &Bytes::at_least(1));
             form.field("initial-window", initial_window, &COUNT);
+            form.field("dies-at", dies_at, &OrWord("never", TIME));
+        }
+        MiddleboxConfig::SatPep(SatPepConfig { buffer, utilisation, dies_at }) => {
+            form.field("buffer", buffer, &Bytes::at_least(1));
+            form.field("utilisation", utilisation, &PART);
             form.field("dies-at", dies_at, &OrWord("never", TIME));
         }
         MiddleboxConfig::Xcp(XcpConfig { alpha, beta, gamma, compensates: _ }) => {
