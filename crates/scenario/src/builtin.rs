@@ -12,6 +12,8 @@ const FILES: &[(&str, &str)] = &[
     ("geo-terrestrial", include_str!("../../../scenarios/geo-terrestrial.toml")),
     ("geo-video", include_str!("../../../scenarios/geo-video.toml")),
     ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
+    ("geo-stp", include_str!("../../../scenarios/geo-stp.toml")),
+    ("geo-sctp", include_str!("../../../scenarios/geo-sctp.toml")),
     ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
     ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
     ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),

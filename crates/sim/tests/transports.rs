@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{LossConfig, LossModel, Outage};
-use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport};
+use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport, builtin};
 use bentpipe_sim::{Outcome, RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow};
 use common::{Dumbbell, flows, paper_tcp};
@@ -135,4 +135,31 @@ fn an_association_delivers_every_byte_of_a_file() {
         assert_eq!((flow.delivered_bytes, flow.aborted), (bytes, None), "{loss}");
         assert!(flow.completion_s.is_some() && (loss > 0.0) == (flow.retransmitted_segments > 0), "{flow:?}");
     }
+}
+
+/// The way back carries 125 ACKs a second; with 200 of them in its queue they take 1.6 s, and a window of 400 packets in 2.15 s is a rate of
+/// 1.43 Mbit/s. STP has the link: 10 MB of payload in packets of 988 bytes take 20.6 s at 4 Mbit/s.
+#[test]
+fn geo_stp_is_bound_by_its_way_and_tcp_by_its_way_back() {
+    let outcome = outcome(&builtin("geo-stp").unwrap());
+    let [tcp, stp] = [0, 1].map(|flow| outcome.flows[flow].completion_s.unwrap());
+    let bound = 10e6 * 8.0 / (400.0 * 960.0 * 8.0 / 2.15);
+    assert!((0.8 * bound..1.2 * bound).contains(&tcp), "{tcp} s, by the formula {bound}");
+    let least = 10e6 / 960.0 * 988.0 * 8.0 / 4e6;
+    assert!((least..least + 10.0).contains(&stp), "{stp} s, at least {least}");
+}
+
+/// The second path of 4 Mbit/s carries 60 s of outage, less the timeout that tells of it and a slow start; TCP has nothing then.
+#[test]
+fn geo_sctp_carries_on_where_tcp_waits() {
+    let world = builtin("geo-sctp").unwrap();
+    let until = |secs| outcome(&Scenario { duration: Duration::from_secs(secs), ..world.clone() });
+    let (before, after) = (until(31), until(90));
+    let gained = |flow: usize| after.flows[flow].delivered_bytes - before.flows[flow].delivered_bytes;
+    let possible = 59.0 * 4e6 / 8.0 * 960.0 / 988.0;
+    assert_eq!(gained(0), 0);
+    let part = gained(1) as f64 / possible;
+    assert!((0.75..1.0).contains(&part), "{part}");
+    let whole = outcome(&world);
+    assert!(whole.flows.iter().all(|flow| flow.aborted.is_none()), "{:?}", whole.flows);
 }
