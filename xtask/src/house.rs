@@ -117,6 +117,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-orbit",
             "bentpipe-tcp",
             "bentpipe-traffic",
+            "bentpipe-transports",
         ],
         tests_lean_on: &[],
     },

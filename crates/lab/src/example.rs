@@ -36,6 +36,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         transfers: None,
         player: None,
         split: None,
+        bundles: None,
     }
 }
 

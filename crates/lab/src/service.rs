@@ -31,6 +31,12 @@ const COLUMNS: &[Column] = &[
     column("startup, s", |flow| flow.player?.startup_s),
     column("stalls", |flow| Some(flow.player?.stalls as f64)),
     column("rebuffering, %", |flow| Some(100.0 * flow.player?.rebuffering_ratio)),
+    column("bundles delivered, %", |flow| {
+        let bundles = flow.bundles.filter(|bundles| bundles.made > 0)?;
+        Some(100.0 * bundles.delivered as f64 / bundles.made as f64)
+    }),
+    column("mean transfer, s", |flow| flow.bundles?.mean_transfer_s),
+    column("mean confirmation, s", |flow| flow.bundles?.mean_confirmation_s),
 ];
 
 impl Column {

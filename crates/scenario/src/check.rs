@@ -126,6 +126,18 @@ impl Checker<'_> {
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
         }
+        let is_planned = self.scenario.constellations.is_empty() || flow.options.dtn.rate.is_some();
+        if flow.transport == Transport::Dtn && !is_planned {
+            let found = "\"link\" where the links on the way change".to_owned();
+            self.mistake(format!("{path}.transport.rate"), found, "a rate such as \"10 Mbit/s\"");
+        }
+        if flow.transport == Transport::Dtn
+            && u64::from(flow.options.dtn.bundle_bytes) > flow.options.dtn.store_bytes
+        {
+            let dtn = &flow.options.dtn;
+            let found = format!("{} bytes for bundles of {}", dtn.store_bytes, dtn.bundle_bytes);
+            self.mistake(format!("{path}.transport.store"), found, "room for a bundle");
+        }
     }
 
     /// A second path is one of an association, through routers, and fixed.

@@ -9,6 +9,8 @@ use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
 use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
+use bentpipe_transports::Options;
+use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_weather::{Modem, Weather};
 
 use crate::sky::{ConstellationGroup, Position};
@@ -82,6 +84,8 @@ pub enum NodeKind {
     /// Ends the TCP connections that pass it and opens others in their place (a split-connection PEP, RFC 3135 section 2.4);
     /// forwards other packets.
     Proxy(Box<ProxyConfig>),
+    /// Keeps the bundles of flows over DTN that pass it until the next such node has them; forwards other packets.
+    BundleRouter(RouterConfig),
 }
 
 /// A split-connection proxy.
@@ -127,6 +131,7 @@ impl NodeKind {
             Self::GroundStation(_) => "ground-station",
             Self::Middlebox(config) => config.name(),
             Self::Proxy(_) => "proxy",
+            Self::BundleRouter(_) => "bundle-router",
         }
     }
 }
@@ -204,6 +209,8 @@ pub struct FlowGroup {
     pub transport: Transport,
     /// Routers through which the second path of an SCTP association goes: that of flow `i` through member `i mod n`.
     pub second_path: Option<String>,
+    /// What it chooses of transports that are not TCP.
+    pub options: Options,
 }
 
 /// What carries the data of a flow.
@@ -219,6 +226,8 @@ pub enum Transport {
     Stp,
     /// An association in the manner of SCTP.
     Sctp,
+    /// Bundles from node to node.
+    Dtn,
 }
 
 /// What the application of a flow sends.
@@ -289,13 +298,13 @@ pub enum Traffic {
 impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
-        use Transport::{Sctp, Stp, Tcp, Tfrc, Udp};
+        use Transport::{Dtn, Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
-            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp],
-            Self::File { .. } => &[Tcp, Stp, Sctp],
+            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn],
+            Self::File { .. } => &[Tcp, Stp, Sctp, Dtn],
             Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp, Dtn],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp, Dtn],
             Self::Voice { .. } => &[Udp],
         }
     }

@@ -396,8 +396,22 @@ fn traffic_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\", \"dtn\"; did you mean \"udp\"?",
         ),
+        (
+            "\"bulk\"\ntransport = { kind = \"dtn\", bundle = \"1 MB\", store = \"100 kB\" }",
+            "transport.store: found 100000 bytes for bundles of 1000000, accepted: room for a bundle",
+        ),
+        (
+            "\"bulk\"\ntransport = { kind = \"dtn\", lifetime = \"0 s\" }",
+            "transport.lifetime: found \"0 s\", accepted: a time above 0",
+        ),
+        (
+            "\"bulk\"\ntransport = { kind = \"dtn\", convergence = \"lpt\" }",
+            "found \"lpt\", accepted: \"ltp\", \"udp\"; did you mean \"ltp\"?",
+        ),
+        ("\"bulk\"\ntransport = { kind = \"stp\", unordered = true }", "unordered"),
+        ("{ kind = \"voice\" }\ntransport = \"dtn\"", "found \"dtn\" under traffic of kind \"voice\""),
     ] {
         let found = of(traffic);
         assert!(found.contains(expected), "{traffic}: {found}");

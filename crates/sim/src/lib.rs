@@ -21,6 +21,7 @@ mod procession;
 mod proxy;
 mod record;
 mod run;
+mod seating;
 mod simulation;
 mod sky;
 mod station;
@@ -38,8 +39,8 @@ mod world;
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
-    CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, MediumOutcome, NodeOutcome,
-    Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, MediumOutcome,
+    NodeOutcome, Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

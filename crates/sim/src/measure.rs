@@ -1,7 +1,9 @@
 //! From what the parts of a world counted to the outcome of a run.
 
+use std::collections::BTreeMap;
+
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::{Edge, LinkId, Scenario, Topology};
+use bentpipe_scenario::{Edge, LinkId, NodeId, NodeKind, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
 use bentpipe_traffic::adaptive::Viewing;
 use bentpipe_traffic::{self as traffic, Transfers};
@@ -14,8 +16,8 @@ use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, EndId, Flow};
 use crate::{
-    CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome,
-    SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome, Outcome,
+    PlayerOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -102,7 +104,7 @@ pub(crate) fn outcome<W: Witness>(
         totals: totals(&flows, data_packets_delivered),
         flows,
         links: link_outcomes(topology, simulation, span),
-        nodes: node_outcomes(&simulation.interior),
+        nodes: node_outcomes(topology, &simulation.interior, &simulation.flows),
         media: simulation.interior.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
         stranded_packets: simulation.interior.wayfinder.as_ref().map_or(0, |wayfinder| wayfinder.stranded),
     }
@@ -180,7 +182,22 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         transfers: service.transfers,
         player: service.player,
         split: split_outcome(legs, flow),
+        bundles: bundle_outcome(flow),
     }
+}
+
+/// What became of a flow's bundles, if it has any.
+fn bundle_outcome(flow: &Flow) -> Option<BundleOutcome> {
+    let mut agents = flow.party.iter().flat_map(|party| party.bundles());
+    let (source, destination) = (agents.next()?.1, agents.last()?.1);
+    let mean = |sum: Duration, count: u64| (count > 0).then(|| (sum / count).as_secs_f64());
+    Some(BundleOutcome {
+        made: source.made,
+        delivered: destination.delivered,
+        mean_transfer_s: mean(destination.transfer_sum, destination.delivered),
+        confirmed: source.confirmed,
+        mean_confirmation_s: mean(source.confirmation_sum, source.confirmed),
+    })
 }
 
 /// How the application of a flow was served, in its own terms.
@@ -294,8 +311,8 @@ fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
     }
 }
 
-/// Middleboxes and proxies in the order of the scenario.
-fn node_outcomes(interior: &Interior) -> Vec<NodeOutcome> {
+/// Middleboxes, proxies and bundle routers in the order of the scenario.
+fn node_outcomes(topology: &Topology<'_>, interior: &Interior, flows: &[Flow]) -> Vec<NodeOutcome> {
     let station = |station: &Station| {
         let counters = station.middlebox.counters().into_iter().collect();
         (station.node, NodeOutcome { name: station.name.clone(), kind: station.kind, counters })
@@ -311,8 +328,38 @@ fn node_outcomes(interior: &Interior) -> Vec<NodeOutcome> {
     };
     let stations = interior.stations.iter().map(station);
     let mut nodes: Vec<_> = stations.chain(interior.proxies.iter().map(proxy)).collect();
+    nodes.extend(bundle_routers(topology, flows));
     nodes.sort_by_key(|(node, _)| *node);
     nodes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Bundle routers with what their agents counted for all flows.
+fn bundle_routers(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
+    let mut routers = BTreeMap::new();
+    for (node, state) in topology.nodes.iter().enumerate() {
+        if matches!(state.kind, NodeKind::BundleRouter(_)) {
+            let (name, kind) = (state.name.clone(), state.kind.name());
+            routers.insert(node as NodeId, NodeOutcome { name, kind, counters: BTreeMap::new() });
+        }
+    }
+    for (node, counters) in
+        flows.iter().filter_map(|flow| flow.party.as_ref()).flat_map(|party| party.bundles())
+    {
+        let Some(router) = routers.get_mut(&node) else { continue };
+        for (name, count) in [
+            ("bundles_received", counters.received),
+            ("bundles_released", counters.released),
+            ("custody_accepted", counters.accepted),
+            ("custody_refused", counters.refused),
+            ("bundles_sent_again", counters.sent_again),
+            ("bundles_dropped", counters.dropped),
+            ("bundles_expired", counters.expired),
+            ("most_stored_bytes", counters.most_stored_bytes),
+        ] {
+            *router.counters.entry(name).or_default() += count;
+        }
+    }
+    routers.into_iter().collect()
 }
 
 fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {

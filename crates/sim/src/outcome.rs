@@ -87,6 +87,24 @@ pub struct FlowOutcome {
     /// What proxies or a spoofing gateway on the way made of it; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitOutcome>,
+    /// Of a flow over DTN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<BundleOutcome>,
+}
+
+/// What became of the bundles of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct BundleOutcome {
+    /// Bundles that the source made.
+    pub made: u64,
+    /// Those handed to the application at the destination, each once.
+    pub delivered: u64,
+    /// Mean time from when one of them was made until then; null before the first.
+    pub mean_transfer_s: Option<f64>,
+    /// Those of whose delivery the source knows.
+    pub confirmed: u64,
+    /// Mean time from when one of those was made until the source knew.
+    pub mean_confirmation_s: Option<f64>,
 }
 
 /// A flow that proxies split into legs, or whose data a gateway acknowledges early. The counters of the flow itself are those of its sender, on the first leg, and of its

@@ -1,10 +1,12 @@
 //! Agents of transports that are not TCP: packets between them travel like all others.
 //!
-//! A flow over such a transport has a party: its agents, a sender and a receiver, and the routes between their ports. A transport is added by its agents in the crate `transports`, its word in `scenario`, and its party here.
+//! A flow over such a transport has a party: its agents, a sender, a receiver, and perhaps some on the way, with the routes between their ports. A
+//! transport is added by its agents in the crate `transports`, its word in `scenario`, and their seats in `seating.rs`.
 
 use bentpipe_base::{Instant, Segment};
-use bentpipe_scenario::{FlowGroup, Transport};
-use bentpipe_transports::{Agent, Config, Departure, Fragment, Message, Packet, Progress, sctp, stp};
+use bentpipe_scenario::NodeId;
+use bentpipe_transports::dtn::Counters;
+use bentpipe_transports::{Agent, Departure, Fragment, Message, Packet, Progress};
 
 use crate::arena::Slot;
 use crate::simulation::Simulation;
@@ -18,49 +20,51 @@ use crate::world::FlowId;
 /// As much as nobody ever sends.
 const ENDLESS: u64 = u64::MAX / 8;
 
-/// The agents of a flow.
+/// The agents of a flow, in the order of the way from the sender to the receiver.
 #[derive(Debug)]
 pub(crate) struct Party {
-    /// The sender and the receiver. A port of the one leads to the same port of the other.
-    agents: [Agent; 2],
-    /// Where the routes of the second port begin, there and back, if there is one.
-    second: Option<[u32; 2]>,
+    pub seats: Vec<Seat>,
+}
+
+/// An agent where it is.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub agent: Agent,
+    pub node: NodeId,
+    /// Where its ports lead.
+    pub ways: [Option<Way>; 2],
+}
+
+/// The way from a port of an agent to a port of another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Where the route begins.
+    pub route: u32,
+    /// Number of the other agent, and its port.
+    pub to: (u8, u8),
 }
 
 impl Party {
-    /// The party of a flow, if its transport needs one.
-    pub fn new(group: &FlowGroup) -> Option<Box<Self>> {
-        let config = Config {
-            packet_bytes: group.sender.mss,
-            initial_window: group.sender.initial_window.segments(group.sender.mss),
-            window: (group.receiver.receive_window.limit() / u64::from(group.sender.mss)).max(1) as u32,
-        };
-        let paths = 1 + u8::from(group.second_path.is_some());
-        let agents = match group.transport {
-            Transport::Tcp | Transport::Udp | Transport::Tfrc => return None,
-            Transport::Stp => {
-                [Agent::StpSender(stp::Sender::new(config)), Agent::StpReceiver(stp::Receiver::new(config))]
-            }
-            Transport::Sctp => [
-                Agent::SctpSender(sctp::Sender::new(config, paths)),
-                Agent::SctpReceiver(sctp::Receiver::new(config)),
-            ],
-        };
-        Some(Box::new(Self { agents, second: None }))
-    }
-
-    /// The second path begins there, and its way back.
-    pub fn add_path(&mut self, routes: [u32; 2]) {
-        self.second = Some(routes);
-    }
-
     fn next_timeout(&self) -> Instant {
-        self.agents.iter().map(Agent::next_timeout).min().unwrap_or(Instant::FAR_FUTURE)
+        self.seats.iter().map(|seat| seat.agent.next_timeout()).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
     /// What the sender counted.
     pub fn sender(&self) -> Progress {
-        self.agents[0].progress()
+        self.seats[0].agent.progress()
+    }
+
+    /// What the receiver counted.
+    fn receiver(&self) -> Progress {
+        self.seats[self.seats.len() - 1].agent.progress()
+    }
+
+    /// What the agents of a bundle layer counted, with the nodes where they are; nothing for other transports.
+    pub fn bundles(&self) -> impl Iterator<Item = (NodeId, Counters)> {
+        self.seats.iter().filter_map(|seat| match &seat.agent {
+            Agent::Dtn(node) => Some((seat.node, node.counters())),
+            _ => None,
+        })
     }
 }
 
@@ -69,9 +73,8 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn wake_party(&mut self, id: FlowId) {
         let now = self.now;
         self.supply(id);
-        let agents = self.party(id).agents.len();
-        for index in 0..agents {
-            let agent = &mut self.party(id).agents[index];
+        for index in 0..self.party(id).seats.len() {
+            let agent = &mut self.party(id).seats[index].agent;
             if agent.next_timeout() <= now {
                 agent.handle_timeout(now);
             }
@@ -93,14 +96,18 @@ impl<W: Witness> Simulation<W> {
             flow.counts.begun = now;
         }
         let Some(party) = &mut flow.party else { return };
-        let mut write = |number, stream, bytes| party.agents[0].write(now, Message { number, stream, bytes });
+        let mut write =
+            |number, stream, bytes| party.seats[0].agent.write(now, Message { number, stream, bytes });
         match &mut flow.application {
             Application::Feed(feed) => {
                 while let Some((number, emission)) = feed.take_message(now, start) {
                     write(number, emission.stream, u64::from(emission.bytes));
                 }
             }
-            Application::File { bytes } if is_first => write(0, 0, *bytes),
+            Application::File { bytes } if is_first => {
+                write(0, 0, *bytes);
+                party.seats[0].agent.finish();
+            }
             _ if is_first => write(0, 0, ENDLESS),
             _ => {}
         }
@@ -109,31 +116,30 @@ impl<W: Witness> Simulation<W> {
     /// Sends what an agent wants to send, and hands over what it has for the application.
     fn serve_agent(&mut self, id: FlowId, index: usize) {
         let now = self.now;
-        while let Some(departure) = self.party(id).agents[index].poll_transmit(now) {
+        while let Some(departure) = self.party(id).seats[index].agent.poll_transmit(now) {
             self.send_packet(id, index, departure);
         }
-        while let Some(fragment) = self.party(id).agents[index].poll_delivery() {
+        while let Some(fragment) = self.party(id).seats[index].agent.poll_delivery() {
             self.note_delivery(id, fragment);
         }
     }
 
-    /// Sends a packet of an agent to the other.
+    /// Sends a packet of an agent to another.
     fn send_packet(&mut self, id: FlowId, from: usize, Departure { port, packet }: Departure) {
+        let Seat { node, ways, .. } = &self.party(id).seats[from];
+        let (node, way) = (*node, ways[usize::from(port)].expect("an agent sends by the ports that it has"));
+        let (to, at) = way.to;
         let slot = self.arena.take();
         let size = packet.bytes();
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
         let parcel = self.arena.get_mut(slot);
-        (parcel.to, parcel.incarnation) = (id, 1 - from as u32);
-        parcel.segment = Segment { seq: u64::from(port), ..Segment::default() };
-        let second = self.party(id).second.filter(|_| port > 0);
-        let flow = &self.flows[id as usize];
-        let position = second.unwrap_or(flow.routes)[from];
-        let label = flow.labels[from];
-        let ticket = Ticket::new((slot, position), size, label, marks);
-        let node = flow.nodes[from];
+        (parcel.to, parcel.incarnation) = (id, u32::from(to));
+        parcel.segment = Segment { seq: u64::from(at), ..Segment::default() };
+        let label = self.flows[id as usize].labels[usize::from(usize::from(to) < from)];
+        let ticket = Ticket::new((slot, way.route), size, label, marks);
         self.put_packet(slot, packet);
-        match self.routes[position as usize] {
+        match self.routes[way.route as usize] {
             FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),
             link => self.enqueue(link, ticket),
         }
@@ -158,21 +164,21 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn arrive_at_agent(&mut self, ticket: Ticket) {
         let now = self.now;
         let parcel = self.arena.get(ticket.slot());
-        let (to, index, port) = (parcel.to, parcel.incarnation as usize, parcel.segment.seq as u8);
+        let (id, index, port) = (parcel.to, parcel.incarnation as usize, parcel.segment.seq as u8);
         self.arena.release(ticket.slot());
         let packet = self.packets[ticket.slot() as usize]
             .take()
             .expect("a packet of an agent is kept until it arrives");
-        let agent = &mut self.party(to).agents[index];
-        agent.handle_packet(now, port, &packet);
-        let fresh = agent.progress().fresh_packets;
-        let flow = &mut self.flows[to as usize];
+        let party = self.party(id);
+        party.seats[index].agent.handle_packet(now, port, &packet);
+        let fresh = party.receiver().fresh_packets;
+        let flow = &mut self.flows[id as usize];
         flow.counts.plain_packets = flow.counts.plain_packets.max(fresh);
         if let Some(feed) = flow.application.feed() {
             feed.handle_segments(now, flow.counts.plain_packets);
         }
-        self.serve_agent(to, index);
-        self.settle_party(to);
+        self.serve_agent(id, index);
+        self.settle_party(id);
     }
 
     fn note_delivery(&mut self, id: FlowId, fragment: Fragment) {
@@ -194,8 +200,9 @@ impl<W: Witness> Simulation<W> {
         if let Application::Feed(feed) = &flow.application {
             next = next.min(flow.start + feed.due());
         }
-        flow.counts.aborted = flow.counts.aborted.or(progress.failed);
         let is_file = matches!(flow.application, Application::File { .. });
+        let incomplete = progress.incomplete.filter(|_| is_file);
+        flow.counts.aborted = flow.counts.aborted.or(progress.failed).or(incomplete);
         if is_file && progress.all_acknowledged && flow.counts.completed == 0 {
             flow.counts.completed = 1;
             flow.counts.completion_sum = now.since(flow.counts.begun);

@@ -190,19 +190,13 @@ impl World {
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let mut flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
-            if let (Some(party), Some(via)) = (&mut flow.party, &group.second_path) {
-                let via = topology.group(user, via)?;
-                let via = via.start + index % via.len() as u32;
-                party.add_path([
-                    self.add_way(topology, &flow.name, &[from, via, to])?,
-                    self.add_way(topology, &flow.name, &[to, via, from])?,
-                ]);
-            }
+            let flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
             let mut heads =
                 self.links_from(routes[0], from).into_iter().map(|link| self.interior.heads[link as usize]);
             let spoofed = heads.any(|node| self.interior.spoofs(node));
-            self.flows.push(Flow { nodes: [from, to], spoofed, ..flow });
+            let mut flow = Flow { nodes: [from, to], spoofed, ..flow };
+            flow.party = self.party(topology, (group, index), &flow)?;
+            self.flows.push(flow);
             if group.transport == Transport::Tcp {
                 self.split(topology, group)?;
             }
@@ -245,7 +239,7 @@ impl World {
     }
 
     /// The route from the first stop to the last by the shortest ways between them.
-    fn add_way(
+    pub fn add_way(
         &mut self,
         topology: &mut Topology<'_>,
         flow: &str,
@@ -355,7 +349,7 @@ impl Flow {
         Self {
             application: Application::new(group, pattern, (seed, &name), start),
             transport: group.transport,
-            party: Party::new(group),
+            party: None,
             group: index,
             start,
             header_bytes: group.header_bytes,

@@ -25,6 +25,8 @@ use bentpipe_tcp::{
 };
 use bentpipe_trace::Event;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
+use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
+use bentpipe_transports::{Options, sctp, stp};
 use common::{Dumbbell, flows, links};
 
 /// No world needs this many events.
@@ -243,7 +245,9 @@ impl Dice {
         let common = self.common_tcp();
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
         let transport = self.pick(traffic.carriers());
+        let options = self.options();
         FlowGroup {
+            options,
             receiver: Arc::new(receiver),
             start: self.millis(0, 3_000),
             transport,
@@ -251,6 +255,24 @@ impl Dice {
             header_bytes: self.pick(&[40, 52]),
             ..flows(name, self.between(1, 3) as u32, traffic, sender)
         }
+    }
+
+    /// What flows choose of transports that are not TCP. Bundles over bare datagrams are small enough to arrive now and then.
+    fn options(&mut self) -> Options {
+        let convergence = self.pick(&[Convergence::Ltp, Convergence::Ltp, Convergence::Udp]);
+        let largest = if convergence == Convergence::Udp { 500.0 } else { 1e5 };
+        let bundle_bytes = self.magnitude(100.0, largest) as u32;
+        let dtn = dtn::Policy {
+            bundle_bytes,
+            lifetime: Duration::from_secs(20_000),
+            custody: convergence == Convergence::Udp || self.one_in(2),
+            custody_timer: self.millis(500, 20_000),
+            store_bytes: u64::from(bundle_bytes) + self.magnitude(1e3, 1e7) as u64,
+            convergence,
+            ..dtn::Policy::default()
+        };
+        let stp = stp::Options { outage_tolerant: self.one_in(4), ..stp::Options::default() };
+        Options { stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn }
     }
 
     /// Traffic that never ends.
@@ -351,6 +373,10 @@ impl Dice {
                     }
                 }
                 scenario.nodes[side].kind = NodeKind::Proxy(Box::new(proxy));
+            } else if self.one_in(3) {
+                let store_bytes = 200_000 + self.magnitude(1.0, 1e7) as u64;
+                let custody = self.one_in(2);
+                scenario.nodes[side].kind = NodeKind::BundleRouter(RouterConfig { store_bytes, custody });
             }
         }
         if self.one_in(4) {

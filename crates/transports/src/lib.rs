@@ -1,4 +1,4 @@
-//! Transports that are not TCP, as pairs of agents at hosts.
+//! Transports that are not TCP, as agents at hosts and, of some, on the way between them.
 //!
 //! An agent is a pure state machine with the contract of TCP's engine: something happens to it ([`Agent::write`], [`Agent::handle_packet`],
 //! [`Agent::handle_timeout`]), then [`Agent::poll_transmit`] and [`Agent::poll_delivery`] until they return nothing, then
@@ -7,7 +7,9 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod dtn;
 mod outbox;
+mod ranges;
 pub mod sctp;
 pub mod stp;
 
@@ -29,6 +31,17 @@ pub struct Config {
     pub window: u32,
 }
 
+/// What a flow chooses of its transport, for each.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Options {
+    /// Of [`stp`].
+    pub stp: stp::Options,
+    /// Of [`sctp`].
+    pub sctp: sctp::Options,
+    /// Of [`dtn`].
+    pub dtn: dtn::Policy,
+}
+
 /// A packet between agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Packet {
@@ -36,6 +49,8 @@ pub enum Packet {
     Stp(stp::Pdu),
     /// Of [`sctp`].
     Sctp(sctp::Chunk),
+    /// Of [`dtn`].
+    Dtn(dtn::Pdu),
 }
 
 impl Packet {
@@ -44,6 +59,7 @@ impl Packet {
         match self {
             Self::Stp(pdu) => pdu.bytes(),
             Self::Sctp(chunk) => chunk.bytes(),
+            Self::Dtn(pdu) => pdu.bytes(),
         }
     }
 
@@ -52,6 +68,7 @@ impl Packet {
         match self {
             Self::Stp(pdu) => matches!(pdu, stp::Pdu::Data { .. }),
             Self::Sctp(chunk) => matches!(chunk, sctp::Chunk::Data { .. }),
+            Self::Dtn(pdu) => pdu.is_data(),
         }
     }
 }
@@ -84,6 +101,8 @@ pub struct Progress {
     pub srtt: Option<Duration>,
     /// Everything given to it was acknowledged.
     pub all_acknowledged: bool,
+    /// Why something given to it never will be, if nothing is left that it still tries.
+    pub incomplete: Option<&'static str>,
     /// Why it gave up, if it did.
     pub failed: Option<&'static str>,
 }
@@ -99,6 +118,8 @@ pub enum Agent {
     SctpSender(sctp::Sender),
     /// The end of [`sctp`] that receives.
     SctpReceiver(sctp::Receiver),
+    /// Any agent of [`dtn`].
+    Dtn(Box<dtn::Node>),
 }
 
 macro_rules! each {
@@ -108,6 +129,7 @@ macro_rules! each {
             Agent::StpReceiver($agent) => $call,
             Agent::SctpSender($agent) => $call,
             Agent::SctpReceiver($agent) => $call,
+            Agent::Dtn($agent) => $call,
         }
     };
 }
@@ -118,9 +140,17 @@ impl Agent {
         match self {
             Self::StpSender(sender) => sender.write(now, message),
             Self::SctpSender(sender) => sender.write(now, message),
+            Self::Dtn(source) => source.write(now, message),
             Self::StpReceiver(_) | Self::SctpReceiver(_) => {
                 debug_assert!(false, "a receiver has nothing to send");
             }
+        }
+    }
+
+    /// Nothing more will be given to the sending end. A transport without connections to release has no use for that.
+    pub fn finish(&mut self) {
+        if let Self::StpSender(sender) = self {
+            sender.finish();
         }
     }
 
@@ -131,6 +161,7 @@ impl Agent {
             (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
             (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, chunk),
             (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
+            (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
             _ => {}
         }
     }
@@ -142,6 +173,7 @@ impl Agent {
             Self::StpReceiver(_) => {}
             Self::SctpSender(sender) => sender.handle_timeout(now),
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
+            Self::Dtn(node) => node.handle_timeout(now),
         }
     }
 
@@ -152,6 +184,7 @@ impl Agent {
             Self::StpReceiver(receiver) => (0, Packet::Stp(receiver.poll_transmit()?)),
             Self::SctpSender(sender) => sender.poll_transmit(now).map(of_sctp)?,
             Self::SctpReceiver(receiver) => receiver.poll_transmit().map(of_sctp)?,
+            Self::Dtn(node) => node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Dtn(pdu)))?,
         };
         Some(Departure { port, packet })
     }
@@ -162,6 +195,7 @@ impl Agent {
             Self::StpSender(_) | Self::SctpSender(_) => None,
             Self::StpReceiver(receiver) => receiver.poll_delivery(),
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
+            Self::Dtn(node) => node.poll_delivery(),
         }
     }
 
@@ -172,6 +206,7 @@ impl Agent {
             Self::StpReceiver(_) => Instant::FAR_FUTURE,
             Self::SctpSender(sender) => sender.next_timeout(),
             Self::SctpReceiver(receiver) => receiver.next_timeout(),
+            Self::Dtn(node) => node.next_timeout(),
         }
     }
 

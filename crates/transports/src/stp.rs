@@ -3,11 +3,12 @@
 //! Henderson and Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite Networks", WOSBIS 1997, after
 //! ITU-T Q.2110 (SSCOP). The sender polls a few times in a round trip; the receiver answers a poll with the list of everything that is missing (STAT), and
 //! reports a gap once by itself when it sees one (USTAT). There is no retransmission timer: a packet is repeated if a report misses it
-//! that answers a poll sent after it. Connections are opened, but not released.
+//! that answers a poll sent after it. On a link of its own it sends at a rate instead of by TCP's window law, and it may outlast outages. Data that nobody
+//! repeats (UD) are not part of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 
 use crate::outbox::{Fragment, Message, Outbox};
 use crate::{Config, IP_HEADER, Progress};
@@ -27,6 +28,18 @@ const OPEN_AGAIN: Duration = Duration::from_secs(1);
 const OPEN_ATTEMPTS: u32 = 4;
 /// A connection on which nothing is heard for so long is down (Timer_NO-RESPONSE), or for four round trips and two seconds.
 const NO_RESPONSE: Duration = Duration::from_secs(7);
+/// Time between the polls of a connection that outlasts its silence (Timer_KEEP-ALIVE).
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+/// What a flow chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Options {
+    /// On a link of its own: data leave at this rate on the wire, losses slow nothing down, and only the receiver's window limits what is under way. None for
+    /// TCP's window law.
+    pub rate: Option<Rate>,
+    /// Silence does not end the connection: it goes on polling, and begins with a window of one packet when it is answered.
+    pub outage_tolerant: bool,
+}
 
 /// A packet of STP. Sequence numbers count data packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +51,10 @@ pub enum Pdu {
         /// First sequence number that may not be sent.
         limit: u64,
     },
+    /// END: releases it.
+    End,
+    /// ENDAK: agrees.
+    EndAck,
     /// SD: data.
     Data {
         /// Sequence number N(S).
@@ -83,7 +100,7 @@ impl Pdu {
     pub(crate) fn bytes(&self) -> u32 {
         IP_HEADER
             + match self {
-                Self::Begin | Self::BeginAck { .. } => 12,
+                Self::Begin | Self::BeginAck { .. } | Self::End | Self::EndAck => 12,
                 Self::Data { fragment, .. } => TRAILER + fragment.bytes,
                 Self::Poll { .. } => 16,
                 Self::Status { gaps, .. } => 20 + 8 * gaps.len() as u32,
@@ -108,6 +125,12 @@ enum State {
         at: Instant,
     },
     Open,
+    /// To be released, again at that time.
+    Closing {
+        attempts: u32,
+        at: Instant,
+    },
+    Closed,
     Down(&'static str),
 }
 
@@ -115,6 +138,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: Config,
+    options: Options,
     state: State,
     outbox: Outbox,
     /// VT(A): lowest number not acknowledged; those from there on are in `sent`.
@@ -134,6 +158,12 @@ pub struct Sender {
     recovered_at: Instant,
     /// When something was heard last, or the connection was idle.
     heard_at: Instant,
+    /// Nothing is heard any more.
+    silent: bool,
+    /// The last poll that left before anything was heard again.
+    waited: u64,
+    /// Nothing more will be written.
+    finished: bool,
     /// New packets are spread over the time until the next report.
     spacing: Duration,
     next_new_at: Instant,
@@ -142,9 +172,10 @@ pub struct Sender {
 
 impl Sender {
     /// An end that opens a connection when it is given something to send.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, options: Options) -> Self {
         Self {
             config,
+            options,
             state: State::Opening { attempts: 0, at: Instant::FAR_FUTURE },
             outbox: Outbox::default(),
             base: 0,
@@ -158,6 +189,9 @@ impl Sender {
             ssthresh: f64::INFINITY,
             recovered_at: Instant::ZERO,
             heard_at: Instant::ZERO,
+            silent: false,
+            waited: 0,
+            finished: false,
             spacing: Duration::ZERO,
             next_new_at: Instant::ZERO,
             progress: Progress::default(),
@@ -171,6 +205,10 @@ impl Sender {
         }
     }
 
+    pub(crate) fn finish(&mut self) {
+        self.finished = true;
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         let failed = if let State::Down(reason) = self.state { Some(reason) } else { None };
         let all_acknowledged = self.sent.is_empty() && self.outbox.is_empty();
@@ -182,20 +220,27 @@ impl Sender {
     }
 
     fn poll_period(&self) -> Duration {
+        if self.silent {
+            return KEEP_ALIVE;
+        }
         self.progress.srtt.map_or(POLL_WITHOUT_RTT, |srtt| (srtt / POLLS_PER_RTT).max(POLL_LEAST))
     }
 
     fn gives_up_at(&self) -> Instant {
+        if self.silent {
+            return Instant::FAR_FUTURE;
+        }
         let srtt = self.progress.srtt.unwrap_or(Duration::ZERO);
         self.heard_at + NO_RESPONSE.max(srtt * 4 + Duration::from_secs(2))
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
         match self.state {
-            State::Opening { at, .. } => at,
-            State::Down(_) => Instant::FAR_FUTURE,
+            State::Opening { at, .. } | State::Closing { at, .. } => at,
+            State::Down(_) | State::Closed => Instant::FAR_FUTURE,
             State::Open => {
-                let new = if self.has_room() { self.next_new_at } else { Instant::FAR_FUTURE };
+                let leaves = self.has_room() || !self.missing.is_empty();
+                let new = if leaves { self.next_new_at } else { Instant::FAR_FUTURE };
                 let idle = self.sent.is_empty();
                 let waiting = if idle { Instant::FAR_FUTURE } else { self.poll_at.min(self.gives_up_at()) };
                 new.min(waiting)
@@ -205,12 +250,22 @@ impl Sender {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         match self.state {
-            State::Opening { attempts: OPEN_ATTEMPTS, at } if at <= now => {
+            State::Opening { attempts: OPEN_ATTEMPTS.., at }
+                if at <= now && !self.options.outage_tolerant =>
+            {
                 self.state = State::Down("no answer");
             }
+            State::Closing { attempts: OPEN_ATTEMPTS, at } if at <= now => self.state = State::Closed,
             State::Open if !self.sent.is_empty() && self.gives_up_at() <= now => {
                 self.progress.timeouts += 1;
-                self.state = State::Down("no response");
+                if self.options.outage_tolerant {
+                    self.silent = true;
+                    self.ssthresh = (self.cwnd / 2.0).max(2.0);
+                    self.cwnd = 1.0;
+                    self.poll_at = now;
+                } else {
+                    self.state = State::Down("no response");
+                }
             }
             _ => {}
         }
@@ -221,25 +276,45 @@ impl Sender {
             (State::Opening { .. }, Pdu::BeginAck { limit }) => {
                 (self.state, self.limit, self.heard_at) = (State::Open, *limit, now);
             }
+            (State::Closing { .. }, Pdu::EndAck) => self.state = State::Closed,
             (State::Open, Pdu::Gap { base, limit, gap }) => {
-                self.heard_at = now;
+                self.hear(now);
                 self.acknowledge(*base, *limit);
                 self.miss(now, *gap, u64::MAX);
             }
             (State::Open, Pdu::Status { base, limit, poll, echo, gaps }) => {
-                self.heard_at = now;
-                self.sample(now.since(*echo));
+                self.hear(now);
+                if *poll > self.waited {
+                    self.sample(now.since(*echo));
+                }
                 let acknowledged = self.acknowledge(*base, *limit);
                 let lost = gaps.iter().filter(|gap| self.miss(now, **gap, *poll)).count();
                 if lost == 0 {
                     self.grow(acknowledged as f64);
                 }
-                // What may leave now is spread until the next report.
-                let room = (self.cwnd as u64).saturating_sub(self.sent.len() as u64).max(1);
-                self.spacing = self.poll_period() / room;
-                self.next_new_at = now;
+                if self.options.rate.is_none() {
+                    // What may leave now is spread until the next report.
+                    let room = (self.cwnd as u64).saturating_sub(self.sent.len() as u64).max(1);
+                    self.spacing = self.poll_period() / room;
+                    self.next_new_at = now;
+                }
             }
             _ => {}
+        }
+        let is_over = self.finished && self.sent.is_empty() && self.outbox.is_empty();
+        if is_over && self.state == State::Open {
+            self.state = State::Closing { attempts: 0, at: now };
+        }
+    }
+
+    fn hear(&mut self, now: Instant) {
+        self.heard_at = now;
+        if self.silent {
+            self.silent = false;
+            // What the outage took is no news, and how long polls waited for its end is no round trip.
+            self.waited = self.poll;
+            self.recovered_at = now + self.progress.srtt.unwrap_or(POLL_WITHOUT_RTT);
+            self.poll_at = self.poll_at.min(now + self.poll_period());
         }
     }
 
@@ -268,7 +343,7 @@ impl Sender {
             }
         }
         let lost = self.missing.len() > before;
-        if lost && now >= self.recovered_at {
+        if lost && now >= self.recovered_at && self.options.rate.is_none() {
             self.ssthresh = (self.cwnd / 2.0).max(2.0);
             self.cwnd = self.ssthresh;
             self.recovered_at = now + self.progress.srtt.unwrap_or(POLL_WITHOUT_RTT);
@@ -287,24 +362,35 @@ impl Sender {
     }
 
     fn has_room(&self) -> bool {
-        !self.outbox.is_empty() && self.next() < self.limit && (self.sent.len() as f64) < self.cwnd.max(1.0)
+        let fits = self.options.rate.is_some() || (self.sent.len() as f64) < self.cwnd.max(1.0);
+        !self.outbox.is_empty() && self.next() < self.limit && fits && !self.silent
     }
 
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Pdu> {
         match &mut self.state {
-            State::Down(_) => None,
+            State::Down(_) | State::Closed => None,
             State::Opening { attempts, at } => {
-                if *at > now || *attempts == OPEN_ATTEMPTS {
+                if *at > now || (*attempts >= OPEN_ATTEMPTS && !self.options.outage_tolerant) {
                     return None;
                 }
                 (*attempts, *at) = (*attempts + 1, now + OPEN_AGAIN);
                 self.count_control(Pdu::Begin)
             }
-            State::Open => self.repeat().or_else(|| self.ask(now)).or_else(|| self.send_new(now)),
+            State::Closing { attempts, at } => {
+                if *at > now || *attempts == OPEN_ATTEMPTS {
+                    return None;
+                }
+                (*attempts, *at) = (*attempts + 1, now + OPEN_AGAIN);
+                self.count_control(Pdu::End)
+            }
+            State::Open => self.repeat(now).or_else(|| self.ask(now)).or_else(|| self.send_new(now)),
         }
     }
 
-    fn repeat(&mut self) -> Option<Pdu> {
+    fn repeat(&mut self, now: Instant) -> Option<Pdu> {
+        if self.options.rate.is_some() && self.next_new_at > now {
+            return None;
+        }
         let number = self.missing.pop_first()?;
         let sent = &mut self.sent[(number - self.base) as usize];
         sent.poll = self.poll;
@@ -312,7 +398,11 @@ impl Sender {
         self.since_poll += 1;
         self.progress.sent_packets += 1;
         self.progress.repeated_packets += 1;
-        Some(Pdu::Data { number, fragment })
+        let pdu = Pdu::Data { number, fragment };
+        if let Some(rate) = self.options.rate {
+            self.next_new_at = now + rate.time_for(u64::from(pdu.bytes()));
+        }
+        Some(pdu)
     }
 
     fn ask(&mut self, now: Instant) -> Option<Pdu> {
@@ -339,9 +429,11 @@ impl Sender {
         let number = self.next();
         self.sent.push_back(Sent { fragment, poll: self.poll });
         self.since_poll += 1;
-        self.next_new_at = now + self.spacing;
         self.progress.sent_packets += 1;
-        Some(Pdu::Data { number, fragment })
+        let pdu = Pdu::Data { number, fragment };
+        let takes = |rate: Rate| rate.time_for(u64::from(pdu.bytes()));
+        self.next_new_at = now + self.options.rate.map_or(self.spacing, takes);
+        Some(pdu)
     }
 
     fn count_control(&mut self, pdu: Pdu) -> Option<Pdu> {
@@ -397,6 +489,7 @@ impl Receiver {
         let limit = self.base + self.window;
         match *pdu {
             Pdu::Begin => self.out.push_back(Pdu::BeginAck { limit }),
+            Pdu::End => self.out.push_back(Pdu::EndAck),
             Pdu::Data { number, fragment } if (self.base..limit).contains(&number) => {
                 self.take(number, fragment)
             }
@@ -457,7 +550,7 @@ mod tests {
 
     /// A connection that is open, with ten packets sent.
     fn begun() -> (Sender, Receiver, Vec<Pdu>) {
-        let (mut sender, mut receiver) = (Sender::new(CONFIG), Receiver::new(CONFIG));
+        let (mut sender, mut receiver) = (Sender::new(CONFIG, Options::default()), Receiver::new(CONFIG));
         sender.write(at(0), Message { number: 0, stream: 0, bytes: 10_000 });
         receiver.handle(&sender.poll_transmit(at(0)).unwrap());
         sender.handle(at(500), &receiver.poll_transmit().unwrap());
@@ -513,13 +606,74 @@ mod tests {
         sender.handle_timeout(at(7500));
         assert_eq!(sender.progress().failed, Some("no response"));
         assert_eq!((sender.next_timeout(), sender.poll_transmit(at(8000))), (Instant::FAR_FUTURE, None));
-        let mut unheard = Sender::new(CONFIG);
+        let mut unheard = Sender::new(CONFIG, Options::default());
         unheard.write(at(0), Message { number: 0, stream: 0, bytes: 1 });
         for second in 0..4 {
             assert_eq!(unheard.poll_transmit(at(1000 * second)), Some(Pdu::Begin));
         }
         unheard.handle_timeout(at(4000));
         assert_eq!(unheard.progress().failed, Some("no answer"));
+    }
+
+    #[test]
+    fn what_is_finished_is_released() {
+        let (mut sender, mut receiver, pdus) = begun();
+        sender.finish();
+        pdus.iter().for_each(|pdu| receiver.handle(pdu));
+        sender.handle(at(1000), &receiver.poll_transmit().unwrap());
+        assert!(sender.progress().all_acknowledged);
+        assert_eq!(sender.poll_transmit(at(1000)), Some(Pdu::End));
+        // The first is lost, the second is answered.
+        assert_eq!((sender.next_timeout(), sender.poll_transmit(at(1999))), (at(2000), None));
+        receiver.handle(&sender.poll_transmit(at(2000)).unwrap());
+        sender.handle(at(2500), &receiver.poll_transmit().unwrap());
+        assert_eq!((sender.state, sender.next_timeout()), (State::Closed, Instant::FAR_FUTURE));
+    }
+
+    #[test]
+    fn at_a_rate_losses_slow_nothing_down() {
+        let options = Options { rate: Some(Rate::from_bps(1_028 * 8 * 100)), ..Options::default() };
+        let mut sender = Sender::new(CONFIG, options);
+        sender.write(at(0), Message { number: 0, stream: 0, bytes: 1_000_000 });
+        sender.poll_transmit(at(0)).unwrap();
+        sender.handle(at(500), &Pdu::BeginAck { limit: 128 });
+        // A packet of 1028 bytes every 10 ms.
+        let mut sent = Vec::new();
+        let mut data = |sender: &mut Sender, ms| {
+            let pdus = std::iter::from_fn(|| sender.poll_transmit(at(ms)));
+            sent.extend(pdus.filter_map(|pdu| number(&pdu)).map(|number| (ms, number)));
+        };
+        for ms in 500..550 {
+            data(&mut sender, ms);
+        }
+        let (base, limit, gap) = (0, 128, (0, 2));
+        sender.handle(at(550), &Pdu::Gap { base, limit, gap });
+        for ms in 550..590 {
+            data(&mut sender, ms);
+        }
+        let expected =
+            [(500, 0), (510, 1), (520, 2), (530, 3), (540, 4), (550, 0), (560, 1), (570, 5), (580, 6)];
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn an_outage_is_outlasted_by_polls_and_begins_with_one_packet() {
+        let options = Options { outage_tolerant: true, ..Options::default() };
+        let (mut sender, mut receiver) = (Sender::new(CONFIG, options), Receiver::new(CONFIG));
+        sender.write(at(0), Message { number: 0, stream: 0, bytes: 100_000 });
+        receiver.handle(&sender.poll_transmit(at(0)).unwrap());
+        sender.handle(at(500), &receiver.poll_transmit().unwrap());
+        let pdus: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(500))).collect();
+        sender.handle_timeout(at(7500));
+        assert_eq!((sender.progress().failed, sender.cwnd), (None, 1.0));
+        let polls = [7500, 9499, 9500].map(|ms| sender.poll_transmit(at(ms)).is_some());
+        assert_eq!(polls, [true, false, true]);
+        pdus.iter().filter(|pdu| number(pdu).is_some()).for_each(|pdu| receiver.handle(pdu));
+        let (poll, stamp) = (sender.poll, at(9500));
+        receiver.handle(&Pdu::Poll { poll, next: 10, stamp });
+        sender.handle(at(10_000), &receiver.poll_transmit().unwrap());
+        let pdus: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(10_000))).collect();
+        assert_eq!(pdus.iter().filter_map(number).collect::<Vec<_>>(), [10]);
     }
 
     #[test]

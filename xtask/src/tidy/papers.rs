@@ -57,14 +57,17 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
             ));
         }
     }
-    let is_middlebox = |name: &str| sources.get(&*format!("crates/middlebox/src/{name}.rs")).is_some();
-    let is_registered = |name: &str| entries.iter().any(|entry| entry.name == name) || is_middlebox(name);
+    let has_file = |name: &str| {
+        let rooms = ["middlebox", "transports"];
+        rooms.iter().any(|room| sources.get(&*format!("crates/{room}/src/{name}.rs")).is_some())
+    };
+    let is_registered = |name: &str| entries.iter().any(|entry| entry.name == name) || has_file(name);
     for stem in tree.stems("papers", ".md").filter(|stem| !is_registered(stem)) {
         findings.push(Finding::new(
             (&format!("papers/{stem}.md"), 1),
-            "belongs to no algorithm of the registry and to no middlebox",
+            "belongs to no algorithm of the registry, no middlebox and no transport",
             "a note without code describes nothing that runs",
-            "name it after its entry in crates/cc/src/registry.rs or its file in crates/middlebox/src, or take it out",
+            "name it after its entry in crates/cc/src/registry.rs or its file in crates/middlebox/src or crates/transports/src, or take it out",
         ));
     }
     findings

@@ -5,12 +5,12 @@ use bentpipe_tcp::Config;
 
 use super::cc;
 use super::tcp::tcp;
-use super::traffic;
+use super::{traffic, transport};
 use crate::algorithm::resolve_cc;
 use crate::form::{self, Form, Named, Report, Shorthand};
 use crate::model::{FlowGroup, Traffic, Transport};
 use crate::tree::{Node, Table};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME, Words};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME};
 
 /// What flows use that name no algorithm.
 const DEFAULT_CC: &str = "cubic";
@@ -36,6 +36,7 @@ impl Named for FlowGroup {
             traffic: Traffic::Bulk,
             transport: Transport::Tcp,
             second_path: None,
+            options: Default::default(),
         }
     }
     fn name(&self) -> &str {
@@ -58,19 +59,10 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
     if form.reads() {
         flow.transport = flow.traffic.carriers()[0];
     }
-    form.field("transport", &mut flow.transport, &TRANSPORTS);
+    transport::transport(form, flow);
     form.field("second-path", &mut flow.second_path, &OrWord("none", TEXT));
     receiver(form, flow);
 }
-
-/// What carries a flow, by name.
-pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
-    ("tcp", Transport::Tcp),
-    ("udp", Transport::Udp),
-    ("tfrc", Transport::Tfrc),
-    ("stp", Transport::Stp),
-    ("sctp", Transport::Sctp),
-]);
 
 /// A `tcp` table as the sender has it.
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {

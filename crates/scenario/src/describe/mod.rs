@@ -14,9 +14,11 @@ mod radio;
 mod schedule;
 mod tcp;
 mod traffic;
+mod transport;
 mod world;
 
-pub(crate) use ends::{TRANSPORTS, connection_end, sender_tcp};
+pub(crate) use ends::{connection_end, sender_tcp};
 pub(crate) use tcp::RECOVERIES;
 pub(crate) use traffic::name as kind_of;
+pub(crate) use transport::TRANSPORTS;
 pub(crate) use world::world;

@@ -2,9 +2,11 @@ use bentpipe_middlebox::{
     AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SatPepConfig,
     SnoopConfig, SpoofingConfig, Told, XcpConfig,
 };
+use bentpipe_transports::dtn::RouterConfig;
 
 use super::constellation::position;
 use super::proxy::proxy;
+use super::transport::bundle_router;
 use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
@@ -24,6 +26,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "host", keys: &[] },
     Kind { name: "router", keys: &[] },
     Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
+    Kind { name: "bundle-router", keys: &["store", "custody"] },
     Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
@@ -51,6 +54,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
         NodeKind::GroundStation(position) => self::position(form, position),
         NodeKind::Middlebox(config) => middlebox(form, config),
         NodeKind::Proxy(config) => proxy(form, config, defaults),
+        NodeKind::BundleRouter(config) => bundle_router(form, config),
     }
 }
 
@@ -58,6 +62,7 @@ fn of_kind(kind: &str) -> NodeKind {
     match MiddleboxConfig::from_name(kind) {
         Some(config) => NodeKind::Middlebox(config),
         None if kind == "router" => NodeKind::Router,
+        None if kind == "bundle-router" => NodeKind::BundleRouter(RouterConfig::default()),
         None if kind == "proxy" => NodeKind::Proxy(Box::default()),
         None if kind == "ground-station" => {
             NodeKind::GroundStation(Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false })

@@ -58,6 +58,7 @@ pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGr
         header_bytes: 40,
         transport: traffic.carriers()[0],
         second_path: None,
+        options: Default::default(),
         traffic,
     }
 }

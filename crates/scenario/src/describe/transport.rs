@@ -1,0 +1,71 @@
+use bentpipe_transports::Options;
+use bentpipe_transports::dtn::{Convergence, Policy, RouterConfig};
+
+use crate::form::{Form, Kind, Shorthand};
+use crate::model::{FlowGroup, Transport};
+use crate::unit::{Bytes, FLAG, OrWord, RATE, TIME_ABOVE_ZERO, Words};
+
+/// What carries a flow, by name.
+pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
+    ("tcp", Transport::Tcp),
+    ("udp", Transport::Udp),
+    ("tfrc", Transport::Tfrc),
+    ("stp", Transport::Stp),
+    ("sctp", Transport::Sctp),
+    ("dtn", Transport::Dtn),
+]);
+
+const KINDS: &[Kind] = &[
+    Kind { name: "tcp", keys: &[] },
+    Kind { name: "udp", keys: &[] },
+    Kind { name: "tfrc", keys: &[] },
+    Kind { name: "stp", keys: &["rate", "outage-tolerant"] },
+    Kind { name: "sctp", keys: &["unordered"] },
+    Kind {
+        name: "dtn",
+        keys: &["bundle", "lifetime", "custody", "custody-timer", "report", "store", "convergence", "rate"],
+    },
+];
+
+/// `"tcp"`, or a table.
+const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+
+const CONVERGENCES: Words<Convergence> = Words(&[("ltp", Convergence::Ltp), ("udp", Convergence::Udp)]);
+
+/// `transport` of a flow.
+pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
+    form.table("transport", SHORTHAND, |form| {
+        let named = |transport| TRANSPORTS.0.iter().find(|(_, known)| *known == transport);
+        let current = named(flow.transport).map_or("tcp", |(name, _)| *name);
+        let kind = form.kind(current, KINDS);
+        let chosen = TRANSPORTS.0.iter().find(|(name, _)| *name == kind);
+        flow.transport = chosen.map_or(flow.transport, |(_, transport)| *transport);
+        let Options { stp, sctp, dtn } = &mut flow.options;
+        match flow.transport {
+            Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
+            Transport::Stp => {
+                form.field("rate", &mut stp.rate, &OrWord("window", RATE));
+                form.field("outage-tolerant", &mut stp.outage_tolerant, &FLAG);
+            }
+            Transport::Sctp => form.field("unordered", &mut sctp.unordered, &FLAG),
+            Transport::Dtn => bundles(form, dtn),
+        }
+    });
+}
+
+fn bundles(form: &mut Form<'_>, policy: &mut Policy) {
+    form.field("bundle", &mut policy.bundle_bytes, &Bytes::ANY);
+    form.field("lifetime", &mut policy.lifetime, &TIME_ABOVE_ZERO);
+    form.field("custody", &mut policy.custody, &FLAG);
+    form.field("custody-timer", &mut policy.custody_timer, &TIME_ABOVE_ZERO);
+    form.field("report", &mut policy.report, &FLAG);
+    form.field("store", &mut policy.store_bytes, &Bytes::ANY);
+    form.field("convergence", &mut policy.convergence, &CONVERGENCES);
+    form.field("rate", &mut policy.rate, &OrWord("link", RATE));
+}
+
+/// The keys of a bundle router besides those of every node.
+pub(super) fn bundle_router(form: &mut Form<'_>, router: &mut RouterConfig) {
+    form.field("store", &mut router.store_bytes, &Bytes::ANY);
+    form.field("custody", &mut router.custody, &FLAG);
+}

@@ -1,0 +1,127 @@
+use bentpipe_base::Instant;
+
+use crate::IP_HEADER;
+use crate::outbox::Fragment;
+
+/// Primary block and the header of the payload block (RFC 5050 section 4.5) with identifiers of a usual length.
+const BLOCKS: u32 = 60;
+/// Payload of an administrative record (RFC 5050 section 6.1): a signal or a status report with the identity of its bundle.
+const RECORD: u32 = 40;
+/// UDP, and the header of an LTP segment (RFC 5326 section 3) with numbers of a usual length.
+const SEGMENT_HEADER: u32 = 8 + 14;
+/// Serial numbers of a checkpoint.
+const CHECKPOINT: u32 = 4;
+/// What a segment adds to the bytes of its block, at most.
+pub(super) const SEGMENT_OVERHEAD: u32 = IP_HEADER + SEGMENT_HEADER + CHECKPOINT;
+/// A report segment without claims, and each of those.
+const REPORT: u32 = 8 + 20;
+const CLAIM: u32 = 6;
+
+/// Identity of a bundle: RFC 5050 has source and creation timestamp with its sequence number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Name {
+    /// The agent that made it, by its place on the way: the source is 0.
+    pub source: u8,
+    /// Its number there.
+    pub number: u64,
+}
+
+/// A bundle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bundle {
+    /// Its identity.
+    pub name: Name,
+    /// The agent for which it is, by its place on the way.
+    pub to: u8,
+    /// When it was made.
+    pub created: Instant,
+    /// When nobody wants it any more.
+    pub expires: Instant,
+    /// The agent that keeps a copy until another does; none if nobody was asked to.
+    pub custodian: Option<u8>,
+    /// Whether its source wants to know what becomes of it.
+    pub wants_report: bool,
+    /// What it holds.
+    pub payload: Payload,
+}
+
+/// What a bundle holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Payload {
+    /// Of the application.
+    Data(Fragment),
+    /// An administrative record.
+    Record(Record),
+}
+
+/// What agents tell each other of a bundle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// Custody signal: another custodian keeps it.
+    Accepted(Name),
+    /// Custody signal: there was no room for it.
+    Refused(Name),
+    /// Status report: it was handed to the application, at that time.
+    Delivered(Name, Instant),
+    /// Status report: it was deleted.
+    Deleted(Name),
+}
+
+impl Bundle {
+    /// Size as a block of the convergence layer.
+    pub fn bytes(&self) -> u32 {
+        match self.payload {
+            Payload::Data(fragment) => BLOCKS + fragment.bytes,
+            Payload::Record(_) => BLOCKS + RECORD,
+        }
+    }
+
+    /// Whether it is one of the application's.
+    pub fn is_data(&self) -> bool {
+        matches!(self.payload, Payload::Data(_))
+    }
+}
+
+/// A packet between neighbours.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pdu {
+    /// A part of a bundle as a block. The receiver is told what the block begins with in every one, so that the first may be lost.
+    Segment {
+        /// Transmission that it belongs to: a bundle that is sent again has another.
+        session: u64,
+        /// The bundle.
+        bundle: Bundle,
+        /// First byte of this part, and the first behind it.
+        range: (u32, u32),
+        /// Serial number of the report that is asked for, if one is.
+        checkpoint: Option<u32>,
+    },
+    /// What is missing of a block.
+    Report {
+        /// Transmission.
+        session: u64,
+        /// The checkpoint that it answers.
+        checkpoint: u32,
+        /// Ranges of bytes without their ends; none if the block is complete.
+        missing: Vec<(u32, u32)>,
+    },
+}
+
+impl Pdu {
+    /// Size on the wire from the IP header on.
+    pub(crate) fn bytes(&self) -> u32 {
+        IP_HEADER
+            + match self {
+                Self::Segment { range, checkpoint, .. } => {
+                    let asks = if checkpoint.is_some() { CHECKPOINT } else { 0 };
+                    SEGMENT_HEADER + asks + range.1 - range.0
+                }
+                Self::Report { missing, .. } => REPORT + CLAIM * missing.len() as u32,
+            }
+    }
+
+    /// Whether it carries payload of the application.
+    pub(crate) fn is_data(&self) -> bool {
+        matches!(self, Self::Segment { bundle, .. } if bundle.is_data())
+    }
+}
