@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
     ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),
     ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
+    ("leo-dtn", include_str!("../../../scenarios/leo-dtn.toml")),
     ("leo-iridium", include_str!("../../../scenarios/leo-iridium.toml")),
     ("leo-teledesic", include_str!("../../../scenarios/leo-teledesic.toml")),
     ("leo-starlink", include_str!("../../../scenarios/leo-starlink.toml")),

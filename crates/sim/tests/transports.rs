@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{LossConfig, LossModel, Outage};
-use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport, builtin};
+use bentpipe_scenario::{Draft, NodeKind, Scenario, Streaming, Traffic, Transport, builtin};
 use bentpipe_sim::{Outcome, RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow};
+use bentpipe_transports::dtn::{Convergence, RouterConfig};
 use common::{Dumbbell, flows, paper_tcp};
 
 /// One flow over a GEO link of 10 Mbit/s and 550 ms that loses packets with this probability, data or not.
@@ -162,4 +163,99 @@ fn geo_sctp_carries_on_where_tcp_waits() {
     assert!((0.75..1.0).contains(&part), "{part}");
     let whole = outcome(&world);
     assert!(whole.flows.iter().all(|flow| flow.aborted.is_none()), "{:?}", whole.flows);
+}
+
+/// A built-in scenario with changes.
+fn changed(name: &str, changes: &[&str]) -> Outcome {
+    let mut draft = Draft::load(name).expect("it is built in");
+    for change in changes {
+        draft.set(change).expect("a well-formed change");
+    }
+    outcome(&draft.scenario().unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// A TCP that halves for each of the errors stays below the square-root law, 1.31 / sqrt(p) segments in a round trip, and STP with TCP's window law
+/// not far above. STP at the rate of its link stays below that by its headers, what is sent again, and the start.
+#[test]
+fn stp_at_its_rate_fills_a_link_that_loses() {
+    let goodput = |transport, rate| {
+        let mut scenario = geo(transport, Traffic::Bulk, 1e-3);
+        scenario.links[1].forward.loss.data_only = true;
+        let config = Arc::new(paper_tcp(5000));
+        (scenario.flows[0].sender, scenario.flows[0].receiver) = (config.clone(), config);
+        scenario.flows[0].options.stp.rate = rate;
+        outcome(&scenario).flows[0].goodput_bps
+    };
+    let law = 960.0 * 8.0 * 1.31 / libm::sqrt(1e-3) / 0.55;
+    assert!(goodput(Transport::Tcp, None) < 1.1 * law && goodput(Transport::Stp, None) < 1.5 * law);
+    let most = 10e6 * 960.0 / 988.0;
+    let at_rate = goodput(Transport::Stp, Some(Rate::from_mbps(10)));
+    assert!((0.95 * most..most).contains(&at_rate), "{at_rate} of {most}");
+}
+
+/// Never a path from end to end: 20 MB take two contacts of eight minutes at 256 kbit/s, and come down with the second contact of the station.
+#[test]
+fn bundles_cross_contacts_that_never_overlap() {
+    let outcome = changed("leo-dtn", &[]);
+    let (dtn, tcp) = (&outcome.flows[0], &outcome.flows[1]);
+    assert_eq!((tcp.delivered_bytes, tcp.aborted), (0, Some("timed out")));
+    assert_eq!((dtn.delivered_bytes, dtn.aborted), (20_000_000, None));
+    // The reports of the second contact come back with the third pass over the buoy.
+    let done = dtn.completion_s.unwrap();
+    assert!((190.0 * 60.0..190.5 * 60.0).contains(&done), "{done} s");
+    let bundles = dtn.bundles.unwrap();
+    assert_eq!((bundles.made, bundles.delivered, bundles.confirmed), (306, 306, 306));
+    let transfer = bundles.mean_transfer_s.unwrap();
+    assert!(
+        (32.0 * 60.0..135.0 * 60.0).contains(&transfer) && transfer < bundles.mean_confirmation_s.unwrap()
+    );
+    let kept = outcome.nodes[0].counters["most_stored_bytes"] as f64;
+    assert!((14e6..256e3 / 8.0 * 480.0).contains(&kept), "a contact's worth: {kept}");
+    // A satellite with little room takes what fits; the buoy keeps the rest and offers it again.
+    let small = changed("leo-dtn", &["node.satellite.store=4 MB", "flow.dtn.transport.custody-timer=1 min"]);
+    assert!(
+        small.nodes[0].counters["custody_refused"] > 0
+            && small.nodes[0].counters["most_stored_bytes"] <= 4_000_000
+    );
+    assert!((4_000_000..=12_000_000).contains(&small.flows[0].delivered_bytes), "{:?}", small.flows[0]);
+}
+
+/// Bundles over a link that loses: LTP repairs packets, custody repairs bundles, bare datagrams without custody repair nothing.
+#[test]
+fn bundles_survive_losses_by_ltp_or_by_custody() {
+    let world = |convergence, custody| {
+        let mut scenario = geo(Transport::Dtn, Traffic::File { bytes: 2_000_000 }, 0.01);
+        scenario.nodes[1].kind = NodeKind::BundleRouter(RouterConfig::default());
+        let dtn = &mut scenario.flows[0].options.dtn;
+        (dtn.convergence, dtn.custody, dtn.bundle_bytes) = (convergence, custody, 20_000);
+        outcome(&scenario)
+    };
+    for (convergence, custody) in
+        [(Convergence::Ltp, true), (Convergence::Ltp, false), (Convergence::Udp, true)]
+    {
+        let flow = world(convergence, custody).flows.swap_remove(0);
+        assert_eq!((flow.delivered_bytes, flow.aborted), (2_000_000, None), "{convergence:?} {custody}");
+        // Reports of delivery have no custodian: over datagrams some are lost.
+        assert_eq!(flow.completion_s.is_some(), convergence == Convergence::Ltp, "{flow:?}");
+    }
+    let flow = world(Convergence::Udp, false).flows.swap_remove(0);
+    // A bundle of 21 packets arrives with probability 0.99^21.
+    let share = flow.delivered_bytes as f64 / 2e6;
+    assert!((share - 0.81).abs() < 0.12 && flow.completion_s.is_none(), "{share}");
+}
+
+#[test]
+fn a_connection_of_stp_outlasts_an_outage_if_it_may() {
+    let world = |tolerant: bool| {
+        let mut scenario = geo(Transport::Stp, FILE, 0.0);
+        let from = Instant::ZERO + Duration::from_secs(3);
+        let outage = Outage { from, to: from + Duration::from_secs(40) };
+        scenario.links[1].forward.outages.intervals = vec![outage];
+        scenario.flows[0].options.stp.outage_tolerant = tolerant;
+        outcome(&scenario).flows.swap_remove(0)
+    };
+    assert_eq!(world(false).aborted, Some("no response"));
+    let flow = world(true);
+    assert_eq!((flow.aborted, flow.delivered_bytes), (None, 5_000_000));
+    assert!(flow.completion_s.unwrap() > 43.0, "{flow:?}");
 }
