@@ -147,6 +147,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// The sender of this SYN reports holes by SNACK and understands such reports (CCSDS 714.0).
     pub snack_permitted: bool,
+    /// The application of the sender of this SYN can do without what is missing for long (CCSDS 714.0: best-effort transport service).
+    pub best_effort: bool,
     /// The sender of this SYN replies to probes as Bentpipe's receivers do.
     pub probes_permitted: bool,
     /// The sender of this SYN has the receiver half (the reflector) of this algorithm's feedback, by registry number; 0 is none.

@@ -23,6 +23,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         goodput_bps,
         goodput_segments_per_s: goodput_bps / 8000.0,
         delivered_bytes: 1_000_000,
+        missing_bytes: 0,
         sent_segments: 1010,
         retransmitted_segments: 10,
         timeouts: 1,

@@ -59,6 +59,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
         received_segments,
         duplicate_segments,
         delivered_bytes,
+        missing_bytes,
     } = sum;
     *sent_segments += more.sent_segments;
     *sent_bytes += more.sent_bytes;
@@ -74,6 +75,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
     *received_segments += more.received_segments;
     *duplicate_segments += more.duplicate_segments;
     *delivered_bytes += more.delivered_bytes;
+    *missing_bytes += more.missing_bytes;
 }
 
 /// The result of a run that has ended.
@@ -169,6 +171,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         goodput_bps: per_second(delivered_bytes as f64 * 8.0),
         goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
         delivered_bytes,
+        missing_bytes: receiver.missing_bytes,
         sent_segments,
         retransmitted_segments: sender.retransmitted_segments + progress.repeated_packets,
         timeouts: sender.timeouts + progress.timeouts,

@@ -55,6 +55,9 @@ pub struct FlowOutcome {
     pub goodput_segments_per_s: f64,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,
+    /// Payload bytes that a best-effort receiver went on without.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing_bytes: u64,
     /// Data segments sent, retransmissions included, probes not.
     pub sent_segments: u64,
     /// Data segments sent again.

@@ -419,6 +419,9 @@ impl<W: Witness> Simulation<W> {
         let mut events = self.ends[id as usize].connection.take_events();
         loop {
             if !events.is_empty() {
+                if events.contains(Events::READABLE) {
+                    self.note_missing(id);
+                }
                 over |= self.react(id, events);
             }
             self.transmit(id);
@@ -470,6 +473,14 @@ impl<W: Witness> Simulation<W> {
         } else {
             let node = self.nodes_of(self.ends[id as usize].line)[(id % 2) as usize];
             self.go(ticket, Here { node, served: true });
+        }
+    }
+
+    /// A best-effort receiver says what it goes on without.
+    #[inline]
+    fn note_missing(&mut self, id: EndId) {
+        while let Some(missing) = self.ends[id as usize].connection.next_missing() {
+            self.witness.end(self.now, id, Deed::Missing(missing));
         }
     }
 

@@ -3,7 +3,7 @@
 //! The loop is generic over its witness. [`Silent`] wants to know nothing, and everything said to it vanishes when the
 //! loop is compiled.
 
-use bentpipe_base::{Instant, Segment};
+use bentpipe_base::{Instant, SackRange, Segment};
 use bentpipe_net::{Backlog, Dropped};
 use bentpipe_tcp::Connection;
 
@@ -25,6 +25,8 @@ pub(crate) enum Deed<'a> {
     Forged { slot: Slot, segment: &'a Segment },
     /// A segment arrived and will be handled next.
     Arrived { slot: Slot, segment: &'a Segment },
+    /// The application will read over this range of the stream, which never arrived (best effort).
+    Missing(SackRange),
     /// The application read so many bytes.
     Read(u64),
     /// All is done for this instant.

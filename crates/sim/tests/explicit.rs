@@ -225,3 +225,25 @@ fn scps_tp_fills_a_link_whose_way_back_is_a_thousandth_of_it_though_packets_are_
     let flow = &snack.flows[0];
     assert!(flow.timeouts == 0 && flow.retransmitted_segments < 2 * lost, "{lost} losses: {flow:?}");
 }
+
+/// A stream that shall not wait for longer than a second: of two per cent of losses those are given up whose repair is lost as well, and the checker sees every
+/// other byte where it belongs.
+#[test]
+fn best_effort_gives_up_little_and_counts_it() {
+    let run = |best_effort| {
+        let config = scps_tp::Config {
+            default_cause: scps_tp::DefaultCause::Corruption,
+            congestion: scps_tp::Congestion::VanJacobson,
+            ..scps_tp::Config::default()
+        };
+        let tcp = Config { cc: scps(config), recovery: Recovery::Snack, best_effort, ..paper_tcp(300) };
+        let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
+        let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(5)), 300).with_loss(2e-2);
+        verified(&dumbbell.scenario(Duration::from_secs(60), vec![bulk])).flows.remove(0)
+    };
+    let (patient, hurried) = (run(None), run(Some(ms(1000))));
+    assert_eq!(patient.missing_bytes, 0);
+    // A repair takes a round trip of 550 ms and a pace of 275 ms at most; one that is lost as well takes longer than a second.
+    let missing = hurried.missing_bytes as f64 / hurried.delivered_bytes as f64;
+    assert!(missing > 0.0 && missing < 3.0 * 2e-2 * 2e-2, "{missing}");
+}

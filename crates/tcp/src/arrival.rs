@@ -120,6 +120,7 @@ impl Connection {
         let before = self.receiver.readable();
         let fin = segment.flags.contains(Flags::FIN);
         let arrival = self.receiver.take(segment.seq, segment.seq_end(), fin);
+        self.receiver.watch_hole(now);
         let is_probe = self.config.probe_replies && segment.probe != Probe::No;
         if segment.len > 0 {
             self.stats.received_segments += 1;
@@ -175,7 +176,7 @@ impl Connection {
         }
     }
 
-    fn after_their_fin(&mut self, now: Instant) {
+    pub(crate) fn after_their_fin(&mut self, now: Instant) {
         self.receiver.ack_now();
         self.events |= Events::PEER_CLOSED;
         match self.state {

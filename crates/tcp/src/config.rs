@@ -166,7 +166,8 @@ impl SpuriousTimeout {
 /// How segments are spaced.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Pacing {
-    /// Segments leave as soon as the window allows, unless the algorithm sets a rate.
+    /// Segments leave as soon as the window allows, unless the algorithm sets a rate; with SNACK as [`Pacing::Window`] has it, because one of
+    /// its ACKs covers many.
     #[default]
     Algorithm,
     /// Segments always leave as soon as the window allows.
@@ -308,6 +309,9 @@ pub struct Config {
     pub pacing: Pacing,
     /// What becomes of an unused window.
     pub window_validation: WindowValidation,
+    /// Goes on without what is missing for so long, and tells the application (CCSDS 714.0, best-effort transport service), if both ends
+    /// agreed to that and to SNACK.
+    pub best_effort: Option<Duration>,
     /// What of an ACK makes the window grow. Algorithms with a growth of their own by time or by rate do not ask.
     pub ack_counting: AckCounting,
     /// Initial window.
@@ -365,6 +369,7 @@ impl Default for Config {
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),
             window_validation: WindowValidation::default(),
+            best_effort: None,
             ack_counting: AckCounting::default(),
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: None,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, SackBlocks, Segment, WindowState};
+use bentpipe_base::{
+    Duration, EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, WindowState,
+};
 use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
@@ -211,6 +213,7 @@ impl Connection {
         expired(&mut self.timers.pace, now);
         if expired(&mut self.timers.delayed_ack, now) {
             self.receiver.ack_now();
+            self.skip_hole(now);
         }
         let (sender, mut cx) = self.split(now);
         if expired(&mut cx.timers.algorithm, now) {
@@ -241,6 +244,25 @@ impl Connection {
         self.finish(now);
     }
 
+    /// Best effort: what is missing for too long is left out.
+    fn skip_hole(&mut self, now: Instant) {
+        let Some(patience) = self.config.best_effort.filter(|_| self.state.receives()) else { return };
+        let bytes = self.receiver.skip_hole(now, patience);
+        if bytes > 0 {
+            self.stats.missing_bytes += bytes;
+            self.events |= Events::READABLE;
+            if self.receiver.finished() {
+                self.after_their_fin(now);
+            }
+        }
+    }
+
+    /// The next range of the stream that never arrived and that [`read`](Self::read) passes over as if it had: only where best effort
+    /// was agreed on. To be asked when data has become readable, before it is read.
+    pub fn next_missing(&mut self) -> Option<SackRange> {
+        self.receiver.next_gap()
+    }
+
     /// Takes up to `bytes` bytes from the application; returns how many fitted into the send buffer.
     pub fn write(&mut self, now: Instant, bytes: u64) -> u64 {
         if self.sender.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
@@ -263,7 +285,7 @@ impl Connection {
         }
         let rtt = self.sender.srtt().unwrap_or(Duration::from_millis(100));
         self.receiver.tune(now, rtt, &self.config);
-        self.stats.delivered_bytes += bytes;
+        self.stats.delivered_bytes += self.receiver.present(bytes);
         bytes
     }
 

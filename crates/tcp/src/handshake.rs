@@ -143,6 +143,7 @@ impl Connection {
                 .then_some(self.receiver.scale),
             sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
             snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
+            best_effort: agreed(self.can_do_without(), |peer| peer.best_effort),
             probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
             feedback: peer.map_or(wants.feedback, reflected),
         }
@@ -170,6 +171,9 @@ impl Connection {
             self.receiver.scale = 0;
         }
         self.sender.expect(self.reports);
+        if self.reports == Reports::Snack && self.can_do_without() && peer.best_effort {
+            self.receiver.do_without();
+        }
         let lost_syn = self.handshake.tries > 0;
         self.sender.reset_back_off();
         let mss = peer.mss.map_or(DEFAULT_MSS, u32::from);
@@ -198,6 +202,11 @@ impl Connection {
             Some(rtt) => self.sender.handshake_rtt(rtt),
             None => self.sender.guess_rtt(longest),
         }
+    }
+
+    /// Best effort waits for the timer of reported holes.
+    fn can_do_without(&self) -> bool {
+        self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
     }
 
     /// Who knows both uses SNACK.

@@ -84,6 +84,20 @@ pub(crate) struct Receiver {
     )]
     probes: Option<Box<VecDeque<ProbeTag>>>,
     tuning: Tuning,
+    /// Only of a best-effort connection.
+    gaps: Option<Box<Gaps>>,
+}
+
+/// What a best-effort receiver waits for, and what it no longer waits for.
+#[derive(Debug)]
+struct Gaps {
+    /// `nxt` when the present hole was first seen there, and when that was.
+    waits_at: u64,
+    since: Instant,
+    /// What the application has not been told of.
+    untold: VecDeque<SackRange>,
+    /// Bytes given up that were not read yet.
+    unread: u64,
 }
 
 /// Auto-tuning of the receive buffer: twice what the reader takes in a round trip (dynamic right-sizing).
@@ -126,7 +140,55 @@ impl Receiver {
             ecn_echo: false,
             probes: None,
             tuning: Tuning::default(),
+            gaps: None,
         }
+    }
+
+    /// The peer agreed that what is missing for long may be left out.
+    pub fn do_without(&mut self) {
+        let waits_at = u64::MAX;
+        let gaps = Gaps { waits_at, since: Instant::FAR_FUTURE, untold: VecDeque::new(), unread: 0 };
+        self.gaps = Some(Box::new(gaps));
+    }
+
+    /// Notes since when something is missing.
+    #[inline]
+    pub fn watch_hole(&mut self, now: Instant) {
+        let Some(gaps) = &mut self.gaps else { return };
+        if self.ranges.is_empty() {
+            gaps.waits_at = u64::MAX;
+        } else if gaps.waits_at != self.nxt {
+            (gaps.waits_at, gaps.since) = (self.nxt, now);
+        }
+    }
+
+    /// Goes on behind a hole that is `patience` old; returns its bytes, zero if there is none.
+    pub fn skip_hole(&mut self, now: Instant, patience: Duration) -> u64 {
+        let (Some(gaps), Some(front)) = (&mut self.gaps, self.ranges.front()) else { return 0 };
+        if gaps.waits_at != self.nxt || now < gaps.since + patience {
+            return 0;
+        }
+        let missing = SackRange { start: self.nxt, end: front.start };
+        let bytes = missing.end - missing.start;
+        gaps.untold.push_back(missing);
+        gaps.unread += bytes;
+        self.nxt = missing.end;
+        self.absorb();
+        self.watch_hole(now);
+        bytes
+    }
+
+    /// The next hole that the application has not been told of.
+    pub fn next_gap(&mut self) -> Option<SackRange> {
+        self.gaps.as_mut()?.untold.pop_front()
+    }
+
+    /// Of `bytes` just read, how many were there.
+    pub fn present(&mut self, bytes: u64) -> u64 {
+        let Some(gaps) = &mut self.gaps else { return bytes };
+        let absent = gaps.unread.min(bytes);
+        gaps.unread -= absent;
+        bytes - absent
     }
 
     /// The peer's SYN arrived.

@@ -68,6 +68,7 @@ fn garbage(dice: &mut Dice, seen: &[Seen; 2]) -> Segment {
         window_scale: dice.one_of(&[None, Some(0), Some(14), Some(scale)]),
         sack_permitted: dice.coin(),
         snack_permitted: dice.coin(),
+        best_effort: dice.coin(),
         probes_permitted: dice.coin(),
         feedback: dice.one_of(&[0, 1, 255]),
     };

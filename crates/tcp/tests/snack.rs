@@ -124,6 +124,33 @@ fn a_lossy_stream_arrives_with_few_acks() {
     assert_eq!(pair.ends[0].stats().timeouts, 0);
 }
 
+/// After two seconds the receiver goes on without what is missing, and says what that is. Neither end does if the other will not.
+#[test]
+fn best_effort_goes_on_without_what_is_missing() {
+    let patient = Config { best_effort: Some(ms(2000)), ..snacking() };
+    for (client, given_up) in [(patient.clone(), true), (snacking(), false)] {
+        let mut pair = Pair::new(client, patient.clone());
+        // The third segment never gets through.
+        pair.fate[0] = Box::new(|_, segment| segment.seq != 2001 || segment.len == 0);
+        pair.write(0, 20_000);
+        pair.close(0);
+        pair.run(ms(1900));
+        assert_eq!(pair.delivered(1), 2000);
+        pair.run(ms(1000));
+        let stats = *pair.ends[1].stats();
+        let missing = pair.ends[1].next_missing();
+        if given_up {
+            assert_eq!((stats.delivered_bytes, stats.missing_bytes), (19_000, 1000));
+            assert_eq!(missing, Some(SackRange { start: 2001, end: 3001 }));
+            assert!(pair.ends[1].peer_closed());
+            assert_eq!(pair.ends[0].acknowledged_bytes(), 20_000);
+        } else {
+            assert_eq!((stats.delivered_bytes, stats.missing_bytes, missing), (2000, 0, None));
+        }
+        assert_eq!(pair.ends[1].next_missing(), None);
+    }
+}
+
 /// With a peer that does not know SNACK it is RACK; with one that knows nothing, NewReno.
 #[test]
 fn a_peer_without_snack_gets_sack() {

@@ -46,6 +46,14 @@ impl Arrived {
     }
 }
 
+/// What a SYN offers of SCPS-TP's capabilities, if anything.
+fn capabilities(syn: &SynOptions) -> Option<Scps> {
+    let mut scps = Scps::empty();
+    scps.set(Scps::SNACK_SHORT | Scps::SNACK_LONG, syn.snack_permitted);
+    scps.set(Scps::BEST_EFFORT, syn.best_effort);
+    (!scps.is_empty()).then_some(scps)
+}
+
 impl Conversation {
     /// An end whose own numbers begin at `initial`.
     pub const fn new(initial: u32, clock_offset: u32) -> Self {
@@ -88,7 +96,7 @@ impl Conversation {
             mss: syn.mss,
             window_scale: syn.window_scale,
             sack_permitted: syn.sack_permitted,
-            scps: syn.snack_permitted.then_some(Scps::SNACK_SHORT | Scps::SNACK_LONG),
+            scps: capabilities(&syn),
             snack: segment.sack.snack().copied(),
             permitted: (syn.probes_permitted || syn.feedback != 0)
                 .then_some((syn.probes_permitted, syn.feedback)),
@@ -126,6 +134,7 @@ impl Conversation {
             sack.push(SackRange { start, end: unwrapped(self.initial, *end, start) });
         }
         let (probes_permitted, feedback) = options.permitted.unwrap_or_default();
+        let scps = options.scps.unwrap_or_default();
         Segment {
             seq: unwrapped(self.peer_initial, header.seq, near.peer),
             ack: if acks { unwrapped(self.initial, header.ack, near.own) } else { 0 },
@@ -143,7 +152,8 @@ impl Conversation {
                 mss: options.mss,
                 window_scale: options.window_scale,
                 sack_permitted: options.sack_permitted,
-                snack_permitted: options.scps.is_some_and(|scps| scps.contains(Scps::SNACK_LONG)),
+                snack_permitted: scps.contains(Scps::SNACK_LONG),
+                best_effort: scps.contains(Scps::BEST_EFFORT),
                 probes_permitted,
                 feedback,
             }),

@@ -81,12 +81,20 @@ fn segment(base: u64) -> impl Strategy<Value = Segment> {
 }
 
 fn syn() -> impl Strategy<Value = Segment> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = any::<[bool; 4]>();
     let options = (option::of(any::<u16>()), option::of(0..=14_u8), flags, 0..20_u8);
     (options, option::of(any::<u32>()), any::<u16>()).prop_map(|(options, timestamp, window)| {
-        let (mss, window_scale, (sack_permitted, snack_permitted, probes_permitted), feedback) = options;
-        let options =
-            SynOptions { mss, window_scale, sack_permitted, snack_permitted, probes_permitted, feedback };
+        let (mss, window_scale, [sack_permitted, snack_permitted, best_effort, probes_permitted], feedback) =
+            options;
+        let options = SynOptions {
+            mss,
+            window_scale,
+            sack_permitted,
+            snack_permitted,
+            best_effort,
+            probes_permitted,
+            feedback,
+        };
         Segment {
             flags: Flags::SYN,
             window: window.into(),

@@ -112,6 +112,7 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
         sack_permitted: options.sack_permitted,
         // A cookie has no room for more: it is not agreed on.
         snack_permitted: false,
+        best_effort: false,
         probes_permitted,
         feedback,
     };

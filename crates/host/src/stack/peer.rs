@@ -87,7 +87,15 @@ impl Peer {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
 
+    /// What best effort left out reads as zeros, not as what stood in this memory before.
+    fn blank_missing(&mut self) {
+        while let Some(missing) = self.engine.next_missing() {
+            self.receiving.put(missing.start, &vec![0; (missing.end - missing.start) as usize]);
+        }
+    }
+
     pub fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
+        self.blank_missing();
         let len = self.engine.readable().min(into.len() as u64) as usize;
         let (first, second) = self.receiving.get(self.read_to, len);
         into[..first.len()].copy_from_slice(first);

@@ -176,6 +176,7 @@ mod tests {
                 window_scale: Some(9),
                 sack_permitted: true,
                 snack_permitted: false,
+                best_effort: false,
                 probes_permitted: true,
                 feedback: 7,
             };

@@ -48,6 +48,7 @@ pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
         receive_window(form, &mut config.receive_window, mss);
     });
     form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| delayed_ack(form, &mut config.delayed_ack));
+    form.field("best-effort", &mut config.best_effort, &OrWord("off", TIME_ABOVE_ZERO));
     form.table("ack-delay", BY_WORD, |form| ack_delay(form, &mut config.ack_delay));
     life(form, config);
 }

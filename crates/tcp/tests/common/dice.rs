@@ -131,6 +131,7 @@ pub fn config(dice: &mut Dice) -> Config {
         probe_replies: dice.chance(0.8),
         ack_counting: dice.one_of(&[AckCounting::Segments, AckCounting::Acks]),
         ack_delay: dice.one_of(&[AckDelay::Auto, AckDelay::Auto, AckDelay::Paced(AckPace::default())]),
+        best_effort: None,
         reflection: None,
         memory: None,
     }
