@@ -1,6 +1,6 @@
 //! The studies that the binary carries: the `.toml` files under `papers/`.
 
-use crate::file::{Study, StudyError};
+use crate::study::{Study, StudyError};
 
 const FILES: &[(&str, &str)] = &[
     ("peach", include_str!("../../../papers/peach.toml")),

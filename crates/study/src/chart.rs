@@ -1,10 +1,17 @@
 //! What a figure of a study shows, without how it is drawn.
 
 use bentpipe_lab::Summary;
+use bentpipe_lab::report::thin;
+use bentpipe_sim::FlowSeries;
+use indexmap::IndexMap;
 
 use crate::check::Expr;
-use crate::file::{Experiment, Figure};
+use crate::file::Experiment;
+use crate::measure::Measured;
+use crate::plan::Needed;
 use crate::results::{At, Results};
+use crate::store::{Course, Store};
+use crate::study::{Figure, Flows, OverTime, Sketch};
 
 /// One chart.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,17 +41,47 @@ pub struct ChartLine {
     pub points: Vec<(f64, f64, Option<f64>)>,
 }
 
+/// Points kept of a curve: more than a picture shows.
+const POINTS_PER_CURVE: usize = 1600;
+
+impl Sketch {
+    /// A name that two sketches share only if they are the same.
+    pub fn key(&self) -> String {
+        format!("{self:?}")
+    }
+
+    /// The curves of a run.
+    ///
+    /// # Errors
+    /// If the run has no such flow.
+    pub fn draw(&self, flows: &[FlowSeries]) -> Result<Vec<Course>, String> {
+        let shown: Vec<&FlowSeries> = match &self.flows {
+            Flows::All => flows.iter().collect(),
+            Flows::First => flows.first().into_iter().collect(),
+            Flows::Named(name) => flows.iter().filter(|flow| flow.name == *name).collect(),
+        };
+        if shown.is_empty() {
+            let known: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+            return Err(format!("time: flow: found {:?}, accepted: {}", self.flows, known.join(", ")));
+        }
+        let course = |flow: &FlowSeries| {
+            let inside = |point: &&(f64, f64)| point.0 >= self.span.0 && point.0 <= self.span.1;
+            let points: Vec<(f64, f64)> = self.curve.points(flow).iter().filter(inside).copied().collect();
+            Course { flow: flow.name.clone(), points: thin(&points, POINTS_PER_CURVE) }
+        };
+        Ok(shown.into_iter().map(course).collect())
+    }
+}
+
 /// The chart of a figure with lines along the axis, for one choice of what is left open.
 pub fn along_axis(
     (number, figure): (&str, &Figure),
-    experiment: &Experiment,
-    of: (&Results, usize),
+    lines: &IndexMap<String, Expr<Measured>>,
+    (experiment, results, choice): (&Experiment, &Results, usize),
 ) -> Chart {
-    let (results, choice) = of;
-    let line = |(name, text): (&String, &crate::file::Line)| {
-        let expr = Expr::parse(&text.0).unwrap_or(Expr::Number(f64::NAN));
+    let line = |(name, expr): (&String, &Expr<Measured>)| {
         let point = |(place, position): (usize, &Option<f64>)| {
-            let values = results.evaluate(&expr, At { place, choice });
+            let values = results.evaluate(expr, At { place, choice });
             let summary = Summary::of(&values.into_iter().flatten().collect::<Vec<_>>());
             Some((position.unwrap_or(0.0), summary.mean?, summary.ci95))
         };
@@ -63,6 +100,35 @@ pub fn along_axis(
         x_log: axis.is_some_and(|axis| axis.log),
         y_log: figure.log,
         over_time: false,
-        lines: figure.lines.iter().map(line).collect(),
+        lines: lines.iter().map(line).collect(),
+    }
+}
+
+/// The chart of a figure with curves over time, of one run of each arm with the first seed.
+pub fn over_time(
+    (number, figure): (&str, &Figure),
+    time: &OverTime,
+    (needed, store): (&Needed<'_>, &Store),
+) -> Chart {
+    let mut lines = Vec::new();
+    for (spot, label) in time.spots(&needed.grid) {
+        let kept = needed.worlds.get(&spot).and_then(|world| store.get(world, needed.grid.seeds[0]));
+        for course in kept.and_then(|kept| kept.curves.get(&time.sketch.key())).into_iter().flatten() {
+            let name = match time.sketch.flows {
+                Flows::All => format!("{label} {}", course.flow).trim().to_owned(),
+                Flows::First | Flows::Named(_) => label.to_owned(),
+            };
+            let points = course.points.iter().map(|point| (point.0, point.1, None)).collect();
+            lines.push(ChartLine { name, points });
+        }
+    }
+    Chart {
+        title: format!("Fig. {number}: {}", figure.title),
+        x: "Time (s)".into(),
+        y: figure.y.clone(),
+        y_log: figure.log,
+        over_time: true,
+        lines,
+        x_log: false,
     }
 }

@@ -1,11 +1,11 @@
 //! Results for tests.
 
-use crate::check::Expr;
-use crate::file::Study;
+use crate::check::{Check, Expr};
 use crate::grid::{Form, Grid};
-use crate::measure::Measure;
+use crate::measure::{Measure, Measured};
 use crate::results::Results;
 use crate::store::Values;
+use crate::study::Study;
 
 pub const STUDY: &str = r#"
 title = "An example"
@@ -18,12 +18,19 @@ arm = { a = "reno", b = "cubic", c = "vegas", noisy = { cc = "hybla" } }
 axis = { name = "x", label = "x (1)", keys = ["seed"], values = [1, 2, 3] }
 open.queue = { short = {}, long = {} }
 seeds = 3
+quick = { values = [1, 2] }
 
 [figure.1]
 title = "Values"
 experiment = "one"
 y = "v (1)"
 lines = { A = "v(a)", B = "v(b)" }
+
+[figure.2]
+title = "The window"
+experiment = "one"
+y = "Window (segments)"
+time = { series = "cwnd", arms = { a = "A" }, at = 2, span = [0.0, 9.0] }
 
 [claim.c1]
 figure = "1"
@@ -39,6 +46,12 @@ check = "2 * 3 in 6..6"
 statement = "taste"
 not-testable = "there is no arguing about it"
 "#;
+
+/// A check of the example's results.
+pub fn check(text: &str) -> Check<Measured> {
+    let study = Study::parse("example.toml", STUDY).unwrap();
+    study.experiment["one"].understood(&Check::parse(text).unwrap()).unwrap()
+}
 
 /// `a` is 10, 20, 30 at x = 1, 2, 3, and a seed of 1, 2, 3 adds -1, 0, 1; `b` is 5 more with the first choice and 5 less with the other; `c` 1 more;
 /// `noisy` differs by -3, 0 and 3.

@@ -3,7 +3,7 @@
 use bentpipe_lab::{Place, Unsimulated};
 use bentpipe_scenario::{Draft, Scenario};
 
-use crate::file::{Experiment, Settings, argument, position};
+use crate::file::{Arm, Choosing, Experiment, argument, position};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -92,7 +92,8 @@ impl Grid {
 const QUICK_SEEDS: u32 = 3;
 
 impl Experiment {
-    fn values(&self, form: Form) -> Vec<&toml::Value> {
+    /// Values along the axis in some form; nothing without an axis.
+    pub fn values(&self, form: Form) -> Vec<&toml::Value> {
         let Some(axis) = &self.axis else { return Vec::new() };
         let quick = self.quick.values.as_ref().filter(|_| form.quick);
         quick.unwrap_or(&axis.values).iter().collect()
@@ -108,6 +109,18 @@ impl Experiment {
         choices
     }
 
+    /// What a point sets in the scenario, in this order.
+    fn settings(&self, spot: Spot, grid: &Grid, form: Form) -> Vec<(&String, &toml::Value)> {
+        let options = grid.choices[spot.choice].options.iter().zip(self.open.values());
+        let chosen: Vec<&Choosing> =
+            options.filter_map(|(option, options)| options.get_index(*option)).map(|(_, set)| set).collect();
+        let quick = form.quick.then_some(&self.quick.set);
+        let (name, arm) = self.arm.get_index(spot.arm).unzip();
+        let of_arm = chosen.iter().filter_map(|one| one.arm.get(name?));
+        let before = [&self.set].into_iter().chain(quick).chain(chosen.iter().map(|one| &one.set));
+        before.flatten().chain(arm.into_iter().flat_map(Arm::settings)).chain(of_arm.flatten()).collect()
+    }
+
     /// The world of a point.
     ///
     /// # Errors
@@ -119,13 +132,9 @@ impl Experiment {
         if let Some(cc) = arm.cc() {
             draft.set_cc(cc).map_err(text)?;
         }
-        let quick = form.quick.then_some(&self.quick.set);
-        let options = grid.choices[spot.choice].options.iter().zip(self.open.values());
-        let chosen = options.filter_map(|(option, options)| options.get_index(*option)).map(|(_, set)| set);
-        for settings in [&self.set].into_iter().chain(quick).chain(chosen) {
-            apply(&mut draft, settings.iter())?;
+        for (key, value) in self.settings(spot, grid, form) {
+            draft.set(&format!("{key}={}", argument(value))).map_err(text)?;
         }
-        apply(&mut draft, arm.settings())?;
         if let Some(axis) = &self.axis {
             let value = argument(self.values(form)[spot.place]);
             for key in &axis.keys {
@@ -139,16 +148,6 @@ impl Experiment {
         })?;
         Ok(scenario)
     }
-}
-
-fn apply<'a>(
-    draft: &mut Draft,
-    settings: impl Iterator<Item = (&'a String, &'a toml::Value)>,
-) -> Result<(), String> {
-    for (key, value) in settings {
-        draft.set(&format!("{key}={}", argument(value))).map_err(|error| error.to_string())?;
-    }
-    Ok(())
 }
 
 impl Choice {
@@ -170,13 +169,7 @@ pub fn command(experiment: &Experiment, spot: Spot, grid: &Grid, form: Form) -> 
     let Some((_, arm)) = experiment.arm.get_index(spot.arm) else { return String::new() };
     words.extend(arm.cc().map(|cc| format!("--cc {cc}")));
     let set = |(key, value): (&String, &toml::Value)| format!("--set '{key}={}'", argument(value));
-    let quick: Option<&Settings> = form.quick.then_some(&experiment.quick.set);
-    let options = grid.choices[spot.choice].options.iter().zip(experiment.open.values());
-    let chosen = options.filter_map(|(option, options)| options.get_index(*option)).map(|(_, set)| set);
-    for settings in [&experiment.set].into_iter().chain(quick).chain(chosen) {
-        words.extend(settings.iter().map(set));
-    }
-    words.extend(arm.settings().map(set));
+    words.extend(experiment.settings(spot, grid, form).into_iter().map(set));
     if let Some(axis) = &experiment.axis {
         let value = argument(experiment.values(form)[spot.place]);
         words.extend(axis.keys.iter().map(|key| format!("--set '{key}={value}'")));

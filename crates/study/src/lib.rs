@@ -1,8 +1,8 @@
 //! Studies: experiments, figures and claims of a paper as data, and what simulations say of them.
 //!
 //! A [`Study`] is a TOML file. [`conduct`] runs what it needs, draws its figures and judges its claims. Reading order: `file` (what a study
-//! says), `check` (the language of claims), `grid` (which runs), `measure` (what is kept of a run), `results`, `verdict`, `conduct`; `draw`
-//! and `page` show the outcome.
+//! says), `check` (the language of claims), `measure` (what is kept of a run), `study` (what all of this means), `grid` and `plan` (which runs),
+//! `results`, `verdict`, `conduct`; `draw` and `page` show the outcome.
 
 mod builtin;
 mod chart;
@@ -16,16 +16,19 @@ mod grid;
 mod measure;
 mod outcome;
 mod page;
+mod plan;
 mod results;
 mod store;
+mod study;
 mod verdict;
 
 pub use builtin::{load, names};
 pub use chart::{Chart, ChartLine};
 pub use conduct::{Unfinished, Wish, conduct};
-pub use file::{Study, StudyError};
+
 pub use grid::Form;
 pub use outcome::{ClaimOutcome, FigureOutcome, StudyOutcome};
 pub use page::render;
 pub use store::Store;
+pub use study::{Study, StudyError};
 pub use verdict::Verdict;

@@ -6,6 +6,17 @@ use serde_json::{Map, Value};
 
 use crate::check::Quantity;
 
+/// A quantity of a check as an experiment understands it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// What is measured.
+    pub measure: Measure,
+    /// Index of the arm in whose runs.
+    pub arm: usize,
+    /// At another place of the axis than the rest of the check.
+    pub elsewhere: Option<f64>,
+}
+
 /// A quantity of a run, independent of the arm.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measure {
@@ -19,11 +30,11 @@ pub enum Measure {
     /// Something of a flow's course over time.
     Course {
         /// Which curve.
-        series: Curve,
+        curve: Curve,
         /// What of it.
         what: Moment,
-        /// Name of the flow; the first without this.
-        flow: Option<String>,
+        /// Whose.
+        of: Whose,
     },
 }
 
@@ -36,12 +47,24 @@ pub enum Subject {
     Group(String),
     /// A flow.
     Flow(String),
-    /// A link's forward direction, or the one after the dot.
+    /// A link's forward direction, or the one after the dot; mean over the links of a group.
     Link(String),
 }
 
+/// Whose course.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// Of the first flow.
+    First,
+    /// Of a flow.
+    Flow(String),
+    /// Mean over the flows of a group.
+    Group(String),
+}
+
 /// A curve over time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Curve {
     /// Congestion window, in segments.
     Cwnd,
@@ -51,6 +74,8 @@ pub enum Curve {
     Srtt,
     /// Highest segment sent.
     Sent,
+    /// Segments sent again.
+    Retransmitted,
     /// Segments acknowledged.
     Acked,
 }
@@ -60,8 +85,10 @@ pub enum Curve {
 pub enum Moment {
     /// Its value at a time in seconds.
     At(f64),
-    /// The first time at which it is at least this.
-    Reaches(f64),
+    /// The first time, from a second on, at which it is at least so large.
+    Reaches(f64, f64),
+    /// The time of its first point after a second.
+    Next(f64),
     /// Its slope between two times, per second.
     Rate(f64, f64),
     /// Its smallest value between two times.
@@ -71,17 +98,13 @@ pub enum Moment {
 }
 
 impl Curve {
-    const NAMES: [(&'static str, Self); 5] = [
-        ("cwnd", Self::Cwnd),
-        ("ssthresh", Self::Ssthresh),
-        ("srtt", Self::Srtt),
-        ("sent", Self::Sent),
-        ("acked", Self::Acked),
-    ];
-
     /// The curve of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, curve)| *curve)
+    fn named(name: &str) -> Option<Self> {
+        use serde::Deserialize;
+        use serde::de::IntoDeserializer;
+        use serde::de::value::{Error, StrDeserializer};
+        let name: StrDeserializer<'_, Error> = name.into_deserializer();
+        Self::deserialize(name).ok()
     }
 
     /// Its points.
@@ -91,10 +114,14 @@ impl Curve {
             Self::Ssthresh => &of.ssthresh,
             Self::Srtt => &of.srtt_ms,
             Self::Sent => &of.sent,
+            Self::Retransmitted => &of.retransmitted,
             Self::Acked => &of.acked,
         }
     }
 }
+
+/// Which words of a quantity tell what of a curve.
+const MOMENTS: [&str; 6] = ["t", "reaches", "next", "rate", "lowest", "highest"];
 
 impl Measure {
     /// What a quantity of a check means in an experiment whose axis has this name.
@@ -102,48 +129,21 @@ impl Measure {
     /// # Errors
     /// Found and accepted.
     pub fn of(quantity: &Quantity, axis: Option<&str>) -> Result<Self, String> {
-        let name = &quantity.metric;
-        let number = |key: &str| -> Result<Option<f64>, String> {
-            let parse =
-                |text: &str| text.parse().map_err(|_| format!("{key}: found `{text}`, accepted: a number"));
-            quantity.selector(key).map(parse).transpose()
+        let Some(curve) = Curve::named(&quantity.metric) else {
+            known(quantity, &["group", "flow", "link"], axis)?;
+            let of = Subject::of(quantity)?;
+            return Ok(Self::Field { name: quantity.metric.clone(), of });
         };
-        let known = |keys: &[&str]| {
-            let strange = quantity
-                .selectors
-                .iter()
-                .find(|(key, _)| !keys.contains(&key.as_str()) && Some(key.as_str()) != axis);
-            strange.map_or(Ok(()), |(key, _)| {
-                Err(format!(
-                    "{name}: found `{key}`, accepted: {}",
-                    keys.iter().copied().chain(axis).collect::<Vec<_>>().join(", ")
-                ))
-            })
+        let words: Vec<&str> = MOMENTS.iter().chain(&["from", "to", "flow", "group"]).copied().collect();
+        known(quantity, &words, axis)?;
+        let what = Moment::of(quantity)?;
+        let named = |key: &str| quantity.selector(key).unwrap_or_default().to_owned();
+        let of = match only(quantity, &["flow", "group"])? {
+            Some("flow") => Whose::Flow(named("flow")),
+            Some(_) => Whose::Group(named("group")),
+            None => Whose::First,
         };
-        let Some(series) = Curve::named(name) else {
-            known(&["group", "flow", "link"])?;
-            return Ok(Self::Field { name: name.clone(), of: Subject::of(quantity) });
-        };
-        known(&["t", "reaches", "rate", "lowest", "highest", "to", "flow"])?;
-        let to = number("to")?;
-        let span = |from: f64| {
-            to.ok_or_else(|| format!("{name}: found a beginning {from}, accepted: with `to`"))
-                .map(|to| (from, to))
-        };
-        let what = if let Some(at) = number("t")? {
-            Moment::At(at)
-        } else if let Some(bound) = number("reaches")? {
-            Moment::Reaches(bound)
-        } else if let Some(from) = number("rate")? {
-            span(from).map(|(from, to)| Moment::Rate(from, to))?
-        } else if let Some(from) = number("lowest")? {
-            span(from).map(|(from, to)| Moment::Lowest(from, to))?
-        } else if let Some(from) = number("highest")? {
-            span(from).map(|(from, to)| Moment::Highest(from, to))?
-        } else {
-            return Err(format!("{name}: accepted: one of `t`, `reaches`, `rate`, `lowest`, `highest`"));
-        };
-        Ok(Self::Course { series, what, flow: quantity.selector("flow").map(str::to_owned) })
+        Ok(Self::Course { curve, what, of })
     }
 
     /// Whether the run must record series.
@@ -160,25 +160,100 @@ impl Measure {
     pub fn value(&self, run: &Simulated, document: &Value) -> Option<f64> {
         match self {
             Self::Field { name, of } => of.value(name, document),
-            Self::Course { series, what, flow } => {
-                let flows = &run.series.flows;
-                let of = match flow {
-                    Some(name) => flows.iter().find(|series| series.name == *name),
-                    None => flows.first(),
-                };
-                what.value(series.points(of?))
+            Self::Course { curve, what, of } => {
+                of.value(&run.series.flows, |flow| what.value(curve.points(flow)))
             }
         }
     }
 }
 
+impl Whose {
+    fn value(&self, flows: &[FlowSeries], value: impl Fn(&FlowSeries) -> Option<f64>) -> Option<f64> {
+        match self {
+            Self::First => value(flows.first()?),
+            Self::Flow(name) => value(flows.iter().find(|flow| flow.name == *name)?),
+            Self::Group(group) => {
+                let members: Vec<&FlowSeries> =
+                    flows.iter().filter(|flow| is_member(&flow.name, group)).collect();
+                let values: Vec<f64> = members.iter().filter_map(|flow| value(flow)).collect();
+                (values.len() == members.len()).then(|| mean(values.into_iter())).flatten()
+            }
+        }
+    }
+}
+
+/// Whether `name` is that of the group, or that of a member: `bulk.3` of `bulk`.
+fn is_member(name: &str, group: &str) -> bool {
+    let index = name.strip_prefix(group).and_then(|rest| rest.strip_prefix('.'));
+    name == group || index.is_some_and(|index| index.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Refuses what is neither a word of the quantity nor the name of the axis.
+fn known(quantity: &Quantity, words: &[&str], axis: Option<&str>) -> Result<(), String> {
+    let is_known = |key: &str| words.contains(&key) || Some(key) == axis;
+    match quantity.selectors.iter().find(|(key, _)| !is_known(key)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let accepted: Vec<&str> = words.iter().copied().chain(axis).collect();
+            Err(format!("{}: found `{key}`, accepted: {}", quantity.metric, accepted.join(", ")))
+        }
+    }
+}
+
+/// The number that a word of a quantity has.
+fn number(quantity: &Quantity, word: &str) -> Result<Option<f64>, String> {
+    let parse = |text: &str| {
+        text.parse().map_err(|_| format!("{}: {word}: found `{text}`, accepted: a number", quantity.metric))
+    };
+    quantity.selector(word).map(parse).transpose()
+}
+
+/// The one of `words` that a quantity has.
+fn only<'a>(quantity: &Quantity, words: &[&'a str]) -> Result<Option<&'a str>, String> {
+    let mut found = words.iter().filter(|word| quantity.selector(word).is_some());
+    match (found.next(), found.next()) {
+        (Some(one), Some(other)) => {
+            Err(format!("{}: found `{one}` and `{other}`, accepted: one of them", quantity.metric))
+        }
+        (one, _) => Ok(one.copied()),
+    }
+}
+
+impl Moment {
+    fn of(quantity: &Quantity) -> Result<Self, String> {
+        let name = &quantity.metric;
+        let Some(word) = only(quantity, &MOMENTS)? else {
+            let all = MOMENTS.map(|word| format!("`{word}`")).join(", ");
+            return Err(format!("{name}: accepted: one of {all}"));
+        };
+        let value = number(quantity, word)?.unwrap_or_default();
+        let (from, to) = (number(quantity, "from")?, number(quantity, "to")?);
+        let refused = |strange: &str| format!("{name}: found `{strange}`, which says nothing with `{word}`");
+        match (word, from, to) {
+            ("reaches", from, None) => Ok(Self::Reaches(value, from.unwrap_or(0.0))),
+            ("t", None, None) => Ok(Self::At(value)),
+            ("next", None, None) => Ok(Self::Next(value)),
+            ("t" | "next", None, _) | ("reaches", ..) => Err(refused("to")),
+            (_, Some(_), _) => Err(refused("from")),
+            (_, None, Some(to)) if to > value => Ok(match word {
+                "rate" => Self::Rate(value, to),
+                "lowest" => Self::Lowest(value, to),
+                _ => Self::Highest(value, to),
+            }),
+            _ => Err(format!("{name}: found a beginning {value}, accepted: with a later `to`")),
+        }
+    }
+}
+
 impl Subject {
-    fn of(quantity: &Quantity) -> Self {
-        let named = |key: &str| quantity.selector(key).map(str::to_owned);
-        None.or_else(|| named("flow").map(Self::Flow))
-            .or_else(|| named("group").map(Self::Group))
-            .or_else(|| named("link").map(Self::Link))
-            .unwrap_or(Self::World)
+    fn of(quantity: &Quantity) -> Result<Self, String> {
+        let named = |key: &str| quantity.selector(key).unwrap_or_default().to_owned();
+        Ok(match only(quantity, &["flow", "group", "link"])? {
+            Some("flow") => Self::Flow(named("flow")),
+            Some("group") => Self::Group(named("group")),
+            Some(_) => Self::Link(named("link")),
+            None => Self::World,
+        })
     }
 
     fn value(&self, name: &str, document: &Value) -> Option<f64> {
@@ -198,9 +273,11 @@ impl Subject {
             Self::Link(link) => {
                 let (link, direction) =
                     link.rsplit_once('.').filter(|(_, d)| *d == "reverse").unwrap_or((link, "forward"));
-                let found =
-                    list("links").find(|item| is(item, "name", link) && is(item, "direction", direction));
-                found.and_then(|link| field(link, name))
+                let of_group = |item: &&Value| {
+                    item.get("name").and_then(Value::as_str).is_some_and(|name| is_member(name, link))
+                };
+                let found = list("links").filter(|item| of_group(item) && is(item, "direction", direction));
+                mean(found.filter_map(|link| field(link, name)))
             }
         }
     }
@@ -228,7 +305,12 @@ impl Moment {
         };
         match self {
             Self::At(time) => at(time),
-            Self::Reaches(bound) => points.iter().find(|point| point.1 >= bound).map(|point| point.0),
+            Self::Reaches(bound, from) => {
+                let at_once = at(from).filter(|value| *value >= bound).map(|_| from);
+                let later = || points.iter().find(|point| point.0 >= from && point.1 >= bound);
+                at_once.or_else(|| later().map(|point| point.0))
+            }
+            Self::Next(after) => points.iter().find(|point| point.0 > after).map(|point| point.0),
             Self::Rate(from, to) => Some((at(to)? - at(from).unwrap_or(0.0)) / (to - from)),
             Self::Lowest(from, to) => between(from, to).reduce(f64::min),
             Self::Highest(from, to) => between(from, to).reduce(f64::max),
@@ -258,6 +340,8 @@ mod tests {
             "links": [
                 { "name": "l", "direction": "forward", "dropped_by_queue": 3 },
                 { "name": "l", "direction": "reverse", "dropped_by_queue": 4 },
+                { "name": "m.0", "direction": "forward", "dropped_by_queue": 10 },
+                { "name": "m.1", "direction": "forward", "dropped_by_queue": 20 },
             ],
             "totals": { "jain_index": 0.9 },
         });
@@ -272,6 +356,7 @@ mod tests {
         assert_eq!(value("video.late(x, flow=a.0)"), Some(0.5));
         assert_eq!(value("dropped_by_queue(x, link=l)"), Some(3.0));
         assert_eq!(value("dropped_by_queue(x, link=l.reverse)"), Some(4.0));
+        assert_eq!(value("dropped_by_queue(x, link=m)"), Some(15.0));
         assert_eq!(value("nonsense(x)"), None);
     }
 
@@ -280,11 +365,35 @@ mod tests {
         let curve = [(1.0, 10.0), (2.0, 20.0), (4.0, 5.0)];
         assert_eq!(Moment::At(0.5).value(&curve), None);
         assert_eq!(Moment::At(3.9).value(&curve), Some(20.0));
-        assert_eq!(Moment::Reaches(15.0).value(&curve), Some(2.0));
-        assert_eq!(Moment::Reaches(99.0).value(&curve), None);
+        assert_eq!(Moment::Reaches(15.0, 0.0).value(&curve), Some(2.0));
+        assert_eq!(Moment::Reaches(15.0, 3.0).value(&curve), Some(3.0), "it is that large already");
+        assert_eq!(Moment::Reaches(10.0, 3.9).value(&curve), Some(3.9));
+        assert_eq!(Moment::Reaches(10.0, 4.1).value(&curve), None);
+        assert_eq!(Moment::Reaches(99.0, 0.0).value(&curve), None);
+        assert_eq!(Moment::Next(2.0).value(&curve), Some(4.0));
+        assert_eq!(Moment::Next(4.0).value(&curve), None);
         assert_eq!(Moment::Lowest(1.5, 3.0).value(&curve), Some(10.0));
         assert_eq!(Moment::Highest(2.5, 9.0).value(&curve), Some(20.0));
         assert_eq!(Moment::Rate(1.0, 3.0).value(&curve), Some(5.0));
+    }
+
+    #[test]
+    fn the_course_of_a_group_is_the_mean_of_its_members() {
+        let flow = |name: &str, acked: f64| FlowSeries {
+            name: name.into(),
+            acked: vec![(1.0, acked)],
+            ..FlowSeries::default()
+        };
+        let flows = [flow("bulk.0", 10.0), flow("bulk.1", 20.0), flow("bulk.0.hub", 99.0), flow("web", 5.0)];
+        let value = |text: &str| {
+            let Measure::Course { curve, what, of } = measure(text).unwrap() else { panic!() };
+            of.value(&flows, |flow| what.value(curve.points(flow)))
+        };
+        assert_eq!(value("acked(x, t=2)"), Some(10.0));
+        assert_eq!(value("acked(x, t=2, flow=web)"), Some(5.0));
+        assert_eq!(value("acked(x, t=2, group=bulk)"), Some(15.0));
+        assert_eq!(value("acked(x, reaches=15, group=bulk)"), None, "not all members get there");
+        assert_eq!(value("acked(x, t=2, group=nobody)"), None);
     }
 
     #[test]
@@ -294,5 +403,11 @@ mod tests {
         assert!(measure("cwnd(x)").unwrap_err().contains("reaches"));
         assert!(measure("cwnd(x, rate=1)").unwrap_err().contains("to"));
         assert!(measure("cwnd(x, t=soon)").unwrap_err().contains("soon"));
+        assert!(measure("cwnd(x, t=1, reaches=2)").unwrap_err().contains("`t` and `reaches`"));
+        assert!(measure("cwnd(x, rate=3, to=1)").unwrap_err().contains("later"));
+        assert!(measure("cwnd(x, t=3, from=1)").unwrap_err().contains("from"));
+        assert!(measure("cwnd(x, t=3, to=4)").unwrap_err().contains("to"));
+        assert!(measure("jain_index(x, flow=a, group=b)").unwrap_err().contains("`flow` and `group`"));
+        assert!(measure("cwnd(x, reaches=4, from=2)").is_ok());
     }
 }

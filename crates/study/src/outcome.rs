@@ -42,8 +42,13 @@ pub struct ClaimOutcome {
     /// Choices for which it holds, if it does not for all.
     pub holds_for: Vec<String>,
     /// What we found out about it.
+    #[serde(skip)]
     pub note: Option<String>,
+    /// What to do if it holds.
+    #[serde(skip)]
+    pub advice: Option<String>,
     /// A command that runs the first point of the experiment again; the others follow by `--set` and `--seed`.
+    #[serde(skip)]
     pub rerun: Option<String>,
 }
 

@@ -26,7 +26,9 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
             counted(Verdict::Fails),
             counted(Verdict::NotTestable),
         ),
-        facts: vec![("Paper", outcome.citation.clone())],
+        facts: std::iter::once(("Paper", outcome.citation.clone()))
+            .chain(advice(&outcome.claims).map(|advice| ("Advice", advice)))
+            .collect(),
         network: None,
         sections: outcome.figures.iter().map(|figure| section(figure, &outcome.claims)).collect(),
         grids: grids(outcome),
@@ -39,6 +41,12 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
         version: env!("CARGO_PKG_VERSION").into(),
     };
     render_page(&page, &provenance).map_err(|error| error.to_string())
+}
+
+/// What to do, from the claims that hold.
+fn advice(claims: &[ClaimOutcome]) -> impl Iterator<Item = String> {
+    let holding = claims.iter().filter(|claim| claim.verdict == Verdict::Holds);
+    holding.filter_map(|claim| claim.advice.as_ref().map(|advice| format!("{advice} ({})", claim.id)))
 }
 
 fn section(figure: &FigureOutcome, claims: &[ClaimOutcome]) -> Section {
@@ -105,9 +113,11 @@ fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
             cell(&claim.seeds.to_string()),
             cell(&claim.holds_for.join(" or ")),
             cell(claim.note.as_deref().unwrap_or("")),
+            cell(claim.rerun.as_deref().unwrap_or("")),
         ],
     };
-    let head = ["claim", "verdict", "statement", "measured", "check", "seeds", "holds for", "note"];
+    let head =
+        ["claim", "verdict", "statement", "measured", "check", "seeds", "holds for", "note", "first point"];
     vec![Grid {
         title: "Claims".into(),
         head: head.map(str::to_owned).to_vec(),

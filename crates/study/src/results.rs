@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Expr, Fold, Operation, Quantity, Several};
+use crate::check::{Expr, Fold, Operation, Several};
 use crate::grid::{Grid, Spot};
-use crate::measure::Measure;
+use crate::measure::Measured;
 use crate::store::Values;
 
 /// One value for each seed; `None` where there is none.
@@ -39,7 +39,7 @@ impl Results {
     }
 
     /// An expression at a place, for each seed.
-    pub fn evaluate(&self, expr: &Expr, at: At) -> PerSeed {
+    pub fn evaluate(&self, expr: &Expr<Measured>, at: At) -> PerSeed {
         match expr {
             Expr::Number(number) => vec![Some(*number); self.grid.seeds.len()],
             Expr::Quantity(quantity) => self.quantity(quantity, at),
@@ -58,20 +58,14 @@ impl Results {
         }
     }
 
-    fn quantity(&self, quantity: &Quantity, at: At) -> PerSeed {
+    fn quantity(&self, quantity: &Measured, at: At) -> PerSeed {
         let nothing = || vec![None; self.grid.seeds.len()];
-        let axis = self.axis.as_deref();
-        let (Ok(measure), Some(arm)) = (Measure::of(quantity, axis), self.grid.arm(&quantity.arm)) else {
-            return nothing();
-        };
-        let elsewhere = axis.and_then(|axis| quantity.selector(axis));
-        let place = match elsewhere {
-            None => Some(at.place),
-            Some(text) => text.parse().ok().and_then(|position| self.grid.place(position)),
-        };
+        // The short form may lack a place that the full one has.
+        let place = quantity.elsewhere.map_or(Some(at.place), |position| self.grid.place(position));
         let Some(place) = place else { return nothing() };
-        let Some(runs) = self.runs.get(&Spot { arm, place, choice: at.choice }) else { return nothing() };
-        let key = measure.key();
+        let spot = Spot { arm: quantity.arm, place, choice: at.choice };
+        let Some(runs) = self.runs.get(&spot) else { return nothing() };
+        let key = quantity.measure.key();
         runs.iter()
             .map(|values| values.as_ref().and_then(|values| values.get(&key).copied().flatten()))
             .collect()

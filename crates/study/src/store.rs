@@ -10,19 +10,47 @@ use serde::{Deserialize, Serialize};
 /// What was measured in one run: values by the keys of their measures, absent where they have none.
 pub type Values = BTreeMap<String, Option<f64>>;
 
+/// A curve over time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Course {
+    /// Name of the flow.
+    pub flow: String,
+    /// Seconds and height.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What is kept of a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Numbers.
+    #[serde(default)]
+    pub values: Values,
+    /// Curves, by the keys of their sketches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub curves: BTreeMap<String, Vec<Course>>,
+}
+
 /// One line of the file.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     world: String,
     seed: u64,
-    values: Values,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
 /// Runs that were finished, by world and seed.
 #[derive(Debug, Default)]
 pub struct Store {
-    done: HashMap<(String, u64), Values>,
+    done: HashMap<(String, u64), Kept>,
     file: Option<File>,
+}
+
+impl Kept {
+    fn learn(&mut self, more: Self) {
+        self.values.extend(more.values);
+        self.curves.extend(more.curves);
+    }
 }
 
 impl Store {
@@ -40,8 +68,8 @@ impl Store {
         if path.exists() {
             for line in BufReader::new(File::open(path)?).lines() {
                 if let Ok(entry) = serde_json::from_str::<Entry>(&line?) {
-                    let known: &mut Values = done.entry((entry.world, entry.seed)).or_default();
-                    known.extend(entry.values);
+                    let known: &mut Kept = done.entry((entry.world, entry.seed)).or_default();
+                    known.learn(entry.kept);
                 }
             }
         }
@@ -51,7 +79,7 @@ impl Store {
     }
 
     /// What is known of a run.
-    pub fn get(&self, world: &str, seed: u64) -> Option<&Values> {
+    pub fn get(&self, world: &str, seed: u64) -> Option<&Kept> {
         self.done.get(&(world.to_owned(), seed))
     }
 
@@ -59,14 +87,14 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&mut self, world: &str, seed: u64, values: Values) -> io::Result<()> {
+    pub fn keep(&mut self, world: &str, seed: u64, kept: Kept) -> io::Result<()> {
         if let Some(file) = &mut self.file {
-            let entry = Entry { world: world.to_owned(), seed, values: values.clone() };
+            let entry = Entry { world: world.to_owned(), seed, kept: kept.clone() };
             let mut line = serde_json::to_vec(&entry)?;
             line.push(b'\n');
             file.write_all(&line)?;
         }
-        self.done.entry((world.to_owned(), seed)).or_default().extend(values);
+        self.done.entry((world.to_owned(), seed)).or_default().learn(kept);
         Ok(())
     }
 }
@@ -79,10 +107,14 @@ mod tests {
     fn what_was_kept_is_known_again_and_half_a_line_does_no_harm() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.jsonl");
-        let values = |key: &str, value| Values::from([(key.to_owned(), value)]);
+        let values =
+            |key: &str, value| Kept { values: Values::from([(key.to_owned(), value)]), ..Kept::default() };
+        let course = Course { flow: "f".into(), points: vec![(0.5, 1.0), (1.5, 2.0)] };
         let mut store = Store::open(&path).unwrap();
         store.keep("w", 1, values("a", Some(0.1 + 0.2))).unwrap();
         store.keep("w", 1, values("b", None)).unwrap();
+        let curves = BTreeMap::from([("c".to_owned(), vec![course.clone()])]);
+        store.keep("w", 1, Kept { curves, ..Kept::default() }).unwrap();
         drop(store);
         std::fs::OpenOptions::new()
             .append(true)
@@ -91,10 +123,11 @@ mod tests {
             .write_all(b"{\"world\":\"x\",")
             .unwrap();
         let mut store = Store::open(&path).unwrap();
-        assert_eq!(store.get("w", 1).unwrap()["a"], Some(0.1 + 0.2));
-        assert_eq!(store.get("w", 1).unwrap()["b"], None);
+        assert_eq!(store.get("w", 1).unwrap().values["a"], Some(0.1 + 0.2));
+        assert_eq!(store.get("w", 1).unwrap().values["b"], None);
+        assert_eq!(store.get("w", 1).unwrap().curves["c"], [course]);
         assert_eq!(store.get("w", 2), None);
         store.keep("w", 2, values("a", Some(1.0))).unwrap();
-        assert_eq!(Store::open(&path).unwrap().get("w", 2).unwrap()["a"], Some(1.0));
+        assert_eq!(Store::open(&path).unwrap().get("w", 2).unwrap().values["a"], Some(1.0));
     }
 }

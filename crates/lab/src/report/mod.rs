@@ -18,6 +18,7 @@ pub use network::Network;
 pub use run::RunPage;
 
 pub use figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
+pub use thin::thin;
 pub use world::World;
 
 /// Where a report comes from.

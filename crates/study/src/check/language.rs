@@ -9,18 +9,18 @@ struct Grammar;
 
 /// What a claim says: every clause must hold.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Check {
+pub struct Check<Q = Quantity> {
     /// Joined by `and`.
-    pub clauses: Vec<Clause>,
+    pub clauses: Vec<Clause<Q>>,
 }
 
 /// A relation, and where along the axis it is looked at.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Clause {
+pub struct Clause<Q = Quantity> {
     /// Everywhere without this.
     pub place: Option<Place>,
     /// What must be so there.
-    pub relation: Relation,
+    pub relation: Relation<Q>,
 }
 
 /// Part of the horizontal axis.
@@ -42,6 +42,14 @@ pub enum Values {
 }
 
 impl Values {
+    /// Those that are listed.
+    pub fn listed(&self) -> &[f64] {
+        match self {
+            Self::Listed(listed) => listed,
+            Self::Bounded(..) => &[],
+        }
+    }
+
     /// Whether `value` is one of them. A listed value is met within a millionth, because it was written in decimals.
     pub fn hold(&self, value: f64) -> bool {
         match self {
@@ -76,36 +84,36 @@ pub enum Order {
 
 /// What must be so.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Relation {
+pub enum Relation<Q = Quantity> {
     /// One side is larger.
-    Compare(Expr, Order, Expr),
+    Compare(Expr<Q>, Order, Expr<Q>),
     /// Both are equal within this part of the second.
-    Near(Expr, Expr, f64),
+    Near(Expr<Q>, Expr<Q>, f64),
     /// Between two numbers, both included.
-    Within(Expr, f64, f64),
+    Within(Expr<Q>, f64, f64),
     /// Grows along the axis.
-    Rises(Expr),
+    Rises(Expr<Q>),
     /// Shrinks along the axis.
-    Falls(Expr),
+    Falls(Expr<Q>),
     /// The largest and the smallest value along the axis differ by no more than this part of the largest.
-    Flat(Expr, f64),
+    Flat(Expr<Q>, f64),
     /// Is largest at this value of the axis.
-    Peaks(Expr, f64),
+    Peaks(Expr<Q>, f64),
 }
 
-/// A value at each place and seed.
+/// A value at each place and seed; `Q` is what is measured: as it was written, or as an experiment understands it.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Expr {
+pub enum Expr<Q = Quantity> {
     /// The same everywhere.
     Number(f64),
     /// Measured.
-    Quantity(Quantity),
+    Quantity(Q),
     /// Of two values.
-    Both(Box<Expr>, Operation, Box<Expr>),
+    Both(Box<Expr<Q>>, Operation, Box<Expr<Q>>),
     /// Of all values along the axis.
-    OverAxis(Fold, Box<Expr>),
+    OverAxis(Fold, Box<Expr<Q>>),
     /// Of several values.
-    OfSeveral(Several, Vec<Expr>),
+    OfSeveral(Several, Vec<Expr<Q>>),
 }
 
 /// Arithmetic.
@@ -174,27 +182,60 @@ impl Check {
         Ok(Self { clauses: clauses.map(clause).collect::<Result<_, _>>()? })
     }
 
+    /// The same check with every quantity translated.
+    ///
+    /// # Errors
+    /// The first of `translate`.
+    pub fn translated<R>(
+        &self,
+        translate: &mut impl FnMut(&Quantity) -> Result<R, String>,
+    ) -> Result<Check<R>, String> {
+        let clause = |clause: &Clause| {
+            Ok(Clause { place: clause.place.clone(), relation: clause.relation.translated(translate)? })
+        };
+        Ok(Check { clauses: self.clauses.iter().map(clause).collect::<Result<_, String>>()? })
+    }
+}
+
+impl<Q> Check<Q> {
     /// All quantities in it.
-    pub fn quantities(&self) -> Vec<&Quantity> {
+    pub fn quantities(&self) -> Vec<&Q> {
         let mut found = Vec::new();
         for clause in &self.clauses {
-            clause.relation.visit(&mut |quantity| found.push(quantity));
+            clause.relation.sides().for_each(|side| side.visit(&mut |quantity| found.push(quantity)));
         }
         found
     }
 }
 
-impl Relation {
-    fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Quantity)) {
-        match self {
-            Self::Compare(a, _, b) | Self::Near(a, b, _) => {
-                a.visit(see);
-                b.visit(see);
-            }
+impl<Q> Relation<Q> {
+    /// The expressions in it.
+    pub fn sides(&self) -> impl Iterator<Item = &Expr<Q>> {
+        let (one, other) = match self {
+            Self::Compare(a, _, b) | Self::Near(a, b, _) => (a, Some(b)),
             Self::Within(a, ..) | Self::Rises(a) | Self::Falls(a) | Self::Flat(a, _) | Self::Peaks(a, _) => {
-                a.visit(see);
+                (a, None)
             }
-        }
+        };
+        std::iter::once(one).chain(other)
+    }
+}
+
+impl Relation {
+    fn translated<R>(
+        &self,
+        translate: &mut impl FnMut(&Quantity) -> Result<R, String>,
+    ) -> Result<Relation<R>, String> {
+        let mut of = |expr: &Expr| expr.translated(translate);
+        Ok(match self {
+            Self::Compare(a, order, b) => Relation::Compare(of(a)?, *order, of(b)?),
+            Self::Near(a, b, within) => Relation::Near(of(a)?, of(b)?, *within),
+            Self::Within(a, low, high) => Relation::Within(of(a)?, *low, *high),
+            Self::Rises(a) => Relation::Rises(of(a)?),
+            Self::Falls(a) => Relation::Falls(of(a)?),
+            Self::Flat(a, within) => Relation::Flat(of(a)?, *within),
+            Self::Peaks(a, at) => Relation::Peaks(of(a)?, *at),
+        })
     }
 }
 
@@ -212,8 +253,32 @@ impl Expr {
         expr(pair)
     }
 
+    /// The same expression with every quantity translated.
+    ///
+    /// # Errors
+    /// The first of `translate`.
+    pub fn translated<R>(
+        &self,
+        translate: &mut impl FnMut(&Quantity) -> Result<R, String>,
+    ) -> Result<Expr<R>, String> {
+        Ok(match self {
+            Self::Number(number) => Expr::Number(*number),
+            Self::Quantity(quantity) => Expr::Quantity(translate(quantity)?),
+            Self::Both(a, operation, b) => {
+                Expr::Both(Box::new(a.translated(translate)?), *operation, Box::new(b.translated(translate)?))
+            }
+            Self::OverAxis(fold, a) => Expr::OverAxis(*fold, Box::new(a.translated(translate)?)),
+            Self::OfSeveral(several, all) => {
+                let all = all.iter().map(|one| one.translated(translate));
+                Expr::OfSeveral(*several, all.collect::<Result<_, _>>()?)
+            }
+        })
+    }
+}
+
+impl<Q> Expr<Q> {
     /// Shows every quantity in it to `see`.
-    pub fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Quantity)) {
+    pub fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Q)) {
         match self {
             Self::Number(_) => {}
             Self::Quantity(quantity) => see(quantity),

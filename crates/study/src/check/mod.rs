@@ -2,4 +2,4 @@
 
 mod language;
 
-pub use language::{Check, Clause, Expr, Fold, Operation, Order, Quantity, Relation, Several, alike};
+pub use language::{Check, Clause, Expr, Fold, Operation, Order, Place, Quantity, Relation, Several, alike};

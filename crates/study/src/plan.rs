@@ -1,0 +1,172 @@
+//! Which runs the figures and claims of studies need.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bentpipe_scenario::Scenario;
+
+use crate::conduct::Wish;
+use crate::file::Experiment;
+use crate::grid::{Grid, Spot};
+use crate::measure::{Measure, Measured};
+use crate::store::{Kept, Store};
+use crate::study::{Claim, Figure, Ground, OverTime, Shown, Sketch, Study};
+
+/// An experiment of which something is needed.
+pub struct Needed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its points.
+    pub grid: Grid,
+    /// Name of the world of each spot that is run.
+    pub worlds: BTreeMap<Spot, String>,
+    /// What is measured in all runs.
+    measures: Vec<Measure>,
+    /// What is drawn of single runs with the first seed.
+    sketches: Vec<(Spot, Sketch)>,
+}
+
+/// One run.
+pub struct Job {
+    /// The world.
+    pub scenario: Arc<Scenario>,
+    /// Its name.
+    pub world: String,
+    /// Its dice.
+    pub seed: u64,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// What is drawn.
+    pub sketches: Vec<Sketch>,
+}
+
+/// Runs by world and seed.
+pub type Jobs = BTreeMap<(String, u64), Job>;
+
+/// The figures that are wanted of a study.
+pub fn figures<'a>(study: &'a Study, wish: &'a Wish) -> impl Iterator<Item = (&'a str, &'a Figure)> {
+    let wanted = |number: &str| wish.figures.is_empty() || wish.figures.iter().any(|figure| figure == number);
+    let all = study.figure.iter().map(|(number, figure)| (number.as_str(), figure));
+    all.filter(move |(number, _)| wanted(number))
+}
+
+/// The claims that are wanted of a study.
+pub fn claims<'a>(study: &'a Study, wish: &'a Wish) -> impl Iterator<Item = (&'a str, &'a Claim)> {
+    let wanted = |figure: Option<&String>| {
+        wish.figures.is_empty() || figure.is_some_and(|figure| wish.figures.contains(figure))
+    };
+    let all = study.claim.iter().map(|(name, claim)| (name.as_str(), claim));
+    all.filter(move |(_, claim)| wanted(claim.figure.as_ref()))
+}
+
+/// What the figures and claims need of each experiment.
+pub fn needs<'a>(study: &'a Study, wish: &'a Wish) -> Vec<Needed<'a>> {
+    let none = |(name, experiment): (&'a String, &'a Experiment)| Needed {
+        name,
+        experiment,
+        grid: Grid::of(experiment, wish.form),
+        worlds: BTreeMap::new(),
+        measures: Vec::new(),
+        sketches: Vec::new(),
+    };
+    let mut all: Vec<Needed<'a>> = study.experiment.iter().map(none).collect();
+    let of = |name: &String| study.experiment.get_index_of(name);
+    for (_, figure) in figures(study, wish) {
+        let Some(needed) = of(&figure.experiment).map(|index| &mut all[index]) else { continue };
+        match &figure.shown {
+            Shown::Along(lines) => lines.values().for_each(|line| line.visit(&mut |one| needed.measure(one))),
+            Shown::OverTime(time) => needed.sketch(time),
+        }
+    }
+    for (_, claim) in claims(study, wish) {
+        let Ground::Check { experiment: Some(name), check, .. } = &claim.ground else { continue };
+        let Some(needed) = of(name).map(|index| &mut all[index]) else { continue };
+        check.quantities().into_iter().for_each(|one| needed.measure(one));
+    }
+    all.retain(|needed| !needed.measures.is_empty() || !needed.sketches.is_empty());
+    all
+}
+
+impl OverTime {
+    /// The point of each arm, with its name in the legend.
+    pub fn spots<'a>(&'a self, grid: &'a Grid) -> impl Iterator<Item = (Spot, &'a str)> {
+        // `Study` has made sure that the place is on the axis; without one it is the first.
+        let place = self.at.and_then(|at| grid.place(at)).unwrap_or_default();
+        self.arms.iter().map(move |(arm, label)| (Spot { arm: *arm, place, choice: 0 }, label.as_str()))
+    }
+}
+
+impl Needed<'_> {
+    fn measure(&mut self, quantity: &Measured) {
+        if !self.measures.contains(&quantity.measure) {
+            self.measures.push(quantity.measure.clone());
+        }
+    }
+
+    fn sketch(&mut self, time: &OverTime) {
+        let new: Vec<_> = time.spots(&self.grid).map(|(spot, _)| (spot, time.sketch.clone())).collect();
+        for one in new {
+            if !self.sketches.contains(&one) {
+                self.sketches.push(one);
+            }
+        }
+    }
+
+    /// Adds the runs that are needed and that the store does not know.
+    ///
+    /// # Errors
+    /// If the study asks for an impossible world.
+    pub fn plan(&mut self, wish: &Wish, store: &Store, jobs: &mut Jobs) -> Result<(), String> {
+        for spot in self.grid.spots() {
+            let sketches = self.sketches.iter().filter(|(at, _)| *at == spot).map(|(_, sketch)| sketch);
+            let sketches: Vec<&Sketch> = sketches.collect();
+            if self.measures.is_empty() && sketches.is_empty() {
+                continue;
+            }
+            let scenario = Arc::new(self.experiment.scenario(spot, &self.grid, wish.form)?);
+            let world = name_of(&scenario);
+            for (index, seed) in self.grid.seeds.iter().enumerate() {
+                let sketches = if index == 0 { sketches.as_slice() } else { &[] };
+                let known = store.get(&world, *seed);
+                let (measures, sketches) = missing(known, &self.measures, sketches);
+                if measures.is_empty() && sketches.is_empty() {
+                    continue;
+                }
+                let new = || Job {
+                    scenario: Arc::clone(&scenario),
+                    world: world.clone(),
+                    seed: *seed,
+                    measures: Vec::new(),
+                    sketches: Vec::new(),
+                };
+                let job = jobs.entry((world.clone(), *seed)).or_insert_with(new);
+                job.measures.extend(measures);
+                job.sketches.extend(sketches);
+            }
+            self.worlds.insert(spot, world);
+        }
+        Ok(())
+    }
+}
+
+/// What is not known of a run.
+fn missing(known: Option<&Kept>, measures: &[Measure], sketches: &[&Sketch]) -> (Vec<Measure>, Vec<Sketch>) {
+    let measured = |measure: &Measure| known.is_some_and(|known| known.values.contains_key(&measure.key()));
+    let drawn = |sketch: &Sketch| known.is_some_and(|known| known.curves.contains_key(&sketch.key()));
+    (
+        measures.iter().filter(|measure| !measured(measure)).cloned().collect(),
+        sketches.iter().filter(|sketch| !drawn(sketch)).map(|sketch| (*sketch).clone()).collect(),
+    )
+}
+
+/// A name that two worlds share only if they are the same.
+fn name_of(scenario: &Scenario) -> String {
+    use siphasher::sip128::{Hasher128, SipHasher13};
+    use std::hash::Hasher;
+    let mut hasher = SipHasher13::new();
+    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.write(scenario.to_toml().as_bytes());
+    format!("{:032x}", hasher.finish128().as_u128())
+}

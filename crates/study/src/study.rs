@@ -1,0 +1,387 @@
+//! A study that was read once and makes sense: nothing in it needs parsing or looking up again.
+
+use indexmap::IndexMap;
+use toml::Value;
+
+use crate::check::{Check, Expr, Place, Quantity, Relation};
+use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, StudyFile, position};
+use crate::grid::Form;
+use crate::measure::{Curve, Measure, Measured};
+
+/// Experiments, and what a paper says of their results.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Study {
+    /// Name: that of the file without its ending.
+    pub name: String,
+    /// The text of the file.
+    pub text: String,
+    /// What is studied, in one line.
+    pub title: String,
+    /// The paper.
+    pub citation: String,
+    /// By the names that figures and claims use.
+    pub experiment: IndexMap<String, Experiment>,
+    /// By the numbers of the paper.
+    pub figure: IndexMap<String, Figure>,
+    /// By their names.
+    pub claim: IndexMap<String, Claim>,
+}
+
+/// A figure of the paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// What it shows.
+    pub title: String,
+    /// Of which experiment.
+    pub experiment: String,
+    /// Quantity and unit of the vertical axis.
+    pub y: String,
+    /// The vertical axis is placed by ratio.
+    pub log: bool,
+    /// What is drawn.
+    pub shown: Shown,
+}
+
+/// What a figure draws.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Shown {
+    /// Lines along the experiment's axis, by their names.
+    Along(IndexMap<String, Expr<Measured>>),
+    /// Curves over time, of one run of each arm.
+    OverTime(OverTime),
+}
+
+/// Curves over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OverTime {
+    /// What runs along the time.
+    pub sketch: Sketch,
+    /// Indexes of arms, each with its name in the legend.
+    pub arms: Vec<(usize, String)>,
+    /// Value of the experiment's axis; its first without this.
+    pub at: Option<f64>,
+}
+
+/// Curves of a run over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sketch {
+    /// Which curve.
+    pub curve: Curve,
+    /// Of which flows.
+    pub flows: Flows,
+    /// First and last second.
+    pub span: (f64, f64),
+}
+
+/// Which flows of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Flows {
+    /// The first.
+    First,
+    /// All.
+    All,
+    /// This one.
+    Named(String),
+}
+
+/// A statement of the paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// Number of the figure that it is about.
+    pub figure: Option<String>,
+    /// In our words.
+    pub statement: String,
+    /// What decides.
+    pub ground: Ground,
+    /// What we found out about it.
+    pub note: Option<String>,
+    /// What to do if it holds.
+    pub advice: Option<String>,
+}
+
+/// What decides a claim.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ground {
+    /// A check.
+    Check {
+        /// Of the results of this experiment; arithmetic without one.
+        experiment: Option<String>,
+        /// What must be so.
+        check: Check<Measured>,
+        /// As it was written, on one line.
+        text: String,
+    },
+    /// Nothing, for this reason.
+    NotTestable(String),
+}
+
+/// Why a file is no study.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{file}: {what}")]
+pub struct StudyError {
+    /// The file.
+    pub file: String,
+    /// Place, found and accepted.
+    pub what: String,
+}
+
+impl Study {
+    /// Reads a study; `file` gives it its name.
+    ///
+    /// # Errors
+    /// With place, found and accepted.
+    pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
+        let wrong = |what: String| StudyError { file: file.to_owned(), what };
+        let written: StudyFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str());
+        Self::understand(written, stem.unwrap_or(file), text).map_err(wrong)
+    }
+
+    fn understand(written: StudyFile, name: &str, text: &str) -> Result<Self, String> {
+        for (name, experiment) in &written.experiment {
+            experiment.check().map_err(|what| format!("experiment.{name}: {what}"))?;
+        }
+        let mut study = Self {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            title: written.title,
+            citation: written.citation,
+            experiment: written.experiment,
+            figure: IndexMap::new(),
+            claim: IndexMap::new(),
+        };
+        for (number, figure) in written.figure {
+            let figure = study.figure(figure).map_err(|what| format!("figure.{number}: {what}"))?;
+            study.figure.insert(number, figure);
+        }
+        for (name, claim) in written.claim {
+            let claim = study.claim(claim).map_err(|what| format!("claim.{name}: {what}"))?;
+            study.claim.insert(name, claim);
+        }
+        Ok(study)
+    }
+
+    /// The experiment of this name.
+    fn experiment(&self, name: &str) -> Result<&Experiment, String> {
+        self.experiment.get(name).ok_or_else(|| unknown("experiment", name, self.experiment.keys()))
+    }
+
+    fn figure(&self, figure: FigureFile) -> Result<Figure, String> {
+        let experiment = self.experiment(&figure.experiment)?;
+        let line = |(label, text): (String, String)| {
+            let wrong = |what: String| format!("lines.{label}: {what}");
+            let expr = Expr::parse(&text).map_err(|error| wrong(format!("\n{error}")))?;
+            let expr = expr.translated(&mut |quantity| experiment.measured(quantity)).map_err(wrong)?;
+            Ok((label, expr))
+        };
+        let shown = match (figure.time, figure.lines.is_empty()) {
+            (Some(_), false) => return Err("has both `lines` and `time`, accepted: one".into()),
+            (None, true) => return Err("has neither `lines` nor `time`, accepted: one".into()),
+            (Some(time), true) => {
+                Shown::OverTime(experiment.over_time(time).map_err(|what| format!("time: {what}"))?)
+            }
+            (None, false) => Shown::Along(figure.lines.into_iter().map(line).collect::<Result<_, String>>()?),
+        };
+        let (title, experiment, y, log) = (figure.title, figure.experiment, figure.y, figure.log);
+        Ok(Figure { title, experiment, y, log, shown })
+    }
+
+    fn claim(&self, claim: ClaimFile) -> Result<Claim, String> {
+        if let Some(figure) = &claim.figure
+            && !self.figure.contains_key(figure)
+        {
+            return Err(unknown("figure", figure, self.figure.keys()));
+        }
+        let ground = match (claim.check, claim.not_testable) {
+            (Some(_), Some(_)) => return Err("has both `check` and `not-testable`, accepted: one".into()),
+            (None, None) => {
+                return Err("has no check, accepted: `check`, or `not-testable` with the reason".into());
+            }
+            (None, Some(why)) => Ground::NotTestable(why),
+            (Some(text), None) => self.ground(claim.experiment, &text)?,
+        };
+        let (figure, statement) = (claim.figure, claim.statement);
+        Ok(Claim { figure, statement, ground, note: claim.note, advice: claim.advice })
+    }
+
+    fn ground(&self, experiment: Option<String>, text: &str) -> Result<Ground, String> {
+        let check = Check::parse(text).map_err(|error| format!("check:\n{error}"))?;
+        let check = match &experiment {
+            Some(name) => self.experiment(name)?.understood(&check),
+            None => check.translated(&mut |_| Err("has quantities but no `experiment`".into())),
+        };
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(Ground::Check { experiment, check: check?, text })
+    }
+}
+
+impl Experiment {
+    fn check(&self) -> Result<(), String> {
+        let axis_values = self.axis.iter().flat_map(|axis| &axis.values);
+        for value in axis_values.chain(self.quick.values.iter().flatten()) {
+            position(value)
+                .ok_or_else(|| format!("axis: found {value}, accepted: a number, with or without a unit"))?;
+        }
+        for (parameter, options) in &self.open {
+            for arm in options.values().flat_map(|option| option.arm.keys()) {
+                self.arm(arm).map_err(|what| format!("open.{parameter}: {what}"))?;
+            }
+        }
+        match &self.axis {
+            Some(axis) if axis.keys.is_empty() || axis.values.is_empty() => {
+                Err("axis: no keys or no values".into())
+            }
+            _ if self.arm.is_empty() => Err("has no arm".into()),
+            _ if self.seeds == 0 || self.quick.seeds == Some(0) => {
+                Err("seeds: found 0, accepted: 1 or more".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Index of an arm.
+    fn arm(&self, name: &str) -> Result<usize, String> {
+        self.arm.get_index_of(name).ok_or_else(|| unknown("arm", name, self.arm.keys()))
+    }
+
+    /// Refuses what is no value of the axis in some form.
+    fn on_axis(&self, wanted: f64, form: Form) -> Result<(), String> {
+        let values = self.values(form);
+        let alike = |value: &&Value| position(value).is_some_and(|at| crate::check::alike(at, wanted));
+        if values.iter().any(alike) {
+            return Ok(());
+        }
+        let Some(axis) = &self.axis else {
+            return Err(format!("found the place {wanted}, but the experiment has no axis"));
+        };
+        let short = if form.quick { "; the short form has fewer values" } else { "" };
+        let accepted: Vec<String> = values.iter().map(|value| value.to_string()).collect();
+        Err(format!("found {} = {wanted}, accepted: {}{short}", axis.name, accepted.join(", ")))
+    }
+
+    fn measured(&self, quantity: &Quantity) -> Result<Measured, String> {
+        let axis = self.axis.as_ref().map(|axis| axis.name.as_str());
+        let number = |text: &str| {
+            text.parse().map_err(|_| format!("{}: found `{text}`, accepted: a number", quantity.metric))
+        };
+        let elsewhere = axis.and_then(|axis| quantity.selector(axis)).map(number).transpose()?;
+        elsewhere.map_or(Ok(()), |at| self.on_axis(at, Form::default()))?;
+        Ok(Measured { measure: Measure::of(quantity, axis)?, arm: self.arm(&quantity.arm)?, elsewhere })
+    }
+
+    /// What a check means here.
+    ///
+    /// # Errors
+    /// Found and accepted.
+    pub fn understood(&self, check: &Check) -> Result<Check<Measured>, String> {
+        for clause in &check.clauses {
+            clause.place.as_ref().map_or(Ok(()), |place| self.check_place(place))?;
+            if let Relation::Peaks(_, at) = clause.relation {
+                self.on_axis(at, Form::default()).map_err(|what| format!("peaks at: {what}"))?;
+            }
+        }
+        check.translated(&mut |quantity| self.measured(quantity))
+    }
+
+    fn check_place(&self, place: &Place) -> Result<(), String> {
+        let axis = self.axis.as_ref().map(|axis| &axis.name);
+        if axis != Some(&place.axis) {
+            return Err(unknown("axis", &place.axis, axis.into_iter()));
+        }
+        place.values.listed().iter().try_for_each(|at| self.on_axis(*at, Form::default()))
+    }
+
+    fn over_time(&self, time: OverTimeFile) -> Result<OverTime, String> {
+        if let Some(at) = time.at {
+            for quick in [false, true] {
+                self.on_axis(at, Form { quick, seeds: None }).map_err(|what| format!("at: {what}"))?;
+            }
+        }
+        let arm = |(name, label): (String, String)| Ok((self.arm(&name)?, label));
+        let arms = time.arms.into_iter().map(arm).collect::<Result<_, String>>()?;
+        let flows = match time.flow {
+            None => Flows::First,
+            Some(name) if name == "*" => Flows::All,
+            Some(name) => Flows::Named(name),
+        };
+        let span = time.span.unwrap_or((0.0, f64::MAX));
+        if span.0 >= span.1 {
+            return Err(format!("span: found {} to {}, accepted: a later end", span.0, span.1));
+        }
+        Ok(OverTime { sketch: Sketch { curve: time.series, flows, span }, arms, at: time.at })
+    }
+}
+
+/// `found` is not one of `known`.
+fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let near = known.iter().max_by(|a, b| strsim::jaro(a, found).total_cmp(&strsim::jaro(b, found)));
+    let near = near.filter(|near| strsim::jaro(near, found) > 0.7);
+    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    format!("found {what} `{found}`, accepted: {}{hint}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::STUDY;
+    use crate::grid::{Grid, Spot};
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(STUDY.contains(from), "{from}");
+        Study::parse("example.toml", &STUDY.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_series_is_refused_with_those_there_are() {
+        let error = refused("series = \"cwnd\"", "series = \"cwmd\"");
+        assert!(error.contains("cwmd") && error.contains("ssthresh"), "{error}");
+    }
+
+    #[test]
+    fn a_curve_at_a_place_that_the_axis_has_not_is_refused() {
+        let error = refused("at = 2", "at = 4");
+        assert!(error.contains("figure.2: time: at: found x = 4, accepted: 1, 2, 3"), "{error}");
+        let error = refused("at = 2", "at = 3");
+        assert!(error.contains("accepted: 1, 2; the short form"), "{error}");
+        let error = refused("arms = { a", "arms = { e");
+        assert!(error.contains("found arm `e`"), "{error}");
+        let error = refused("span = [0.0, 9.0]", "span = [9.0, 9.0]");
+        assert!(error.contains("span"), "{error}");
+    }
+
+    #[test]
+    fn a_check_at_a_place_that_the_axis_has_not_is_refused() {
+        for check in ["at x = 9: v(a) > 0", "v(a, x=9) > 0", "v(a) peaks at 9", "at x = 1, 9: v(a) rises"] {
+            let error = refused("\"v(a) rises\"", &format!("\"{check}\""));
+            assert!(error.contains("claim.c1: ") && error.contains("x = 9"), "{check}: {error}");
+        }
+        let error = refused("\"v(a) rises\"", "\"at y >= 1: v(a) rises\"");
+        assert!(error.contains("found axis `y`, accepted: x"), "{error}");
+        let error = refused("\"2 * 3 in 6..6\"", "\"v(a) > 0\"");
+        assert!(error.contains("claim.c2") && error.contains("no `experiment`"), "{error}");
+    }
+
+    #[test]
+    fn an_option_may_set_something_in_the_runs_of_one_arm_only() {
+        let option = "long = { \"tcp.mss\" = \"500 bytes\", arm.b = { \"tcp.header\" = \"60 bytes\" } }";
+        let study = Study::parse("example.toml", &STUDY.replace("long = {}", option)).unwrap();
+        let experiment = &study.experiment["one"];
+        let grid = Grid::of(experiment, Form::default());
+        let command = |arm: usize, choice: usize| {
+            crate::grid::command(experiment, Spot { arm, place: 0, choice }, &grid, Form::default())
+        };
+        assert!(!command(1, 0).contains("tcp.mss"));
+        assert!(command(0, 1).contains("tcp.mss=500 bytes") && !command(0, 1).contains("tcp.header"));
+        assert!(command(1, 1).contains("--set 'tcp.mss=500 bytes' --set 'tcp.header=60 bytes'"));
+        let error = refused("long = {}", "long = { arm.e = {} }");
+        assert!(error.contains("open.queue: found arm `e`"), "{error}");
+    }
+
+    #[test]
+    fn a_claim_has_a_check_or_a_reason() {
+        assert!(refused("not-testable = \"there is no arguing about it\"", "").contains("claim.c3"));
+        let both = refused("not-testable =", "check = \"1 < 2\"\nnot-testable =");
+        assert!(both.contains("claim.c3") && both.contains("both"), "{both}");
+    }
+}
