@@ -1,4 +1,4 @@
-//! A short comparison with the release build, checked from outside: does the promise of the command line hold?
+//! A short comparison and a few figures of a paper with the release build, checked from outside: does the promise of the command line hold?
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,15 +8,19 @@ use serde_json::Value;
 const ALGORITHMS: [&str; 4] = ["peach", "newreno", "sack", "cubic"];
 const RATES: [&str; 2] = ["1e-5", "1e-2"];
 
+/// Figures of TCP-Peach whose claims are far from their bounds: single connections, and short pages.
+const FIGURES: [&str; 5] = ["3", "3-cwnd", "7", "14", "15"];
+
 /// What the 10 Mbit/s link carries at most, headers left out.
 const PAYLOAD_LIMIT_BPS: f64 = 9.6e6;
 
 /// Runs the comparison and prints one line for each of its rows.
 pub fn main(root: &Path) -> ExitCode {
-    match run(root).and_then(|document| check(&document)) {
-        Ok(lines) => {
-            lines.iter().for_each(|line| println!("{line}"));
-            println!("demo: {} rows are in order", lines.len());
+    let compared = run(root).and_then(|document| check(&document));
+    match compared.and_then(|lines| Ok((lines, papers(root)?))) {
+        Ok((lines, claims)) => {
+            lines.iter().chain(&claims).for_each(|line| println!("{line}"));
+            println!("demo: {} rows and {} claims are in order", lines.len(), claims.len());
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -26,27 +30,63 @@ pub fn main(root: &Path) -> ExitCode {
     }
 }
 
-fn run(root: &Path) -> Result<Value, String> {
-    let report = root.join("out/demo-check.html");
+/// What the release build prints as JSON when it gets these arguments.
+fn ask(root: &Path, arguments: &[&str]) -> Result<Value, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let program = target.join("release/bentpipe");
-    std::fs::create_dir_all(root.join("out")).map_err(|error| format!("cannot make out/: {error}"))?;
     let output = Command::new(&program)
-        .args(["compare", "geo-dumbbell", "--cc", &ALGORITHMS.join(",")])
-        .args(["--vary", &format!("link.satellite.loss.rate={}", RATES.join(","))])
-        .args(["--set", "duration=60 s", "--seeds", "1", "--json", "--report"])
-        .arg(&report)
+        .args(arguments)
+        .current_dir(root)
         .output()
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     if !output.status.success() {
         return Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("what it printed is no JSON: {error}"))
+}
+
+/// A few figures of TCP-Peach in the short form: one line for each claim, or the first that is refuted.
+fn papers(root: &Path) -> Result<Vec<String>, String> {
+    let report = root.join("out/demo-papers");
+    let mut arguments = vec!["paper", "peach", "--quick", "--json"];
+    arguments.extend(FIGURES.iter().flat_map(|figure| ["--figure", figure]));
+    arguments.extend(["--report", report.to_str().ok_or("the path of the repository is no UTF-8")?]);
+    let document = ask(root, &arguments)?;
+    if let Some(missing) = FIGURES
+        .iter()
+        .map(|figure| report.join(format!("peach/figure-{figure}.png")))
+        .find(|path| !path.exists())
+    {
+        return Err(format!("{} was not drawn", missing.display()));
+    }
+    let claims = document["peach"].as_array().ok_or("no claims")?;
+    let line = |claim: &Value| {
+        let line = format!(
+            "{:12} {:9} {}",
+            claim["id"].as_str()?,
+            claim["verdict"].as_str()?,
+            claim["statement"].as_str()?
+        );
+        Some((claim["verdict"] != "FAILS", line))
+    };
+    let lines = claims.iter().map(|claim| line(claim).ok_or_else(|| format!("no claim: {claim}")));
+    lines.map(|line| line.and_then(|(fine, line)| if fine { Ok(line) } else { Err(line) })).collect()
+}
+
+fn run(root: &Path) -> Result<Value, String> {
+    let report = root.join("out/demo-check.html");
+    std::fs::create_dir_all(root.join("out")).map_err(|error| format!("cannot make out/: {error}"))?;
+    let (algorithms, rates) = (ALGORITHMS.join(","), format!("link.satellite.loss.rate={}", RATES.join(",")));
+    let mut arguments = vec!["compare", "geo-dumbbell", "--cc", &algorithms, "--vary", &rates];
+    arguments.extend(["--set", "duration=60 s", "--seeds", "1", "--json", "--report"]);
+    arguments.push(report.to_str().ok_or("the path of the repository is no UTF-8")?);
+    let document = ask(root, &arguments)?;
     let page = std::fs::read_to_string(&report).map_err(|error| format!("no report: {error}"))?;
     if !page.contains("<svg") && !page.contains("<canvas") {
         return Err("the report has no chart".into());
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("what it printed is no JSON: {error}"))
+    Ok(document)
 }
 
 /// One line for each row, or what is wrong with the document.
