@@ -1,5 +1,7 @@
 //! Charts in the style of a paper: SVG, and the same picture as PNG.
 
+use std::ops::Range;
+
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::element::{Drawable, PointCollection};
@@ -129,12 +131,37 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         draw_line(&mut plot, (index, line), chart)?;
     }
     plot.configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        .position(freest_corner(chart, (left..right, bottom..top)))
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.4))
         .label_font(("sans-serif", 12))
         .legend_area_size(36)
         .draw()
+}
+
+/// The corner in which a legend hides the least of the curves; the upper right one if it makes no difference.
+fn freest_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> SeriesLabelPosition {
+    let (width, height) = (0.3, 0.05 + 0.055 * chart.lines.len() as f64);
+    let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
+    let hidden = |right: bool, upper: bool| {
+        let points = chart.lines.iter().flat_map(|line| &line.points);
+        let beneath = |point: &&(f64, f64, Option<f64>)| {
+            let from_left = part(placed(point.0, chart.x_log), &x);
+            let from_bottom = part(placed(point.1, chart.y_log), &y);
+            let aside = if right { 1.0 - from_left } else { from_left };
+            let away = if upper { 1.0 - from_bottom } else { from_bottom };
+            aside < width && away < height
+        };
+        points.filter(beneath).count()
+    };
+    let corners = [
+        (hidden(true, true), SeriesLabelPosition::UpperRight),
+        (hidden(false, true), SeriesLabelPosition::UpperLeft),
+        (hidden(true, false), SeriesLabelPosition::LowerRight),
+        (hidden(false, false), SeriesLabelPosition::LowerLeft),
+    ];
+    let freest = corners.into_iter().min_by_key(|corner| corner.0);
+    freest.map_or(SeriesLabelPosition::UpperRight, |corner| corner.1)
 }
 
 fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Chart) -> Drawn {
@@ -294,6 +321,18 @@ mod tests {
     #[test]
     fn nothing_measured_is_an_empty_chart() {
         assert!(svg(&Chart::default()).is_ok());
+    }
+
+    #[test]
+    fn the_legend_hides_no_curve_where_a_corner_is_free() {
+        let corner = |points: &[(f64, f64)]| {
+            let points = points.iter().map(|point| (point.0, point.1, None)).collect();
+            let chart = Chart { lines: vec![ChartLine { name: "one".into(), points }], ..Chart::default() };
+            format!("{:?}", freest_corner(&chart, (0.0..1.0, 0.0..1.0)))
+        };
+        assert_eq!(corner(&[(0.1, 0.1), (0.5, 0.5)]), "UpperRight");
+        assert_eq!(corner(&[(0.1, 0.1), (0.9, 0.95)]), "UpperLeft");
+        assert_eq!(corner(&[(0.1, 0.95), (0.9, 0.95)]), "LowerRight");
     }
 
     #[test]
