@@ -3,7 +3,7 @@
 mod common;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_host::StackConfig;
+use bentpipe_host::{Id, StackConfig};
 use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
 use common::{PORT, Weather, World, config, millis, pattern, read, stack_config};
 
@@ -102,6 +102,34 @@ fn a_path_that_swallows_large_packets_is_found_out() {
         let through = world.seen.iter().filter(|(_, packet)| packet.len() <= largest).count();
         assert!(through * 10 > world.seen.len() * 8, "{through} of {}", world.seen.len());
     }
+}
+
+/// A connection that sends 20 kB a second for so long; returns the largest packets of the last second.
+fn trickle(world: &mut World, [ours, theirs]: [Id; 2], seconds: u64) -> usize {
+    let bytes = pattern(7, 20_000);
+    for _ in 0..seconds {
+        world.seen.clear();
+        let now = world.now;
+        world.stacks[0].write(now, ours, &bytes);
+        world.run(Duration::from_secs(1));
+        let now = world.now;
+        world.stacks[1].discard(now, theirs);
+    }
+    world.seen.iter().map(|(_, packet)| packet.len()).max().unwrap_or(0)
+}
+
+#[test]
+fn packets_grow_again_to_what_the_path_takes() {
+    let mut world = World::plain();
+    world.keep_seen = true;
+    let ids = world.connected([config(), config()], false);
+    world.weather.largest = 1400;
+    trickle(&mut world, ids, 10);
+    let found = trickle(&mut world, ids, 120);
+    assert!((1368..=1400).contains(&found), "{found}");
+    world.weather.largest = usize::MAX;
+    assert_eq!(trickle(&mut world, ids, 700), 1500, "ten minutes later it is tried again");
+    assert_eq!(world.stacks[0].connection(ids[0]).unwrap().acknowledged_bytes(), 830 * 20_000);
 }
 
 #[test]

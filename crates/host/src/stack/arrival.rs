@@ -26,7 +26,7 @@ impl Stack {
         if datagram.protocol == TCP {
             self.take_tcp(now, offload, &datagram);
         } else {
-            self.take_report(&datagram);
+            self.take_report(now, &datagram);
         }
     }
 
@@ -139,7 +139,7 @@ impl Stack {
     }
 
     /// A router may report that a packet of ours did not fit. It must show one that is under way (RFC 5927 section 4.1).
-    fn take_report(&mut self, datagram: &Datagram) {
+    fn take_report(&mut self, now: Instant, datagram: &Datagram) {
         let Ok(Some(report)) = TooBig::read(datagram) else {
             self.counters.ignored += 1;
             return;
@@ -151,7 +151,7 @@ impl Stack {
         let una = peer.engine.oldest_unacknowledged();
         let seq = unwrapped(peer.conversation.initial, report.seq, una);
         if (una..peer.engine.next_to_send()).contains(&seq) {
-            peer.path.learn(report.mtu, report.ends.remote.is_ipv6());
+            peer.path.learn(now, report.mtu, report.ends.remote.is_ipv6());
         } else {
             self.counters.ignored += 1;
         }

@@ -25,15 +25,18 @@ impl Peer {
         let mut header = self.conversation.header(&first);
         self.fit_mss_option(&mut header);
         let headers = self.ends.ip_header_len() + header.len();
-        let room = self.path.room(headers);
-        let (len, closing) = match offload {
+        let larger = self.path.probe(now, (first.seq, first.seq + u64::from(first.len)), headers);
+        let room = larger.unwrap_or_else(|| self.path.room(headers));
+        // A probe of the path is a packet of its own.
+        let (len, closing) = match offload && larger.is_none() {
             true => self.gather(now, first, LARGEST - headers as u32),
             false => (first.len, Flags::empty()),
         };
+        self.path.note_sent(first.seq + u64::from(len));
         // One probe, one packet: what its option leaves no room for is left out.
         let len = if first.probe == Probe::No { len } else { len.min(room) };
         let whole = Segment { len, flags: first.flags | closing, ..first };
-        let now_len = if offload { len } else { len.min(room) };
+        let now_len = if offload && larger.is_none() { len } else { len.min(room) };
         header.flags = whole.flags;
         if now_len < len {
             header.flags -= LAST_ONLY;

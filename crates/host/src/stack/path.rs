@@ -1,12 +1,31 @@
-//! How large a packet the path takes: what routers say (RFC 1191, RFC 8201), and what their silence says (RFC 4821).
+//! How large a packet the path takes: what routers say (RFC 1191, RFC 8201), what their silence says, and what probes say (RFC 4821,
+//! RFC 8899).
+
+use bentpipe_base::{Duration, Instant};
 
 /// Largest packet to a peer, in bytes with IP header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathLimit {
     mtu: u16,
+    /// What the device takes.
+    device: u16,
     /// Timeouts in a row without progress.
     timeouts: u32,
     progress: u64,
+    search: Search,
+}
+
+/// The way back up after packets were made smaller: single segments that are larger than the others.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Smallest size that is known not to get through; beyond the device if none is.
+    too_large: u16,
+    /// The segment under way, and its size as a packet.
+    probe: Option<(u64, u64, u16)>,
+    /// When the next one may leave.
+    next_at: Instant,
+    /// Everything below this position has left at least once.
+    sent_to: u64,
 }
 
 /// Timeouts in a row before large packets are suspected to be what does not get through.
@@ -16,10 +35,18 @@ const LADDER_V4: [u16; 2] = [1240, 576];
 const LADDER_V6: [u16; 1] = [1280];
 /// A router that says less than this lies, or lives in another century.
 const LEAST_V4: u16 = 552;
+/// Time from one probe to the next: each that does not get through counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
+const PROBE_INTERVAL: Duration = Duration::from_secs(15);
+/// Time until the path may have become another one (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
+const RAISE_INTERVAL: Duration = Duration::from_secs(600);
+/// A search that is as close as this is over.
+const CLOSE_ENOUGH: u16 = 32;
 
 impl PathLimit {
     pub const fn new(mtu: u16) -> Self {
-        Self { mtu, timeouts: 0, progress: 0 }
+        let search =
+            Search { too_large: mtu.saturating_add(1), probe: None, next_at: Instant::ZERO, sent_to: 0 };
+        Self { mtu, device: mtu, timeouts: 0, progress: 0, search }
     }
 
     /// Payload bytes that fit behind headers of so many bytes.
@@ -27,30 +54,94 @@ impl PathLimit {
         u32::from(self.mtu).saturating_sub(headers as u32).max(32)
     }
 
+    /// A segment of `[from, to)` is about to leave. Payload bytes that its first packet may hold behind headers of so many bytes, if that is
+    /// to be a probe of a larger size.
+    pub fn probe(&mut self, now: Instant, (from, to): (u64, u64), headers: usize) -> Option<u32> {
+        let search = self.search;
+        let fresh = from >= search.sent_to;
+        self.note_sent(to);
+        if search.probe.is_some_and(|(begin, end, _)| (begin..end).contains(&from)) {
+            self.probe_failed(now);
+            return None;
+        }
+        if !fresh || self.mtu >= self.device || search.probe.is_some() || now < search.next_at {
+            return None;
+        }
+        let size = if search.too_large > self.device {
+            self.device
+        } else {
+            self.mtu + (search.too_large - self.mtu) / 2
+        };
+        let room = u64::from(size).saturating_sub(headers as u64).min(to - from);
+        if room as u32 <= self.room(headers) {
+            return None;
+        }
+        self.search.probe = Some((from, from + room, size));
+        Some(room as u32)
+    }
+
+    /// Everything below `to` has left at least once.
+    pub fn note_sent(&mut self, to: u64) {
+        self.search.sent_to = self.search.sent_to.max(to);
+    }
+
+    fn probe_failed(&mut self, now: Instant) {
+        if let Some((_, _, size)) = self.search.probe.take() {
+            self.search.too_large = size;
+            self.schedule(now);
+        }
+    }
+
+    /// When the next probe leaves: at once after one that arrived, later after one that did not.
+    fn schedule(&mut self, now: Instant) {
+        let over = self.search.too_large.saturating_sub(self.mtu) <= CLOSE_ENOUGH;
+        self.search.next_at = now + if over { RAISE_INTERVAL } else { PROBE_INTERVAL };
+        if over {
+            // The next search begins from the top.
+            self.search.too_large = self.device.saturating_add(1);
+        }
+    }
+
     /// Everything below `progress` is acknowledged.
-    pub fn note_progress(&mut self, progress: u64) {
-        if progress > self.progress {
-            self.progress = progress;
-            self.timeouts = 0;
+    pub fn note_progress(&mut self, now: Instant, progress: u64) {
+        if progress <= self.progress {
+            return;
+        }
+        self.progress = progress;
+        self.timeouts = 0;
+        if let Some((_, _, size)) = self.search.probe.take_if(|(_, end, _)| *end <= progress) {
+            self.mtu = self.mtu.max(size);
+            self.schedule(now);
         }
     }
 
     /// A retransmission timer expired.
-    pub fn note_timeout(&mut self, is_v6: bool) {
+    pub fn note_timeout(&mut self, now: Instant, is_v6: bool) {
         self.timeouts += 1;
         let ladder: &[u16] = if is_v6 { &LADDER_V6 } else { &LADDER_V4 };
         if self.timeouts.is_multiple_of(SUSPICION)
             && let Some(next) = ladder.iter().find(|next| **next < self.mtu)
         {
-            self.mtu = *next;
+            self.lower(now, *next);
         }
     }
 
     /// A router says how much it can forward.
-    pub fn learn(&mut self, mtu: u32, is_v6: bool) {
+    pub fn learn(&mut self, now: Instant, mtu: u32, is_v6: bool) {
         let least = if is_v6 { LADDER_V6[0] } else { LEAST_V4 };
         let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).max(least);
-        self.mtu = self.mtu.min(mtu);
+        if mtu < self.mtu {
+            self.lower(now, mtu);
+            // It need not be guessed.
+            self.search.too_large = mtu + 1;
+            self.schedule(now);
+        }
+    }
+
+    fn lower(&mut self, now: Instant, mtu: u16) {
+        self.search = Search { too_large: self.mtu, probe: None, ..self.search };
+        self.mtu = mtu;
+        self.search.next_at = now + PROBE_INTERVAL;
     }
 }
 
@@ -58,32 +149,78 @@ impl PathLimit {
 mod tests {
     use super::*;
 
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
     #[test]
     fn silence_makes_packets_smaller_and_progress_keeps_them() {
         let mut limit = PathLimit::new(1500);
-        limit.note_timeout(false);
-        limit.note_progress(1000);
-        limit.note_timeout(false);
+        limit.note_timeout(at(1), false);
+        limit.note_progress(at(1), 1000);
+        limit.note_timeout(at(2), false);
         assert_eq!(limit.room(52), 1448, "one timeout is a loss like any other");
-        limit.note_timeout(false);
+        limit.note_timeout(at(3), false);
         assert_eq!(limit.room(52), 1188);
-        limit.note_timeout(false);
-        limit.note_timeout(false);
+        limit.note_timeout(at(4), false);
+        limit.note_timeout(at(5), false);
         assert_eq!(limit.room(52), 524);
-        (0..10).for_each(|_| limit.note_timeout(false));
+        (0..10).for_each(|_| limit.note_timeout(at(6), false));
         assert_eq!(limit.room(52), 524);
     }
 
     #[test]
     fn routers_can_lower_the_limit_within_reason() {
         let mut limit = PathLimit::new(1500);
-        limit.learn(1400, false);
-        limit.learn(9000, false);
+        limit.learn(at(0), 1400, false);
+        limit.learn(at(0), 9000, false);
         assert_eq!(limit.room(52), 1348);
-        limit.learn(68, false);
+        limit.learn(at(0), 68, false);
         assert_eq!(limit.room(52), 500);
         let mut limit = PathLimit::new(1500);
-        limit.learn(500, true);
+        limit.learn(at(0), 500, true);
         assert_eq!(limit.room(72), 1208);
+    }
+
+    /// Sends a segment of 1448 bytes each second over a path that takes `largest`, from second `from` on; returns how many probes failed.
+    fn run(limit: &mut PathLimit, seconds: std::ops::Range<u64>, largest: u32) -> u32 {
+        let mut failed = 0;
+        for second in seconds {
+            let segment = (second * 1448, (second + 1) * 1448);
+            match limit.probe(at(second), segment, 52) {
+                Some(room) if room + 52 > largest => {
+                    failed += 1;
+                    // It is sent again, in packets of the usual size.
+                    assert_eq!(limit.probe(at(second), segment, 52), None);
+                }
+                _ => {}
+            }
+            limit.note_progress(at(second), segment.1);
+        }
+        failed
+    }
+
+    #[test]
+    fn probes_find_what_the_path_takes_and_notice_when_it_takes_more() {
+        let mut limit = PathLimit::new(1500);
+        (0..2).for_each(|_| limit.note_timeout(at(0), false));
+        assert_eq!(limit.room(0), 1240);
+        assert_eq!(run(&mut limit, 1..15, 1400), 0, "it is quiet for a while");
+        let failed = run(&mut limit, 15..120, 1400);
+        assert!((1369..=1400).contains(&limit.room(0)), "{}", limit.room(0));
+        assert!((1..=3).contains(&failed), "{failed}");
+        // Nobody says that the path has changed.
+        run(&mut limit, 120..1000, 1500);
+        assert_eq!(limit.room(0), 1500);
+    }
+
+    #[test]
+    fn a_router_is_believed_for_ten_minutes() {
+        let mut limit = PathLimit::new(1500);
+        limit.learn(at(1), 1300, false);
+        run(&mut limit, 1..600, 1500);
+        assert_eq!(limit.room(0), 1300);
+        run(&mut limit, 600..700, 1500);
+        assert_eq!(limit.room(0), 1500);
     }
 }

@@ -83,6 +83,11 @@ impl Peer {
         (taken, self.sending.capacity() - before)
     }
 
+    /// Bytes that were written and have not left yet.
+    pub fn unsent(&self) -> u64 {
+        self.written.saturating_sub(self.engine.next_to_send().max(1))
+    }
+
     fn sending_len(&self) -> usize {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
@@ -157,7 +162,7 @@ impl Peer {
             self.receiving.put(from, &payload[skip..(end - segment.seq) as usize]);
         }
         self.sending.release(self.engine.oldest_unacknowledged().clamp(1, self.written));
-        self.path.note_progress(self.engine.oldest_unacknowledged());
+        self.path.note_progress(now, self.engine.oldest_unacknowledged());
         Some(self.receiving.capacity() - before)
     }
 
@@ -166,7 +171,7 @@ impl Peer {
         let before = self.engine.stats().timeouts;
         self.engine.handle_timeout(now);
         if self.engine.stats().timeouts > before {
-            self.path.note_timeout(self.ends.remote.is_ipv6());
+            self.path.note_timeout(now, self.ends.remote.is_ipv6());
         }
     }
 
