@@ -166,6 +166,11 @@ impl Output {
     }
 }
 
+/// Bytes that wait in a connection until they may leave: as much as a window opens at once, at most and at least so much. More would
+/// only use memory and, in the caches of the processor, push out what is in use.
+const MOST_UNSENT: u64 = 8 << 20;
+const LEAST_UNSENT: u64 = 1 << 20;
+
 /// Bytes on their way from a source into a connection.
 pub struct Feed {
     input: Input,
@@ -188,9 +193,19 @@ impl Feed {
         if self.ended || self.done < self.piece.len() { None } else { self.input.waits_for() }
     }
 
+    /// Bytes that the connection takes now.
+    fn room(driver: &Driver, id: Id) -> usize {
+        let window = driver.stack.connection(id).map_or(0, |connection| {
+            let mss = driver.stack.ends(id).map_or(0, |ends| driver.stack.full_segment(ends.remote.ip()));
+            connection.window_state().cwnd as u64 * u64::from(mss)
+        });
+        window.clamp(LEAST_UNSENT, MOST_UNSENT).saturating_sub(driver.stack.unsent(id)) as usize
+    }
+
     /// Moves what can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
         let mut ready = ready || self.input.waits_for().is_none();
+        let mut room = Self::room(driver, id);
         loop {
             if self.done == self.piece.len() && !self.ended && ready {
                 self.input
@@ -201,8 +216,10 @@ impl Feed {
                 // More may be there, but a pipe would make us wait for it.
                 ready = self.input.len().is_some();
             }
-            let taken = driver.stack.write(driver.now(), id, &self.piece[self.done..]);
+            let rest = &self.piece[self.done..];
+            let taken = driver.stack.write(driver.now(), id, &rest[..rest.len().min(room)]);
             self.done += taken;
+            room -= taken;
             self.bytes += taken as u64;
             if self.done < self.piece.len() || !ready || self.ended {
                 break;

@@ -40,7 +40,7 @@ fn main() {
 fn config() -> Config {
     let cc = Algorithm::from_name("cubic").expect("it is registered");
     // More than the kernel ever offers only makes caches miss.
-    Config { cc, send_buffer: 8 << 20, ..Config::default() }
+    Config { cc, send_buffer: 4 << 20, ..Config::default() }
 }
 
 fn measure(mut driver: Driver, sends: bool, bytes: u64) {
@@ -60,6 +60,7 @@ fn measure(mut driver: Driver, sends: bool, bytes: u64) {
     while !over(&driver) {
         driver.turn(Duration::from_millis(100), Interest::default()).expect("the device stays");
     }
+    driver.flush();
     let (wall, cpu) = (begin.elapsed().as_secs_f64(), processor_time() - before);
     let gigabits = bytes as f64 * 8e-9;
     println!(

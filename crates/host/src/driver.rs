@@ -88,7 +88,7 @@ impl Driver {
     }
 
     /// Sends what there is to send, then waits until a packet comes, a deadline, one of the files, or `at_most` is over; then takes
-    /// what came.
+    /// what came. The answers leave at the next turn, when the application has read and written: they say how much room there is.
     ///
     /// # Errors
     /// If the device is gone.
@@ -105,7 +105,6 @@ impl Driver {
             self.trimmed_at = now;
             self.stack.trim();
         }
-        self.flush();
         Ok(ready)
     }
 

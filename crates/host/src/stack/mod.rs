@@ -231,6 +231,11 @@ impl Stack {
         taken
     }
 
+    /// Bytes that were written and have not left yet, not even once.
+    pub fn unsent(&self, id: Id) -> u64 {
+        self.peers.get(id).map_or(0, |peer| peer.unsent())
+    }
+
     /// Takes in-order bytes that arrived, as many as fit into `into`; returns how many.
     pub fn read(&mut self, now: Instant, id: Id, into: &mut [u8]) -> usize {
         let Some(peer) = self.peers.get_mut(id) else { return 0 };
