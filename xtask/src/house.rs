@@ -157,7 +157,14 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/emu",
         name: "bentpipe-emu",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-trace", "bentpipe-net", "bentpipe-scenario"],
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-wire",
+            "bentpipe-trace",
+            "bentpipe-net",
+            "bentpipe-mac",
+            "bentpipe-scenario",
+        ],
         tests_lean_on: &[],
     },
     Room {

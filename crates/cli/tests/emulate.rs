@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bentpipe_emu::{At, Hop, Path};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
 
 /// Settings of the host are compared before and after, so one test at a time.
@@ -189,6 +190,109 @@ http.server.HTTPServer((\"0.0.0.0\", 80), Handler).serve_forever()'";
 /// What `bentpipe send --json` said.
 fn report(output: &Output) -> serde_json::Value {
     serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// The delay of these hops in the beginning, in milliseconds.
+fn delay_ms(hops: &[Hop]) -> f64 {
+    let first = |hop: &Hop| match &hop.config.delay_one_way {
+        Schedule::Constant(delay) => delay.as_millis_f64(),
+        Schedule::Table { points, .. } => points[0].1.as_millis_f64(),
+        other => panic!("{other:?}"),
+    };
+    hops.iter().map(first).sum()
+}
+
+#[test]
+fn the_delay_through_a_constellation_is_that_of_the_plan() {
+    let Some(_alone) = ready(&[]) else { return };
+    for name in ["leo-iridium", "leo-starlink"] {
+        let scenario = bentpipe_scenario::load(name).unwrap();
+        let path = Path::of(&scenario, At::Receiver).unwrap();
+        let planned = delay_ms(&path.up) + delay_ms(&path.down);
+        let output = emulate(&[name], "ping -c 10 -i 0.1 $BENTPIPE_HOST");
+        let rtt = least(&rtts_ms(&stdout(&output)));
+        // A satellite at 7.5 km/s changes the way of a packet by less than 0.1 ms in a second.
+        assert!(
+            (planned - 0.2..planned + 8.0).contains(&rtt),
+            "{name}: planned {planned} ms, found {rtt} ms"
+        );
+    }
+}
+
+#[test]
+fn handovers_hold_packets_up() {
+    let Some(_alone) = ready(&[]) else { return };
+    let settings =
+        ["constellation.starlink.step=2 s", "constellation.starlink.interruption=300 ms", "duration=60 s"];
+    let mut draft = bentpipe_scenario::Draft::load("leo-starlink").unwrap();
+    settings.iter().for_each(|setting| draft.set(setting).unwrap());
+    let path = Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap();
+    let handover = path.down.last().unwrap().config.outages.intervals[0].from.as_secs_f64();
+    assert!(handover < 30.0, "{handover} s");
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = ["leo-starlink"].into_iter().chain(settings).collect();
+    let count = ((handover + 1.5) / 0.05) as u32;
+    let rtts = rtts_ms(&stdout(&emulate(&arguments, &format!("ping -c {count} -i 0.05 $BENTPIPE_HOST"))));
+    // What comes in the first sixth of the pause waits for most of it, and nothing is lost.
+    let longest = rtts.iter().copied().fold(0.0, f64::max) - least(&rtts);
+    assert!(
+        (245.0..345.0).contains(&longest) && rtts.len() == count as usize,
+        "{longest} ms, {}",
+        rtts.len()
+    );
+}
+
+#[test]
+fn a_shared_return_channel_makes_its_terminal_ask_for_room() {
+    let Some(_alone) = ready(&[]) else { return };
+    let rtt = |medium: &str| {
+        let setting = format!("link.spot.reverse.medium={medium}");
+        rtts_ms(&stdout(&emulate(&["geo-vsat", "--set", &setting], "ping -c 1 $BENTPIPE_HOST")))[0]
+    };
+    // 50 and 250 ms, there and back; on demand, a request and its answer cross the satellite before.
+    let (free, on_demand) = (rtt("none"), rtt("tdma-dama"));
+    assert!((600.0..615.0).contains(&free), "{free} ms");
+    assert!(on_demand >= 1100.0, "{on_demand} ms");
+}
+
+/// A server that sends datagrams back, and clients as DNS and QUIC have them. What the kernel cuts into packets below IP (UDP_SEGMENT) or
+/// in IP crosses the path in pieces.
+const DATAGRAMS: &str = r#"
+import os, socket, sys
+PORT, UDP_SEGMENT = 4433, 103
+if sys.argv[1:] == ["serve"]:
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    s.bind(("::", PORT))
+    while True:
+        data, peer = s.recvfrom(65536)
+        s.sendto(data, peer)
+for family, host in [(socket.AF_INET, "BENTPIPE_HOST"), (socket.AF_INET6, "BENTPIPE_HOST6")]:
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    s.settimeout(10)
+    s.connect((os.environ[host], PORT))
+    s.send(b"query")
+    assert s.recv(65536) == b"query"
+    s.send(bytes(range(256)) * 16)
+    assert s.recv(65536) == bytes(range(256)) * 16
+    s.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1200)
+    burst = b"".join(n.to_bytes(2, "big") for n in range(6000))
+    s.send(burst)
+    got = sorted(s.recv(65536) for _ in range(10))
+    assert b"".join(got) == burst and all(len(piece) == 1200 for piece in got)
+    print(host)
+"#;
+
+#[test]
+fn datagrams_pass_whole_in_ipv4_and_ipv6() {
+    let Some(_alone) = ready(&["python3"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("datagrams.py");
+    std::fs::write(&program, DATAGRAMS).unwrap();
+    let run = format!("python3 {}", program.display());
+    let server = format!("exec {run} serve");
+    let arguments = ["geo-single", "--delay-one-way", "10ms", "--rate", "20mbit", "--listen", &server];
+    assert_eq!(stdout(&emulate(&arguments, &run)), "BENTPIPE_HOST\nBENTPIPE_HOST6\n");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_mac::Medium;
 use bentpipe_net::{ConfigError, Link, LinkConfig, LinkStats};
 
 use crate::frame::Frame;
+use crate::path::{Channel, Hop};
 
 /// One direction of the emulated path: links in series.
 ///
@@ -11,11 +13,80 @@ use crate::frame::Frame;
 /// from one link to the next when it arrives there, however late the caller is.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    links: Vec<Link<Frame>>,
+    stages: Vec<Stage>,
     /// Packets at the far end, with the time at which they arrived there.
     arrived: VecDeque<(Instant, Frame)>,
     /// Packets that will not arrive.
     dropped: Vec<Frame>,
+}
+
+/// One hop of the path.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// A link of its own.
+    Link(Box<Link<Frame>>),
+    /// A channel that is shared; the other terminals have nothing to send.
+    Medium(Box<Medium<Frame>>, Channel),
+}
+
+impl Stage {
+    /// The hop in a run with `seed`, with the random streams that it has in the simulator.
+    pub fn new(hop: &Hop, seed: u64) -> Result<Self, ConfigError> {
+        let Some(channel) = &hop.channel else { return Self::link(&hop.stream(), &hop.config, seed) };
+        let terminals = vec![channel.terminal.clone(); channel.terminals];
+        let name = format!("medium.{}.{}", hop.group, hop.direction);
+        let medium = Medium::new(&channel.medium, &terminals, (seed, &name))?;
+        Ok(Self::Medium(Box::new(medium), channel.clone()))
+    }
+
+    fn link(name: &str, config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
+        Ok(Self::Link(Box::new(Link::new(config, seed, name)?)))
+    }
+
+    fn enqueue(&mut self, now: Instant, frame: Frame) {
+        match self {
+            Self::Link(link) => link.enqueue(now, frame),
+            Self::Medium(medium, channel) => medium.enqueue(now, channel.own, frame),
+        };
+    }
+
+    fn deliver(&mut self, now: Instant) -> Option<Frame> {
+        match self {
+            Self::Link(link) => link.deliver(now).map(|arrival| arrival.packet),
+            Self::Medium(medium, _) => medium.deliver(now).map(|(_, frame)| frame),
+        }
+    }
+
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        match self {
+            Self::Link(link) => link.poll_dropped().map(|dropped| dropped.packet),
+            Self::Medium(medium, _) => medium.poll_dropped().map(|(_, dropped)| dropped.packet),
+        }
+    }
+
+    fn next_event(&self) -> Instant {
+        match self {
+            Self::Link(link) => link.next_event(),
+            Self::Medium(medium, _) => medium.next_event(),
+        }
+    }
+
+    fn standing(&mut self, now: Instant) -> Standing {
+        match self {
+            Self::Link(link) => Standing {
+                rate: link.rate(now),
+                delay_one_way: link.delay_one_way(now),
+                waiting_packets: link.backlog(now).packets,
+                stats: link.stats(),
+            },
+            Self::Medium(medium, channel) => Standing {
+                rate: channel.medium.rate,
+                delay_one_way: channel.medium.delay_one_way,
+                waiting_packets: medium.backlog(now, channel.own).packets,
+                stats: *medium.terminal_stats(channel.own),
+            },
+        }
+    }
 }
 
 /// How a link stands.
@@ -29,37 +100,34 @@ pub(crate) struct Standing {
 }
 
 impl Chain {
-    /// Links of these names and properties, in the order in which packets meet them.
-    pub fn new<'a>(
-        links: impl IntoIterator<Item = (&'a str, &'a LinkConfig)>,
-        seed: u64,
-    ) -> Result<Self, ConfigError> {
-        let links = links.into_iter().map(|(name, config)| Link::new(config, seed, name));
-        Ok(Self { links: links.collect::<Result<_, _>>()?, arrived: VecDeque::new(), dropped: Vec::new() })
+    /// These hops, in the order in which packets meet them.
+    pub fn new(hops: impl IntoIterator<Item = Result<Stage, ConfigError>>) -> Result<Self, ConfigError> {
+        let stages = hops.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self { stages, arrived: VecDeque::new(), dropped: Vec::new() })
     }
 
-    /// Offers a packet to the first link.
+    /// Offers a packet to the first hop.
     pub fn enqueue(&mut self, now: Instant, frame: Frame) {
         self.advance(now);
-        self.links[0].enqueue(now, frame);
+        self.stages[0].enqueue(now, frame);
         self.collect_dropped(0);
     }
 
     /// When something happens next.
     pub fn next_event(&self) -> Instant {
-        self.links.iter().map(Link::next_event).min().unwrap_or(Instant::FAR_FUTURE)
+        self.stages.iter().map(Stage::next_event).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
     /// Lets everything happen that is due by `now`, each at its time.
     pub fn advance(&mut self, now: Instant) {
         loop {
-            let due = self.links.iter().map(Link::next_event).enumerate().min_by_key(|(_, at)| *at);
+            let due = self.stages.iter().map(Stage::next_event).enumerate().min_by_key(|(_, at)| *at);
             let Some((index, at)) = due.filter(|(_, at)| *at <= now) else { return };
             self.deliver(index, at);
         }
     }
 
-    /// Gives link `index` other properties.
+    /// Gives the link at `index` other properties; a shared channel keeps its own.
     pub fn reconfigure(
         &mut self,
         now: Instant,
@@ -68,7 +136,9 @@ impl Chain {
         (seed, name): (u64, &str),
     ) -> Result<(), ConfigError> {
         self.advance(now);
-        self.links[index].reconfigure(now, configs, (seed, name))?;
+        if let Stage::Link(link) = &mut self.stages[index] {
+            link.reconfigure(now, configs, (seed, name))?;
+        }
         self.collect_dropped(index);
         Ok(())
     }
@@ -83,35 +153,28 @@ impl Chain {
         self.dropped.pop()
     }
 
-    /// How each link stands.
+    /// How each hop stands.
     pub fn states(&mut self, now: Instant) -> impl Iterator<Item = Standing> + '_ {
-        self.links.iter_mut().map(move |link| Standing {
-            rate: link.rate(now),
-            delay_one_way: link.delay_one_way(now),
-            waiting_packets: link.backlog(now).packets,
-            stats: link.stats(),
-        })
+        self.stages.iter_mut().map(move |stage| stage.standing(now))
     }
 
     fn deliver(&mut self, index: usize, at: Instant) {
-        let (before, after) = self.links.split_at_mut(index + 1);
-        while let Some(arrival) = before[index].deliver(at) {
+        let (before, after) = self.stages.split_at_mut(index + 1);
+        while let Some(frame) = before[index].deliver(at) {
             match after.first_mut() {
-                Some(next) => {
-                    next.enqueue(at, arrival.packet);
-                }
-                None => self.arrived.push_back((at, arrival.packet)),
+                Some(next) => next.enqueue(at, frame),
+                None => self.arrived.push_back((at, frame)),
             }
         }
         self.collect_dropped(index);
-        if index + 1 < self.links.len() {
+        if index + 1 < self.stages.len() {
             self.collect_dropped(index + 1);
         }
     }
 
     fn collect_dropped(&mut self, index: usize) {
-        while let Some(dropped) = self.links[index].poll_dropped() {
-            self.dropped.push(dropped.packet);
+        while let Some(frame) = self.stages[index].poll_dropped() {
+            self.dropped.push(frame);
         }
     }
 }
@@ -133,7 +196,7 @@ mod tests {
     #[test]
     fn links_in_series_add_up_however_late_the_caller_is() {
         let (first, second) = (link(12, 10, 50), link(6, 100, 50));
-        let mut chain = Chain::new([("a", &first), ("b", &second)], 1).unwrap();
+        let mut chain = Chain::new([Stage::link("a", &first, 1), Stage::link("b", &second, 1)]).unwrap();
         for _ in 0..2 {
             chain.enqueue(Instant::ZERO, frame(1500));
         }
@@ -148,7 +211,7 @@ mod tests {
     #[test]
     fn what_a_later_link_drops_comes_out_too() {
         let (fast, slow) = (link(1000, 0, 50), link(1, 1, 3));
-        let mut chain = Chain::new([("fast", &fast), ("slow", &slow)], 1).unwrap();
+        let mut chain = Chain::new([Stage::link("fast", &fast, 1), Stage::link("slow", &slow, 1)]).unwrap();
         for _ in 0..10 {
             chain.enqueue(Instant::ZERO, frame(1500));
         }

@@ -8,7 +8,7 @@ use bentpipe_base::Instant;
 use bentpipe_net::ConfigError;
 
 use crate::capture::{Recorder, Seen};
-use crate::chain::{Chain, Standing};
+use crate::chain::{Chain, Stage, Standing};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::frame::Frame;
@@ -46,10 +46,7 @@ impl Driver {
     /// Joins `devices` (the command's side, the host beyond) by `path`.
     pub fn new(path: Path, devices: [Device; 2], shared: Arc<Shared>) -> Result<Self, ConfigError> {
         let clock = Clock::start();
-        let chain = |hops: &[Hop]| {
-            let names: Vec<_> = hops.iter().map(Hop::stream).collect();
-            Chain::new(names.iter().map(String::as_str).zip(hops.iter().map(|hop| &hop.config)), path.seed)
-        };
+        let chain = |hops: &[Hop]| Chain::new(hops.iter().map(|hop| Stage::new(hop, path.seed)));
         Ok(Self {
             clock,
             devices,

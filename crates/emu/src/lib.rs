@@ -33,6 +33,6 @@ mod tool;
 pub use error::Error;
 pub use http::Remote;
 pub use meter::{Fidelity, TOLERANCE, Verdict};
-pub use path::{At, Hop, Path, PathError};
+pub use path::{At, Channel, Hop, Path, PathError};
 pub use session::{Ended, Wish, run};
 pub use shared::{LinkState, Snapshot};

@@ -1,8 +1,10 @@
 //! Which links of a scenario are emulated.
 
-use bentpipe_net::LinkConfig;
+use bentpipe_mac::{MediumConfig, TerminalConfig};
+use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_scenario::{
-    ConstellationGroup, FlowGroup, LinkId, Scenario, Topology, TopologyError, sky_as_links,
+    ConstellationGroup, Edge, FlowGroup, LinkId, Scenario, Topology, TopologyError, shared_channel,
+    sky_as_links,
 };
 
 /// The place of the command in the scenario.
@@ -26,6 +28,21 @@ pub struct Hop {
     pub direction: &'static str,
     /// What it does to packets.
     pub config: LinkConfig,
+    /// The channel that it shares with other terminals, if it does.
+    pub channel: Option<Channel>,
+}
+
+/// A channel that the members of a group of links share.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Channel {
+    /// Rate, delay and access scheme.
+    pub medium: MediumConfig,
+    /// Queue and errors of each terminal.
+    pub terminal: TerminalConfig,
+    /// How many terminals there are. Only one has anything to send.
+    pub terminals: usize,
+    /// Which one that is.
+    pub own: u32,
 }
 
 impl Hop {
@@ -65,11 +82,14 @@ pub enum PathError {
         /// Where it would end.
         to: String,
     },
-    /// A link is one of several that share a channel: a path has only one of them.
-    #[error(
-        "link.{0}: a medium is shared with terminals that are not there; the emulator has one path (set medium to \"none\")"
-    )]
-    Shared(String),
+    /// A link is one of several that cannot share a channel.
+    #[error("link.{link}: {error}")]
+    Shared {
+        /// Name of the link.
+        link: String,
+        /// What prevents it.
+        error: ConfigError,
+    },
     /// The groups do not make a graph.
     #[error(transparent)]
     Topology(#[from] TopologyError),
@@ -92,8 +112,11 @@ impl Path {
 
     /// True if it has the same links as `other`, whatever they do to packets.
     pub(crate) fn has_links_of(&self, other: &Self) -> bool {
+        // A shared channel cannot change while packets are in it.
+        let alike =
+            |(ours, theirs): (&Hop, &Hop)| ours.stream() == theirs.stream() && ours.channel == theirs.channel;
         let same =
-            |ours: &[Hop], theirs: &[Hop]| ours.iter().map(Hop::stream).eq(theirs.iter().map(Hop::stream));
+            |ours: &[Hop], theirs: &[Hop]| ours.len() == theirs.len() && ours.iter().zip(theirs).all(alike);
         same(&self.up, &other.up) && same(&self.down, &other.down)
     }
 
@@ -128,11 +151,11 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
     }
     let hop = |link: &LinkId| {
         let edge = &topology.links[*link as usize];
-        let (link, group) = (edge.name.clone(), edge.group.to_owned());
-        if edge.medium.is_some() {
-            return Err(PathError::Shared(link));
-        }
-        Ok(Hop { link, group, direction: edge.direction, config: edge.config.clone().into_owned() })
+        let (name, group) = (edge.name.clone(), edge.group.to_owned());
+        let channel = channel(&topology.links, *link)
+            .map_err(|error| PathError::Shared { link: name.clone(), error })?;
+        let config = edge.config.clone().into_owned();
+        Ok::<_, PathError>(Hop { link: name, group, direction: edge.direction, config, channel })
     };
     let mut hops: Vec<Hop> = there.iter().map(hop).collect::<Result<_, _>>()?;
     if let (Some(crossing), Some(group)) = (crossing, scenario.constellations.first()) {
@@ -142,6 +165,17 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
         hops.push(hop(link)?);
     }
     Ok(hops)
+}
+
+/// The channel behind a link, if it shares one.
+fn channel(links: &[Edge<'_>], link: LinkId) -> Result<Option<Channel>, ConfigError> {
+    let edge = &links[link as usize];
+    let Some(access) = edge.medium else { return Ok(None) };
+    let member = |other: &&Edge<'_>| other.group == edge.group && other.direction == edge.direction;
+    let terminals = links.iter().filter(member).count();
+    let own = links[..link as usize].iter().filter(member).count() as u32;
+    let (medium, terminal) = shared_channel(&edge.config, access, terminals)?;
+    Ok(Some(Channel { medium, terminal, terminals, own }))
 }
 
 /// The way through a constellation: its up- and its downlink.
@@ -157,6 +191,7 @@ fn through_sky(
         group: group.name.clone(),
         direction,
         config,
+        channel: None,
     };
     Ok([hop("up", "forward", up), hop("down", "reverse", down)])
 }
@@ -201,6 +236,20 @@ mod tests {
         let path = Path::of(&scenario, At::Receiver).unwrap();
         let down = ["link.lease.forward", "link.starlink.up.forward", "link.starlink.down.reverse"];
         assert_eq!(names(&path.down), down);
+    }
+
+    #[test]
+    fn a_shared_channel_is_one_terminal_of_several() {
+        let mut draft = bentpipe_scenario::Draft::load("geo-vsat").unwrap();
+        let path = Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap();
+        let shared = path.up.iter().find(|hop| hop.channel.is_some()).unwrap();
+        assert_eq!(shared.stream(), "link.spot.0.reverse");
+        let channel = shared.channel.as_ref().unwrap();
+        assert_eq!((channel.terminals, channel.own), (5, 0));
+        assert!(path.down.iter().all(|hop| hop.channel.is_none()));
+        draft.set("link.spot.reverse.medium=aloha").unwrap();
+        let other = Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap();
+        assert!(!path.has_links_of(&other) && path.has_links_of(&path));
     }
 
     #[test]

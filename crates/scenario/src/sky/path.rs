@@ -33,8 +33,9 @@ pub fn sky_paths(
 }
 
 /// The way through the constellation of a scenario from one ground station to another, given by their numbers, as two links: up at the
-/// rate and with the queue of the ground station, with the delay and the outages of the whole path over time; then down. What links
-/// between satellites would hold up is left out: they are much faster in any constellation that has them.
+/// rate and with the queue of the ground station, with the delay and the outages of the whole path over time; then down, where all
+/// handovers interrupt it. What links between satellites would hold up is left out: they are much faster in any constellation that
+/// has them.
 ///
 /// # Errors
 /// If the satellites cannot fly until the end of the scenario.
@@ -46,8 +47,31 @@ pub fn sky_as_links(
     let constellation = group.fly()?;
     let pair = (from as usize, to as usize);
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
-    let SkyPath { delay_one_way, outages, .. } = paths.remove(0);
-    Ok([LinkConfig { delay_one_way, outages, ..group.up.clone() }, group.down.clone()])
+    let SkyPath { delay_one_way, outages, table } = paths.remove(0);
+    let up = LinkConfig { delay_one_way, outages, ..group.up.clone() };
+    Ok([up, LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() }])
+}
+
+/// The times after each handover during which nothing passes the ground, as seen at the end of the path: a handover at its beginning shows
+/// there when what it held up would have arrived.
+fn interruptions(table: &PathTable, length: Duration) -> Outages {
+    let mut begins = Vec::new();
+    for pair in table.changes.windows(2) {
+        let [(_, before), (index, after)] = pair else { continue };
+        let (at, delay) = (table.at(*index), table.delays_one_way.get(*index).copied().flatten());
+        let (Some(delay), false) = (delay, before.is_empty() || length.is_zero()) else { continue };
+        begins.extend((before.first() != after.first()).then_some(at + delay));
+        begins.extend((before.last() != after.last()).then_some(at));
+    }
+    begins.sort_unstable();
+    let mut intervals: Vec<Outage> = Vec::new();
+    for from in begins {
+        match intervals.last_mut() {
+            Some(last) if last.to >= from => last.to = from + length,
+            _ => intervals.push(Outage { from, to: from + length }),
+        }
+    }
+    Outages { intervals, effect: OutageEffect::Pause }
 }
 
 impl SkyPath {
@@ -95,6 +119,23 @@ fn outages(table: &PathTable) -> Outages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn handovers_interrupt_the_end_of_the_path() {
+        let ms = Duration::from_millis;
+        let table = PathTable {
+            step: Duration::from_secs(10),
+            delays_one_way: vec![Some(ms(10)), Some(ms(40)), Some(ms(12)), None, Some(ms(20))],
+            changes: vec![(0, vec![1, 2]), (1, vec![3, 2]), (2, vec![3, 4]), (3, vec![]), (4, vec![5])],
+        };
+        let at = |millis| Instant::ZERO + ms(millis);
+        let outages = interruptions(&table, ms(25));
+        // The first satellite changes at 10 s, the last one at 20 s; a path that begins anew was not interrupted but out.
+        let expected =
+            [Outage { from: at(10_040), to: at(10_065) }, Outage { from: at(20_000), to: at(20_025) }];
+        assert_eq!((outages.intervals.as_slice(), outages.effect), (&expected[..], OutageEffect::Pause));
+        assert!(interruptions(&table, Duration::ZERO).intervals.is_empty());
+    }
 
     #[test]
     fn a_path_becomes_a_delay_with_steps_and_outages() {
