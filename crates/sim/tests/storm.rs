@@ -20,8 +20,8 @@ use bentpipe_scenario::{
 };
 use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
-    Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow, Recovery, RtoBounds,
-    SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
+    Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 use bentpipe_trace::Event;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
@@ -164,7 +164,14 @@ impl Dice {
         Config {
             cc: self.algorithm(),
             mss: self.pick(&[100, 536, 960, 1448, 1460, 1460]),
-            recovery: self.pick(&[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack]),
+            recovery: self.pick(&[
+                Recovery::Reno,
+                Recovery::NewReno,
+                Recovery::Sack,
+                Recovery::Rack,
+                Recovery::Snack,
+            ]),
+            ack_counting: self.pick(&[AckCounting::Segments, AckCounting::Acks]),
             spurious_timeout: self.pick(&[
                 SpuriousTimeout::Off,
                 SpuriousTimeout::FRto,
@@ -203,6 +210,7 @@ impl Dice {
             ecn: self.one_in(3),
             nagle: self.one_in(3),
             delayed_ack: if self.one_in(2) { DelayedAck::Off } else { delayed_ack },
+            ack_delay: self.pick(&[AckDelay::Auto, AckDelay::Paced(AckPace::default()), AckDelay::Counted]),
             rto: RtoBounds {
                 initial: self.millis(200, 3_000),
                 floor: Duration::from_millis(floor),
