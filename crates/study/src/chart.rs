@@ -90,7 +90,7 @@ pub fn along_axis(
             points: results.grid.places.iter().enumerate().filter_map(point).collect(),
         }
     };
-    let name = &results.grid.choices[choice].name;
+    let name = results.grid.choices[choice].name();
     let suffix = if name.is_empty() { String::new() } else { format!(" ({name})") };
     let axis = experiment.axis.as_ref();
     Chart {

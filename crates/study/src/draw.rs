@@ -32,6 +32,9 @@ const INKS: [RGBColor; 8] = [
 /// Lengths of dash and gap; no dash is a full line.
 const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
 
+/// Curves that a legend names; more of them are those of equals, where the picture is what they have in common.
+const MOST_NAMED: usize = 10;
+
 type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -77,7 +80,7 @@ fn placed(value: f64, log: bool) -> f64 {
 /// What stands at a tick.
 fn tick(at: f64, log: bool) -> String {
     match log {
-        true if (at - at.round()).abs() < 1e-9 => format!("1e{at:.0}"),
+        true if (at - at.round()).abs() < 1e-9 => format!("1e{}", at.round() as i64),
         true => String::new(),
         false => {
             let text = format!("{at:.4}");
@@ -109,8 +112,12 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         [point.1 - half, point.1 + half].map(|y| placed(y, chart.y_log))
     });
     let ((left, right), (bottom, top)) = (span(xs, (chart.x_log, false)), span(ys, (chart.y_log, true)));
-    // Room for the legend above the curves.
-    let top = top + (top - bottom) * 0.05 * chart.lines.len().div_ceil(2) as f64;
+    // Room above the curves where the legend would hide some of them in every corner.
+    let (top, corner) = match free_corner(chart, (left..right, bottom..top)) {
+        Some(corner) => (top, corner),
+        None if chart.lines.len() > MOST_NAMED => (top, SeriesLabelPosition::UpperRight),
+        None => (bottom + (top - bottom) / (1.0 - legend(chart).1), SeriesLabelPosition::UpperRight),
+    };
     let mut plot = ChartBuilder::on(sheet)
         .caption(&chart.title, ("sans-serif", 15))
         .margin(12)
@@ -130,8 +137,11 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
     for (index, line) in chart.lines.iter().enumerate() {
         draw_line(&mut plot, (index, line), chart)?;
     }
+    if chart.lines.len() > MOST_NAMED {
+        return Ok(());
+    }
     plot.configure_series_labels()
-        .position(freest_corner(chart, (left..right, bottom..top)))
+        .position(corner)
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.4))
         .label_font(("sans-serif", 12))
@@ -139,29 +149,34 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         .draw()
 }
 
-/// The corner in which a legend hides the least of the curves; the upper right one if it makes no difference.
-fn freest_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> SeriesLabelPosition {
-    let (width, height) = (0.3, 0.05 + 0.055 * chart.lines.len() as f64);
+/// Width and height of the legend as parts of the plot, for the letters that it has.
+fn legend(chart: &Chart) -> (f64, f64) {
+    let letters = chart.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or_default();
+    (0.11 + 0.0095 * letters as f64, 0.04 + 0.045 * chart.lines.len() as f64)
+}
+
+/// A corner in which the legend hides nothing of the curves.
+fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<SeriesLabelPosition> {
+    let (width, height) = legend(chart);
     let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
-    let hidden = |right: bool, upper: bool| {
-        let points = chart.lines.iter().flat_map(|line| &line.points);
-        let beneath = |point: &&(f64, f64, Option<f64>)| {
+    let is_free = |right: bool, upper: bool| {
+        let mut points = chart.lines.iter().flat_map(|line| &line.points);
+        let beneath = |point: &(f64, f64, Option<f64>)| {
             let from_left = part(placed(point.0, chart.x_log), &x);
             let from_bottom = part(placed(point.1, chart.y_log), &y);
             let aside = if right { 1.0 - from_left } else { from_left };
             let away = if upper { 1.0 - from_bottom } else { from_bottom };
             aside < width && away < height
         };
-        points.filter(beneath).count()
+        !points.any(beneath)
     };
     let corners = [
-        (hidden(true, true), SeriesLabelPosition::UpperRight),
-        (hidden(false, true), SeriesLabelPosition::UpperLeft),
-        (hidden(true, false), SeriesLabelPosition::LowerRight),
-        (hidden(false, false), SeriesLabelPosition::LowerLeft),
+        (SeriesLabelPosition::UpperRight, true, true),
+        (SeriesLabelPosition::UpperLeft, false, true),
+        (SeriesLabelPosition::LowerRight, true, false),
+        (SeriesLabelPosition::LowerLeft, false, false),
     ];
-    let freest = corners.into_iter().min_by_key(|corner| corner.0);
-    freest.map_or(SeriesLabelPosition::UpperRight, |corner| corner.1)
+    corners.into_iter().find(|(_, right, upper)| is_free(*right, *upper)).map(|(corner, ..)| corner)
 }
 
 fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Chart) -> Drawn {
@@ -328,16 +343,18 @@ mod tests {
         let corner = |points: &[(f64, f64)]| {
             let points = points.iter().map(|point| (point.0, point.1, None)).collect();
             let chart = Chart { lines: vec![ChartLine { name: "one".into(), points }], ..Chart::default() };
-            format!("{:?}", freest_corner(&chart, (0.0..1.0, 0.0..1.0)))
+            free_corner(&chart, (0.0..1.0, 0.0..1.0))
         };
-        assert_eq!(corner(&[(0.1, 0.1), (0.5, 0.5)]), "UpperRight");
-        assert_eq!(corner(&[(0.1, 0.1), (0.9, 0.95)]), "UpperLeft");
-        assert_eq!(corner(&[(0.1, 0.95), (0.9, 0.95)]), "LowerRight");
+        assert_eq!(corner(&[(0.1, 0.1), (0.5, 0.5)]), Some(SeriesLabelPosition::UpperRight));
+        assert_eq!(corner(&[(0.1, 0.1), (0.95, 0.95)]), Some(SeriesLabelPosition::UpperLeft));
+        assert_eq!(corner(&[(0.1, 0.95), (0.95, 0.95)]), Some(SeriesLabelPosition::LowerRight));
+        assert_eq!(corner(&[(0.05, 0.95), (0.95, 0.95), (0.05, 0.05), (0.95, 0.05)]), None);
     }
 
     #[test]
     fn ticks() {
         assert_eq!(tick(-3.0, true), "1e-3");
+        assert_eq!(tick(-0.0, true), "1e0");
         assert_eq!(tick(-2.5, true), "");
         assert_eq!(tick(0.25, false), "0.25");
         assert_eq!(tick(-0.0, false), "0");

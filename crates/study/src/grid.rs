@@ -19,8 +19,8 @@ pub struct Form {
 pub struct Choice {
     /// Index of the option for each parameter.
     options: Vec<usize>,
-    /// `discipline = D1, buffer = 50`; empty if nothing is open.
-    pub name: String,
+    /// `discipline = D1` and `buffer = 50`; empty if nothing is open.
+    parts: Vec<String>,
 }
 
 /// Index of a point: arm, place on the axis, choice.
@@ -152,15 +152,41 @@ impl Experiment {
 
 impl Choice {
     fn with_each(&self, parameter: &str, options: &[&String]) -> Vec<Self> {
-        let with = |(index, option): (usize, &&String)| {
-            let comma = if self.name.is_empty() { "" } else { ", " };
-            Self {
-                options: self.options.iter().copied().chain([index]).collect(),
-                name: format!("{}{comma}{parameter} = {option}", self.name),
-            }
+        let with = |(index, option): (usize, &&String)| Self {
+            options: self.options.iter().copied().chain([index]).collect(),
+            parts: self.parts.iter().cloned().chain([format!("{parameter} = {option}")]).collect(),
         };
         options.iter().enumerate().map(with).collect()
     }
+
+    /// `discipline = D1, buffer = 50`; empty if nothing is open.
+    pub fn name(&self) -> String {
+        self.parts.join(", ")
+    }
+
+    /// Whether nothing but this parameter tells them apart.
+    fn is_beside(&self, other: &Self, parameter: usize) -> bool {
+        let mut pairs = self.options.iter().zip(&other.options).enumerate();
+        pairs.all(|(index, (a, b))| index == parameter || a == b)
+    }
+}
+
+/// Names of some choices out of all, without the parameters that make no difference between these and the others.
+pub fn names(some: &[usize], all: &[Choice]) -> Vec<String> {
+    let parameters = all.first().map_or(0, |choice| choice.parts.len());
+    let matters = |parameter: &usize| {
+        let others = || (0..all.len()).filter(|index| !some.contains(index));
+        some.iter().any(|one| others().any(|other| all[*one].is_beside(&all[other], *parameter)))
+    };
+    let matter: Vec<usize> = (0..parameters).filter(matters).collect();
+    let name = |index: &usize| {
+        let parts = matter.iter().map(|parameter| all[*index].parts[*parameter].as_str());
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let mut names: Vec<String> = some.iter().map(name).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
 }
 
 /// The command line that shows a point to anybody.
@@ -175,4 +201,27 @@ pub fn command(experiment: &Experiment, spot: Spot, grid: &Grid, form: Form) -> 
         words.extend(axis.keys.iter().map(|key| format!("--set '{key}={value}'")));
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_difference_is_not_named() {
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let (queue, ack) = (texts(&["short", "long"]), texts(&["40", "56"]));
+        let begun = Choice::default().with_each("queue", &queue.iter().collect::<Vec<_>>());
+        let all: Vec<Choice> =
+            begun.iter().flat_map(|one| one.with_each("ack", &ack.iter().collect::<Vec<_>>())).collect();
+        assert_eq!(all[2].name(), "queue = long, ack = 40");
+        assert_eq!(names(&[0, 2], &all), ["ack = 40"]);
+        assert_eq!(names(&[2, 3], &all), ["queue = long"]);
+        assert_eq!(names(&[1], &all), ["queue = short, ack = 56"]);
+        assert_eq!(
+            names(&[0, 1, 2], &all),
+            ["queue = short, ack = 40", "queue = short, ack = 56", "queue = long, ack = 40"]
+        );
+        assert_eq!(names(&[0], &all[..1]), [""]);
+    }
 }

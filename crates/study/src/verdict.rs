@@ -7,6 +7,7 @@ use bentpipe_lab::table::{plus_minus, short};
 use serde::{Serialize, Serializer};
 
 use crate::check::{Check, Clause, Expr, Order, Relation};
+use crate::grid::names;
 use crate::measure::Measured;
 use crate::results::{At, PerSeed, Results};
 
@@ -76,9 +77,8 @@ pub fn judge(check: &Check<Measured>, results: &Results) -> Finding {
         0 => all.iter().map(|one| one.0).find(|verdict| *verdict == Verdict::Tied).unwrap_or(all[0].0),
         _ => Verdict::HoldsFor,
     };
-    let name = |index: usize| results.grid.choices[index].name.clone();
     let holds_for =
-        if verdict == Verdict::HoldsFor { holding.into_iter().map(name).collect() } else { Vec::new() };
+        if verdict == Verdict::HoldsFor { names(&holding, &results.grid.choices) } else { Vec::new() };
     Finding { verdict, measured: all[0].1.clone(), holds_for }
 }
 
