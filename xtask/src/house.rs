@@ -100,7 +100,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/transports",
         name: "bentpipe-transports",
         pure: true,
-        leans_on: &["bentpipe-base"],
+        leans_on: &["bentpipe-base", "bentpipe-cc"],
         tests_lean_on: &[],
     },
     Room {

@@ -11,7 +11,6 @@ use bentpipe_traffic::voice::{Listener, Talker, mean_opinion_score};
 use bentpipe_traffic::{Emission, Playout, Source, Timeliness};
 
 use crate::simulation::Simulation;
-use crate::stream::Stream;
 use crate::witness::Witness;
 use crate::world::{EndId, FlowId};
 use crate::{CallOutcome, StreamOutcome};
@@ -54,8 +53,6 @@ pub(crate) struct Feed {
     read: u64,
     fresh_segments: u64,
     judge: Judge,
-    /// What carries it over TFRC.
-    pub stream: Option<Box<Stream>>,
 }
 
 /// Who listens or watches at the far end.
@@ -119,7 +116,6 @@ impl Feed {
             read: 0,
             fresh_segments: 0,
             judge,
-            stream: None,
         }
     }
 
@@ -145,12 +141,19 @@ impl Feed {
             return None;
         }
         let emission = self.take(now)?;
-        self.open.insert(self.messages, (now, u64::from(emission.bytes)));
+        self.expect(now, emission);
         Some((self.messages, emission))
     }
 
+    /// The message taken last is on its way; of interest if somebody judges it.
+    fn expect(&mut self, now: Instant, emission: Emission) {
+        if !matches!(self.judge, Judge::Nobody) {
+            self.open.insert(self.messages, (now, u64::from(emission.bytes)));
+        }
+    }
+
     /// A message arrived as a whole.
-    pub fn handle_message(&mut self, now: Instant, number: u64) {
+    fn handle_message(&mut self, now: Instant, number: u64) {
         let Some((sent, _)) = self.open.remove(&number) else { return };
         match &mut self.judge {
             Judge::Nobody => {}
@@ -191,10 +194,15 @@ impl Feed {
         if let Judge::Viewer(timeliness, _) = &mut self.judge {
             timeliness.handle_packet(now);
         }
-        let Some((_, missing)) = self.open.get_mut(&packet.seq) else { return };
-        *missing -= u64::from(packet.len);
+        self.handle_part(now, packet.seq, u64::from(packet.len));
+    }
+
+    /// A part of a message arrived, each once.
+    pub fn handle_part(&mut self, now: Instant, message: u64, bytes: u64) {
+        let Some((_, missing)) = self.open.get_mut(&message) else { return };
+        *missing -= bytes;
         if *missing == 0 {
-            self.handle_message(now, packet.seq);
+            self.handle_message(now, message);
         }
     }
 
@@ -203,10 +211,11 @@ impl Feed {
         self.packets
     }
 
-    /// How a viewer was served, if there is one; `lost` packets were lost on the way.
-    pub fn stream_outcome(&self, now: Instant, lost: u64) -> Option<StreamOutcome> {
+    /// How a viewer was served, if there is one; its transport sent so many packets for the first time, and so many were lost
+    /// on the way.
+    pub fn stream_outcome(&self, now: Instant, (sent, lost): (u64, u64)) -> Option<StreamOutcome> {
         let Judge::Viewer(timeliness, playout) = &self.judge else { return None };
-        let sent = self.packets.max(self.bytes.div_ceil(self.packet_bytes));
+        let sent = sent.max(self.packets).max(self.bytes.div_ceil(self.packet_bytes));
         Some(StreamOutcome {
             frames_sent: self.messages,
             frames_missed: playout.missed(now),
@@ -248,24 +257,16 @@ impl<W: Witness> Simulation<W> {
                 continue;
             }
             let number = feed.messages;
-            if !matches!(feed.judge, Judge::Nobody) {
-                feed.open.insert(number, (now, u64::from(emission.bytes)));
-            }
+            feed.expect(now, emission);
             let mut rest = emission.bytes;
             while rest > 0 {
                 let part = rest.min(self.flows[id as usize].configs[0].mss);
                 rest -= part;
-                match self.stream_of(id) {
-                    Some(stream) => stream.sender.push(now, number, part),
-                    None => self.send_plain(id, part + header, number),
-                }
+                self.send_plain(id, part + header, number);
                 if let Some(feed) = self.feed_of(id) {
                     feed.packets += 1;
                 }
             }
-        }
-        if transport == Transport::Tfrc {
-            return self.stream(id);
         }
         if let Some(feed) = self.feed_of(id) {
             let due = start + feed.due();

@@ -26,7 +26,6 @@ mod simulation;
 mod sky;
 mod station;
 mod step;
-mod stream;
 mod thinned;
 mod ticket;
 mod traffic;

@@ -152,12 +152,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
         Application::Feed(feed) if feed.packets() > 0 => (flow.configs[0].mss, feed.packets()),
-        Application::Stream(stream) => (flow.configs[0].mss, stream.sender.sent()),
         _ => (flow.configs[0].mss, sender.sent_segments + progress.sent_packets),
-    };
-    let srtt = match &flow.application {
-        Application::Stream(stream) => stream.sender.srtt(),
-        _ => counts.gone_srtt,
     };
     let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
     let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
@@ -177,7 +172,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         timeouts: sender.timeouts + progress.timeouts,
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
-        srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
+        srtt_ms: counts.gone_srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,
         stream: service.stream,
@@ -215,9 +210,11 @@ struct Service {
 impl Service {
     fn of(flow: &Flow, now: Instant) -> Self {
         let counts = &flow.counts;
+        let progress = flow.party.as_ref().map(|party| party.sender()).unwrap_or_default();
+        let sent = progress.sent_packets - progress.repeated_packets;
         match &flow.application {
             Application::Feed(feed) => Self {
-                stream: feed.stream_outcome(now, counts.lost_packets),
+                stream: feed.stream_outcome(now, (sent, counts.lost_packets)),
                 call: feed.call_outcome(now),
                 ..Self::default()
             },

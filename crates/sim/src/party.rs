@@ -185,8 +185,8 @@ impl<W: Witness> Simulation<W> {
         let now = self.now;
         let flow = &mut self.flows[id as usize];
         flow.counts.plain_bytes += u64::from(fragment.bytes);
-        if let Some(feed) = flow.application.feed().filter(|_| fragment.is_last) {
-            feed.handle_message(now, fragment.message);
+        if let Some(feed) = flow.application.feed() {
+            feed.handle_part(now, fragment.message, u64::from(fragment.bytes));
         }
     }
 

@@ -1,9 +1,10 @@
 //! Who sits where: the agents of a flow at its nodes, and the routes between them.
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_scenario::{FlowGroup, LinkId, NodeId, NodeKind, Topology, Transport, initial};
+use bentpipe_cc::Algorithm;
+use bentpipe_scenario::{FlowGroup, LinkId, NodeId, NodeKind, Topology, Traffic, Transport, initial};
 use bentpipe_transports::dtn::{self, Contacts, Hop, RouterConfig};
-use bentpipe_transports::{Agent, Config, sctp, stp};
+use bentpipe_transports::{Agent, Config, sctp, stp, tfrc};
 
 use crate::BuildError;
 use crate::party::{Party, Seat, Way};
@@ -24,8 +25,14 @@ impl World {
         };
         let paths = 1 + u8::from(group.second_path.is_some());
         let pair = match group.transport {
-            Transport::Tcp | Transport::Udp | Transport::Tfrc => return Ok(None),
+            Transport::Tcp | Transport::Udp => return Ok(None),
             Transport::Dtn => return self.chain(topology, group, (config, flow)).map(Some),
+            Transport::Tfrc => {
+                let law = if let Algorithm::Tfrc(law) = &group.sender.cc { *law } else { Default::default() };
+                let (header, is_greedy) = (group.header_bytes, group.traffic == Traffic::Bulk);
+                let sender = tfrc::Sender::new(law, (group.sender.mss, header), is_greedy, flow.start);
+                [Agent::TfrcSender(sender), Agent::TfrcReceiver(Box::new(tfrc::Receiver::new(header)))]
+            }
             Transport::Stp => [
                 Agent::StpSender(stp::Sender::new(config, group.options.stp)),
                 Agent::StpReceiver(stp::Receiver::new(config)),

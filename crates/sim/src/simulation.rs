@@ -21,7 +21,7 @@ use crate::traffic::{Application, Interest};
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{End, EndId, Flow, FlowId, World};
-use bentpipe_scenario::{LinkId, Transport};
+use bentpipe_scenario::LinkId;
 
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
@@ -377,11 +377,6 @@ impl<W: Witness> Simulation<W> {
                 return self.arrive_at_agent(ticket);
             }
             let flow = &mut self.flows[to as usize];
-            if flow.transport == Transport::Tfrc {
-                let segment = parcel.segment;
-                self.arena.release(ticket.slot());
-                return self.stream_arrival(to, ticket, &segment);
-            }
             if !ticket.has(Marks::COPY) {
                 flow.counts.plain_packets += 1;
                 flow.counts.plain_bytes += u64::from(ticket.size() - flow.header_bytes);
@@ -532,7 +527,6 @@ impl<W: Witness> Simulation<W> {
                 self.send_plain(id, size, 0);
             }
             Application::Feed(_) => self.feed(id),
-            Application::Stream(_) => self.stream(id),
             Application::Dialogue(_) => self.call_client(id),
             Application::Bulk | Application::File { .. } => self.begin(id),
             Application::Pages(pages) => match flow.sender {
@@ -710,18 +704,13 @@ impl<W: Witness> Simulation<W> {
 
     /// Sends a packet without TCP, of the message with this number.
     pub fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
-        let len = size - self.flows[id as usize].header_bytes;
-        self.send_segment(id, Segment { seq: message, len, ..Segment::default() }, 0);
-    }
-
-    /// Sends a segment of no connection from one side of a flow: 0 is its sender.
-    pub fn send_segment(&mut self, id: FlowId, segment: Segment, side: usize) {
         let flow = &self.flows[id as usize];
+        let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
         let slot = self.arena.take();
         *self.arena.get_mut(slot) = Parcel { to: id, incarnation: 0, segment };
-        let (size, marks) = (segment.len + flow.header_bytes, Marks::PLAIN | Marks::of(&segment));
-        let ticket = Ticket::new((slot, flow.routes[side]), size, flow.labels[side], marks);
-        let node = flow.nodes[side];
+        let marks = Marks::PLAIN | Marks::of(&segment);
+        let ticket = Ticket::new((slot, flow.routes[0]), size, flow.labels[0], marks);
+        let node = flow.nodes[0];
         match self.routes[ticket.position()] {
             FIRST_SPECIAL.. => self.go(ticket, Here { node, served: true }),
             link => self.enqueue(link, ticket),

@@ -1,11 +1,10 @@
 //! What the applications of flows do. They decide; the loop writes, sends and wakes them.
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
-use bentpipe_scenario::{FlowGroup, Idle, Traffic, Transport};
+use bentpipe_scenario::{FlowGroup, Idle, Traffic};
 
 use crate::dialogue::Dialogue;
 use crate::feed::{Feed, Pattern};
-use crate::stream::Stream;
 
 /// The application of one flow.
 #[derive(Debug)]
@@ -20,8 +19,6 @@ pub(crate) enum Application {
     Cbr(Cbr),
     /// Sends messages at times of its own.
     Feed(Box<Feed>),
-    /// Sends packets at the rate of TFRC.
-    Stream(Box<Stream>),
     /// Asks a server.
     Dialogue(Box<Dialogue>),
 }
@@ -58,20 +55,14 @@ pub(crate) struct Cbr {
 }
 
 impl Application {
-    /// Of a flow called `name` that starts at `start`; `pattern` is that of its group.
-    pub fn new(group: &FlowGroup, pattern: &Pattern, (seed, name): (u64, &str), start: Instant) -> Self {
+    /// Of a flow called `name`; `pattern` is that of its group.
+    pub fn new(group: &FlowGroup, pattern: &Pattern, (seed, name): (u64, &str)) -> Self {
         let rng = || Rng::stream(seed, &format!("flow.{name}.traffic"));
-        let carried = group.transport == Transport::Tfrc;
-        let stream = || carried.then(|| Box::new(Stream::new(group, start)));
-        if let Some(mut feed) = Feed::new(group, pattern, rng()) {
-            feed.stream = stream();
+        if let Some(feed) = Feed::new(group, pattern, rng()) {
             return Self::Feed(Box::new(feed));
         }
         if let Some(dialogue) = Dialogue::new(group, rng()) {
             return Self::Dialogue(Box::new(dialogue));
-        }
-        if let Some(stream) = stream() {
-            return Self::Stream(stream);
         }
         match group.traffic {
             Traffic::File { bytes } => Self::File { bytes },

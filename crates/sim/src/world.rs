@@ -347,7 +347,7 @@ impl Flow {
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         let start = Instant::ZERO + group.start + stagger;
         Self {
-            application: Application::new(group, pattern, (seed, &name), start),
+            application: Application::new(group, pattern, (seed, &name)),
             transport: group.transport,
             party: None,
             group: index,

@@ -12,6 +12,7 @@ mod outbox;
 mod ranges;
 pub mod sctp;
 pub mod stp;
+pub mod tfrc;
 
 use bentpipe_base::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub enum Packet {
     Sctp(sctp::Chunk),
     /// Of [`dtn`].
     Dtn(dtn::Pdu),
+    /// Of [`tfrc`].
+    Tfrc(tfrc::Pdu),
 }
 
 impl Packet {
@@ -60,6 +63,7 @@ impl Packet {
             Self::Stp(pdu) => pdu.bytes(),
             Self::Sctp(chunk) => chunk.bytes(),
             Self::Dtn(pdu) => pdu.bytes(),
+            Self::Tfrc(pdu) => pdu.bytes(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Packet {
             Self::Stp(pdu) => matches!(pdu, stp::Pdu::Data { .. }),
             Self::Sctp(chunk) => matches!(chunk, sctp::Chunk::Data { .. }),
             Self::Dtn(pdu) => pdu.is_data(),
+            Self::Tfrc(pdu) => pdu.is_data(),
         }
     }
 }
@@ -118,6 +123,10 @@ pub enum Agent {
     SctpSender(sctp::Sender),
     /// The end of [`sctp`] that receives.
     SctpReceiver(sctp::Receiver),
+    /// The end of [`tfrc`] that sends.
+    TfrcSender(tfrc::Sender),
+    /// The end of [`tfrc`] that receives.
+    TfrcReceiver(Box<tfrc::Receiver>),
     /// Any agent of [`dtn`].
     Dtn(Box<dtn::Node>),
 }
@@ -129,6 +138,8 @@ macro_rules! each {
             Agent::StpReceiver($agent) => $call,
             Agent::SctpSender($agent) => $call,
             Agent::SctpReceiver($agent) => $call,
+            Agent::TfrcSender($agent) => $call,
+            Agent::TfrcReceiver($agent) => $call,
             Agent::Dtn($agent) => $call,
         }
     };
@@ -140,8 +151,9 @@ impl Agent {
         match self {
             Self::StpSender(sender) => sender.write(now, message),
             Self::SctpSender(sender) => sender.write(now, message),
+            Self::TfrcSender(sender) => sender.write(now, message),
             Self::Dtn(source) => source.write(now, message),
-            Self::StpReceiver(_) | Self::SctpReceiver(_) => {
+            Self::StpReceiver(_) | Self::SctpReceiver(_) | Self::TfrcReceiver(_) => {
                 debug_assert!(false, "a receiver has nothing to send");
             }
         }
@@ -161,6 +173,8 @@ impl Agent {
             (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
             (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, chunk),
             (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
+            (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, pdu),
+            (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, pdu),
             (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
             _ => {}
         }
@@ -170,7 +184,7 @@ impl Agent {
     pub fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::StpSender(sender) => sender.handle_timeout(now),
-            Self::StpReceiver(_) => {}
+            Self::StpReceiver(_) | Self::TfrcSender(_) | Self::TfrcReceiver(_) => {}
             Self::SctpSender(sender) => sender.handle_timeout(now),
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
             Self::Dtn(node) => node.handle_timeout(now),
@@ -184,6 +198,8 @@ impl Agent {
             Self::StpReceiver(receiver) => (0, Packet::Stp(receiver.poll_transmit()?)),
             Self::SctpSender(sender) => sender.poll_transmit(now).map(of_sctp)?,
             Self::SctpReceiver(receiver) => receiver.poll_transmit().map(of_sctp)?,
+            Self::TfrcSender(sender) => (0, Packet::Tfrc(sender.poll_transmit(now)?)),
+            Self::TfrcReceiver(receiver) => (0, Packet::Tfrc(receiver.poll_transmit()?)),
             Self::Dtn(node) => node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Dtn(pdu)))?,
         };
         Some(Departure { port, packet })
@@ -192,7 +208,8 @@ impl Agent {
     /// The next piece for the application, in the order of its stream.
     pub fn poll_delivery(&mut self) -> Option<Fragment> {
         match self {
-            Self::StpSender(_) | Self::SctpSender(_) => None,
+            Self::StpSender(_) | Self::SctpSender(_) | Self::TfrcSender(_) => None,
+            Self::TfrcReceiver(receiver) => receiver.poll_delivery(),
             Self::StpReceiver(receiver) => receiver.poll_delivery(),
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
             Self::Dtn(node) => node.poll_delivery(),
@@ -203,7 +220,8 @@ impl Agent {
     pub fn next_timeout(&self) -> Instant {
         match self {
             Self::StpSender(sender) => sender.next_timeout(),
-            Self::StpReceiver(_) => Instant::FAR_FUTURE,
+            Self::StpReceiver(_) | Self::TfrcReceiver(_) => Instant::FAR_FUTURE,
+            Self::TfrcSender(sender) => sender.next_timeout(),
             Self::SctpSender(sender) => sender.next_timeout(),
             Self::SctpReceiver(receiver) => receiver.next_timeout(),
             Self::Dtn(node) => node.next_timeout(),

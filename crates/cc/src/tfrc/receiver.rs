@@ -33,7 +33,7 @@ impl Hole {
 }
 
 /// The receiver of one connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     /// Highest number, and when it arrived; `None` before the first segment.
     highest: Option<(u32, Instant)>,

@@ -143,7 +143,7 @@ impl StreamSender {
 }
 
 /// The receiver: RFC 5348 sections 5 and 6.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct StreamReceiver {
     half: Receiver,
     /// The last report: its loss-event rate, and when it left.
