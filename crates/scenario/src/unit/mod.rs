@@ -3,7 +3,6 @@
 mod measure;
 mod number;
 mod physical;
-mod real;
 mod room;
 mod size;
 mod word;
@@ -11,9 +10,9 @@ mod word;
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PART, PHASING, PROBABILITY, SHAPE};
 pub(crate) use physical::{
-    DECIBEL, DECIBEL_FROM_ZERO, DEGREES, GIGAHERTZ, KILOMETRES, RAIN_RATE, SYMBOL_RATE,
+    ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,
+    SYMBOL_RATE,
 };
-pub(crate) use real::{ANGLE, Angles, DISTANCE};
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, Segments};
 pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};

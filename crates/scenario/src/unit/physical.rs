@@ -1,8 +1,8 @@
-//! Real numbers with a unit: decibels, degrees, gigahertz, kilometres, rain.
+//! Real numbers with a unit: angles, decibels, distances, frequencies, rain.
 
 use super::{Codec, Refused};
 use crate::suggest::did_you_mean;
-use crate::tree::Value;
+use crate::tree::{Node, Value};
 
 /// A real number, written in any of the units and shown in the first.
 pub(crate) struct Physical {
@@ -31,7 +31,21 @@ pub(crate) const GIGAHERTZ: Physical = Physical {
     most: 1000.0,
     accepted: "a frequency such as \"20 GHz\" (MHz, GHz)",
 };
-/// An angle.
+/// An angle; what is accepted besides is up to those who use it.
+pub(crate) const ANGLE: Physical = Physical {
+    units: &[("deg", 1.0)],
+    least: f64::MIN,
+    most: f64::MAX,
+    accepted: "an angle such as \"37.9 deg\" or \"-122.3 deg\"",
+};
+/// A distance; what is accepted besides is up to those who use it.
+pub(crate) const DISTANCE: Physical = Physical {
+    units: &[("km", 1.0)],
+    least: f64::MIN,
+    most: f64::MAX,
+    accepted: "a distance such as \"780 km\"",
+};
+/// An angle of at most half a turn.
 pub(crate) const DEGREES: Physical =
     Physical { units: &[("deg", 1.0)], least: -180.0, most: 180.0, accepted: "degrees such as \"35 deg\"" };
 /// A height.
@@ -76,10 +90,16 @@ impl Codec<u64> for SymbolRate {
 
 impl Codec<f64> for Physical {
     fn read(&self, value: &Value) -> Result<f64, Refused> {
-        let Value::Text(text) = value else { return Err(Refused::default()) };
-        let text = text.trim();
-        let ends = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
-        let (number, unit) = text.split_at(text.find(ends).unwrap_or(text.len()));
+        let text = match value {
+            Value::Text(text) => text.trim(),
+            // A bare number has no unit, but it is plain which one was probably meant.
+            Value::Whole(_) | Value::Real(_) => {
+                let suggestion = Some(format!("\"{value} {}\"", self.units[0].0));
+                return Err(Refused { suggestion });
+            }
+            _ => return Err(Refused::default()),
+        };
+        let (number, unit) = text.split_at(number_length(text));
         let number: f64 = number.parse().map_err(|_| Refused::default())?;
         let unit = unit.trim();
         let Some((_, factor)) = self.units.iter().find(|(name, _)| *name == unit) else {
@@ -96,5 +116,61 @@ impl Codec<f64> for Physical {
     }
     fn accepted(&self) -> String {
         self.accepted.to_owned()
+    }
+}
+
+/// Length of the number that a text begins with, an exponent included.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_exponent = |at: usize| {
+        let behind =
+            bytes.get(at + 1).is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+'));
+        at > 0 && matches!(bytes[at], b'e' | b'E') && behind
+    };
+    let is_part =
+        |at: usize| bytes[at].is_ascii_digit() || matches!(bytes[at], b'.' | b'-' | b'+') || is_exponent(at);
+    (0..bytes.len()).find(|at| !is_part(*at)).unwrap_or(bytes.len())
+}
+
+/// A list of angles.
+pub(crate) struct Angles;
+
+impl Codec<Vec<f64>> for Angles {
+    fn read(&self, value: &Value) -> Result<Vec<f64>, Refused> {
+        let Value::List(items) = value else { return Err(Refused::default()) };
+        items.iter().map(|item| ANGLE.read(&item.value)).collect()
+    }
+    fn show(&self, typed: &Vec<f64>) -> Value {
+        Value::List(typed.iter().map(|angle| Node::computed(ANGLE.show(angle))).collect())
+    }
+    fn accepted(&self) -> String {
+        "angles such as [\"-95 deg\", \"19.2 deg\"]".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(codec: &Physical, text: &str) -> Result<f64, Refused> {
+        codec.read(&Value::Text(text.to_owned()))
+    }
+
+    #[test]
+    fn numbers_may_have_exponents_and_any_of_the_units() {
+        assert_eq!(read(&DISTANCE, "7.8e2 km"), Ok(780.0));
+        assert_eq!(read(&GIGAHERTZ, "2E4MHz"), Ok(20.0));
+        assert_eq!(read(&ANGLE, "-1.5e+1deg"), Ok(-15.0));
+        for wrong in ["", "e3 km", "1e km", "inf km", "3", "1 2 km", "1e400 km"] {
+            assert!(read(&DISTANCE, wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_answered_with_its_unit() {
+        let suggested = |codec: &Physical, value| codec.read(&value).unwrap_err().suggestion;
+        assert_eq!(suggested(&DECIBEL, Value::Whole(-7)).as_deref(), Some("\"-7 dB\""));
+        assert_eq!(suggested(&ANGLE, Value::Real(37.9)).as_deref(), Some("\"37.9 deg\""));
+        assert_eq!(suggested(&DISTANCE, Value::Text("780 kn".to_owned())).as_deref(), Some("\"780 km\""));
     }
 }
