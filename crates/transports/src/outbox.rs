@@ -20,8 +20,6 @@ pub struct Fragment {
     pub stream: u8,
     /// Bytes of this part, at least one.
     pub bytes: u32,
-    /// The last part of the message.
-    pub is_last: bool,
 }
 
 /// Messages that were not sent as a whole.
@@ -42,9 +40,8 @@ impl Outbox {
         let message = self.0.front_mut()?;
         let bytes = message.bytes.min(u64::from(most)) as u32;
         message.bytes -= u64::from(bytes);
-        let is_last = message.bytes == 0;
-        let fragment = Fragment { message: message.number, stream: message.stream, bytes, is_last };
-        if is_last {
+        let fragment = Fragment { message: message.number, stream: message.stream, bytes };
+        if message.bytes == 0 {
             self.0.pop_front();
         }
         Some(fragment)
@@ -60,10 +57,7 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.push(Message { number: 3, stream: 1, bytes: 2500 });
         let parts: Vec<_> = std::iter::from_fn(|| outbox.fragment(1000)).collect();
-        assert_eq!(
-            parts.iter().map(|part| (part.bytes, part.is_last)).collect::<Vec<_>>(),
-            [(1000, false), (1000, false), (500, true)]
-        );
+        assert_eq!(parts.iter().map(|part| part.bytes).collect::<Vec<_>>(), [1000, 1000, 500]);
         assert!(outbox.is_empty());
     }
 }

@@ -678,7 +678,7 @@ mod tests {
 
     #[test]
     fn reports_are_small() {
-        let fragment = Fragment { message: 0, stream: 0, bytes: 1000, is_last: false };
+        let fragment = Fragment { message: 0, stream: 0, bytes: 1000 };
         assert_eq!(Pdu::Data { number: 0, fragment }.bytes(), 1028);
         let status = Pdu::Status { base: 0, limit: 0, poll: 0, echo: at(0), gaps: vec![(1, 2)] };
         assert_eq!(status.bytes(), 48);

@@ -147,7 +147,7 @@ impl Receiver {
             return;
         }
         self.progress.fresh_packets += 1;
-        self.part = Some(Fragment { message, stream: 0, bytes, is_last: false });
+        self.part = Some(Fragment { message, stream: 0, bytes });
         let packet = Segment {
             seq: message,
             ack: left,
@@ -194,7 +194,7 @@ mod tests {
         for _ in 0..2 {
             receiver.handle(at(50), &first);
         }
-        let part = Fragment { message: 7, stream: 0, bytes: 1000, is_last: false };
+        let part = Fragment { message: 7, stream: 0, bytes: 1000 };
         assert_eq!((receiver.poll_delivery(), receiver.poll_delivery()), (Some(part), None));
         assert_eq!(receiver.progress().fresh_packets, 1);
         let report = receiver.poll_transmit().unwrap();

@@ -118,7 +118,7 @@ fn a_timeout_sends_data_over_the_other_path_and_a_heartbeat_brings_it_back() {
 fn what_is_unordered_does_not_wait() {
     let mut receiver = Receiver::new(CONFIG);
     receiver.handle(at(0), 0, &Chunk::CookieEcho);
-    let part = |message| crate::Fragment { message, stream: 0, bytes: 1000, is_last: true };
+    let part = |message| crate::Fragment { message, stream: 0, bytes: 1000 };
     for (tsn, place) in [(1, None), (2, Some(1)), (3, Some(0))] {
         receiver.handle(at(1), 0, &Chunk::Data { tsn, place, fragment: part(tsn) });
     }
