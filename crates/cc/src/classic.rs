@@ -263,8 +263,13 @@ impl<R: Rule> CongestionControl for Classic<R> {
         }
         // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3).
         let counted = if ack.phase == Phase::Loss { 1 } else { ack.counted };
-        let fewer = Ack { acked: counted, ..*ack };
-        let ack = if counted == ack.acked { ack } else { &fewer };
+        let fewer;
+        let ack = if counted == ack.acked {
+            ack
+        } else {
+            fewer = Ack { acked: counted, ..*ack };
+            &fewer
+        };
         if self.windows.in_slow_start() {
             self.rule.slow_start(&mut self.windows, ack, path);
         } else {

@@ -53,8 +53,8 @@ pub(crate) struct Flight<P> {
 
 #[derive(Clone, Debug)]
 enum Order<P> {
-    /// Of a link whose due times never descend. The first of them lies at hand: most links carry one packet at a time.
-    InOrder { first: Option<InFlight<P>>, rest: VecDeque<InFlight<P>> },
+    /// Of a link whose due times never descend.
+    InOrder(VecDeque<InFlight<P>>),
     /// Of a link that reorders.
     ByTime { heap: BinaryHeap<Reverse<Ranked<P>>>, pushed: u64 },
 }
@@ -64,7 +64,7 @@ impl<P> Flight<P> {
         let line = if may_reorder {
             Order::ByTime { heap: BinaryHeap::new(), pushed: 0 }
         } else {
-            Order::InOrder { first: None, rest: VecDeque::new() }
+            Order::InOrder(VecDeque::new())
         };
         Self { next_due: Instant::FAR_FUTURE, line }
     }
@@ -72,13 +72,10 @@ impl<P> Flight<P> {
     #[inline(always)]
     pub fn push(&mut self, flying: InFlight<P>) {
         match &mut self.line {
-            Order::InOrder { first, .. } if first.is_none() => {
-                self.next_due = flying.due;
-                *first = Some(flying);
-            }
-            Order::InOrder { rest, .. } => {
-                debug_assert!(rest.back().is_none_or(|last| last.due <= flying.due), "due times descend");
-                rest.push_back(flying);
+            Order::InOrder(line) => {
+                debug_assert!(line.back().is_none_or(|last| last.due <= flying.due), "due times descend");
+                self.next_due = self.next_due.min(flying.due);
+                line.push_back(flying);
             }
             Order::ByTime { heap, pushed } => {
                 *pushed += 1;
@@ -98,10 +95,7 @@ impl<P> Flight<P> {
     #[inline]
     pub fn behind(&self, ahead: usize) -> Option<&P> {
         match &self.line {
-            Order::InOrder { first, rest } => {
-                let flying = if ahead == 0 { first.as_ref() } else { rest.get(ahead - 1) };
-                flying.map(|flying| &flying.packet)
-            }
+            Order::InOrder(line) => line.get(ahead).map(|flying| &flying.packet),
             Order::ByTime { .. } => None,
         }
     }
@@ -115,13 +109,9 @@ impl<P> Flight<P> {
     #[inline(always)]
     fn pop(&mut self) -> Option<InFlight<P>> {
         match &mut self.line {
-            Order::InOrder { first, rest } => {
-                let flying = first.take();
-                self.next_due = Instant::FAR_FUTURE;
-                if !rest.is_empty() {
-                    *first = rest.pop_front();
-                    self.next_due = first.as_ref().map_or(Instant::FAR_FUTURE, |next| next.due);
-                }
+            Order::InOrder(line) => {
+                let flying = line.pop_front();
+                self.next_due = line.front().map_or(Instant::FAR_FUTURE, |next| next.due);
                 flying
             }
             Order::ByTime { heap, .. } => {
@@ -136,11 +126,7 @@ impl<P> Flight<P> {
     pub fn push_front(&mut self, flying: InFlight<P>) {
         self.next_due = flying.due;
         match &mut self.line {
-            Order::InOrder { first, rest } => {
-                if let Some(second) = first.replace(flying) {
-                    rest.push_front(second);
-                }
-            }
+            Order::InOrder(line) => line.push_front(flying),
             // Ranks begin at 1.
             Order::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
         }
@@ -149,13 +135,7 @@ impl<P> Flight<P> {
     /// Takes back the `count` packets pushed last, in the order in which they were pushed.
     pub fn take_back(&mut self, count: usize) -> Vec<InFlight<P>> {
         let taken = match &mut self.line {
-            Order::InOrder { first, rest } => {
-                let mut taken: Vec<_> = rest.drain(rest.len().saturating_sub(count)..).collect();
-                if taken.len() < count {
-                    taken.splice(0..0, first.take());
-                }
-                taken
-            }
+            Order::InOrder(line) => line.drain(line.len().saturating_sub(count)..).collect(),
             Order::ByTime { heap, .. } => {
                 let mut ranked: Vec<_> = std::mem::take(heap).into_iter().map(|ranked| ranked.0).collect();
                 ranked.sort_by_key(|ranked| ranked.rank);
@@ -165,7 +145,7 @@ impl<P> Flight<P> {
             }
         };
         let next = match &self.line {
-            Order::InOrder { first, .. } => first.as_ref().map(|flying| flying.due),
+            Order::InOrder(line) => line.front().map(|flying| flying.due),
             Order::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
         };
         self.next_due = next.unwrap_or(Instant::FAR_FUTURE);
@@ -175,7 +155,7 @@ impl<P> Flight<P> {
     /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
     pub fn last_due(&self) -> Instant {
         let last = match &self.line {
-            Order::InOrder { first, rest } => rest.back().or(first.as_ref()).map(|flying| flying.due),
+            Order::InOrder(line) => line.back().map(|flying| flying.due),
             Order::ByTime { heap, .. } => heap.iter().map(|ranked| ranked.0.flying.due).max(),
         };
         last.unwrap_or_default()
@@ -183,21 +163,21 @@ impl<P> Flight<P> {
 
     /// Lets packets arrive in another order than they are sent from now on.
     pub fn allow_reordering(&mut self) {
-        if let Order::InOrder { first, rest } = &mut self.line {
+        if let Order::InOrder(line) = &mut self.line {
             let mut by_time = Self::new(true);
-            first.take().into_iter().chain(rest.drain(..)).for_each(|flying| by_time.push(flying));
+            line.drain(..).for_each(|flying| by_time.push(flying));
             *self = by_time;
         }
     }
 
     /// True if no packet pushed later can be due before one that is in flight.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.line, Order::InOrder { .. })
+        matches!(self.line, Order::InOrder(_))
     }
 
     pub fn len(&self) -> usize {
         match &self.line {
-            Order::InOrder { first, rest } => usize::from(first.is_some()) + rest.len(),
+            Order::InOrder(line) => line.len(),
             Order::ByTime { heap, .. } => heap.len(),
         }
     }

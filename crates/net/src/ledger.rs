@@ -80,31 +80,66 @@ pub struct Dropped<P> {
 }
 
 /// The books of a link: its counters, and the dropped packets that the driver has not fetched yet.
+///
+/// On most links of a world packets do nothing but pass, and what is counted then lies at hand; the rest is there once it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<P> {
-    /// Without the packets that passed.
-    pub stats: LinkStats,
     /// Packets that were offered and arrived at once, and their bytes.
     passed_packets: u64,
     passed_bytes: u64,
-    pub dropped: VecDeque<Dropped<P>>,
+    /// Most that waited at once.
+    most_waiting: Backlog,
+    rest: Option<Box<Rest<P>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Rest<P> {
+    /// Without the packets that passed.
+    stats: LinkStats,
+    dropped: VecDeque<Dropped<P>>,
 }
 
 impl<P: Packet> Ledger<P> {
     pub fn new() -> Self {
-        let stats = LinkStats::default();
-        Self { stats, passed_packets: 0, passed_bytes: 0, dropped: VecDeque::new() }
+        Self { passed_packets: 0, passed_bytes: 0, most_waiting: Backlog::default(), rest: None }
     }
 
     /// All counters.
     pub fn stats(&self) -> LinkStats {
+        let rest = self.rest.as_ref().map_or_else(LinkStats::default, |rest| rest.stats);
         LinkStats {
-            enqueued_packets: self.stats.enqueued_packets + self.passed_packets,
-            enqueued_bytes: self.stats.enqueued_bytes + self.passed_bytes,
-            delivered_packets: self.stats.delivered_packets + self.passed_packets,
-            delivered_bytes: self.stats.delivered_bytes + self.passed_bytes,
-            ..self.stats
+            enqueued_packets: rest.enqueued_packets + self.passed_packets,
+            enqueued_bytes: rest.enqueued_bytes + self.passed_bytes,
+            delivered_packets: rest.delivered_packets + self.passed_packets,
+            delivered_bytes: rest.delivered_bytes + self.passed_bytes,
+            max_waiting_packets: self.most_waiting.packets,
+            max_waiting_bytes: self.most_waiting.bytes,
+            ..rest
         }
+    }
+
+    /// The counters of what did not pass.
+    #[inline]
+    pub fn stats_mut(&mut self) -> &mut LinkStats {
+        &mut self.rest().stats
+    }
+
+    #[inline]
+    fn rest(&mut self) -> &mut Rest<P> {
+        self.rest
+            .get_or_insert_with(|| Box::new(Rest { stats: LinkStats::default(), dropped: VecDeque::new() }))
+    }
+
+    /// The oldest dropped packet that was not fetched.
+    #[inline]
+    pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.rest.as_mut()?.dropped.pop_front()
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn has_dropped(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| !rest.dropped.is_empty())
     }
 
     /// Books a packet that is offered and known to arrive.
@@ -116,28 +151,31 @@ impl<P: Packet> Ledger<P> {
 
     /// Books a dropped packet and keeps it for the driver.
     pub fn drop_packet(&mut self, packet: P, cause: DropCause, at: Instant) {
-        self.stats.count_drop(cause);
-        self.dropped.push_back(Dropped { packet, cause, at });
+        let rest = self.rest();
+        rest.stats.count_drop(cause);
+        rest.dropped.push_back(Dropped { packet, cause, at });
     }
 
     /// Books a packet that is offered.
     #[inline]
     pub fn count_offer(&mut self, packet: &P) {
-        self.stats.enqueued_packets += 1;
-        self.stats.enqueued_bytes += u64::from(packet.size());
+        let stats = self.stats_mut();
+        stats.enqueued_packets += 1;
+        stats.enqueued_bytes += u64::from(packet.size());
     }
 
     /// Books an arrival at the far end.
     #[inline]
     pub fn count_delivery(&mut self, packet: &P) {
-        self.stats.delivered_packets += 1;
-        self.stats.delivered_bytes += u64::from(packet.size());
+        let stats = self.stats_mut();
+        stats.delivered_packets += 1;
+        stats.delivered_bytes += u64::from(packet.size());
     }
 
     /// Books the backlog after an arrival.
     #[inline]
     pub fn note_backlog(&mut self, backlog: Backlog) {
-        self.stats.max_waiting_packets = self.stats.max_waiting_packets.max(backlog.packets);
-        self.stats.max_waiting_bytes = self.stats.max_waiting_bytes.max(backlog.bytes);
+        self.most_waiting.packets = self.most_waiting.packets.max(backlog.packets);
+        self.most_waiting.bytes = self.most_waiting.bytes.max(backlog.bytes);
     }
 }

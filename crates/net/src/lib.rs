@@ -26,7 +26,7 @@ mod size_cache;
 pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use ledger::{Dropped, LinkStats};
-pub use link::{Arrival, Link, Verdict};
+pub use link::{Arrival, Link, Passing, Verdict};
 pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;

@@ -17,12 +17,16 @@ use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packe
 ///
 /// A packet needs one event: decisions in between are made, with their exact times, when the link is next touched.
 #[derive(Clone, Debug)]
+// What passing packets touch lies in front: in large worlds no cache holds all links.
+#[repr(C)]
 pub struct Link<P> {
-    queue: Queue<P>,
-    path: Path<P>,
-    ledger: Ledger<P>,
     /// A queue that has room for any packet while none waits, and a line on which nothing happens to packets: most links of a world.
     is_plain: bool,
+    /// When the latest packet that passed arrives, or would.
+    last_due: Instant,
+    ledger: Ledger<P>,
+    queue: Queue<P>,
+    path: Path<P>,
 }
 
 /// What the queue said to an arriving packet.
@@ -32,6 +36,17 @@ pub enum Verdict {
     Accepted,
     /// It was refused; [`Link::poll_dropped`] hands it back.
     Dropped(DropCause),
+}
+
+/// A packet that will be at the far end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passing<P> {
+    /// When.
+    pub at: Instant,
+    /// Since when it is the next to arrive: since it was offered, or since the one before it arrives.
+    pub next_since: Instant,
+    /// The packet.
+    pub packet: P,
 }
 
 /// A packet at the far end.
@@ -55,6 +70,7 @@ impl<P: Packet> Link<P> {
                 fec: Fec::new(config),
             },
             ledger: Ledger::new(),
+            last_due: Instant::ZERO,
             is_plain: config.is_plain()
                 && config.fec.is_none()
                 && matches!(config.loss.model, LossModel::None)
@@ -82,7 +98,7 @@ impl<P: Packet> Link<P> {
     /// Drivers that know everything that will be offered to a [foreseeable](Link::is_foreseeable) link until `now`, which may then lie
     /// in their future, need no event for such a packet.
     #[inline(always)]
-    pub fn pass(&mut self, now: Instant, packet: P, horizon: Instant) -> Option<(Instant, P)> {
+    pub fn pass(&mut self, now: Instant, packet: P, horizon: Instant) -> Option<Passing<P>> {
         let Self { queue: Queue::Fifo(fifo), path, ledger, .. } = self else {
             self.enqueue(now, packet);
             return None;
@@ -110,6 +126,11 @@ impl<P: Packet> Link<P> {
             }
         };
         let Passage { end, due, fate } = passage;
+        if path.flight.next_due() != Instant::FAR_FUTURE {
+            self.last_due = self.last_due.max(path.flight.last_due());
+        }
+        let next_since = self.last_due.max(now);
+        self.last_due = due;
         if fifo.take(now, Turn { start, end, size }) {
             ledger.note_backlog(fifo.backlog());
         }
@@ -120,7 +141,7 @@ impl<P: Packet> Link<P> {
             return None;
         }
         ledger.count_passage(&flying.packet);
-        Some((flying.due, flying.packet))
+        Some(Passing { at: due, next_since, packet: flying.packet })
     }
 
     /// True if the fate of a packet is known when it is offered, and packets arrive once each, as they are and in the order in which they
@@ -167,13 +188,13 @@ impl<P: Packet> Link<P> {
     /// here or from [`Link::deliver`] (plus its copy there).
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.ledger.dropped.pop_front()
+        self.ledger.poll_dropped()
     }
 
     /// Whether [`Link::poll_dropped`] has something to return.
     #[inline(always)]
     pub fn has_dropped(&self) -> bool {
-        !self.ledger.dropped.is_empty()
+        self.ledger.has_dropped()
     }
 
     /// When [`Link::deliver`] must be called next; [`Instant::FAR_FUTURE`] while nothing is pending.
@@ -316,8 +337,9 @@ impl<P: Packet> Link<P> {
                 std::iter::from_fn(|| held.dequeue(now, &mut self.ledger)).collect()
             }
         };
-        self.ledger.stats.enqueued_packets -= taken.len() as u64;
-        self.ledger.stats.enqueued_bytes -= taken.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
+        self.ledger.stats_mut().enqueued_packets -= taken.len() as u64;
+        self.ledger.stats_mut().enqueued_bytes -=
+            taken.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
         taken
     }
 
@@ -329,8 +351,8 @@ impl<P: Packet> Link<P> {
             let (_, time) = fifo.forget_waiting(now);
             self.path.line.withdraw(time, (fifo.service_end(), now));
         }
-        self.ledger.stats.enqueued_packets += waiting.len() as u64;
-        self.ledger.stats.enqueued_bytes +=
+        self.ledger.stats_mut().enqueued_packets += waiting.len() as u64;
+        self.ledger.stats_mut().enqueued_bytes +=
             waiting.iter().map(|packet| u64::from(packet.size())).sum::<u64>();
         let on_the_path = self.path.flight.take_back(self.path.flight.len());
         let in_doubt = self.path.fec.iter_mut().flat_map(|fec| fec.lose_block());
@@ -357,7 +379,7 @@ impl<P: Packet> Link<P> {
         let Self { queue, path: Path { line, flight, fec }, ledger, .. } = self;
         let Some(fec) = fec.as_mut().filter(|fec| fec.closes_at() < Instant::FAR_FUTURE) else { return };
         let start = fec.closes_at().min(line.next_start(now));
-        let end = fec.close(start, (line, flight), &mut ledger.stats);
+        let end = fec.close(start, (line, flight), ledger.stats_mut());
         if let Queue::Fifo(fifo) = queue {
             fifo.prolong(end);
         }
@@ -373,7 +395,7 @@ impl<P: Packet> Link<P> {
             self.ledger.drop_packet(flying.packet, DropCause::Error, flying.due);
             return None;
         }
-        self.ledger.stats.corrupted_packets += 1;
+        self.ledger.stats_mut().corrupted_packets += 1;
         self.ledger.count_delivery(&flying.packet);
         Some(Arrival { packet: flying.packet, copy_follows: false })
     }
@@ -381,7 +403,7 @@ impl<P: Packet> Link<P> {
     fn deliver_first_of_two(&mut self, flying: InFlight<P>) -> Arrival<P> {
         let packet = flying.packet.clone();
         self.path.flight.push_front(InFlight { fate: Fate::Arrives, ..flying });
-        self.ledger.stats.duplicated_packets += 1;
+        self.ledger.stats_mut().duplicated_packets += 1;
         self.ledger.count_delivery(&packet);
         Arrival { packet, copy_follows: true }
     }
@@ -389,11 +411,12 @@ impl<P: Packet> Link<P> {
 
 /// What lies behind the queue: the transmitter, and the packets that it has dealt with.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Path<P> {
     line: Line,
-    flight: Flight<P>,
     /// Parity, on a link that sends any.
     fec: Option<Box<Fec<P>>>,
+    flight: Flight<P>,
 }
 
 impl<P: Packet> Path<P> {
@@ -405,7 +428,7 @@ impl<P: Packet> Path<P> {
         match admit(now, packet, fifo, ledger) {
             Ok(packet) => {
                 let start = self.line.next_start(now);
-                let end = self.transmit((start, packet), &mut ledger.stats);
+                let end = self.transmit((start, packet), ledger.stats_mut());
                 if fifo.take(now, Turn { start, end, size }) {
                     ledger.note_backlog(fifo.backlog());
                 }
@@ -442,7 +465,7 @@ impl<P: Packet> Path<P> {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
             let Some(packet) = held.dequeue(start, ledger) else { return };
-            self.transmit((start, packet), &mut ledger.stats);
+            self.transmit((start, packet), ledger.stats_mut());
         }
     }
 
@@ -489,7 +512,7 @@ fn admit<P: Packet>(
         Admit::Accept => Ok(packet),
         Admit::Mark => {
             packet.mark_congested();
-            ledger.stats.marked_packets += 1;
+            ledger.stats_mut().marked_packets += 1;
             Ok(packet)
         }
         Admit::Drop(cause) => Err((packet, cause)),

@@ -135,19 +135,19 @@ impl<W: Witness> Simulation<W> {
                     break;
                 }
             };
-            let Some(passed) = state.pass(at, ticket, self.until) else { break };
-            (at, ticket) = passed;
-            ticket.step_on();
+            let Some(mut passing) = state.pass(at, ticket, self.until) else { break };
+            passing.packet.step_on();
+            (at, ticket) = (passing.at, passing.packet);
             self.events += 1;
             match onward {
                 Onward::Link(next) => link = next,
                 Onward::Inbox(next) => {
                     let junction = &mut self.junctions[next as usize];
-                    junction.inbox.push(at, link, ticket);
+                    junction.inbox.push(passing, link);
                     return self.wheel.schedule(self.first_junction + next, junction.next_event());
                 }
                 Onward::Outbox(through) => {
-                    return self.junctions[through as usize].outbox.push(at, link, ticket);
+                    return self.junctions[through as usize].outbox.push(passing, link);
                 }
             }
         }
@@ -161,7 +161,9 @@ impl<W: Witness> Simulation<W> {
             let Junction { link, inbox, .. } = &mut self.junctions[id as usize];
             let link = *link;
             let Some((at, ticket)) = inbox.pop(limit) else { break };
-            if let Some(upcoming) = inbox.upcoming(NEAR) {
+            if let Some(upcoming) = inbox.upcoming(NEAR)
+                && self.is_large()
+            {
                 self.prefetch_behind(upcoming);
             }
             self.run_ahead((at, link), ticket, Some(id));
@@ -177,7 +179,9 @@ impl<W: Witness> Simulation<W> {
             self.let_through(id, self.now - Duration::from_nanos(1));
         }
         while let Some((_, ticket)) = self.junctions[id as usize].outbox.pop(self.now) {
-            self.fetch_along_outbox(id);
+            if self.is_large() {
+                self.fetch_along_outbox(id);
+            }
             self.arrive(ticket);
         }
         self.wheel.schedule(self.first_junction + id, self.junctions[id as usize].next_event());

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bentpipe_base::Instant;
+use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::ticket::Ticket;
@@ -11,10 +12,11 @@ use crate::ticket::Ticket;
 /// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
 const REACH: usize = 32;
 
-/// A packet that will arrive. Ordered by time, and at equal times by where from.
+/// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
+    pub since: Instant,
     /// The link that it comes from.
     pub from: LinkId,
     pub ticket: Ticket,
@@ -22,7 +24,7 @@ pub(crate) struct Arrival {
 
 impl Ord for Arrival {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.from).cmp(&(other.at, other.from))
+        (self.at, self.since, self.from).cmp(&(other.at, other.since, other.from))
     }
 }
 
@@ -42,17 +44,18 @@ pub(crate) struct Procession {
 
 impl Procession {
     #[inline(always)]
-    pub fn push(&mut self, at: Instant, from: LinkId, ticket: Ticket) {
-        if self.line.back().is_none_or(|last| (last.at, last.from) <= (at, from)) {
-            self.line.push_back(Arrival { at, from, ticket });
+    pub fn push(&mut self, passing: Passing<Ticket>, from: LinkId) {
+        let Passing { at, next_since: since, packet: ticket } = passing;
+        if self.line.back().is_none_or(|last| (last.at, last.since, last.from) <= (at, since, from)) {
+            self.line.push_back(Arrival { at, since, from, ticket });
         } else {
-            self.put_in(at, from, ticket);
+            self.put_in((at, since), from, ticket);
         }
     }
 
     #[inline(never)]
-    fn put_in(&mut self, at: Instant, from: LinkId, ticket: Ticket) {
-        let arrival = Arrival { at, from, ticket };
+    fn put_in(&mut self, (at, since): (Instant, Instant), from: LinkId, ticket: Ticket) {
+        let arrival = Arrival { at, since, from, ticket };
         let behind = self.line.iter().rev().take(REACH).take_while(|other| **other > arrival).count();
         if behind < REACH {
             self.line.insert(self.line.len() - behind, arrival);
@@ -121,17 +124,20 @@ mod tests {
                 let (at, from) = (now + rng.below(spread), rng.below(1 << 30) as LinkId);
                 let marks = Marks::empty();
                 let ticket = Ticket::new((from, 0), 0, 0, marks);
-                procession.push(Instant::from_nanos(at), from, ticket);
-                model.insert((at, from));
+                let since = rng.below(3);
+                let [at_time, next_since] = [at, since].map(Instant::from_nanos);
+                procession.push(Passing { at: at_time, next_since, packet: ticket }, from);
+                model.insert((at, since, from));
                 assert_eq!(procession.first_at().as_nanos(), model.first().unwrap().0);
                 while let Some((at, ticket)) = procession.pop(Instant::from_nanos(now)) {
                     popped.push((at.as_nanos(), ticket.slot()));
-                    assert_eq!(model.pop_first(), popped.last().copied());
+                    let expected = model.pop_first().map(|(at, _, from)| (at, from));
+                    assert_eq!(expected, popped.last().copied());
                 }
                 assert!(model.first().is_none_or(|first| first.0 > now));
                 assert_eq!(procession.len(), model.len());
             }
-            assert!(popped.is_sorted());
+            assert!(popped.is_sorted_by_key(|(at, _)| *at));
         }
     }
 }

@@ -26,6 +26,9 @@ use bentpipe_scenario::LinkId;
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
+/// As many connection ends, with the links to them, fit into the caches close to a processor.
+const FEW_ENDS: usize = 256;
+
 /// Places in a long line of packets of the one whose goal is asked for, and of the one whose contents are.
 pub(crate) const NEAR: usize = 3;
 pub(crate) const FAR: usize = 8;
@@ -196,6 +199,12 @@ impl<W: Witness> Simulation<W> {
         if let Some(&ticket) = first_of(2) {
             self.prefetch_next(ticket);
         }
+    }
+
+    /// True if the caches do not hold all of the world, so that it pays to fetch ahead.
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        self.ends.len() > FEW_ENDS
     }
 
     /// Asks for the memory of what a packet comes to at the end of its link; its contents are at hand.
@@ -370,6 +379,7 @@ impl<W: Witness> Simulation<W> {
     /// Hands a packet over at the end of its route.
     #[inline]
     pub fn arrive(&mut self, ticket: Ticket) {
+        let is_large = self.is_large();
         let parcel = self.arena.get_mut(ticket.slot());
         let to = parcel.to;
         if ticket.has(Marks::PLAIN) {
@@ -396,6 +406,10 @@ impl<W: Witness> Simulation<W> {
             return;
         }
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot(), segment: &parcel.segment });
+        // The answer leaves over this link.
+        if is_large && let Some(link) = self.links.get(self.routes[end.route as usize] as usize) {
+            prefetch(link);
+        }
         end.connection.handle_segment(self.now, &parcel.segment);
         let waits = end.relay == Relay::Waits;
         self.arena.release(ticket.slot());

@@ -1,8 +1,8 @@
 //! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
 //!
-//! Events come out in the order of time, and at equal times in the order of their owners: never in that in which they were scheduled,
-//! so that it does not matter how long ahead something was known. Every operation takes constant time: an owner's event is a node of a
-//! doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the slots that hold something.
+//! Events come out in the order of time, at equal times in that in which they were scheduled, and of those scheduled at the same time in
+//! the order of their owners: a rule by which others can tell the order as well. Every operation takes constant time: an owner's event
+//! is a node of a doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the slots that hold something.
 //!
 //! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
@@ -29,6 +29,8 @@ pub(crate) type Owner = u32;
 struct Node {
     /// [`NEVER`] if there is none.
     time: u64,
+    /// When it was scheduled.
+    since: u64,
     /// Neighbours in the slot; the list is a ring, so the head's predecessor is the tail.
     next: u32,
     previous: u32,
@@ -94,9 +96,11 @@ pub(crate) struct Wheel {
     far: Vec<Level>,
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
-    /// Events of the open slot in the order in which they happen; those before `done` have happened.
-    open: Vec<(u64, Owner)>,
+    /// Events of the open slot in the order in which they happen: time, time of scheduling, owner. Those before `done` have happened.
+    open: Vec<(u64, u64, Owner)>,
     done: usize,
+    /// Time of the latest event.
+    now: u64,
     /// Nothing after this will ever happen.
     end: u64,
 }
@@ -114,6 +118,7 @@ impl Wheel {
             tick: 0,
             open: Vec::new(),
             done: 0,
+            now: 0,
             end,
         }
     }
@@ -121,7 +126,7 @@ impl Wheel {
     /// Makes room for `count` more owners, with consecutive numbers; returns the first.
     pub fn add_owners(&mut self, count: usize) -> Owner {
         let first = self.nodes.len() as Owner;
-        self.nodes.resize(self.nodes.len() + count, Node { time: NEVER, next: NIL, previous: NIL });
+        self.nodes.resize(self.nodes.len() + count, Node { time: NEVER, since: 0, next: NIL, previous: NIL });
         first
     }
 
@@ -136,7 +141,7 @@ impl Wheel {
         let tick = time >> SLOT_BITS;
         // Nearly always there is no other event, and this one lies in a slot of the lowest level that is not open.
         if pending == NEVER && tick > self.tick && tick ^ self.tick < SLOTS as u64 {
-            append(&mut self.near, &mut self.nodes, (owner, time), tick as usize);
+            append(&mut self.near, &mut self.nodes, (owner, time, self.now), tick as usize);
         } else {
             self.reschedule(owner, time);
         }
@@ -148,7 +153,7 @@ impl Wheel {
             self.cancel(owner);
         }
         if time >> SLOT_BITS > self.tick {
-            self.push(owner, time);
+            self.push(owner, time, self.now);
         } else {
             self.insert_open(owner, time);
         }
@@ -166,7 +171,7 @@ impl Wheel {
         }
         self.nodes[owner as usize].time = NEVER;
         if node.time >> SLOT_BITS == self.tick {
-            let position = self.open[self.done..].iter().position(|&(_, other)| other == owner);
+            let position = self.open[self.done..].iter().position(|&(.., other)| other == owner);
             let position = position.expect("a pending event of the open slot is in its list");
             self.open.remove(self.done + position);
             return;
@@ -195,8 +200,9 @@ impl Wheel {
                 return None;
             }
         }
-        let (time, owner) = self.open[self.done];
+        let (time, _, owner) = self.open[self.done];
         self.done += 1;
+        self.now = time;
         self.nodes[owner as usize].time = NEVER;
         Some((Instant::from_nanos(time), owner))
     }
@@ -213,6 +219,7 @@ impl Wheel {
         let time = std::mem::replace(&mut node.time, NEVER);
         self.near.clear(slot);
         self.tick = time >> SLOT_BITS;
+        self.now = time;
         Some((Instant::from_nanos(time), owner))
     }
 
@@ -225,25 +232,27 @@ impl Wheel {
     /// The owner of the event `ahead` places after the one returned next, if it is in the open slot: a hint.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<Owner> {
-        self.open.get(self.done + ahead).map(|&(_, owner)| owner)
+        self.open.get(self.done + ahead).map(|&(.., owner)| owner)
     }
 
     /// Puts an event into the open slot, in its place among those that have not happened.
     fn insert_open(&mut self, owner: Owner, time: u64) {
-        self.nodes[owner as usize].time = time;
+        let event = (time, self.now, owner);
+        let node = &mut self.nodes[owner as usize];
+        (node.time, node.since) = (time, self.now);
         if self.done == self.open.len() {
             self.open.clear();
             self.done = 0;
         }
-        let position = self.open[self.done..].partition_point(|&other| other < (time, owner));
-        self.open.insert(self.done + position, (time, owner));
+        let position = self.open[self.done..].partition_point(|&other| other < event);
+        self.open.insert(self.done + position, event);
     }
 
     /// Appends an event to the list of its slot, which is not the open one.
-    fn push(&mut self, owner: Owner, time: u64) {
+    fn push(&mut self, owner: Owner, time: u64, since: u64) {
         let (level, slot) = self.place(time >> SLOT_BITS);
         let level = if level == 0 { &mut self.near } else { &mut self.far[level - 1] };
-        append(level, &mut self.nodes, (owner, time), slot);
+        append(level, &mut self.nodes, (owner, time, since), slot);
     }
 
     /// Level and slot of a tick after the open one: the highest digit in which they differ, and its value.
@@ -277,11 +286,11 @@ impl Wheel {
         self.level(level).clear(slot);
         let mut owner = head;
         loop {
-            let Node { time, next, .. } = self.nodes[owner as usize];
+            let Node { time, since, next, .. } = self.nodes[owner as usize];
             if time >> SLOT_BITS == self.tick {
-                self.open.push((time, owner));
+                self.open.push((time, since, owner));
             } else {
-                self.push(owner, time);
+                self.push(owner, time, since);
             }
             owner = next;
             if owner == head {
@@ -296,17 +305,17 @@ impl Wheel {
 
 /// Appends an event to the list of a slot, whose number counts modulo those of the level.
 #[inline(always)]
-fn append(level: &mut Level, nodes: &mut [Node], (owner, time): (Owner, u64), slot: usize) {
+fn append(level: &mut Level, nodes: &mut [Node], (owner, time, since): (Owner, u64, u64), slot: usize) {
     let head = level.heads[slot % SLOTS];
     if head == NIL {
         level.heads[slot % SLOTS] = owner;
         level.mark(slot);
-        nodes[owner as usize] = Node { time, next: owner, previous: owner };
+        nodes[owner as usize] = Node { time, since, next: owner, previous: owner };
     } else {
         let tail = nodes[head as usize].previous;
         nodes[head as usize].previous = owner;
         nodes[tail as usize].next = owner;
-        nodes[owner as usize] = Node { time, next: head, previous: tail };
+        nodes[owner as usize] = Node { time, since, next: head, previous: tail };
     }
 }
 
@@ -325,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_times_come_in_the_order_of_their_owners() {
+    fn equal_times_come_in_the_order_of_scheduling_and_then_of_their_owners() {
         let mut wheel = Wheel::new(at(NEVER));
         wheel.add_owners(6);
         for (owner, time) in [(3, 5_000_000_000), (5, 7), (4, 5_000_000_000), (0, 5_000_000_000), (1, 7)] {
@@ -333,7 +342,9 @@ mod tests {
         }
         assert_eq!(wheel.pop(), Some((at(7), 1)));
         wheel.schedule(2, at(7));
-        let rest = [(7, 2), (7, 5), (5_000_000_000, 0), (5_000_000_000, 3), (5_000_000_000, 4)];
+        wheel.schedule(1, at(5_000_000_000));
+        let far = 5_000_000_000;
+        let rest = [(7, 5), (7, 2), (far, 0), (far, 3), (far, 4), (far, 1)];
         assert_eq!(drain(&mut wheel), rest);
     }
 
@@ -364,8 +375,8 @@ mod tests {
         for seed in 0..20 {
             let mut rng = Rng::stream(seed, "wheel");
             let mut wheel = Wheel::new(at(NEVER));
-            let mut model: BTreeSet<(u64, Owner)> = BTreeSet::new();
-            let mut time_of = [None; 50];
+            let mut model: BTreeSet<(u64, u64, Owner)> = BTreeSet::new();
+            let mut key_of = [None; 50];
             let mut now = 0;
             wheel.add_owners(50);
             for _ in 0..20_000 {
@@ -373,30 +384,30 @@ mod tests {
                 match rng.below(5) {
                     0 => {
                         wheel.cancel(owner);
-                        if let Some(time) = time_of[owner as usize].take() {
-                            model.remove(&(time, owner));
+                        if let Some(key) = key_of[owner as usize].take() {
+                            model.remove(&key);
                         }
                     }
                     1 | 2 => {
                         let spread = rng.below(45);
                         let time = now + rng.below(1 << spread);
                         wheel.schedule(owner, at(time));
-                        let pending = time_of[owner as usize];
-                        if pending.is_none_or(|pending| time < pending) {
+                        let pending = key_of[owner as usize];
+                        if pending.is_none_or(|(pending, ..)| time < pending) {
                             if let Some(pending) = pending {
-                                model.remove(&(pending, owner));
+                                model.remove(&pending);
                             }
-                            time_of[owner as usize] = Some(time);
-                            model.insert((time, owner));
+                            key_of[owner as usize] = Some((time, now, owner));
+                            model.insert((time, now, owner));
                         }
                     }
                     _ => {
-                        let expected = model.pop_first().map(|(time, owner)| (at(time), owner));
+                        let expected = model.pop_first().map(|(time, _, owner)| (at(time), owner));
                         let popped = wheel.pop();
                         assert_eq!(popped, expected, "seed {seed}");
                         if let Some((time, owner)) = popped {
                             now = time.as_nanos();
-                            time_of[owner as usize] = None;
+                            key_of[owner as usize] = None;
                         }
                     }
                 }

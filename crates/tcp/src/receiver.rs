@@ -50,8 +50,8 @@ pub(crate) struct Receiver {
     fin_at: Option<u64>,
     /// Ranges held above `nxt`, in order, disjoint and not touching.
     ranges: VecDeque<SackRange>,
-    /// Ranges as last reported, most recent first (RFC 2018 section 4).
-    recent: [SackRange; 4],
+    /// Ranges as last reported, most recent first (RFC 2018 section 4), since there were any.
+    recent: Option<Box<[SackRange; 4]>>,
     /// Duplicate to report once (RFC 2883).
     dsack: Option<SackRange>,
     due: AckDue,
@@ -124,7 +124,7 @@ impl Receiver {
             read_to: 1,
             fin_at: None,
             ranges: VecDeque::new(),
-            recent: [SackRange::default(); 4],
+            recent: None,
             dsack: None,
             due: AckDue::No,
             opened_hole: false,
@@ -327,10 +327,11 @@ impl Receiver {
 
     /// Puts a range at the head of those reported; what it swallowed leaves the list.
     fn report(&mut self, range: SackRange) {
-        let old = self.recent;
+        let recent = self.recent.get_or_insert_default();
+        let old = **recent;
         let others = old.iter().filter(|old| old.start < range.start || old.end > range.end);
-        self.recent = [SackRange::default(); 4];
-        for (slot, reported) in self.recent.iter_mut().zip(core::iter::once(&range).chain(others)) {
+        **recent = [SackRange::default(); 4];
+        for (slot, reported) in recent.iter_mut().zip(core::iter::once(&range).chain(others)) {
             *slot = *reported;
         }
     }
@@ -347,7 +348,7 @@ impl Receiver {
         if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
             blocks.push(duplicate);
         }
-        for range in self.recent {
+        for &range in self.recent.iter().flat_map(|recent| recent.iter()) {
             if range.start > self.nxt && blocks.len() < room {
                 blocks.push(range);
             }
@@ -509,6 +510,7 @@ impl Receiver {
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         self.ranges.capacity() * size_of::<SackRange>()
+            + self.recent.as_ref().map_or(0, |recent| size_of_val(&**recent))
             + self.probes.as_ref().map_or(0, |probes| probes.capacity() * size_of::<ProbeTag>())
     }
 }

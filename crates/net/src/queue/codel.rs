@@ -195,7 +195,7 @@ impl Control {
             return Err(head);
         }
         head.packet.mark_congested();
-        ledger.stats.marked_packets += 1;
+        ledger.stats_mut().marked_packets += 1;
         Ok(head)
     }
 
@@ -254,7 +254,7 @@ mod tests {
         let now = control.drop_next + after;
         let mut ledger = Ledger::new();
         assert!(control.dequeue(&mut lane, now, &mut ledger).is_some());
-        assert_eq!(ledger.stats.dropped_by_queue, 1);
+        assert_eq!(ledger.stats().dropped_by_queue, 1);
         assert_eq!(control.last_count, control.count);
         control.count
     }

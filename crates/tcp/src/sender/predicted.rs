@@ -29,6 +29,11 @@ impl Sender {
     /// Nothing has changed if it is unclear.
     #[inline]
     pub fn predicted_departure(&mut self, cx: &mut Context) -> Prediction {
+        let idle = self.board.is_empty() && self.nxt >= self.stream_end();
+        if idle && !self.window_probe && !self.wants.probes {
+            self.limit = Limit::Application;
+            return Prediction::Nothing;
+        }
         let asked = self.window_probe || self.asked.is_some() || self.withheld || self.congestion_reduced;
         let repairs = !self.episode.is_open() || self.board.lost() > 0 || self.forced > 0;
         let asks = self.wants.probes || self.wants.sent || self.wants.low_priority || self.feedback;
@@ -41,14 +46,7 @@ impl Sender {
         {
             return Prediction::Unclear;
         }
-        if self.board.is_empty() {
-            let idle = self.nxt >= self.stream_end();
-            if idle {
-                self.limit = Limit::Application;
-            }
-            return if idle { Prediction::Nothing } else { Prediction::Unclear };
-        }
-        if cx.config.max_burst.is_some() || self.pacing_rate(cx).is_some() {
+        if self.board.is_empty() || cx.config.max_burst.is_some() || self.pacing_rate(cx).is_some() {
             return Prediction::Unclear;
         }
         let (used, window) = (self.used(cx.config), self.window());
