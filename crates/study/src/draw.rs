@@ -160,15 +160,19 @@ fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<Series
     let (width, height) = legend(chart);
     let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
     let is_free = |right: bool, upper: bool| {
-        let mut points = chart.lines.iter().flat_map(|line| &line.points);
-        let beneath = |point: &(f64, f64, Option<f64>)| {
-            let from_left = part(placed(point.0, chart.x_log), &x);
-            let from_bottom = part(placed(point.1, chart.y_log), &y);
+        let points = chart.lines.iter().flat_map(|line| &line.points);
+        let ends = |point: &(f64, f64, Option<f64>)| {
+            let (at, middle, half) = (point.0, point.1, point.2.unwrap_or(0.0));
+            [middle - half, middle, middle + half].map(|height| (at, height))
+        };
+        let beneath = |(at, height_at): (f64, f64)| {
+            let from_left = part(placed(at, chart.x_log), &x);
+            let from_bottom = part(placed(height_at, chart.y_log), &y);
             let aside = if right { 1.0 - from_left } else { from_left };
             let away = if upper { 1.0 - from_bottom } else { from_bottom };
             aside < width && away < height
         };
-        !points.any(beneath)
+        !points.flat_map(ends).any(beneath)
     };
     let corners = [
         (SeriesLabelPosition::UpperRight, true, true),
