@@ -11,7 +11,7 @@ use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
 use bentpipe_orbit::OrbitError;
 
-use crate::sky::{ConstellationGroup, SkyNode, SkyPlan};
+use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
 use crate::{LinkGroup, NodeKind, Scenario};
 
 /// Index of a node.
@@ -200,7 +200,7 @@ impl<'a> Topology<'a> {
         let constellation = &group.name;
         let refused = |error| TopologyError::Orbit { constellation: constellation.clone(), error };
         let crossings = self.crossings(scenario)?;
-        let plan = SkyPlan::new(scenario, group, &crossings).map_err(refused)?;
+        let plan = shared_plan(scenario, group, &crossings).map_err(refused)?;
         // Of no time at all nothing can be said.
         let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
         if let Some(&(from, to)) = never {
@@ -225,8 +225,9 @@ impl<'a> Topology<'a> {
                 SkyNode::Satellite(satellite) => satellites.name(satellite),
             });
             let name = format!("{constellation}.{near}~{far}");
+            let configs = link.configs(group);
             for (direction, (from, to)) in [(0, (ends[0], ends[1])), (1, (ends[1], ends[0]))] {
-                let config: &LinkConfig = &link.configs[direction];
+                let config = &configs[direction];
                 let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
                 self.graph.hops.push(Hop { from, to, delay_one_way });
                 self.links.push(Edge {
@@ -238,7 +239,7 @@ impl<'a> Topology<'a> {
                 });
             }
         }
-        self.sky = Some(Arc::new(plan));
+        self.sky = Some(plan);
         Ok(())
     }
 

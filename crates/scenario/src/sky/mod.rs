@@ -3,7 +3,9 @@
 mod model;
 mod path;
 mod plan;
+mod shared;
 
 pub use model::{ConstellationGroup, InFlight, Orbits, Position};
 pub use path::{SkyPath, sky_as_links, sky_paths};
 pub use plan::{Moment, SkyLink, SkyNode, SkyPlan, Turn};
+pub use shared::shared_plan;

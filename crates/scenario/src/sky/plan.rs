@@ -29,8 +29,24 @@ pub enum SkyNode {
 pub struct SkyLink {
     /// Near end, a station if one of the two is, and far end.
     pub ends: [SkyNode; 2],
-    /// From the near end to the far end, and back.
-    pub configs: [LinkConfig; 2],
+    /// How long light takes.
+    pub delay_one_way: Schedule<Duration>,
+    /// When it carries nothing though it exists.
+    pub outages: Outages,
+}
+
+impl SkyLink {
+    /// The link from the near end to the far end, and back, as the constellation offers it.
+    pub fn configs(&self, group: &ConstellationGroup) -> [LinkConfig; 2] {
+        let ConstellationGroup { up, down, between, .. } = group;
+        let to_ground = matches!(self.ends[0], SkyNode::Station(_));
+        let configs = if to_ground { [up, down] } else { [between, between] };
+        configs.map(|config| LinkConfig {
+            delay_one_way: self.delay_one_way.clone(),
+            outages: self.outages.clone(),
+            ..config.clone()
+        })
+    }
 }
 
 /// The next hop of a node changes.
@@ -283,17 +299,10 @@ impl Planner<'_> {
     }
 
     fn link(&self, ends: [SkyNode; 2], usage: &Usage) -> SkyLink {
-        let ConstellationGroup { up, down, between, step, .. } = self.group;
-        let delay_one_way = delays(&usage.lengths_km, *step);
+        let delay_one_way = delays(&usage.lengths_km, self.group.step);
         let to_ground = matches!(ends[0], SkyNode::Station(_));
         let outages = if to_ground { interruptions(&usage.came_up, self.group) } else { Outages::default() };
-        let configs = if to_ground { [up, down] } else { [between, between] };
-        let config = |config: &LinkConfig| LinkConfig {
-            delay_one_way: delay_one_way.clone(),
-            outages: outages.clone(),
-            ..config.clone()
-        };
-        SkyLink { ends, configs: configs.map(config) }
+        SkyLink { ends, delay_one_way, outages }
     }
 }
 

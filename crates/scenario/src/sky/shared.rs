@@ -1,0 +1,73 @@
+//! Plans are kept: the runs of a comparison have one sky, and what a satellite does is independent of what it carries.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bentpipe_base::{Duration, Rate};
+use bentpipe_net::{LinkConfig, QueueConfig};
+use bentpipe_orbit::{OrbitError, Station};
+
+use super::{ConstellationGroup, SkyPlan};
+use crate::model::Scenario;
+
+/// Plans that are kept, the latest: a comparison that varies the constellation itself has a few.
+const KEPT: usize = 8;
+
+static PLANS: Mutex<Vec<(Question, Arc<SkyPlan>)>> = Mutex::new(Vec::new());
+
+/// Everything that a plan depends on.
+#[derive(Clone, PartialEq, Debug)]
+struct Question {
+    /// Without its links.
+    group: ConstellationGroup,
+    stations: Vec<Station>,
+    duration: Duration,
+    crossings: Vec<(u32, u32)>,
+}
+
+/// The plan for packets from station to station, by pairs of (from, to): that of an earlier scenario if the sky is the same.
+///
+/// # Errors
+/// If the satellites cannot fly until the end of the scenario.
+pub fn shared_plan(
+    scenario: &Scenario,
+    group: &ConstellationGroup,
+    crossings: &[(u32, u32)],
+) -> Result<Arc<SkyPlan>, OrbitError> {
+    let nothing = LinkConfig::new(Rate::ZERO, Duration::ZERO, QueueConfig::default());
+    let group =
+        ConstellationGroup { up: nothing.clone(), down: nothing.clone(), between: nothing, ..group.clone() };
+    let (stations, duration) = (scenario.ground_stations(), scenario.duration);
+    let question = Question { group, stations, duration, crossings: crossings.to_vec() };
+    let plans = || PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, plan)) = plans().iter().find(|(known, _)| *known == question) {
+        return Ok(plan.clone());
+    }
+    // Not under the lock: whoever wants another sky need not wait.
+    let plan = Arc::new(SkyPlan::new(scenario, &question.group, crossings)?);
+    let mut plans = plans();
+    plans.truncate(KEPT - 1);
+    plans.insert(0, (question, plan.clone()));
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    #[test]
+    fn a_sky_is_planned_once_for_all_rates_and_anew_for_another_mask() {
+        let mut scenario = builtin("leo-iridium").unwrap();
+        let plan = |scenario: &Scenario| {
+            shared_plan(scenario, &scenario.constellations[0], &[(0, 1), (1, 0)]).unwrap()
+        };
+        let first = plan(&scenario);
+        scenario.seed = 7;
+        scenario.constellations[0].up.rate = bentpipe_net::Schedule::Constant(Rate::from_mbps(3));
+        assert!(Arc::ptr_eq(&first, &plan(&scenario)));
+        scenario.constellations[0].elevation_mask_deg = 20.0;
+        let other = plan(&scenario);
+        assert!(!Arc::ptr_eq(&first, &other) && *first != *other);
+        assert_eq!(*other, SkyPlan::new(&scenario, &scenario.constellations[0], &[(0, 1), (1, 0)]).unwrap());
+    }
+}
