@@ -25,6 +25,8 @@ pub(crate) struct CfDama {
     scheduler: Scheduler,
     /// Requests on their way or not yet considered, in the order in which they are heard.
     requests: VecDeque<Request>,
+    /// Requests that errors hit, in the order in which their terminals learn of it.
+    lost: VecDeque<Request>,
     stations: Vec<Station>,
     /// The present frame, and whose its slots are.
     frame: u64,
@@ -32,7 +34,7 @@ pub(crate) struct CfDama {
     next: Step,
 }
 
-/// A request that the scheduler hears.
+/// A request that the scheduler hears at this time, or that its terminal knows by then to be lost.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     heard: Instant,
@@ -54,7 +56,7 @@ struct Station {
 enum Contention {
     /// It got through, or there was none.
     Clear,
-    /// It collided, as the terminal will learn at this time. From then on it tries in each frame with probability one half, until
+    /// It collided or errors hit it, as the terminal will learn at this time. From then on it tries in each frame with probability one half, until
     /// a request gets through.
     Collided { known: Instant },
 }
@@ -85,6 +87,7 @@ impl CfDama {
             ahead: grid.frame() * frames,
             scheduler,
             requests: VecDeque::new(),
+            lost: VecDeque::new(),
             stations: rngs.into_iter().map(station).collect(),
             frame: 0,
             map: Vec::new(),
@@ -103,6 +106,10 @@ impl CfDama {
         {
             self.scheduler.request(request.terminal, request.slots);
             self.requests.pop_front();
+        }
+        while let Some(lost) = self.lost.front().filter(|lost| lost.heard <= start) {
+            self.stations[lost.terminal as usize].outstanding -= u64::from(lost.slots);
+            self.lost.pop_front();
         }
         self.map.clear();
         self.map.extend((0..self.grid.slots()).map(|_| self.scheduler.grant()));
@@ -133,15 +140,18 @@ impl CfDama {
             }
         }
         for &(minislot, terminal) in &contenders {
-            if contenders.iter().filter(|(other, _)| *other == minislot).count() == 1 {
+            let alone = contenders.iter().filter(|(other, _)| *other == minislot).count() == 1;
+            let lost = alone && self.is_lost(terminal);
+            if alone && !lost {
                 self.stations[terminal as usize].contention = Contention::Clear;
-                self.request(air, terminal, start);
+                self.hear(air, terminal, start);
             } else {
                 // The scheduler repeats what it heard, so silence tells.
                 let known = start + self.to_scheduler * 2_u64;
                 self.stations[terminal as usize].contention = Contention::Collided { known };
                 air.stats.requests_sent += 1;
-                air.stats.requests_collided += 1;
+                air.stats.requests_collided += u64::from(!alone);
+                air.stats.requests_lost += u64::from(lost);
             }
         }
     }
@@ -153,8 +163,27 @@ impl CfDama {
         more.min(u64::from(self.config.request_limit)) as u32
     }
 
-    /// A request that leaves at `at` and will be heard.
+    /// True if errors hit a request of a terminal.
+    fn is_lost(&mut self, terminal: u32) -> bool {
+        let probability = self.config.request_loss;
+        probability > 0.0 && self.stations[terminal as usize].rng.chance(probability)
+    }
+
+    /// A request that leaves at `at` and meets no other, if the terminal wants anything.
     fn request<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, at: Instant) {
+        let slots = self.wanted(air, terminal);
+        if slots > 0 && self.is_lost(terminal) {
+            self.stations[terminal as usize].outstanding += u64::from(slots);
+            self.lost.push_back(Request { heard: at + self.to_scheduler * 2_u64, terminal, slots });
+            air.stats.requests_sent += 1;
+            air.stats.requests_lost += 1;
+        } else {
+            self.hear(air, terminal, at);
+        }
+    }
+
+    /// A request that leaves at `at` and will be heard.
+    fn hear<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, at: Instant) {
         let slots = self.wanted(air, terminal);
         if slots > 0 {
             self.stations[terminal as usize].outstanding += u64::from(slots);

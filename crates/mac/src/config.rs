@@ -76,6 +76,8 @@ pub struct DamaConfig {
     pub superframe: u32,
     /// Superframes without a request after which the hub takes the last slot back.
     pub idle_superframes: u32,
+    /// Probability that errors hit a request: the hub then takes the terminal to need nothing in that superframe.
+    pub request_loss: f64,
 }
 
 /// Combined free and demand assignment (Le-Ngoc and Mohammed, "Combined free/demand assignment multiple access (CFDAMA)
@@ -90,6 +92,8 @@ pub struct CfDamaConfig {
     pub minislots: u32,
     /// Most slots in one request.
     pub request_limit: u32,
+    /// Probability that errors hit a request. The scheduler repeats what it hears: a terminal knows a round trip later, and asks again.
+    pub request_loss: f64,
     /// Where the scheduler sits.
     pub scheduler: SchedulerPlace,
 }
@@ -174,7 +178,7 @@ impl Default for Frame {
 
 impl Default for DamaConfig {
     fn default() -> Self {
-        Self { frame: Frame::default(), superframe: 10, idle_superframes: 2 }
+        Self { frame: Frame::default(), superframe: 10, idle_superframes: 2, request_loss: 0.0 }
     }
 }
 
@@ -185,6 +189,7 @@ impl Default for CfDamaConfig {
             strategy: RequestStrategy::Combined,
             minislots: 8,
             request_limit: 64,
+            request_loss: 0.0,
             scheduler: SchedulerPlace::Hub,
         }
     }
@@ -289,10 +294,12 @@ impl MediumConfig {
             Access::Dama(dama) => {
                 dama.frame.validate_for(self.rate, terminals)?;
                 at_least_one("superframe", dama.superframe, "at least 1 frame")?;
+                check_probability("request_loss", dama.request_loss)?;
                 at_least_one("idle_superframes", dama.idle_superframes, "at least 1 superframe")
             }
             Access::CfDama(cf_dama) => {
                 cf_dama.frame.validate(self.rate)?;
+                check_probability("request_loss", cf_dama.request_loss)?;
                 at_least_one("minislots", cf_dama.minislots, "at least 1 minislot")?;
                 at_least_one("request_limit", cf_dama.request_limit, "at least 1 slot")
             }

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rng};
 use bentpipe_net::Packet;
 
 use crate::air::Air;
@@ -27,6 +27,8 @@ pub(crate) struct Dama {
     owners: Vec<u32>,
     /// The superframe whose shares `owners` are.
     superframe: u64,
+    /// Dice of each terminal.
+    rngs: Vec<Rng>,
     /// What comes next.
     next: Step,
 }
@@ -45,7 +47,8 @@ enum Step {
 const NOBODY: u32 = u32::MAX;
 
 impl Dama {
-    pub fn new(config: &DamaConfig, medium: &MediumConfig, terminals: usize) -> Self {
+    pub fn new(config: &DamaConfig, medium: &MediumConfig, rngs: Vec<Rng>) -> Self {
+        let terminals = rngs.len();
         let grid = Grid::new(config.frame.length, config.frame.slots);
         let superframe = config.frame.length.as_nanos() * u64::from(config.superframe);
         let round_trip = Duration::from_nanos(2 * medium.delay_one_way.as_nanos());
@@ -56,6 +59,7 @@ impl Dama {
             idle: vec![None; terminals],
             owners: vec![NOBODY; config.frame.slots as usize],
             superframe: 0,
+            rngs,
             next: Step::Sleep,
             config: config.clone(),
             grid,
@@ -68,7 +72,7 @@ impl Dama {
     }
 
     /// New shares take effect, and every terminal asks.
-    fn begin<P: Packet>(&mut self, air: &Air<P>, superframe: u64) {
+    fn begin<P: Packet>(&mut self, air: &mut Air<P>, superframe: u64) {
         self.superframe = superframe;
         let heard = self.asked.pop_front().unwrap_or_default();
         for (idle, &slots) in self.idle.iter_mut().zip(&heard) {
@@ -79,8 +83,15 @@ impl Dama {
             };
         }
         self.divide(&heard);
-        let need = |terminal: u32| self.size.needed(air, terminal);
-        self.asked.push_back((0..air.terminals.len() as u32).map(need).collect());
+        let mut asked = Vec::with_capacity(heard.len());
+        for (terminal, rng) in self.rngs.iter_mut().enumerate() {
+            let need = self.size.needed(air, terminal as u32);
+            let lost = need > 0 && self.config.request_loss > 0.0 && rng.chance(self.config.request_loss);
+            air.stats.requests_sent += u64::from(need > 0);
+            air.stats.requests_lost += u64::from(lost);
+            asked.push(if lost { 0 } else { need });
+        }
+        self.asked.push_back(asked);
     }
 
     /// Divides the slots of a frame: one to everyone who holds any, the rest in proportion to what was asked for, by
@@ -136,7 +147,6 @@ impl<P: Packet> Ticks<P> for Dama {
             Step::Sleep => {}
             Step::Begin(superframe) => {
                 self.begin(air, superframe);
-                air.stats.requests_sent += self.requests();
                 self.seek(air, superframe * self.span());
             }
             Step::Slot(slot) => {
@@ -155,12 +165,5 @@ impl<P: Packet> Ticks<P> for Dama {
             self.superframe = (from - 1) / self.span();
         }
         self.seek(air, from);
-    }
-}
-
-impl Dama {
-    /// Requests sent at the beginning of this superframe.
-    fn requests(&self) -> u64 {
-        self.asked.back().map_or(0, |asked| asked.iter().filter(|&&slots| slots > 0).count() as u64)
     }
 }

@@ -74,7 +74,7 @@ impl<P: Packet> Medium<P> {
         let air = Air::new(parts.collect(), config.delay_one_way);
         let scheme = match &config.access {
             Access::Tdma(frame) => Scheme::Tdma(Tdma::new(frame, config.rate, terminals.len())),
-            Access::Dama(dama) => Scheme::Dama(Dama::new(dama, config, terminals.len())),
+            Access::Dama(dama) => Scheme::Dama(Dama::new(dama, config, rngs)),
             Access::CfDama(cf_dama) => Scheme::CfDama(CfDama::new(cf_dama, config, rngs)),
             Access::Aloha(aloha) => Scheme::Aloha(Aloha::new(aloha, config.rate, rngs)),
             Access::SlottedAloha(slotted) => Scheme::Slotted(Slotted::new(slotted, config.rate, rngs)),

@@ -25,6 +25,8 @@ pub struct MediumStats {
     pub requests_sent: u64,
     /// Requests for slots that met another one and were lost.
     pub requests_collided: u64,
+    /// Requests for slots that errors hit.
+    pub requests_lost: u64,
     /// Slots that terminals had asked for, whether used or not.
     pub demand_slots: u64,
     /// Slots used that nobody had asked for.

@@ -141,6 +141,39 @@ fn contending_requests_collide_and_are_tried_again() {
     assert!(bench.medium.stats().requests_sent > bench.medium.stats().requests_collided);
 }
 
+#[test]
+fn a_lost_request_is_repeated_a_round_trip_later() {
+    // With a minislot for each, at 10 ms: what is lost is known at 510 ms, and the next request leaves with that frame.
+    let lossy = CfDamaConfig { request_loss: 1.0, ..cf_dama(RequestStrategy::Fixed) };
+    let mut bench = Bench::new(&medium_of(Access::CfDama(lossy), rate()), 10, 1);
+    bench.offer(us(9_999), 0, 32_000);
+    bench.look(us(509_999));
+    let requests = |bench: &Bench| (bench.medium.stats().requests_sent, bench.medium.stats().requests_lost);
+    assert_eq!(requests(&bench), (5, 5), "four of 64 slots, and one of the rest");
+    bench.look(us(510_001));
+    assert_eq!(requests(&bench), (6, 6), "one free slot a frame has not served the first 64");
+    bench.finish();
+    let stats = bench.medium.stats();
+    assert_eq!((stats.carried_packets, stats.demand_slots), (1, 0), "free slots carry it all the same");
+}
+
+#[test]
+fn under_tdma_dama_a_lost_request_asks_for_nothing() {
+    let lossy = |request_loss| {
+        Access::Dama(DamaConfig { frame: frame(), superframe: 2, request_loss, ..DamaConfig::default() })
+    };
+    let through = |request_loss| {
+        let mut bench = Bench::new(&medium_of(lossy(request_loss), rate()), 2, 7);
+        bench.offer(us(1), 0, 20_000);
+        bench.finish();
+        (bench.arrived[0].0, *bench.medium.stats())
+    };
+    let ((clean, _), (late, stats)) = (through(0.0), through(0.5));
+    assert!(late > clean, "{late:?} {clean:?}");
+    let share = stats.requests_lost as f64 / stats.requests_sent as f64;
+    assert!((0.3..0.7).contains(&share), "{stats:?}");
+}
+
 fn aloha() -> MediumConfig {
     medium_of(Access::Aloha(AlohaConfig { header: 0, ..AlohaConfig::default() }), rate())
 }

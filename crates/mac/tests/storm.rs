@@ -21,6 +21,11 @@ fn frame() -> impl Strategy<Value = Frame> {
     })
 }
 
+/// What errors take of the requests: often nothing.
+fn lost() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), 0.0..0.9]
+}
+
 fn access() -> impl Strategy<Value = Access> {
     use RequestStrategy::{Combined, Fixed, Piggyback, Random};
     use SchedulerPlace::{Hub, Onboard};
@@ -29,14 +34,22 @@ fn access() -> impl Strategy<Value = Access> {
     let again = (0..8_u32, 0..5_u32, timeout);
     prop_oneof![
         frame().prop_map(Access::Tdma),
-        (frame(), 1..12_u32, 1..4_u32).prop_map(|(frame, superframe, idle_superframes)| {
-            Access::Dama(DamaConfig { frame, superframe, idle_superframes })
-        }),
-        (frame(), strategy, 1..8_u32, 1..100_u32, prop::sample::select(vec![Hub, Onboard])).prop_map(
-            |(frame, strategy, minislots, request_limit, scheduler)| {
-                Access::CfDama(CfDamaConfig { frame, strategy, minislots, request_limit, scheduler })
+        (frame(), 1..12_u32, 1..4_u32, lost()).prop_map(
+            |(frame, superframe, idle_superframes, request_loss)| {
+                Access::Dama(DamaConfig { frame, superframe, idle_superframes, request_loss })
             }
         ),
+        (frame(), strategy, 1..8_u32, 1..100_u32, (prop::sample::select(vec![Hub, Onboard]), lost()))
+            .prop_map(|(frame, strategy, minislots, request_limit, (scheduler, request_loss))| {
+                Access::CfDama(CfDamaConfig {
+                    frame,
+                    strategy,
+                    minislots,
+                    request_limit,
+                    request_loss,
+                    scheduler,
+                })
+            }),
         (again.clone(), 1..2_000_u64).prop_map(|((header, retries, timeout), backoff)| {
             let mean_backoff = Duration::from_millis(backoff);
             Access::Aloha(AlohaConfig { header, timeout, mean_backoff, retries })

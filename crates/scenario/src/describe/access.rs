@@ -11,7 +11,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "tdma", keys: &["frame", "slots", "overhead", "header"] },
     Kind {
         name: "tdma-dama",
-        keys: &["frame", "slots", "overhead", "header", "superframe", "idle-superframes"],
+        keys: &["frame", "slots", "overhead", "header", "superframe", "idle-superframes", "request-loss"],
     },
     Kind {
         name: "cf-dama",
@@ -23,6 +23,7 @@ const KINDS: &[Kind] = &[
             "requests",
             "minislots",
             "request-limit",
+            "request-loss",
             "scheduler",
         ],
     },
@@ -71,12 +72,14 @@ pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
             frame(form, &mut config.frame);
             form.field("superframe", &mut config.superframe, &COUNT);
             form.field("idle-superframes", &mut config.idle_superframes, &COUNT);
+            form.field("request-loss", &mut config.request_loss, &PROBABILITY);
         }
         Some(Access::CfDama(config)) => {
             frame(form, &mut config.frame);
             form.field("requests", &mut config.strategy, &STRATEGIES);
             form.field("minislots", &mut config.minislots, &COUNT);
             form.field("request-limit", &mut config.request_limit, &COUNT);
+            form.field("request-loss", &mut config.request_loss, &PROBABILITY);
             form.field("scheduler", &mut config.scheduler, &PLACES);
         }
         Some(Access::Aloha(config)) => {
