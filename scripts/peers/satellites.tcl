@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# Iridium for ns-2 (2.35) and its satellite module: terminals in cities, one packet from the first to the second of each pair
-# every 10 s, just after the module has looked at the sky. The constellation is
-# that of the module's manual.
+# Iridium and Teledesic for ns-2 (2.35) and its satellite module: terminals in cities, one packet from the first to the second of each pair
+# every 10 s, just after the module has looked at the sky. The constellations are
+# those of the module's manual.
 #
 #   ns satellites.tcl iridium 6020 trace 37.9,-122.3,42.3,-71.1 52.5,13.4,35.7,139.7
 #
@@ -13,9 +13,12 @@ set pairs [lrange $argv 3 end]
 
 switch $kind {
     iridium {
-        array set sky {altitude 780 inclination 86.4 planes 6 each 11 separation 31.6 mask 8.2 isl 25Mb reach 1 longitude 10}
+        array set sky {altitude 780 inclination 86.4 planes 6 each 11 separation 31.6 mask 8.2 isl 25Mb reach 1 longitude 10 seam 0}
     }
-    default { puts stderr "satellites.tcl: iridium, not $kind"; exit 2 }
+    teledesic {
+        array set sky {altitude 1375 inclination 84.7 planes 12 each 24 separation 15 mask 40 isl 155Mb reach 2 longitude 8 seam 1}
+    }
+    default { puts stderr "satellites.tcl: iridium or teledesic, not $kind"; exit 2 }
 }
 
 HandoffManager/Term set elevation_mask_ $sky(mask)
@@ -25,6 +28,8 @@ HandoffManager/Sat set latitude_threshold_ 60
 HandoffManager/Sat set longitude_threshold_ $sky(longitude)
 HandoffManager set handoff_randomization_ false
 
+# Routes are found when a packet asks, one source at a time. All pairs of 288 satellites at every change take very long.
+SatRouteObject set data_driven_computation_ true
 set ns [new Simulator]
 $ns rtproto Dummy
 set log [open $trace w]
@@ -58,6 +63,13 @@ for {set plane 0} {$plane < $sky(planes)} {incr plane} {
                 link interplane $node $satellite([expr $plane + $apart],$number)
             }
         }
+    }
+}
+if {$sky(seam)} {
+    # The last plane flies against the first: who stands beside number n there is half a revolution less n from the node.
+    set last [expr $sky(planes) - 1]
+    for {set number 0} {$number < $sky(each)} {incr number} {
+        link crossseam $satellite(0,$number) $satellite($last,[expr (3 * $sky(each) / 2 - $number) % $sky(each)])
     }
 }
 $ns node-config -satNodeType terminal
