@@ -137,7 +137,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-transports",
             "bentpipe-scenario",
         ],
-        tests_lean_on: &["bentpipe-orbit"],
+        tests_lean_on: &["bentpipe-orbit", "bentpipe-weather"],
     },
     Room {
         folder: "crates/lab",

@@ -1,6 +1,6 @@
 //! Random worlds, each run with real payload and all checkers: whatever happens, every byte arrives or an abort is reported.
 //!
-//! `BENTPIPE_STORM=5000` runs more of them, `BENTPIPE_STORM_SEED=17 ... replay` runs one and shows it.
+//! `BENTPIPE_STORM=5000` runs more of them, `BENTPIPE_STORM_SLOW_MS=200` names those that take longer, `BENTPIPE_STORM_SEED=17 ... replay` runs one and shows it.
 
 mod common;
 
@@ -10,13 +10,18 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
 use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_mac::{
+    Access, AlohaConfig, CfDamaConfig, CrdsaConfig, DamaConfig, Frame, RequestStrategy, SlottedAlohaConfig,
+};
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
     LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
+use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
-    Connect, FlowGroup, Idle, LinkGroup, NodeKind, ProxyConfig, Routing, Scenario, Streaming, Traffic,
+    Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Orbits, Position,
+    ProxyConfig, Routing, Scenario, Streaming, Traffic, Transport,
 };
 use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
@@ -27,6 +32,7 @@ use bentpipe_trace::Event;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
 use bentpipe_transports::{Options, sctp, stp};
+use bentpipe_weather::{Modem, SlantPath, Weather};
 use common::{Dumbbell, flows, links};
 
 /// No world needs this many events.
@@ -392,11 +398,116 @@ impl Dice {
             scenario.links.push(links("spare", ("west", "east"), self.link()));
         }
     }
+
+    /// Lets some worlds have a constellation in place of their satellite, others rain over it, and others terminals that share a channel.
+    fn raise(&mut self, scenario: &mut Scenario) {
+        let bundles = scenario.flows.iter().any(|group| group.transport == Transport::Dtn);
+        match self.between(0, 11) {
+            // Bundles arrive there, but what confirms them does not always.
+            0 | 1 if !bundles => self.let_fly(scenario),
+            2 => self.let_rain(scenario),
+            3 | 4 => self.share(scenario),
+            _ => {}
+        }
+    }
+
+    /// A few hours under satellites that hand over, whatever stood at the ends of the satellite before.
+    fn let_fly(&mut self, scenario: &mut Scenario) {
+        let mut position = |gateway| Position {
+            latitude_deg: self.0.uniform() * 120.0 - 60.0,
+            longitude_deg: self.0.uniform() * 360.0 - 180.0,
+            gateway,
+        };
+        for (node, gateway) in [(1, false), (2, true)] {
+            scenario.nodes[node].kind = NodeKind::GroundStation(position(gateway));
+        }
+        scenario.links.retain(|link| link.name != "satellite" && link.name != "spare");
+        let [up, down, between] = [(); 3].map(|()| LinkConfig {
+            // Where a way has many hops, errors on each would be errors on all.
+            loss: LossConfig { model: LossModel::Packet { probability: 1e-3 }, data_only: false },
+            reordering: None,
+            duplicate_probability: 0.0,
+            ..self.link()
+        });
+        let handovers = [Handover::Nearest, Handover::InPlane, Handover::LongestVisible];
+        scenario.constellations = vec![ConstellationGroup {
+            name: "sky".to_owned(),
+            orbits: Orbits::Shell(self.pick(&[Shell::IRIDIUM, Shell::TELEDESIC])),
+            elevation_mask_deg: 5.0,
+            handover: self.pick(&handovers),
+            grid: Some(self.pick(&[Grid::PLUS, Grid::IRIDIUM, Grid::TELEDESIC])),
+            step: Duration::from_secs(self.between(10, 60)),
+            in_flight: self.pick(&[InFlight::Rerouted, InFlight::Lost]),
+            interruption: self.millis(0, 2_000),
+            up,
+            down,
+            between,
+        }];
+        scenario.duration = scenario.duration.min(Duration::from_secs(10_000));
+        for group in &mut scenario.flows {
+            if let Traffic::File { bytes } = &mut group.traffic {
+                *bytes =
+                    (*bytes).min(50 * group.sender.send_buffer.min(group.receiver.receive_window.limit()));
+            }
+        }
+    }
+
+    /// Rain over the satellite, and a modem that follows it.
+    fn let_rain(&mut self, scenario: &mut Scenario) {
+        let hours = (0..10).map(|n| (Duration::from_secs(n * 20), self.magnitude(0.1, 60.0)));
+        let weather = Weather::Rain { points: hours.collect(), path: SlantPath::default() };
+        let modem = Modem { clear_sky_db: 6.0 + self.0.uniform() * 10.0, ..Modem::default() };
+        let satellite = &mut scenario.links[1].forward;
+        let delay_one_way = Schedule::Constant(self.millis(1, 300));
+        *satellite = LinkConfig {
+            delay_one_way,
+            outages: Outages::default(),
+            arq: None,
+            fec: None,
+            ..satellite.clone()
+        };
+        // The shower ends: what is not through by then has clear sky.
+        modem.plan(&weather, Duration::from_secs(600)).apply(satellite);
+    }
+
+    /// Terminals of one side share a channel: for their data, or for their ACKs.
+    fn share(&mut self, scenario: &mut Scenario) {
+        let (delay_one_way, rate) = (self.millis(1, 260), Rate::from_bps(self.magnitude(5e5, 5e6) as u64));
+        let queue = QueueConfig::DropTail { limit: Limit::Packets(self.between(2, 60) as u32) };
+        let channel = LinkConfig { loss: self.loss(), ..LinkConfig::new(rate, delay_one_way, queue) };
+        let request_loss = if self.one_in(2) { self.magnitude(1e-3, 0.5) } else { 0.0 };
+        let strategies = [
+            RequestStrategy::Fixed,
+            RequestStrategy::Random,
+            RequestStrategy::Piggyback,
+            RequestStrategy::Combined,
+        ];
+        let strategy = self.pick(&strategies);
+        let assigned = [
+            Access::Tdma(Frame::default()),
+            Access::Dama(DamaConfig { request_loss, ..DamaConfig::default() }),
+            Access::CfDama(CfDamaConfig { request_loss, strategy, ..CfDamaConfig::default() }),
+        ];
+        let random = [
+            Access::Aloha(AlohaConfig::default()),
+            Access::SlottedAloha(SlottedAlohaConfig::default()),
+            Access::Crdsa(CrdsaConfig::default()),
+        ];
+        if self.one_in(2) {
+            let link = &mut scenario.links[0];
+            (link.forward, link.radio[0].medium) = (channel, Some(self.pick(&assigned)));
+        } else {
+            let access = if self.one_in(2) { self.pick(&assigned) } else { self.pick(&random) };
+            let link = &mut scenario.links[2];
+            (link.reverse, link.radio[1].medium) = (channel, Some(access));
+        }
+    }
 }
 
 fn world(seed: u64) -> Scenario {
     let mut scenario = Dice(Rng::stream(seed, "storm")).world();
     Dice(Rng::stream(seed, "storm/inside")).furnish(&mut scenario);
+    Dice(Rng::stream(seed, "storm/above")).raise(&mut scenario);
     scenario.seed = seed;
     scenario
 }
@@ -442,8 +553,14 @@ fn variable(name: &str) -> Option<u64> {
 fn every_world_ends_well() {
     let worlds = variable("BENTPIPE_STORM").unwrap_or(300);
     let (mut failed, mut aborted) = (0, 0);
+    let slow = variable("BENTPIPE_STORM_SLOW_MS").unwrap_or(u64::MAX);
     for seed in 0..worlds {
+        let begun = std::time::Instant::now();
         let (faults, abort) = storm(seed);
+        let took = begun.elapsed();
+        if took.as_millis() > u128::from(slow) {
+            println!("storm {seed} took {took:?}");
+        }
         aborted += u64::from(abort);
         for fault in faults.iter().take(3) {
             println!("storm {seed}: {fault}");
