@@ -44,11 +44,17 @@ pub enum Metric {
     Rebuffering,
     /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
     FairnessRatio,
+    /// Sum of the throughputs of all flows, in bits per second.
+    Throughput,
+    /// Mean convergence time of the flows that converged, in seconds.
+    Convergence,
+    /// Mean transmission gap of the busiest link, in milliseconds.
+    Gap,
 }
 
 impl Metric {
     /// All metrics in the order of documents and tables.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Goodput,
         Self::GoodputSegments,
         Self::Jain,
@@ -65,6 +71,9 @@ impl Metric {
         Self::VideoRate,
         Self::Rebuffering,
         Self::FairnessRatio,
+        Self::Throughput,
+        Self::Convergence,
+        Self::Gap,
     ];
 
     /// Whether documents and tables leave it out where it has no meaning.
@@ -91,6 +100,9 @@ impl Metric {
             Self::VideoRate => "video_rate_bps",
             Self::Rebuffering => "rebuffering_ratio",
             Self::FairnessRatio => "fairness_ratio",
+            Self::Throughput => "throughput_bps",
+            Self::Convergence => "convergence_s",
+            Self::Gap => "gap_ms",
         }
     }
 
@@ -117,6 +129,12 @@ impl Metric {
             Self::VideoRate => mean(|flow| flow.player?.mean_rate_bps)?,
             Self::Rebuffering => mean(|flow| Some(flow.player?.rebuffering_ratio))?,
             Self::FairnessRatio => outcome.totals.fairness_ratio?,
+            Self::Throughput => outcome.totals.throughput_bps,
+            Self::Convergence => mean(|flow| flow.convergence_s)?,
+            Self::Gap => {
+                let links = outcome.links.iter();
+                links.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?.gaps?.mean_ms
+            }
         };
         value.is_finite().then_some(value)
     }

@@ -49,9 +49,9 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         let mut lines = text.lines();
         let head = "scenario,cc,seed,link.satellite.loss.rate,goodput_bps,goodput_segments_per_s,jain_index,\
-                    retransmitted_segments,timeouts,probe_overhead,completion_s";
+                    retransmitted_segments,timeouts,probe_overhead,completion_s,throughput_bps,convergence_s";
         assert_eq!(lines.next(), Some(head));
-        assert_eq!(lines.next(), Some("example,reno,1,1e-4,402000,50.25,1,20,2,0,"));
+        assert_eq!(lines.next(), Some("example,reno,1,1e-4,402000,50.25,1,20,2,0,,406020,"));
         assert_eq!(lines.count(), 11);
     }
 }

@@ -22,6 +22,8 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         cc: cc.into(),
         goodput_bps,
         goodput_segments_per_s: goodput_bps / 8000.0,
+        throughput_bps: 1.01 * goodput_bps,
+        convergence_s: (cc == "peach").then_some(12.5),
         delivered_bytes: 1_000_000,
         missing_bytes: 0,
         sent_segments: 1010,
@@ -57,6 +59,8 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
         totals: Totals {
             goodput_bps: 2.0 * each,
             goodput_segments_per_s: each / 4000.0,
+            throughput_bps: 2.02 * each,
+            convergence_s: (cc == "peach").then_some(11.0),
             jain_index: 1.0,
             probe_overhead: if cc == "peach" { 0.05 } else { 0.0 },
             data_packets_delivered: 2000,
@@ -73,6 +77,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             parity_packets: 0,
             repaired_packets: 0,
             utilisation: 0.9,
+            gaps: None,
         }],
     }
 }

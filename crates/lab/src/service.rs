@@ -17,6 +17,7 @@ const fn column(title: &'static str, of: fn(&FlowOutcome) -> Option<f64>) -> Col
 }
 
 const COLUMNS: &[Column] = &[
+    column("converged after, s", |flow| flow.convergence_s),
     column("real-time index", |flow| Some(flow.stream?.real_time_index)),
     column("packets late, %", |flow| Some(100.0 * flow.stream?.delayed_packets_rate)),
     column("packets lost, %", |flow| Some(100.0 * flow.stream?.packet_drop_rate)),

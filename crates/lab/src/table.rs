@@ -314,7 +314,17 @@ const SHOWN_LINKS: usize = 12;
 
 fn links(outcome: &Outcome, look: Look) -> String {
     let mut table = new_table(look);
-    table.set_header(heads(["link", "", "busy", "delivered", "queue drops", "errors", "low-priority drops"]));
+    table.set_header(heads([
+        "link",
+        "",
+        "busy",
+        "delivered",
+        "queue drops",
+        "errors",
+        "low-priority drops",
+        "gaps",
+        "mean gap, ms",
+    ]));
     let mut links: Vec<_> = outcome.links.iter().collect();
     links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
     for link in links.into_iter().take(SHOWN_LINKS) {
@@ -322,6 +332,8 @@ fn links(outcome: &Outcome, look: Look) -> String {
         row.push(right(format!("{:.1} %", 100.0 * link.utilisation)));
         row.push(right(link.delivered_packets));
         row.extend([link.dropped_by_queue, link.dropped_by_error, link.dropped_low_priority].map(right));
+        row.push(right(link.gaps.map_or(0, |gaps| gaps.count)));
+        row.push(right(link.gaps.map_or("–".into(), |gaps| short(gaps.mean_ms))));
         table.add_row(row);
     }
     table.to_string()

@@ -13,6 +13,7 @@ mod config;
 mod error;
 mod fec;
 mod flight;
+mod gaps;
 mod ledger;
 mod line;
 mod link;
@@ -25,6 +26,7 @@ mod size_cache;
 
 pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
+pub use gaps::Gaps;
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Passing, Verdict};
 pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};

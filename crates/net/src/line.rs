@@ -2,6 +2,7 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 
 use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
+use crate::gaps::Gaps;
 use crate::loss::{Loss, Sending};
 use crate::outage::{OutageCursor, OutageEffect};
 use crate::schedule::Evaluator;
@@ -29,6 +30,8 @@ pub(crate) struct Line {
     loss: Option<Box<Loss>>,
     /// What a plain line does not have.
     changes: Option<Box<Changes>>,
+    /// Idle times between transmissions.
+    gaps: Gaps,
 }
 
 /// What varies on a line that is not plain.
@@ -69,6 +72,7 @@ impl Line {
             given: Duration::ZERO,
             loss: Loss::new(&config.loss, loss).map(Box::new),
             changes: (!config.is_plain()).then(|| Box::new(changes)),
+            gaps: Gaps::default(),
         }
     }
 
@@ -87,6 +91,7 @@ impl Line {
             free_at,
             last_end: self.last_end,
             given: self.given,
+            gaps: self.gaps,
             changes: Some(Box::new(changes)),
             ..Self::new(config, seed, name)
         };
@@ -169,12 +174,20 @@ impl Line {
         self.given
     }
 
+    /// Idle times between transmissions so far.
+    pub fn gaps(&self) -> Gaps {
+        self.gaps
+    }
+
     /// The same as [`Line::carry`] on a line without errors and changes.
     #[inline(always)]
     pub fn carry_plain(&mut self, start: Instant, size: u32) -> Passage {
         let bps = self.bps;
         let time = self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
         let end = start + time;
+        if !self.given.is_zero() {
+            self.gaps.note(start.since(self.last_end), time);
+        }
         (self.free_at, self.last_end) = (end, end);
         self.given += time;
         Passage { end, due: end + self.delay_one_way, fate: Fate::Arrives }
@@ -191,7 +204,11 @@ impl Line {
             }
         }
         let bps = self.bps;
-        let end = start + self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
+        let length = self.times.get(size, || Rate::from_bps(bps).time_for(u64::from(size)));
+        let end = start + length;
+        if !self.given.is_zero() {
+            self.gaps.note(start.since(self.last_end), length);
+        }
         let sending = Sending { start, end, size, is_data };
         let strikes = self.loss.as_mut().is_some_and(|loss| loss.strikes(&sending));
         let fate = if strikes { Fate::Spoilt } else { Fate::Arrives };

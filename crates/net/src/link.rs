@@ -3,6 +3,7 @@ use bentpipe_trace::DropCause;
 
 use crate::fec::Fec;
 use crate::flight::{Fate, Flight, InFlight};
+use crate::gaps::Gaps;
 use crate::ledger::Ledger;
 use crate::line::{Line, Passage};
 use crate::queue::{Admit, Backlog, Fifo, Held, Queue, Turn};
@@ -304,6 +305,11 @@ impl<P: Packet> Link<P> {
         };
         let in_doubt = self.path.fec.as_ref().map_or(0, |fec| fec.packets_inside());
         held + in_doubt + self.path.flight.len()
+    }
+
+    /// Times in which the transmitter was idle between two transmissions.
+    pub fn gaps(&self) -> Gaps {
+        self.path.line.gaps()
     }
 
     /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation.

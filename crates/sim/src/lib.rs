@@ -15,6 +15,7 @@ mod measure;
 mod media;
 mod observe;
 mod outcome;
+mod pace;
 mod party;
 mod prefetch;
 mod procession;
@@ -38,8 +39,9 @@ mod world;
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
-    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, LegOutcome, LinkOutcome, LinkSeries, MediumOutcome,
-    NodeOutcome, Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, LegOutcome, LinkOutcome, LinkSeries,
+    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals,
+    TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_net::Gaps;
 use bentpipe_scenario::{Edge, LinkId, NodeId, NodeKind, Scenario, Topology};
 use bentpipe_tcp::{Connection, Stats};
 use bentpipe_traffic::adaptive::Viewing;
@@ -16,8 +17,8 @@ use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, EndId, Flow};
 use crate::{
-    BundleOutcome, CallOutcome, FlowOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome, Outcome,
-    PlayerOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome,
+    Outcome, PlayerOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -57,6 +58,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
         tail_loss_probes,
         acks_sent,
         received_segments,
+        received_bytes,
         duplicate_segments,
         delivered_bytes,
         missing_bytes,
@@ -73,6 +75,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
     *tail_loss_probes += more.tail_loss_probes;
     *acks_sent += more.acks_sent;
     *received_segments += more.received_segments;
+    *received_bytes += more.received_bytes;
     *duplicate_segments += more.duplicate_segments;
     *delivered_bytes += more.delivered_bytes;
     *missing_bytes += more.missing_bytes;
@@ -89,8 +92,14 @@ pub(crate) fn outcome<W: Witness>(
     let span = simulation.now.since(Instant::ZERO);
     let now = simulation.now;
     let legs = &simulation.interior.legs;
-    let flows = simulation.flows.iter().map(|flow| flow_outcome(scenario, (legs, flow), now));
-    let flows: Vec<_> = flows.collect();
+    let pace = &simulation.interior.pace;
+    let flow = |(index, flow): (usize, &Flow)| FlowOutcome {
+        convergence_s: pace.of_flow(index, flow.start).map(Duration::as_secs_f64),
+        ..flow_outcome(scenario, (legs, flow), now)
+    };
+    let flows: Vec<_> = simulation.flows.iter().enumerate().map(flow).collect();
+    let first = simulation.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+    let convergence_s = pace.of_all(first).map(Duration::as_secs_f64);
     let data_packets = |flow: &Flow| {
         let receiver = flow.counts.of_gone(1);
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
@@ -103,7 +112,7 @@ pub(crate) fn outcome<W: Witness>(
         simulated_s: span.as_secs_f64(),
         wall_s: circumstances.wall.as_secs_f64(),
         events: simulation.events,
-        totals: totals(&flows, data_packets_delivered),
+        totals: Totals { convergence_s, ..totals(&flows, data_packets_delivered) },
         flows,
         links: link_outcomes(topology, simulation, span),
         nodes: node_outcomes(topology, &simulation.interior, &simulation.flows),
@@ -165,6 +174,8 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         cc: group.cc.clone(),
         goodput_bps: per_second(delivered_bytes as f64 * 8.0),
         goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
+        throughput_bps: per_second((receiver.received_bytes + counts.plain_bytes) as f64 * 8.0),
+        convergence_s: None,
         delivered_bytes,
         missing_bytes: receiver.missing_bytes,
         sent_segments,
@@ -279,6 +290,7 @@ fn link_outcomes<W: Witness>(
             parity_packets: stats.parity_packets,
             repaired_packets: stats.repaired_packets,
             utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
+            gaps: gap_outcome(link.gaps(), span),
         }
     };
     // Of the links of a constellation, those that might have been used but were not are of no interest.
@@ -287,6 +299,16 @@ fn link_outcomes<W: Witness>(
     let links = topology.links.iter().zip(&mut simulation.links).enumerate();
     let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
     links.map(outcome).collect()
+}
+
+fn gap_outcome(gaps: Gaps, span: Duration) -> Option<GapOutcome> {
+    Some(GapOutcome {
+        count: gaps.count(),
+        mean_ms: gaps.mean()?.as_millis_f64(),
+        deviation_ms: gaps.deviation()?.as_millis_f64(),
+        longest_ms: gaps.longest().as_millis_f64(),
+        share: gaps.sum().as_secs_f64() / span.as_secs_f64(),
+    })
 }
 
 fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
@@ -305,6 +327,7 @@ fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
         given_up_packets: stats.given_up_packets,
         requests_sent: stats.requests_sent,
         requests_collided: stats.requests_collided,
+        requests_lost: stats.requests_lost,
         demand_slots: stats.demand_slots,
         free_slots_used: stats.free_slots_used,
         mean_access_delay_ms: stats.mean_access_delay().map(Duration::as_millis_f64),
@@ -371,6 +394,8 @@ fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {
     Totals {
         goodput_bps,
         goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+        throughput_bps: sum(|flow| flow.throughput_bps),
+        convergence_s: None,
         jain_index: share(goodput_bps * goodput_bps, flows.len() as f64 * squares),
         probe_overhead: share(sum(|flow| flow.probes_sent as f64), sent),
         data_packets_delivered,

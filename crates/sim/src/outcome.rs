@@ -53,6 +53,10 @@ pub struct FlowOutcome {
     pub goodput_bps: f64,
     /// The same in full segments a second.
     pub goodput_segments_per_s: f64,
+    /// Payload of all data packets that arrived, repeated ones included, over the simulated time.
+    pub throughput_bps: f64,
+    /// Time from the start until the goodput of each of ten seconds was within 10 % of their mean; null if it never was.
+    pub convergence_s: Option<f64>,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,
     /// Payload bytes that a best-effort receiver went on without.
@@ -221,6 +225,24 @@ pub struct LinkOutcome {
     pub repaired_packets: u64,
     /// Share of the time in which the transmitter was busy.
     pub utilisation: f64,
+    /// When it was idle between two packets; absent for the members of a shared channel, and if it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<GapOutcome>,
+}
+
+/// Transmission gaps: idle times between two packets in which another would have found room.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct GapOutcome {
+    /// How many.
+    pub count: u64,
+    /// Their mean length.
+    pub mean_ms: f64,
+    /// Standard deviation of their lengths.
+    pub deviation_ms: f64,
+    /// The longest.
+    pub longest_ms: f64,
+    /// All of them, over the simulated time.
+    pub share: f64,
 }
 
 /// Result of one node that does more than forward.
@@ -261,6 +283,8 @@ pub struct MediumOutcome {
     pub requests_sent: u64,
     /// Requests lost in a collision.
     pub requests_collided: u64,
+    /// Requests lost to transmission errors.
+    pub requests_lost: u64,
     /// Slots that were asked for.
     pub demand_slots: u64,
     /// Slots used that nobody had asked for.
@@ -276,6 +300,10 @@ pub struct Totals {
     pub goodput_bps: f64,
     /// Sum of the goodputs in segments a second.
     pub goodput_segments_per_s: f64,
+    /// Sum of the throughputs.
+    pub throughput_bps: f64,
+    /// As that of a flow, for the goodput of all together from the start of the first; null if it never converged.
+    pub convergence_s: Option<f64>,
     /// Jain's fairness index of the flows' goodputs.
     pub jain_index: f64,
     /// Probes sent over data segments sent.

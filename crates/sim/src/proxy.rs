@@ -189,7 +189,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// The leg that follows a line of a flow.
-    fn leg_after(&self, flow: u32, line: u32) -> Option<u32> {
+    pub(crate) fn leg_after(&self, flow: u32, line: u32) -> Option<u32> {
         let onward = &self.flows[flow as usize].onward;
         let next = self.leg(line).map_or(onward.start, |leg| leg as u32 + 1);
         onward.contains(&next).then_some(next)

@@ -52,7 +52,9 @@ pub(crate) struct Simulation<W> {
     pub first_proxy: Owner,
     /// The owner for whom the routes change.
     pub wayfinder: Owner,
-    /// First of the owners that are shared channels, after whoever changes the routes.
+    /// The owner for whom goodput is looked at.
+    pub clock: Owner,
+    /// First of the owners that are shared channels, after the clock.
     pub first_medium: Owner,
     /// First of the owners that are junctions.
     pub first_junction: Owner,
@@ -95,6 +97,8 @@ impl<W: Witness> Simulation<W> {
         if let Some(state) = &interior.wayfinder {
             wheel.schedule(wayfinder, state.next_change());
         }
+        let clock = wheel.add_owners(1);
+        wheel.schedule(clock, Instant::ZERO);
         let first_medium = wheel.add_owners(interior.media.shared.len());
         let first_junction = wheel.add_owners(junctions.len());
         let first_link = wheel.add_owners(links.len());
@@ -116,6 +120,7 @@ impl<W: Witness> Simulation<W> {
             first_station,
             first_proxy,
             wayfinder,
+            clock,
             first_medium,
             first_junction,
             first_link,
@@ -253,7 +258,7 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Something at an application or between the links: a middlebox, a proxy, a shared channel, or the routes.
+    /// Something at an application or between the links: a middlebox, a proxy, a shared channel, the routes, or a look at them all.
     #[inline(never)]
     fn happen_elsewhere(&mut self, owner: Owner) {
         if owner < self.first_station {
@@ -264,6 +269,8 @@ impl<W: Witness> Simulation<W> {
             self.kill_proxy(owner - self.first_proxy);
         } else if owner >= self.first_medium {
             self.deliver_medium(owner - self.first_medium);
+        } else if owner == self.clock {
+            self.look_at_pace(owner);
         } else {
             self.change_routes(self.now);
         }

@@ -6,6 +6,7 @@ use bentpipe_scenario::{InFlight, LinkId, NodeId};
 
 use crate::arena::Parcel;
 use crate::media::Media;
+use crate::pace::Pace;
 use crate::proxy::{Leg, Proxy};
 use crate::simulation::Simulation;
 use crate::step::{Special, link};
@@ -43,6 +44,8 @@ pub(crate) struct Interior {
     pub tails: Vec<NodeId>,
     /// How many ends are being settled by one that relays to them.
     pub nested: u32,
+    /// Looks at the goodput of the flows.
+    pub pace: Pace,
     /// Segments that a middlebox sends.
     pub emissions: Vec<Emission>,
 }

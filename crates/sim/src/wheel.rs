@@ -223,6 +223,13 @@ impl Wheel {
         Some((Instant::from_nanos(time), owner))
     }
 
+    /// True if nothing will ever happen.
+    pub fn is_empty(&self) -> bool {
+        self.done == self.open.len()
+            && self.near.summary == 0
+            && self.far.iter().all(|level| level.summary == 0)
+    }
+
     /// Whether the open slot holds more than a few events: only then is it known what will happen next.
     #[inline(always)]
     pub fn is_crowded(&self) -> bool {

@@ -16,6 +16,7 @@ use bentpipe_traffic::on_off;
 use crate::BuildError;
 use crate::feed::Pattern;
 use crate::media::{Media, doorway};
+use crate::pace::Pace;
 use crate::party::Party;
 use crate::proxy::{Proxy, Relay};
 use crate::station::{Interior, Station};
@@ -332,6 +333,7 @@ impl Interior {
             nested: 0,
             emissions: Vec::new(),
             media: Media::default(),
+            pace: Pace::default(),
         }
     }
 }

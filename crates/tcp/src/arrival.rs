@@ -124,6 +124,7 @@ impl Connection {
         let is_probe = self.config.probe_replies && segment.probe != Probe::No;
         if segment.len > 0 {
             self.stats.received_segments += 1;
+            self.stats.received_bytes += u64::from(segment.len);
             self.stats.duplicate_segments += u64::from(arrival == Arrival::Duplicate);
         }
         if let Some(reflector) = &mut self.reflector {

@@ -93,6 +93,7 @@ impl Connection {
         self.after_our_fin(now);
         self.receiver.extend(end);
         self.stats.received_segments += 1;
+        self.stats.received_bytes += u64::from(segment.len);
         if let Some(reflector) = &mut self.reflector {
             reflector.on_data(now, segment, false);
         }

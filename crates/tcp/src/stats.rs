@@ -27,6 +27,8 @@ pub struct Stats {
     pub received_segments: u64,
     /// Data segments received that held nothing new.
     pub duplicate_segments: u64,
+    /// Payload bytes received, duplicates included.
+    pub received_bytes: u64,
     /// Bytes delivered to the application in order, those that it must do without not counted.
     pub delivered_bytes: u64,
     /// Bytes that the application must do without.

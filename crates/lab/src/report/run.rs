@@ -124,7 +124,17 @@ impl RunPage<'_> {
     }
 
     fn links(&self) -> Grid {
-        let head = ["link", "direction", "busy", "delivered", "queue drops", "errors", "low-priority drops"];
+        let head = [
+            "link",
+            "direction",
+            "busy",
+            "delivered",
+            "queue drops",
+            "errors",
+            "low-priority drops",
+            "gaps",
+            "mean gap, ms",
+        ];
         let mut links: Vec<_> = self.outcome.links.iter().collect();
         links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
         let row = |link: &LinkOutcome| {
@@ -135,7 +145,12 @@ impl RunPage<'_> {
                 link.dropped_low_priority,
             ];
             let busy = format!("{:.1} %", 100.0 * link.utilisation);
-            let cells = [busy].into_iter().chain(counts.map(|count| count.to_string())).map(plain).collect();
+            let gaps = [
+                link.gaps.map_or("0".into(), |gaps| gaps.count.to_string()),
+                link.gaps.map_or("–".into(), |gaps| short(gaps.mean_ms)),
+            ];
+            let counts = counts.map(|count| count.to_string());
+            let cells = [busy].into_iter().chain(counts).chain(gaps).map(plain).collect();
             GridRow { names: vec![link.name.clone(), link.direction.into()], cells }
         };
         let rows = links.into_iter().take(LISTED_FLOWS).map(row).collect();

@@ -47,6 +47,9 @@ impl Scaled {
             Measure::Of(Metric::TransferMedian) => ("Pages or files, median".into(), (1.0, "s")),
             Measure::Of(Metric::VideoRate) => ("Adaptive video".into(), rate()),
             Measure::Of(Metric::Rebuffering) => ("Rebuffering".into(), (0.01, "% of the time")),
+            Measure::Of(Metric::Throughput) => ("Throughput".into(), rate()),
+            Measure::Of(Metric::Convergence) => ("Convergence time".into(), (1.0, "s")),
+            Measure::Of(Metric::Gap) => ("Transmission gaps of the busiest link, mean".into(), (1.0, "ms")),
             Measure::Of(Metric::FairnessRatio) => ("Fairness ratio".into(), (1.0, "first group / second")),
         };
         Self { measure, title, unit, divisor }

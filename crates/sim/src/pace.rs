@@ -1,0 +1,159 @@
+//! When rates settle: the goodput of each flow is looked at once a second.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::simulation::Simulation;
+use crate::wheel::Owner;
+use crate::witness::Witness;
+
+/// Time between two looks, over which goodput is averaged.
+const LOOK: Duration = Duration::from_secs(1);
+/// Looks over which it must hold.
+const HELD: usize = 10;
+
+/// Finds the first second from which on the goodput of each of ten seconds lies within 10 % of their mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Convergence {
+    /// Bytes of the latest seconds, in turn.
+    latest: [u64; HELD],
+    seen: u64,
+    found: Option<u64>,
+}
+
+impl Convergence {
+    /// Notes the bytes of the next second.
+    pub fn note(&mut self, bytes: u64) {
+        if self.found.is_some() {
+            return;
+        }
+        self.latest[self.seen as usize % HELD] = bytes;
+        self.seen += 1;
+        let sum = self.latest.iter().sum::<u64>();
+        // |bytes - mean| <= mean / 10, in whole numbers.
+        let is_near = |bytes: &u64| (bytes * 100).abs_diff(sum * 10) <= sum;
+        if self.seen >= HELD as u64 && sum > 0 && self.latest.iter().all(is_near) {
+            self.found = Some(self.seen - HELD as u64);
+        }
+    }
+
+    /// Number of the second, from 0.
+    pub fn found(&self) -> Option<u64> {
+        self.found
+    }
+}
+
+/// The goodput of something that began at some time.
+#[derive(Clone, Debug, Default)]
+struct Gauge {
+    /// Bytes delivered at the look before.
+    delivered: u64,
+    /// When its first full second began; none before that.
+    since: Option<Instant>,
+    convergence: Convergence,
+}
+
+impl Gauge {
+    fn look(&mut self, now: Instant, start: Instant, delivered: u64) {
+        if self.since.is_some() {
+            self.convergence.note(delivered.saturating_sub(self.delivered));
+        } else if start <= now {
+            self.since = Some(now);
+        }
+        self.delivered = delivered;
+    }
+
+    /// Time from the start until the goodput had settled.
+    fn convergence(&self, start: Instant) -> Option<Duration> {
+        Some((self.since? + LOOK * self.convergence.found()?).since(start))
+    }
+}
+
+/// The goodput of all flows.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// Of each flow, and of all together.
+    flows: Vec<Gauge>,
+    all: Gauge,
+    /// Bytes delivered by now, by flow.
+    delivered: Vec<u64>,
+}
+
+impl Pace {
+    /// Time from the start of a flow until its goodput had settled.
+    pub fn of_flow(&self, flow: usize, start: Instant) -> Option<Duration> {
+        self.flows.get(flow)?.convergence(start)
+    }
+
+    /// The same of all flows together, from the start of the first.
+    pub fn of_all(&self, start: Instant) -> Option<Duration> {
+        self.all.convergence(start)
+    }
+}
+
+impl<W: Witness> Simulation<W> {
+    /// Looks at what all flows have delivered, and says when to look again.
+    pub(crate) fn look_at_pace(&mut self, clock: Owner) {
+        // Nothing that happens in the network.
+        self.events -= 1;
+        let mut pace = std::mem::take(&mut self.interior.pace);
+        pace.delivered.clear();
+        let of_gone = |flow: &crate::world::Flow| {
+            let gone = flow.counts.gone.as_ref().map_or(0, |gone| gone[1].delivered_bytes);
+            gone + flow.counts.plain_bytes
+        };
+        pace.delivered.extend(self.flows.iter().map(of_gone));
+        let mut vacant = self.vacant.clone();
+        vacant.sort_unstable();
+        for (index, end) in self.ends.iter().enumerate().skip(1).step_by(2) {
+            let present = vacant.binary_search(&(index as u32 - 1)).is_err();
+            if present && self.leg_after(end.flow, end.line).is_none() {
+                pace.delivered[end.flow as usize] += end.connection.stats().delivered_bytes;
+            }
+        }
+        let now = self.now;
+        pace.flows.resize_with(self.flows.len(), Gauge::default);
+        for ((flow, gauge), delivered) in self.flows.iter().zip(&mut pace.flows).zip(&pace.delivered) {
+            gauge.look(now, flow.start, *delivered);
+        }
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+        pace.all.look(now, first, pace.delivered.iter().sum());
+        self.interior.pace = pace;
+        // In a world at rest nothing will be delivered.
+        if !self.wheel.is_empty() {
+            self.wheel.schedule(clock, now + LOOK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(bytes: impl IntoIterator<Item = u64>) -> Option<u64> {
+        let mut convergence = Convergence::default();
+        bytes.into_iter().for_each(|bytes| convergence.note(bytes));
+        convergence.found()
+    }
+
+    #[test]
+    fn one_two_three_four_four_four_converges_after_three_seconds() {
+        let rates = [1, 2, 3].into_iter().chain([4; 10]);
+        assert_eq!(found(rates.clone()), Some(3));
+        assert_eq!(found(rates.take(12)), None, "ten seconds must follow");
+    }
+
+    #[test]
+    fn a_tenth_of_the_mean_is_near_enough_and_more_is_not() {
+        assert_eq!(found([90, 110, 90, 110, 90, 110, 90, 110, 90, 110]), Some(0));
+        assert_eq!(found([89, 111, 90, 110, 90, 110, 90, 110, 90, 110]), None);
+        assert_eq!(found([0; 20]), None, "silence is no rate");
+    }
+
+    #[test]
+    fn time_counts_from_the_start_and_seconds_from_the_first_full_one() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut gauge = Gauge::default();
+        (0..=14).for_each(|second| gauge.look(at(1000 * second), at(400), 1000 * second));
+        assert_eq!(gauge.convergence(at(400)), Some(Duration::from_millis(600)));
+    }
+}
