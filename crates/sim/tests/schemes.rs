@@ -98,6 +98,16 @@ fn reno_adds_a_segment_a_round_trip() {
     assert!((32.0..34.0).contains(&round_trips), "{round_trips}");
 }
 
+/// Senders alike in everything meet in front of one queue, often at the very same time: none of them is preferred.
+#[test]
+fn equal_flows_get_equal_shares() {
+    let ten = ["node.sender.count=10", "node.receiver.count=10", "flow.bulk.count=10"];
+    let room = "tcp.receive-window=1000 segments";
+    let outcome = outcome(&world("geo-dumbbell", "sack", &[&ten[..], &[room, "duration=200 s"]].concat()));
+    let jain = outcome.totals.jain_index;
+    assert!(jain > 0.95, "{jain}");
+}
+
 /// RFC 9438, section 4.2: the cubic root of `W_max` (1 - 0.7) / 0.4.
 #[test]
 fn cubic_is_back_when_its_equation_says() {
