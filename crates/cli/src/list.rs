@@ -33,6 +33,7 @@ const NODES: &[Kind] = &[
     kind("xcp", "a router; tells XCP's senders how much they may change their rate"),
     kind("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     kind("ba-tcp", "a router; tells BA-TCP's receivers the length of the path and their share of it"),
+    kind("link-notices", "a router; tells the ends when its links lose to errors, go out, and are back"),
     kind("dvegas", "a router; tells DVegas's senders beside it whether its queue has room"),
 ];
 
