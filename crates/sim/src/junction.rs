@@ -143,11 +143,11 @@ impl<W: Witness> Simulation<W> {
                 Onward::Link(next) => link = next,
                 Onward::Inbox(next) => {
                     let junction = &mut self.junctions[next as usize];
-                    junction.inbox.push(passing, link);
+                    junction.inbox.push(passing, self.wheel.salt(link));
                     return self.wheel.schedule(self.first_junction + next, junction.next_event());
                 }
                 Onward::Outbox(through) => {
-                    return self.junctions[through as usize].outbox.push(passing, link);
+                    return self.junctions[through as usize].outbox.push(passing, self.wheel.salt(link));
                 }
             }
         }

@@ -5,26 +5,27 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use bentpipe_base::Instant;
 use bentpipe_net::Passing;
-use bentpipe_scenario::LinkId;
 
 use crate::ticket::Ticket;
+use crate::wheel::lot;
 
 /// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
 const REACH: usize = 32;
 
-/// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by link.
+/// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by lot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
     pub since: Instant,
-    /// The link that it comes from.
-    pub from: LinkId,
+    /// What the link that it comes from draws lots with.
+    pub salt: u32,
     pub ticket: Ticket,
 }
 
 impl Ord for Arrival {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.since, self.from).cmp(&(other.at, other.since, other.from))
+        let lots = || lot(self.at, self.salt).cmp(&lot(other.at, other.salt));
+        (self.at, self.since).cmp(&(other.at, other.since)).then_with(lots)
     }
 }
 
@@ -44,18 +45,18 @@ pub(crate) struct Procession {
 
 impl Procession {
     #[inline(always)]
-    pub fn push(&mut self, passing: Passing<Ticket>, from: LinkId) {
+    pub fn push(&mut self, passing: Passing<Ticket>, salt: u32) {
         let Passing { at, next_since: since, packet: ticket } = passing;
-        if self.line.back().is_none_or(|last| (last.at, last.since, last.from) <= (at, since, from)) {
-            self.line.push_back(Arrival { at, since, from, ticket });
+        if self.line.back().is_none_or(|last| (last.at, last.since) < (at, since)) {
+            self.line.push_back(Arrival { at, since, salt, ticket });
         } else {
-            self.put_in((at, since), from, ticket);
+            self.put_in((at, since), salt, ticket);
         }
     }
 
     #[inline(never)]
-    fn put_in(&mut self, (at, since): (Instant, Instant), from: LinkId, ticket: Ticket) {
-        let arrival = Arrival { at, since, from, ticket };
+    fn put_in(&mut self, (at, since): (Instant, Instant), salt: u32, ticket: Ticket) {
+        let arrival = Arrival { at, since, salt, ticket };
         let behind = self.line.iter().rev().take(REACH).take_while(|other| **other > arrival).count();
         if behind < REACH {
             self.line.insert(self.line.len() - behind, arrival);
@@ -121,17 +122,17 @@ mod tests {
             let mut procession = Procession::default();
             let (mut model, mut popped) = (std::collections::BTreeSet::new(), Vec::new());
             for now in 0..3000 {
-                let (at, from) = (now + rng.below(spread), rng.below(1 << 30) as LinkId);
+                let (at, from) = (now + rng.below(spread), rng.below(1 << 30) as u32);
                 let marks = Marks::empty();
                 let ticket = Ticket::new((from, 0), 0, 0, marks);
                 let since = rng.below(3);
                 let [at_time, next_since] = [at, since].map(Instant::from_nanos);
                 procession.push(Passing { at: at_time, next_since, packet: ticket }, from);
-                model.insert((at, since, from));
+                model.insert((at, since, lot(at_time, from), from));
                 assert_eq!(procession.first_at().as_nanos(), model.first().unwrap().0);
                 while let Some((at, ticket)) = procession.pop(Instant::from_nanos(now)) {
                     popped.push((at.as_nanos(), ticket.slot()));
-                    let expected = model.pop_first().map(|(at, _, from)| (at, from));
+                    let expected = model.pop_first().map(|(at, .., from)| (at, from));
                     assert_eq!(expected, popped.last().copied());
                 }
                 assert!(model.first().is_none_or(|first| first.0 > now));

@@ -82,7 +82,7 @@ pub enum Ended {
 impl<W: Witness> Simulation<W> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, witness: W) -> Self {
-        let World { links, mut routes, flows, interior, .. } = world;
+        let World { links, salts, mut routes, flows, interior, .. } = world;
         // A witness wants to be told in the order of time, and whatever stands between links may look at their queues.
         let junctions =
             if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
@@ -101,7 +101,7 @@ impl<W: Witness> Simulation<W> {
         wheel.schedule(clock, Instant::ZERO);
         let first_medium = wheel.add_owners(interior.media.shared.len());
         let first_junction = wheel.add_owners(junctions.len());
-        let first_link = wheel.add_owners(links.len());
+        let first_link = wheel.add_links(salts);
         let first_end = wheel.add_owners(0);
         for (flow, state) in flows.iter().enumerate() {
             wheel.schedule(flow as Owner, state.start);

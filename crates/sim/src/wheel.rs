@@ -1,14 +1,16 @@
 //! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
 //!
 //! Events come out in the order of time, at equal times in that in which they were scheduled, and of those scheduled at the same time in
-//! the order of their owners: a rule by which others can tell the order as well. Every operation takes constant time: an owner's event
-//! is a node of a doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the slots that hold something.
+//! the order of their owners: a rule by which others can tell the order as well. Among links, lots decide instead ([`lot`]). Every
+//! operation takes constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its
+//! time; bitmaps name the slots that hold something.
 //!
 //! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
 //! every ACK costs one event for each timeout interval and nothing for each ACK.
 
 use bentpipe_base::Instant;
+use bentpipe_scenario::LinkId;
 
 /// Nanoseconds in a slot of the lowest level, as a power of two: 16 us. Wide enough that a busy world sees several events ahead.
 const SLOT_BITS: u32 = 14;
@@ -23,6 +25,28 @@ const NEVER: u64 = u64::MAX;
 
 /// Number of an owner of events.
 pub(crate) type Owner = u32;
+
+/// Which of the links whose packets come at the same time goes first: the one with the smaller lot. `salt` is the link's own.
+///
+/// Senders whose links are as fast as the one behind them keep step with it, so that their packets meet at a full queue again and
+/// again. Any fixed order would let the same one in each time; wires are never so exact.
+#[inline]
+pub(crate) fn lot(time: Instant, salt: u32) -> u32 {
+    let draw = (time.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+    let mixed = (salt ^ draw).wrapping_mul(0x85EB_CA6B);
+    (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35)
+}
+
+/// An event of the open slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Upcoming {
+    time: u64,
+    /// Time of scheduling.
+    since: u64,
+    /// Decides between events that agree in both.
+    turn: u64,
+    owner: Owner,
+}
 
 /// The pending event of one owner.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +120,11 @@ pub(crate) struct Wheel {
     far: Vec<Level>,
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
-    /// Events of the open slot in the order in which they happen: time, time of scheduling, owner. Those before `done` have happened.
-    open: Vec<(u64, u64, Owner)>,
+    /// The first of those who draw lots, and what distinguishes them.
+    first_link: Owner,
+    salts: Vec<u32>,
+    /// Events of the open slot in the order in which they happen. Those before `done` have happened.
+    open: Vec<Upcoming>,
     done: usize,
     /// Time of the latest event.
     now: u64,
@@ -116,6 +143,8 @@ impl Wheel {
             near: Level::new(),
             far: (0..far).map(|_| Level::new()).collect(),
             tick: 0,
+            first_link: 0,
+            salts: Vec::new(),
             open: Vec::new(),
             done: 0,
             now: 0,
@@ -128,6 +157,27 @@ impl Wheel {
         let first = self.nodes.len() as Owner;
         self.nodes.resize(self.nodes.len() + count, Node { time: NEVER, since: 0, next: NIL, previous: NIL });
         first
+    }
+
+    /// Makes room for links, once, as [`Wheel::add_owners`] does for others.
+    pub fn add_links(&mut self, salts: Vec<u32>) -> Owner {
+        self.first_link = self.add_owners(salts.len());
+        self.salts = salts;
+        self.first_link
+    }
+
+    /// What a link draws its lots with.
+    #[inline]
+    pub fn salt(&self, link: LinkId) -> u32 {
+        self.salts[link as usize]
+    }
+
+    fn upcoming_event(&self, time: u64, since: u64, owner: Owner) -> Upcoming {
+        let turn = match self.salts.get(owner.wrapping_sub(self.first_link) as usize) {
+            Some(&salt) => (self.first_link, lot(Instant::from_nanos(time), salt)),
+            None => (owner, 0),
+        };
+        Upcoming { time, since, turn: u64::from(turn.0) << 32 | u64::from(turn.1), owner }
     }
 
     /// Sees to it that `owner` is woken at `at` or earlier.
@@ -171,7 +221,7 @@ impl Wheel {
         }
         self.nodes[owner as usize].time = NEVER;
         if node.time >> SLOT_BITS == self.tick {
-            let position = self.open[self.done..].iter().position(|&(.., other)| other == owner);
+            let position = self.open[self.done..].iter().position(|event| event.owner == owner);
             let position = position.expect("a pending event of the open slot is in its list");
             self.open.remove(self.done + position);
             return;
@@ -200,7 +250,7 @@ impl Wheel {
                 return None;
             }
         }
-        let (time, _, owner) = self.open[self.done];
+        let Upcoming { time, owner, .. } = self.open[self.done];
         self.done += 1;
         self.now = time;
         self.nodes[owner as usize].time = NEVER;
@@ -239,12 +289,12 @@ impl Wheel {
     /// The owner of the event `ahead` places after the one returned next, if it is in the open slot: a hint.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<Owner> {
-        self.open.get(self.done + ahead).map(|&(.., owner)| owner)
+        self.open.get(self.done + ahead).map(|event| event.owner)
     }
 
     /// Puts an event into the open slot, in its place among those that have not happened.
     fn insert_open(&mut self, owner: Owner, time: u64) {
-        let event = (time, self.now, owner);
+        let event = self.upcoming_event(time, self.now, owner);
         let node = &mut self.nodes[owner as usize];
         (node.time, node.since) = (time, self.now);
         if self.done == self.open.len() {
@@ -295,7 +345,7 @@ impl Wheel {
         loop {
             let Node { time, since, next, .. } = self.nodes[owner as usize];
             if time >> SLOT_BITS == self.tick {
-                self.open.push((time, since, owner));
+                self.open.push(self.upcoming_event(time, since, owner));
             } else {
                 self.push(owner, time, since);
             }

@@ -34,6 +34,8 @@ pub(crate) type FlowId = u32;
 #[derive(Debug)]
 pub(crate) struct World {
     pub links: Vec<Link<Ticket>>,
+    /// What each link draws lots with where several come at the same time.
+    pub salts: Vec<u32>,
     /// All routes, one after the other: each closed by [`ARRIVED`], or twice the step that looks the way up.
     pub routes: Vec<Step>,
     pub flows: Vec<Flow>,
@@ -145,8 +147,11 @@ impl World {
             direction: edge.direction,
             error,
         };
+        let name_of = |edge: &Edge<'_>| format!("link.{}.{}", edge.name, edge.direction);
+        let salt = |edge| Rng::stream(seed, &format!("{}.lots", name_of(edge))).bits() as u32;
+        let salts = topology.links.iter().map(salt).collect();
         let links = topology.links.iter().map(|edge| {
-            let name = format!("link.{}.{}", edge.name, edge.direction);
+            let name = name_of(edge);
             let door = edge.medium.map(|_| doorway());
             Link::new(door.as_ref().unwrap_or(&edge.config), seed, &name)
                 .map_err(|error| refused(edge, error))
@@ -156,7 +161,7 @@ impl World {
             .map_err(|(link, error)| refused(&topology.links[link as usize], error))?;
         let interior = Interior { media, ..Interior::new(scenario, topology) };
         let mut world =
-            Self { links, routes: Vec::new(), flows: Vec::new(), interior, memories: BTreeMap::new() };
+            Self { links, salts, routes: Vec::new(), flows: Vec::new(), interior, memories: BTreeMap::new() };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));

