@@ -195,18 +195,19 @@ mod tests {
     #[test]
     fn every_extension_fits() {
         let rate = bentpipe_base::Rate::from_mbps(1);
-        for extension in [
-            Extension::Xcp { rtt_s: 0.5, spacing_s: 0.1, delta_bytes_per_s: -3.0, limited: true },
-            Extension::Wave { id: 1, size: 2, index: 3, limited: true },
-            Extension::ReceiveRate { id: 1, rate, valid: true },
-            Extension::Value(u64::MAX),
-            Extension::Notice(Notice::Spoilt(5)),
-            Extension::Notice(Notice::Corruption),
+        // Ours go as the experimental option (RFC 6994); SCPS-TP has one of its own for corruption.
+        for (extension, kind) in [
+            (Extension::Xcp { rtt_s: 0.5, spacing_s: 0.1, delta_bytes_per_s: -3.0, limited: true }, 253),
+            (Extension::Wave { id: 1, size: 2, index: 3, limited: true }, 253),
+            (Extension::ReceiveRate { id: 1, rate, valid: true }, 253),
+            (Extension::Value(u64::MAX), 253),
+            (Extension::Notice(Notice::Spoilt(5)), 253),
+            (Extension::Notice(Notice::Corruption), 23),
         ] {
             let segment =
                 Segment { extension, timestamps: Some((1, 1)), flags: Flags::ACK, ..Segment::default() };
             let bytes = packet(&mut Framer::new(OPENER, LISTENER), From::Opener, &segment);
-            assert_eq!(bytes[52], 253, "{extension:?}");
+            assert_eq!(bytes[52], kind, "{extension:?}");
             read(&bytes);
         }
     }
