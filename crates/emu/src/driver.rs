@@ -110,14 +110,14 @@ impl Driver {
     fn take_in(&mut self) -> usize {
         let mut taken = 0;
         for from in [COMMAND, HOST] {
-            let chain = &mut self.chains[from];
+            let (chain, clock) = (&mut self.chains[from], self.clock);
             for _ in 0..READS_AT_ONCE {
-                let now = self.clock.now();
                 let take = |frame: Frame| {
                     if let Some(recorder) = self.recorder.as_mut().filter(|_| from == COMMAND) {
                         recorder.packet(Seen::Sent, frame.packet());
                     }
-                    chain.enqueue(now, frame);
+                    // The time after it was read: whoever is interrupted in between must not send it on too early.
+                    chain.enqueue(clock.now(), frame);
                 };
                 match self.devices[from].read(&mut self.pool, take) {
                     Ok(count) => taken += count,
