@@ -3,6 +3,8 @@
 //! Reading order: [`Plan`] says what to compare, [`run_all`] works it off, [`Comparison`] is what came out, and
 //! [`table`], [`csv_table`] and [`report`] show it.
 
+mod carriage;
+mod column;
 mod comparison;
 pub mod csv_table;
 #[cfg(test)]

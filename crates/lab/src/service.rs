@@ -2,57 +2,35 @@
 
 use bentpipe_sim::FlowOutcome;
 
-use crate::table::short;
+use crate::column::{Column, present};
 
-/// A number that some flows have.
-pub(crate) struct Column {
-    /// Heading, with the unit.
-    pub title: &'static str,
-    /// The number of a flow, in that unit.
-    of: fn(&FlowOutcome) -> Option<f64>,
-}
-
-const fn column(title: &'static str, of: fn(&FlowOutcome) -> Option<f64>) -> Column {
-    Column { title, of }
-}
-
-const COLUMNS: &[Column] = &[
-    column("converged after, s", |flow| flow.convergence_s),
-    column("real-time index", |flow| Some(flow.stream?.real_time_index)),
-    column("packets late, %", |flow| Some(100.0 * flow.stream?.delayed_packets_rate)),
-    column("packets lost, %", |flow| Some(100.0 * flow.stream?.packet_drop_rate)),
-    column("frames missed, %", |flow| Some(100.0 * flow.stream?.frames_missed)),
-    column("MOS", |flow| Some(flow.call?.mos)),
-    column("mouth to ear, ms", |flow| Some(flow.call?.mouth_to_ear_ms)),
-    column("not played, %", |flow| Some(100.0 * flow.call?.lost)),
-    column("transfers", |flow| Some(flow.transfers?.completed as f64)),
-    column("median, s", |flow| flow.transfers?.median_s),
-    column("95th percentile, s", |flow| flow.transfers?.p95_s),
-    column("video, Mbit/s", |flow| Some(flow.player?.mean_rate_bps? / 1e6)),
-    column("startup, s", |flow| flow.player?.startup_s),
-    column("stalls", |flow| Some(flow.player?.stalls as f64)),
-    column("rebuffering, %", |flow| Some(100.0 * flow.player?.rebuffering_ratio)),
-    column("bundles delivered, %", |flow| {
+const COLUMNS: &[Column<FlowOutcome>] = &[
+    Column::new("converged after, s", |flow| flow.convergence_s),
+    Column::new("real-time index", |flow| Some(flow.stream?.real_time_index)),
+    Column::new("packets late, %", |flow| Some(100.0 * flow.stream?.delayed_packets_rate)),
+    Column::new("packets lost, %", |flow| Some(100.0 * flow.stream?.packet_drop_rate)),
+    Column::new("frames missed, %", |flow| Some(100.0 * flow.stream?.frames_missed)),
+    Column::new("MOS", |flow| Some(flow.call?.mos)),
+    Column::new("mouth to ear, ms", |flow| Some(flow.call?.mouth_to_ear_ms)),
+    Column::new("not played, %", |flow| Some(100.0 * flow.call?.lost)),
+    Column::new("transfers", |flow| Some(flow.transfers?.completed as f64)),
+    Column::new("median, s", |flow| flow.transfers?.median_s),
+    Column::new("95th percentile, s", |flow| flow.transfers?.p95_s),
+    Column::new("video, Mbit/s", |flow| Some(flow.player?.mean_rate_bps? / 1e6)),
+    Column::new("startup, s", |flow| flow.player?.startup_s),
+    Column::new("stalls", |flow| Some(flow.player?.stalls as f64)),
+    Column::new("rebuffering, %", |flow| Some(100.0 * flow.player?.rebuffering_ratio)),
+    Column::new("bundles delivered, %", |flow| {
         let bundles = flow.bundles.filter(|bundles| bundles.made > 0)?;
         Some(100.0 * bundles.delivered as f64 / bundles.made as f64)
     }),
-    column("mean transfer, s", |flow| flow.bundles?.mean_transfer_s),
-    column("mean confirmation, s", |flow| flow.bundles?.mean_confirmation_s),
+    Column::new("mean transfer, s", |flow| flow.bundles?.mean_transfer_s),
+    Column::new("mean confirmation, s", |flow| flow.bundles?.mean_confirmation_s),
 ];
 
-impl Column {
-    /// The number of a flow as text: counts are whole.
-    pub fn show(&self, flow: &FlowOutcome) -> String {
-        match (self.of)(flow) {
-            Some(value) if value.fract() == 0.0 => format!("{value}"),
-            value => value.map_or("–".into(), short),
-        }
-    }
-}
-
 /// The columns that at least one of these flows has.
-pub(crate) fn columns(flows: &[FlowOutcome]) -> Vec<&'static Column> {
-    COLUMNS.iter().filter(|column| flows.iter().any(|flow| (column.of)(flow).is_some())).collect()
+pub(crate) fn columns(flows: &[FlowOutcome]) -> Vec<&'static Column<FlowOutcome>> {
+    present(COLUMNS, flows)
 }
 
 #[cfg(test)]

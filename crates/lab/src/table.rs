@@ -5,8 +5,8 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 
 use crate::comparison::{Comparison, Metric, Row};
 use crate::plan::Setting;
-use crate::service;
 use crate::stats::Summary;
+use crate::{carriage, service};
 
 /// How wide a table may be and whether it may use colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -314,26 +314,11 @@ const SHOWN_LINKS: usize = 12;
 
 fn links(outcome: &Outcome, look: Look) -> String {
     let mut table = new_table(look);
-    table.set_header(heads([
-        "link",
-        "",
-        "busy",
-        "delivered",
-        "queue drops",
-        "errors",
-        "low-priority drops",
-        "gaps",
-        "mean gap, ms",
-    ]));
-    let mut links: Vec<_> = outcome.links.iter().collect();
-    links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
-    for link in links.into_iter().take(SHOWN_LINKS) {
+    let (columns, links) = carriage::busiest(&outcome.links, SHOWN_LINKS);
+    table.set_header(heads(["link", ""].into_iter().chain(columns.iter().map(|column| column.title))));
+    for link in links {
         let mut row = vec![Cell::new(&link.name), Cell::new(link.direction)];
-        row.push(right(format!("{:.1} %", 100.0 * link.utilisation)));
-        row.push(right(link.delivered_packets));
-        row.extend([link.dropped_by_queue, link.dropped_by_error, link.dropped_low_priority].map(right));
-        row.push(right(link.gaps.map_or(0, |gaps| gaps.count)));
-        row.push(right(link.gaps.map_or("–".into(), |gaps| short(gaps.mean_ms))));
+        row.extend(columns.iter().map(|column| right(column.show(link))));
         table.add_row(row);
     }
     table.to_string()

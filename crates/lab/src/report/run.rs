@@ -4,8 +4,8 @@ use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Se
 
 use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
-use crate::service;
 use crate::table::{rate_unit, short};
+use crate::{carriage, service};
 
 /// What the report of one run shows.
 #[derive(Clone, Copy, Debug)]
@@ -124,37 +124,14 @@ impl RunPage<'_> {
     }
 
     fn links(&self) -> Grid {
-        let head = [
-            "link",
-            "direction",
-            "busy",
-            "delivered",
-            "queue drops",
-            "errors",
-            "low-priority drops",
-            "gaps",
-            "mean gap, ms",
-        ];
-        let mut links: Vec<_> = self.outcome.links.iter().collect();
-        links.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
-        let row = |link: &LinkOutcome| {
-            let counts = [
-                link.delivered_packets,
-                link.dropped_by_queue,
-                link.dropped_by_error,
-                link.dropped_low_priority,
-            ];
-            let busy = format!("{:.1} %", 100.0 * link.utilisation);
-            let gaps = [
-                link.gaps.map_or("0".into(), |gaps| gaps.count.to_string()),
-                link.gaps.map_or("–".into(), |gaps| short(gaps.mean_ms)),
-            ];
-            let counts = counts.map(|count| count.to_string());
-            let cells = [busy].into_iter().chain(counts).chain(gaps).map(plain).collect();
+        let (columns, links) = carriage::busiest(&self.outcome.links, LISTED_FLOWS);
+        let titles = columns.iter().map(|column| column.title);
+        let head = ["link", "direction"].into_iter().chain(titles).map(str::to_owned).collect();
+        let row = |link: &&LinkOutcome| {
+            let cells = columns.iter().map(|column| plain(column.show(link))).collect();
             GridRow { names: vec![link.name.clone(), link.direction.into()], cells }
         };
-        let rows = links.into_iter().take(LISTED_FLOWS).map(row).collect();
-        Grid { title: "Links".into(), head: head.map(str::to_owned).into(), rows }
+        Grid { title: "Links".into(), head, rows: links.iter().map(row).collect() }
     }
 }
 
