@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{ArqConfig, LinkConfig, LossConfig, LossModel, QueueConfig};
-use common::{Bench, ms, packet};
+use common::{Bench, losing, ms, packet};
 
 const DELAY: Duration = Duration::from_millis(100);
 
@@ -16,13 +16,7 @@ fn config(p: f64, retries: u32) -> LinkConfig {
 }
 
 fn exactly(lost: &[u64]) -> LinkConfig {
-    let numbers = lost.to_vec();
-    LinkConfig { loss: LossConfig::all(LossModel::List { numbers }), ..config(0.0, 2) }
-}
-
-fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
-    let millis = |at: bentpipe_base::Instant| at.since(ms(0)).as_nanos() / 1_000_000;
-    bench.arrived.iter().map(|(at, arrival)| (millis(*at), arrival.packet.id)).collect()
+    losing(lost, config(0.0, 2))
 }
 
 /// A packet takes 1 ms; its repetition takes the next one, and arrives a round trip of 200 ms later than it would have.
@@ -31,7 +25,7 @@ fn a_repeated_packet_holds_up_those_behind_it() {
     let mut bench = Bench::new(&exactly(&[2]));
     bench.offer_all(ms(0), 0..3);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(101, 0), (303, 1), (303, 2)]);
+    assert_eq!(bench.arrivals_ms(), [(101, 0), (303, 1), (303, 2)]);
 }
 
 #[test]
@@ -39,7 +33,7 @@ fn without_order_those_behind_overtake_it() {
     let mut bench = Bench::new(&LinkConfig { preserve_order: false, ..exactly(&[2]) });
     bench.offer_all(ms(0), 0..3);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(101, 0), (104, 2), (303, 1)]);
+    assert_eq!(bench.arrivals_ms(), [(101, 0), (104, 2), (303, 1)]);
 }
 
 #[test]
@@ -48,8 +42,8 @@ fn a_packet_hit_too_often_is_lost() {
     let mut bench = Bench::new(&exactly(&[1, 2, 3]));
     bench.offer_all(ms(0), 0..2);
     bench.finish();
-    assert_eq!(bench.dropped.iter().map(|dropped| dropped.packet.id).collect::<Vec<_>>(), [0]);
-    assert_eq!(arrivals(&bench), [(503, 1)]);
+    assert_eq!(bench.dropped_ids(), [0]);
+    assert_eq!(bench.arrivals_ms(), [(503, 1)]);
 }
 
 /// With N repetitions p^(N + 1) of the packets are lost; each that arrives took k round trips more with probability p^k (1 - p), and the
@@ -87,7 +81,7 @@ fn an_error_free_link_is_none_the_slower_for_it() {
         let mut bench = Bench::new(&config);
         bench.offer_all(ms(0), 0..50);
         bench.finish();
-        arrivals(&bench)
+        bench.arrivals_ms()
     });
     assert_eq!(a, b);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{FecConfig, Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
-use common::{Bench, low, ms, packet};
+use common::{Bench, losing, low, ms, packet};
 
 const DELAY: Duration = Duration::from_millis(100);
 const FLUSH: Duration = Duration::from_millis(50);
@@ -18,13 +18,7 @@ fn config(p: f64, (k, n): (u32, u32)) -> LinkConfig {
 
 /// A block of three packets and two of parity; the transmissions with these numbers are lost.
 fn exactly(lost: &[u64]) -> LinkConfig {
-    let numbers = lost.to_vec();
-    LinkConfig { loss: LossConfig::all(LossModel::List { numbers }), ..config(0.0, (3, 5)) }
-}
-
-fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
-    let millis = |at: bentpipe_base::Instant| at.since(ms(0)).as_nanos() / 1_000_000;
-    bench.arrived.iter().map(|(at, arrival)| (millis(*at), arrival.packet.id)).collect()
+    losing(lost, config(0.0, (3, 5)))
 }
 
 /// Packets 0, 1, 2 are sent in 1 ms each, parity behind them until 5 ms, packet 3 until 6 ms.
@@ -33,7 +27,7 @@ fn the_first_parity_restores_the_lost_packet_and_frees_those_behind_it() {
     let mut bench = Bench::new(&exactly(&[2]));
     bench.offer_all(ms(0), 0..4);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(101, 0), (104, 1), (104, 2), (106, 3)]);
+    assert_eq!(bench.arrivals_ms(), [(101, 0), (104, 1), (104, 2), (106, 3)]);
     // The fourth packet is followed by parity of its own when it is too old to wait.
     let stats = bench.link.stats();
     assert_eq!((stats.repaired_packets, stats.parity_packets), (1, 4));
@@ -44,7 +38,7 @@ fn without_order_those_behind_overtake_it() {
     let mut bench = Bench::new(&LinkConfig { preserve_order: false, ..exactly(&[2]) });
     bench.offer_all(ms(0), 0..4);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(101, 0), (103, 2), (104, 1), (106, 3)]);
+    assert_eq!(bench.arrivals_ms(), [(101, 0), (103, 2), (104, 1), (106, 3)]);
 }
 
 #[test]
@@ -52,7 +46,7 @@ fn two_losses_take_two_packets_of_parity() {
     let mut bench = Bench::new(&exactly(&[1, 3]));
     bench.offer_all(ms(0), 0..3);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(105, 0), (105, 1), (105, 2)]);
+    assert_eq!(bench.arrivals_ms(), [(105, 0), (105, 1), (105, 2)]);
 }
 
 /// Packet 1 and both packets of parity are hit: the far end knows that it is lost when the last of the block should have come.
@@ -61,7 +55,7 @@ fn what_parity_does_not_restore_is_lost_and_holds_the_others_up_until_that_is_kn
     let mut bench = Bench::new(&exactly(&[2, 4, 5]));
     bench.offer_all(ms(0), 0..3);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(101, 0), (105, 2)]);
+    assert_eq!(bench.arrivals_ms(), [(101, 0), (105, 2)]);
     let dropped: Vec<_> = bench.dropped.iter().map(|dropped| (dropped.packet.id, dropped.at)).collect();
     assert_eq!(dropped, [(1, ms(105))]);
 }
@@ -74,7 +68,7 @@ fn a_block_that_is_not_full_is_closed_when_it_is_too_old() {
         bench.offer(ms(10), packet(0));
         bench.offer(ms(20), packet(1));
         bench.finish();
-        assert_eq!(arrivals(&bench), [(161, 0), (161, 1)]);
+        assert_eq!(bench.arrivals_ms(), [(161, 0), (161, 1)]);
         // 2 ms of data and 2 ms of parity.
         assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_millis(4));
         // What comes while parity is sent waits for it.
@@ -82,7 +76,7 @@ fn a_block_that_is_not_full_is_closed_when_it_is_too_old() {
         bench.offer(ms(10), packet(0));
         bench.offer(ms(61), low(1));
         bench.finish();
-        assert_eq!(arrivals(&bench), [(161, 0), (163, 1)]);
+        assert_eq!(bench.arrivals_ms(), [(161, 0), (163, 1)]);
     }
 }
 
@@ -96,7 +90,7 @@ fn packets_that_wait_fill_the_block() {
         let mut bench = Bench::new(&LinkConfig { queue, ..config(0.0, (60, 61)) });
         bench.offer_all(ms(0), 0..61);
         bench.finish();
-        let times = arrivals(&bench);
+        let times = bench.arrivals_ms();
         assert_eq!((times[59], times[60]), ((160, 59), (162, 60)));
     }
 }
@@ -170,7 +164,7 @@ fn everything_can_be_lost_and_the_link_goes_on() {
     assert_eq!(bench.dropped_ids(), [0, 1]);
     bench.offer_all(ms(10), 2..3);
     bench.finish();
-    assert_eq!(arrivals(&bench), [(111, 2)]);
+    assert_eq!(bench.arrivals_ms(), [(111, 2)]);
 }
 
 #[test]
@@ -181,5 +175,5 @@ fn a_change_of_the_link_closes_the_block() {
     let to = LinkConfig { fec: None, ..from.clone() };
     bench.link.reconfigure(ms(10), (&from, &to), (1, "test")).unwrap();
     bench.finish();
-    assert_eq!(arrivals(&bench), [(111, 0)]);
+    assert_eq!(bench.arrivals_ms(), [(111, 0)]);
 }

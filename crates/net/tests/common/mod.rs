@@ -2,7 +2,9 @@
 #![allow(dead_code)] // each test binary uses its part
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Arrival, Backlog, Dropped, Link, LinkConfig, Packet, QueueConfig, Verdict};
+use bentpipe_net::{
+    Arrival, Backlog, Dropped, Link, LinkConfig, LossConfig, LossModel, Packet, QueueConfig, Verdict,
+};
 
 /// A packet that remembers its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +68,11 @@ pub fn low(id: u64) -> Probe {
 /// 8 Mbit/s (a packet of 1000 bytes takes 1 ms) and 100 ms with this queue.
 pub fn config(queue: QueueConfig) -> LinkConfig {
     LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(100), queue)
+}
+
+/// That link with exactly the transmissions of these numbers lost.
+pub fn losing(lost: &[u64], link: LinkConfig) -> LinkConfig {
+    LinkConfig { loss: LossConfig::all(LossModel::List { numbers: lost.to_vec() }), ..link }
 }
 
 /// `millis` milliseconds after the epoch.
@@ -166,6 +173,12 @@ impl Bench {
 
     pub fn arrival_times(&self) -> Vec<Instant> {
         self.arrived.iter().map(|(at, _)| *at).collect()
+    }
+
+    /// Whole milliseconds after the epoch at which each packet arrived, and its number.
+    pub fn arrivals_ms(&self) -> Vec<(u64, u64)> {
+        let millis = |at: &Instant| at.since(Instant::ZERO).as_nanos() / 1_000_000;
+        self.arrived.iter().map(|(at, arrival)| (millis(at), arrival.packet.id)).collect()
     }
 
     pub fn dropped_ids(&self) -> Vec<u64> {
