@@ -251,8 +251,7 @@ impl Dice {
     }
 
     fn pacing(&mut self) -> Pacing {
-        let window = Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.2 };
-        self.pick(&[Pacing::Algorithm, Pacing::Off, window])
+        self.pick(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW])
     }
 
     fn flow_group(&mut self, name: &str, traffic: Traffic) -> FlowGroup {

@@ -174,11 +174,19 @@ pub enum Pacing {
     Off,
     /// At `cwnd / srtt` times a gain, unless the algorithm sets a rate.
     Window {
-        /// Gain below ssthresh, usually 2.
+        /// Gain below ssthresh.
         slow_start_gain: f64,
-        /// Gain above ssthresh, usually 1.2.
+        /// Gain above ssthresh.
         avoidance_gain: f64,
     },
+}
+
+impl Pacing {
+    /// Gains below and above ssthresh: those of Linux.
+    pub const USUAL_GAINS: (f64, f64) = (2.0, 1.2);
+    /// [`Pacing::Window`] with the usual gains.
+    pub const WINDOW: Self =
+        Self::Window { slow_start_gain: Self::USUAL_GAINS.0, avoidance_gain: Self::USUAL_GAINS.1 };
 }
 
 /// What becomes of a window that is not used.

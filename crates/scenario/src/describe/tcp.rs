@@ -152,7 +152,7 @@ fn pacing(form: &mut Form<'_>, pacing: &mut Pacing) {
     if kind != current {
         *pacing = match kind {
             "off" => Pacing::Off,
-            "window" => Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.2 },
+            "window" => Pacing::WINDOW,
             _ => Pacing::Algorithm,
         };
     }

@@ -315,7 +315,7 @@ impl Sender {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
             // One paced ACK covers half a window, which would leave at once and look like a queue to whoever measures delay.
-            Pacing::Algorithm if self.recovery == Recovery::Snack => (2.0, 1.2),
+            Pacing::Algorithm if self.recovery == Recovery::Snack => Pacing::USUAL_GAINS,
             Pacing::Algorithm => return self.cc.pacing_rate().filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
         };

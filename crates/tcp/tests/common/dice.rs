@@ -94,11 +94,7 @@ pub fn config(dice: &mut Dice) -> Config {
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
         },
         spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
-        pacing: dice.one_of(&[
-            Pacing::Algorithm,
-            Pacing::Off,
-            Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.2 },
-        ]),
+        pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),
         window_validation: dice.one_of(&[
             WindowValidation::Off,
             WindowValidation::Restart,
