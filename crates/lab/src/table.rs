@@ -165,7 +165,7 @@ fn costs(comparison: &Comparison, look: Look) -> String {
     let metrics = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
     let last = completes.then_some("completion, s");
     let optional = comparison.optional_metrics();
-    let titles: Vec<String> = optional.iter().map(|metric| metric.key().replace('_', " ")).collect();
+    let (titles, units): (Vec<String>, Vec<f64>) = optional.iter().map(|metric| heading(*metric)).unzip();
     let keys = keys.iter().map(|s| s.key.as_str());
     let titles = titles.iter().map(String::as_str);
     table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last).chain(titles)));
@@ -174,7 +174,7 @@ fn costs(comparison: &Comparison, look: Look) -> String {
         for (index, row) in rows.enumerate() {
             let cells = values_once(index, vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
             let completion = completes.then(|| mean(row, Metric::Completion));
-            let optional = optional.iter().map(|metric| mean(row, *metric));
+            let optional = optional.iter().zip(&units).map(|(metric, unit)| mean_in(row, *metric, *unit));
             table.add_row(cells.chain(completion).chain(optional));
         }
     }
@@ -191,7 +191,20 @@ fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
 }
 
 fn mean(row: &Row, metric: Metric) -> Cell {
-    right(row.summary(metric).mean.map_or("–".into(), short))
+    mean_in(row, metric, 1.0)
+}
+
+fn mean_in(row: &Row, metric: Metric, unit: f64) -> Cell {
+    right(row.summary(metric).mean.map_or("–".into(), |mean| short(mean / unit)))
+}
+
+/// The name of a metric for people, with the unit that they read it in, and how many of the document's units that is.
+fn heading(metric: Metric) -> (String, f64) {
+    let name = metric.key();
+    let units = [("_bps", ", Mbit/s", 1e6), ("_ms", ", ms", 1.0), ("_s", ", s", 1.0)];
+    let found = units.iter().find_map(|(ending, unit, per)| Some((name.strip_suffix(ending)?, *unit, *per)));
+    let (name, unit, per) = found.unwrap_or((name, "", 1.0));
+    (name.replace('_', " ") + unit, per)
 }
 
 fn groups(comparison: &Comparison, look: Look) -> String {
@@ -355,6 +368,13 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "no colour unless asked for");
         let look = Look { colour: true, width: Some(80) };
         assert!(comparison(&example::comparison(), look).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn headings_name_the_unit_that_people_read() {
+        let heads = [Metric::Throughput, Metric::Convergence, Metric::Gap, Metric::Mos].map(heading);
+        let expected = [("throughput, Mbit/s", 1e6), ("convergence, s", 1.0), ("gap, ms", 1.0), ("mos", 1.0)];
+        assert_eq!(heads, expected.map(|(name, unit)| (name.to_owned(), unit)));
     }
 
     /// Ten algorithms at two loss rates: a line each, and no line wider than a terminal.
