@@ -100,7 +100,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/transports",
         name: "bentpipe-transports",
         pure: true,
-        leans_on: &["bentpipe-base", "bentpipe-cc"],
+        leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-tcp"],
         tests_lean_on: &[],
     },
     Room {

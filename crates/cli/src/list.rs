@@ -24,6 +24,10 @@ const NODES: &[Kind] = &[
     kind("router", "forwards packets"),
     kind("proxy", "splits connections: ends those that pass it and opens others in their place"),
     kind("bundle-router", "a router; keeps the bundles of flows over dtn until the next node has them"),
+    kind(
+        "relay-entity",
+        "a router; passes on what flows over petra send, by TCP on the ground and STP in between",
+    ),
     kind("ground-station", "a host or gateway on the ground that sees the satellites of a constellation"),
     kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),

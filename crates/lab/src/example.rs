@@ -40,6 +40,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         player: None,
         split: None,
         bundles: None,
+        relayed: None,
     }
 }
 

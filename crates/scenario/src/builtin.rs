@@ -14,6 +14,7 @@ const FILES: &[(&str, &str)] = &[
     ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
     ("geo-stp", include_str!("../../../scenarios/geo-stp.toml")),
     ("geo-sctp", include_str!("../../../scenarios/geo-sctp.toml")),
+    ("geo-petra", include_str!("../../../scenarios/geo-petra.toml")),
     ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
     ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
     ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),

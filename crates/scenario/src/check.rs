@@ -20,6 +20,7 @@ use crate::unit::Codec;
 /// Reports what makes the world impossible. `root` is the document that the scenario was read from.
 pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     let mut checker = Checker { scenario, root, report };
+    scenario.nodes.iter().for_each(|node| checker.node(node));
     scenario.links.iter().for_each(|link| checker.link(link));
     scenario.flows.iter().for_each(|flow| checker.flow(flow));
     checker.constellations();
@@ -39,6 +40,15 @@ impl Checker<'_> {
         let place = place_of(self.root, &key);
         let accepted = accepted.to_owned();
         self.report.add(Mistake { place, key, found, accepted, suggestion: None });
+    }
+
+    fn node(&mut self, node: &NodeGroup) {
+        if let NodeKind::RelayEntity(relay) = &node.kind
+            && relay.low >= relay.high
+        {
+            let found = format!("{} with high = {}", relay.low, relay.high);
+            self.mistake(format!("node.{}.low", node.name), found, "less than high");
+        }
     }
 
     fn link(&mut self, link: &LinkGroup) {
@@ -126,9 +136,14 @@ impl Checker<'_> {
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
         }
-        let is_planned = self.scenario.constellations.is_empty() || flow.options.dtn.rate.is_some();
-        if flow.transport == Transport::Dtn && !is_planned {
-            let found = "\"link\" where the links on the way change".to_owned();
+        let rate = match flow.transport {
+            Transport::Petra => flow.options.petra.rate,
+            _ => flow.options.dtn.rate,
+        };
+        let is_planned = self.scenario.constellations.is_empty() || rate.is_some();
+        if matches!(flow.transport, Transport::Dtn | Transport::Petra) && !is_planned {
+            let word = if flow.transport == Transport::Petra { "share" } else { "link" };
+            let found = format!("\"{word}\" where the links on the way change");
             self.mistake(format!("{path}.transport.rate"), found, "a rate such as \"10 Mbit/s\"");
         }
         if flow.transport == Transport::Dtn

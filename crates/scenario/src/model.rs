@@ -11,6 +11,7 @@ use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 use bentpipe_transports::Options;
 use bentpipe_transports::dtn::RouterConfig;
+use bentpipe_transports::petra::RelayConfig;
 use bentpipe_weather::{Modem, Weather};
 
 use crate::sky::{ConstellationGroup, Position};
@@ -86,6 +87,8 @@ pub enum NodeKind {
     Proxy(Box<ProxyConfig>),
     /// Keeps the bundles of flows over DTN that pass it until the next such node has them; forwards other packets.
     BundleRouter(RouterConfig),
+    /// Passes on what flows over PETRA send, from one lower layer to the other; forwards other packets.
+    RelayEntity(RelayConfig),
 }
 
 /// A split-connection proxy.
@@ -132,6 +135,7 @@ impl NodeKind {
             Self::Middlebox(config) => config.name(),
             Self::Proxy(_) => "proxy",
             Self::BundleRouter(_) => "bundle-router",
+            Self::RelayEntity(_) => "relay-entity",
         }
     }
 }
@@ -228,6 +232,8 @@ pub enum Transport {
     Sctp,
     /// Bundles from node to node.
     Dtn,
+    /// PETRA: units from host to host over a lower layer for each hop between relay entities.
+    Petra,
 }
 
 /// What the application of a flow sends.
@@ -298,13 +304,13 @@ pub enum Traffic {
 impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
-        use Transport::{Dtn, Sctp, Stp, Tcp, Tfrc, Udp};
+        use Transport::{Dtn, Petra, Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
-            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn],
-            Self::File { .. } => &[Tcp, Stp, Sctp, Dtn],
+            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn, Petra],
+            Self::File { .. } => &[Tcp, Stp, Sctp, Dtn, Petra],
             Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp, Dtn],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp, Dtn],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp, Dtn, Petra],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp, Dtn, Petra],
             Self::Voice { .. } => &[Udp],
         }
     }

@@ -396,7 +396,7 @@ fn traffic_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\", \"dtn\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\", \"dtn\", \"petra\"; did you mean \"udp\"?",
         ),
         (
             "\"bulk\"\ntransport = { kind = \"dtn\", bundle = \"1 MB\", store = \"100 kB\" }",
@@ -411,6 +411,22 @@ fn traffic_that_cannot_be() {
             "found \"lpt\", accepted: \"ltp\", \"udp\"; did you mean \"ltp\"?",
         ),
         ("\"bulk\"\ntransport = { kind = \"stp\", unordered = true }", "unordered"),
+        (
+            "\"bulk\"\ntransport = { kind = \"petra\", retention = \"0 bytes\" }",
+            "transport.retention: found \"0 bytes\", accepted:",
+        ),
+        (
+            "\"bulk\"\ntransport = { kind = \"petra\", confirm-after = \"0 s\" }",
+            "transport.confirm-after: found \"0 s\", accepted: a time above 0",
+        ),
+        (
+            "\"bulk\"\n[node.relay]\nkind = \"relay-entity\"\nlow = 0.9",
+            "node.relay.low: found 0.9 with high = 0.9, accepted: less than high",
+        ),
+        (
+            "\"bulk\"\n[node.relay]\nkind = \"relay-entity\"\ndies-at = \"soon\"",
+            "node.relay.dies-at: found \"soon\", accepted:",
+        ),
         ("{ kind = \"voice\" }\ntransport = \"dtn\"", "found \"dtn\" under traffic of kind \"voice\""),
     ] {
         let found = of(traffic);

@@ -40,8 +40,8 @@ pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
     BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, LegOutcome, LinkOutcome, LinkSeries,
-    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, Series, SplitOutcome, StreamOutcome, Totals,
-    TransferOutcome,
+    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome, StreamOutcome,
+    Totals, TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

@@ -18,7 +18,7 @@ use crate::witness::Witness;
 use crate::world::{Counts, EndId, Flow};
 use crate::{
     BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome,
-    Outcome, PlayerOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -192,7 +192,20 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         player: service.player,
         split: split_outcome(legs, flow),
         bundles: bundle_outcome(flow),
+        relayed: relayed_outcome(flow),
     }
+}
+
+/// What the upper layer of PETRA did, if the flow has one.
+fn relayed_outcome(flow: &Flow) -> Option<RelayedOutcome> {
+    let mut agents = flow.party.iter().flat_map(|party| party.relays());
+    let (source, destination) = (agents.next()?.1, agents.last()?.1);
+    Some(RelayedOutcome {
+        most_kept_bytes: source.most_kept_bytes,
+        resent_bytes: source.resent_bytes,
+        duplicate_bytes: destination.duplicate_bytes,
+        reconnections: source.reconnections,
+    })
 }
 
 /// What became of a flow's bundles, if it has any.
@@ -334,7 +347,7 @@ fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
     }
 }
 
-/// Middleboxes, proxies and bundle routers in the order of the scenario.
+/// Middleboxes, proxies, bundle routers and relay entities in the order of the scenario.
 fn node_outcomes(topology: &Topology<'_>, interior: &Interior, flows: &[Flow]) -> Vec<NodeOutcome> {
     let station = |station: &Station| {
         let counters = station.middlebox.counters().into_iter().collect();
@@ -352,19 +365,43 @@ fn node_outcomes(topology: &Topology<'_>, interior: &Interior, flows: &[Flow]) -
     let stations = interior.stations.iter().map(station);
     let mut nodes: Vec<_> = stations.chain(interior.proxies.iter().map(proxy)).collect();
     nodes.extend(bundle_routers(topology, flows));
+    nodes.extend(relay_entities(topology, flows));
     nodes.sort_by_key(|(node, _)| *node);
     nodes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
+/// Nodes of a kind, with nothing counted.
+fn nodes_of(topology: &Topology<'_>, is_one: fn(&NodeKind) -> bool) -> BTreeMap<NodeId, NodeOutcome> {
+    let nodes = topology.nodes.iter().enumerate().filter(|(_, state)| is_one(&state.kind));
+    let outcome = |(node, state): (usize, &bentpipe_scenario::Node)| {
+        let (name, kind) = (state.name.clone(), state.kind.name());
+        (node as NodeId, NodeOutcome { name, kind, counters: BTreeMap::new() })
+    };
+    nodes.map(outcome).collect()
+}
+
+/// Relay entities with what their agents counted for all flows; each crashes once for all.
+fn relay_entities(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
+    let mut relays = nodes_of(topology, |kind| matches!(kind, NodeKind::RelayEntity(_)));
+    let agents = flows.iter().filter_map(|flow| flow.party.as_ref()).flat_map(|party| party.relays());
+    for (node, counters) in agents {
+        let Some(relay) = relays.get_mut(&node) else { continue };
+        for (name, count) in [
+            ("relayed_units", counters.relayed_units),
+            ("stops", counters.stops),
+            ("most_kept_bytes", counters.most_kept_bytes),
+        ] {
+            *relay.counters.entry(name).or_default() += count;
+        }
+        let crashes = relay.counters.entry("crashes").or_default();
+        *crashes = (*crashes).max(counters.crashes);
+    }
+    relays.into_iter().collect()
+}
+
 /// Bundle routers with what their agents counted for all flows.
 fn bundle_routers(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
-    let mut routers = BTreeMap::new();
-    for (node, state) in topology.nodes.iter().enumerate() {
-        if matches!(state.kind, NodeKind::BundleRouter(_)) {
-            let (name, kind) = (state.name.clone(), state.kind.name());
-            routers.insert(node as NodeId, NodeOutcome { name, kind, counters: BTreeMap::new() });
-        }
-    }
+    let mut routers = nodes_of(topology, |kind| matches!(kind, NodeKind::BundleRouter(_)));
     for (node, counters) in
         flows.iter().filter_map(|flow| flow.party.as_ref()).flat_map(|party| party.bundles())
     {

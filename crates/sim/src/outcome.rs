@@ -97,6 +97,22 @@ pub struct FlowOutcome {
     /// Of a flow over DTN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundles: Option<BundleOutcome>,
+    /// Of a flow over PETRA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relayed: Option<RelayedOutcome>,
+}
+
+/// What the upper layer of PETRA did for a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct RelayedOutcome {
+    /// Payload bytes that the source kept at most, because the destination had not confirmed them.
+    pub most_kept_bytes: u64,
+    /// Payload bytes that the source sent again from end to end.
+    pub resent_bytes: u64,
+    /// Payload bytes that the destination had already.
+    pub duplicate_bytes: u64,
+    /// Times that the source connected again because a relay entity was gone.
+    pub reconnections: u64,
 }
 
 /// What became of the bundles of a flow.

@@ -5,8 +5,7 @@
 
 use bentpipe_base::{Instant, Segment};
 use bentpipe_scenario::NodeId;
-use bentpipe_transports::dtn::Counters;
-use bentpipe_transports::{Agent, Departure, Fragment, Message, Packet, Progress};
+use bentpipe_transports::{Agent, Departure, Fragment, Message, Packet, Progress, dtn, petra};
 
 use crate::arena::Slot;
 use crate::simulation::Simulation;
@@ -60,9 +59,17 @@ impl Party {
     }
 
     /// What the agents of a bundle layer counted, with the nodes where they are; nothing for other transports.
-    pub fn bundles(&self) -> impl Iterator<Item = (NodeId, Counters)> {
+    pub fn bundles(&self) -> impl Iterator<Item = (NodeId, dtn::Counters)> {
         self.seats.iter().filter_map(|seat| match &seat.agent {
             Agent::Dtn(node) => Some((seat.node, node.counters())),
+            _ => None,
+        })
+    }
+
+    /// What the agents of PETRA counted, with the nodes where they are; nothing for other transports.
+    pub fn relays(&self) -> impl Iterator<Item = (NodeId, petra::Counters)> {
+        self.seats.iter().filter_map(|seat| match &seat.agent {
+            Agent::Petra(node) => Some((seat.node, node.counters())),
             _ => None,
         })
     }
@@ -106,7 +113,7 @@ impl<W: Witness> Simulation<W> {
             }
             Application::File { bytes } if is_first => {
                 write(0, 0, *bytes);
-                party.seats[0].agent.finish();
+                party.seats[0].agent.finish(now);
             }
             _ if is_first => write(0, 0, ENDLESS),
             _ => {}

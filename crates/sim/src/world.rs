@@ -19,6 +19,7 @@ use crate::media::{Media, doorway};
 use crate::pace::Pace;
 use crate::party::Party;
 use crate::proxy::{Proxy, Relay};
+use crate::seating::relayed;
 use crate::station::{Interior, Station};
 use crate::step::{ARRIVED, Special, Step, link};
 use crate::ticket::Ticket;
@@ -42,6 +43,8 @@ pub(crate) struct World {
     /// What the connections from one host to another know together.
     memories: BTreeMap<(NodeId, NodeId), PathMemory>,
     pub interior: Interior,
+    /// Flows of PETRA between neighbouring relay entities.
+    pub relayed: BTreeMap<[NodeId; 2], u32>,
 }
 
 /// One end of a connection and what the network must know of it.
@@ -160,8 +163,9 @@ impl World {
         let media = Media::new(&topology.links, seed)
             .map_err(|(link, error)| refused(&topology.links[link as usize], error))?;
         let interior = Interior { media, ..Interior::new(scenario, topology) };
-        let mut world =
-            Self { links, salts, routes: Vec::new(), flows: Vec::new(), interior, memories: BTreeMap::new() };
+        let relayed = relayed(topology, scenario)?;
+        let (routes, flows, memories) = Default::default();
+        let mut world = Self { links, salts, routes, flows, interior, memories, relayed };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));

@@ -21,9 +21,11 @@ use bentpipe_net::{
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
     Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Orbits, Position,
-    ProxyConfig, Routing, Scenario, Streaming, Traffic, Transport,
+    ProxyConfig, Routing, Scenario, Streaming, Traffic,
 };
-use bentpipe_sim::{Ended, LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
+use bentpipe_sim::{
+    Ended, LinkEvent, NodeOutcome, Observer, Passing, RunOptions, RunResult, run, run_observed,
+};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
     Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
@@ -31,6 +33,7 @@ use bentpipe_tcp::{
 use bentpipe_trace::Event;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
+use bentpipe_transports::petra::{self, RelayConfig};
 use bentpipe_transports::{Options, sctp, stp};
 use bentpipe_weather::{Modem, SlantPath, Weather};
 use common::{Dumbbell, flows, links};
@@ -285,7 +288,14 @@ impl Dice {
             ..dtn::Policy::default()
         };
         let stp = stp::Options { outage_tolerant: self.one_in(4), ..stp::Options::default() };
-        Options { stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn }
+        let petra = petra::Options {
+            retention_bytes: self.one_in(2).then(|| self.magnitude(3e3, 1e6) as u64),
+            confirm_bytes: self.magnitude(1e2, 1e5) as u64,
+            confirm_after: self.millis(10, 3_000),
+            timeout: self.millis(1_000, 20_000),
+            rate: None,
+        };
+        Options { stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn, petra }
     }
 
     /// Traffic that never ends.
@@ -372,10 +382,22 @@ impl Dice {
         }
     }
 
-    /// Lets some worlds have proxies or middleboxes on both sides of the satellite, and others a second satellite for outages of the first.
+    fn relay_entity(&mut self) -> RelayConfig {
+        RelayConfig {
+            buffer: self.one_in(2).then(|| self.magnitude(1e3, 1e6) as u64),
+            dies_at: self.one_in(4).then(|| self.millis(1, 60_000)),
+            back_after: self.one_in(2).then(|| self.millis(1, 20_000)),
+            ..RelayConfig::default()
+        }
+    }
+
+    /// Lets some worlds have relay entities, proxies or middleboxes on both sides of the satellite, and others a second satellite for outages of the first.
     fn furnish(&mut self, scenario: &mut Scenario) {
+        let relays = self.one_in(4);
         for side in 1..=2 {
-            if self.one_in(3) {
+            if relays {
+                scenario.nodes[side].kind = NodeKind::RelayEntity(self.relay_entity());
+            } else if self.one_in(3) {
                 scenario.nodes[side].kind = NodeKind::Middlebox(self.middlebox());
             } else if self.one_in(3) {
                 let proxy = self.proxy();
@@ -400,10 +422,8 @@ impl Dice {
 
     /// Lets some worlds have a constellation in place of their satellite, others rain over it, and others terminals that share a channel.
     fn raise(&mut self, scenario: &mut Scenario) {
-        let bundles = scenario.flows.iter().any(|group| group.transport == Transport::Dtn);
         match self.between(0, 11) {
-            // Bundles arrive there, but what confirms them does not always.
-            0 | 1 if !bundles => self.let_fly(scenario),
+            0 | 1 => self.let_fly(scenario),
             2 => self.let_rain(scenario),
             3 | 4 => self.share(scenario),
             _ => {}
@@ -444,6 +464,8 @@ impl Dice {
         }];
         scenario.duration = scenario.duration.min(Duration::from_secs(10_000));
         for group in &mut scenario.flows {
+            // Whoever misses the report of a bundle, which no datagram is sure to bring, gives it up after two lifetimes.
+            group.options.dtn.lifetime = Duration::from_secs(4_000);
             if let Traffic::File { bytes } = &mut group.traffic {
                 *bytes =
                     (*bytes).min(50 * group.sender.send_buffer.min(group.receiver.receive_window.limit()));
@@ -520,7 +542,12 @@ fn faults(scenario: &Scenario, result: &RunResult) -> Vec<String> {
     for flow in &result.outcome.flows {
         let group = scenario.flows.iter().find(|group| group.name == flow.group);
         if let Some(Traffic::File { bytes }) = group.map(|group| group.traffic.clone()) {
-            let crashed = result.outcome.nodes.iter().any(|node| node.counters.get("crashes") == Some(&1));
+            let for_good = |node: &&NodeOutcome| {
+                let known = scenario.nodes.iter().find(|known| known.name == node.name);
+                !matches!(known.map(|known| &known.kind), Some(NodeKind::RelayEntity(relay)) if relay.back_after.is_some())
+            };
+            let mut lasting = result.outcome.nodes.iter().filter(for_good);
+            let crashed = lasting.any(|node| node.counters.get("crashes") == Some(&1));
             let complete = flow.delivered_bytes == bytes && flow.completion_s.is_some();
             if flow.delivered_bytes > bytes || (!complete && !crashed && flow.aborted.is_none()) {
                 faults.push(format!("{bytes} bytes were to be delivered: {flow:?}"));

@@ -10,6 +10,7 @@ use bentpipe_scenario::{Draft, NodeKind, Scenario, Streaming, Traffic, Transport
 use bentpipe_sim::{Outcome, RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow};
 use bentpipe_transports::dtn::{Convergence, RouterConfig};
+use bentpipe_transports::petra::RelayConfig;
 use common::{Dumbbell, flows, paper_tcp};
 
 /// One flow over a GEO link of 10 Mbit/s and 550 ms that loses packets with this probability, data or not.
@@ -258,4 +259,43 @@ fn a_connection_of_stp_outlasts_an_outage_if_it_may() {
     let flow = world(true);
     assert_eq!((flow.aborted, flow.delivered_bytes), (None, 5_000_000));
     assert!(flow.completion_s.unwrap() > 43.0, "{flow:?}");
+}
+
+/// PETRA over a GEO satellite: its source keeps what the destination has not confirmed, and a crash in between costs what is sent again.
+#[test]
+fn petra_fills_a_lossy_satellite_and_survives_the_crash_of_a_relay_entity() {
+    let outcome = outcome(&builtin("geo-petra").unwrap());
+    let [tcp, petra] = [&outcome.flows[0], &outcome.flows[1]];
+    assert_eq!((petra.delivered_bytes, petra.aborted), (10_000_000, None));
+    let relayed = petra.relayed.unwrap();
+    // At 6 Mbit/s, with headers; besides, the second without the teleport, a timeout that finds it back, and twice a handshake over the satellite and a slow start.
+    let again = relayed.resent_bytes as f64;
+    let least = (10e6 + again) * 1.04 * 8.0 / 6e6;
+    let done = petra.completion_s.unwrap();
+    assert!((least..least + 7.0).contains(&done), "{done} s, at least {least} s");
+    assert!(tcp.completion_s.is_none_or(|tcp| tcp > 2.0 * done), "{:?}", tcp.completion_s);
+    assert_eq!(relayed.reconnections, 1);
+    // Never more than what is kept goes out again, and what had arrived unconfirmed arrives twice.
+    assert!(relayed.resent_bytes <= relayed.most_kept_bytes && relayed.most_kept_bytes <= 4 * 412_500);
+    assert!(relayed.duplicate_bytes <= relayed.resent_bytes);
+    let teleport = |name: &str| {
+        let node = outcome.nodes.iter().find(|node| node.name == name).unwrap();
+        (node.counters["crashes"], node.counters["most_kept_bytes"])
+    };
+    assert_eq!((teleport("teleport-1").0, teleport("teleport-2").0), (1, 0));
+    // Back-pressure: high water of twice the bandwidth-delay product, and a unit.
+    assert!(teleport("teleport-1").1 <= 825_000 * 9 / 10 + 1_000, "{}", teleport("teleport-1").1);
+}
+
+#[test]
+fn flows_of_petra_share_the_satellite_equally() {
+    let mut scenario = geo(Transport::Petra, Traffic::Bulk, 1e-3);
+    scenario.flows[0].count = 4;
+    scenario.nodes[1].kind = NodeKind::RelayEntity(RelayConfig::default());
+    scenario.nodes[2].kind = NodeKind::RelayEntity(RelayConfig::default());
+    let outcome = outcome(&scenario);
+    // Of 10 Mbit/s 99 %, in units of 1000 bytes with 28 of STP and 12 of the upper layer within, and the start of a few round trips.
+    let most = 10e6 * 0.99 * 988.0 / 1028.0;
+    assert!((0.9 * most..=most).contains(&outcome.totals.goodput_bps), "{}", outcome.totals.goodput_bps);
+    assert!(outcome.totals.jain_index > 0.999, "{}", outcome.totals.jain_index);
 }

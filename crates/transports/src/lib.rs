@@ -9,6 +9,7 @@
 
 pub mod dtn;
 mod outbox;
+pub mod petra;
 mod ranges;
 pub mod sctp;
 pub mod stp;
@@ -41,10 +42,12 @@ pub struct Options {
     pub sctp: sctp::Options,
     /// Of [`dtn`].
     pub dtn: dtn::Policy,
+    /// Of [`petra`].
+    pub petra: petra::Options,
 }
 
 /// A packet between agents.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Packet {
     /// Of [`stp`].
     Stp(stp::Pdu),
@@ -54,6 +57,8 @@ pub enum Packet {
     Dtn(dtn::Pdu),
     /// Of [`tfrc`].
     Tfrc(tfrc::Pdu),
+    /// Of [`petra`].
+    Petra(Box<petra::Pdu>),
 }
 
 impl Packet {
@@ -64,6 +69,7 @@ impl Packet {
             Self::Sctp(chunk) => chunk.bytes(),
             Self::Dtn(pdu) => pdu.bytes(),
             Self::Tfrc(pdu) => pdu.bytes(),
+            Self::Petra(pdu) => pdu.bytes(),
         }
     }
 
@@ -74,12 +80,13 @@ impl Packet {
             Self::Sctp(chunk) => matches!(chunk, sctp::Chunk::Data { .. }),
             Self::Dtn(pdu) => pdu.is_data(),
             Self::Tfrc(pdu) => pdu.is_data(),
+            Self::Petra(pdu) => pdu.is_data(),
         }
     }
 }
 
 /// A packet that leaves an agent.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Departure {
     /// The port by which it leaves: a number for each way to each peer. It arrives at the port of the peer that belongs to it.
     pub port: u8,
@@ -113,7 +120,7 @@ pub struct Progress {
 }
 
 /// One end of a transport.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Agent {
     /// The end of [`stp`] that sends.
     StpSender(stp::Sender),
@@ -129,6 +136,8 @@ pub enum Agent {
     TfrcReceiver(Box<tfrc::Receiver>),
     /// Any agent of [`dtn`].
     Dtn(Box<dtn::Node>),
+    /// Any agent of [`petra`].
+    Petra(Box<petra::Node>),
 }
 
 macro_rules! each {
@@ -141,6 +150,7 @@ macro_rules! each {
             Agent::TfrcSender($agent) => $call,
             Agent::TfrcReceiver($agent) => $call,
             Agent::Dtn($agent) => $call,
+            Agent::Petra($agent) => $call,
         }
     };
 }
@@ -153,6 +163,7 @@ impl Agent {
             Self::SctpSender(sender) => sender.write(now, message),
             Self::TfrcSender(sender) => sender.write(now, message),
             Self::Dtn(source) => source.write(now, message),
+            Self::Petra(source) => source.write(now, message),
             Self::StpReceiver(_) | Self::SctpReceiver(_) | Self::TfrcReceiver(_) => {
                 debug_assert!(false, "a receiver has nothing to send");
             }
@@ -160,9 +171,11 @@ impl Agent {
     }
 
     /// Nothing more will be given to the sending end. A transport without connections to release has no use for that.
-    pub fn finish(&mut self) {
-        if let Self::StpSender(sender) = self {
-            sender.finish();
+    pub fn finish(&mut self, now: Instant) {
+        match self {
+            Self::StpSender(sender) => sender.finish(),
+            Self::Petra(source) => source.finish(now),
+            _ => {}
         }
     }
 
@@ -176,6 +189,7 @@ impl Agent {
             (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, pdu),
             (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, pdu),
             (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
+            (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, pdu),
             _ => {}
         }
     }
@@ -188,6 +202,7 @@ impl Agent {
             Self::SctpSender(sender) => sender.handle_timeout(now),
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
             Self::Dtn(node) => node.handle_timeout(now),
+            Self::Petra(node) => node.handle_timeout(now),
         }
     }
 
@@ -201,6 +216,9 @@ impl Agent {
             Self::TfrcSender(sender) => (0, Packet::Tfrc(sender.poll_transmit(now)?)),
             Self::TfrcReceiver(receiver) => (0, Packet::Tfrc(receiver.poll_transmit()?)),
             Self::Dtn(node) => node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Dtn(pdu)))?,
+            Self::Petra(node) => {
+                node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Petra(Box::new(pdu))))?
+            }
         };
         Some(Departure { port, packet })
     }
@@ -213,6 +231,7 @@ impl Agent {
             Self::StpReceiver(receiver) => receiver.poll_delivery(),
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
             Self::Dtn(node) => node.poll_delivery(),
+            Self::Petra(node) => node.poll_delivery(),
         }
     }
 
@@ -225,6 +244,7 @@ impl Agent {
             Self::SctpSender(sender) => sender.next_timeout(),
             Self::SctpReceiver(receiver) => receiver.next_timeout(),
             Self::Dtn(node) => node.next_timeout(),
+            Self::Petra(node) => node.next_timeout(),
         }
     }
 

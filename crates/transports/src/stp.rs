@@ -219,6 +219,16 @@ impl Sender {
         self.base + self.sent.len() as u64
     }
 
+    /// Data packets acknowledged.
+    pub(crate) fn acknowledged_packets(&self) -> u64 {
+        self.base
+    }
+
+    /// The receiver has no room for what is to be sent: only its answer to a poll tells when it has.
+    fn lacks_credit(&self) -> bool {
+        !self.outbox.is_empty() && self.next() >= self.limit
+    }
+
     fn poll_period(&self) -> Duration {
         if self.silent {
             return KEEP_ALIVE;
@@ -241,8 +251,11 @@ impl Sender {
             State::Open => {
                 let leaves = self.has_room() || !self.missing.is_empty();
                 let new = if leaves { self.next_new_at } else { Instant::FAR_FUTURE };
-                let idle = self.sent.is_empty();
-                let waiting = if idle { Instant::FAR_FUTURE } else { self.poll_at.min(self.gives_up_at()) };
+                let waiting = match (self.sent.is_empty(), self.lacks_credit()) {
+                    (false, _) => self.poll_at.min(self.gives_up_at()),
+                    (true, true) => self.poll_at,
+                    (true, false) => Instant::FAR_FUTURE,
+                };
                 new.min(waiting)
             }
         }
@@ -409,7 +422,7 @@ impl Sender {
         let many = f64::from(self.since_poll) >= MAX_BETWEEN_POLLS.max(self.cwnd / POLLS_PER_RTT as f64);
         // The first window is followed by a poll at once: nothing is known of the round trip.
         let first = self.poll == 0 && !self.sent.is_empty() && !self.has_room();
-        let due = !self.sent.is_empty() && self.poll_at <= now;
+        let due = (!self.sent.is_empty() || self.lacks_credit()) && self.poll_at <= now;
         if !(many || first || due) {
             return None;
         }
@@ -485,8 +498,13 @@ impl Receiver {
         self.delivered.pop_front()
     }
 
+    /// First number without room: what was not taken from here takes up room as well.
+    fn limit(&self) -> u64 {
+        self.base + self.window - (self.delivered.len() as u64).min(self.window)
+    }
+
     pub(crate) fn handle(&mut self, pdu: &Pdu) {
-        let limit = self.base + self.window;
+        let limit = self.limit();
         match *pdu {
             Pdu::Begin => self.out.push_back(Pdu::BeginAck { limit }),
             Pdu::End => self.out.push_back(Pdu::EndAck),
@@ -507,7 +525,7 @@ impl Receiver {
         let is_fresh = self.held.insert(number, fragment).is_none();
         self.progress.fresh_packets += u64::from(is_fresh);
         if number > self.expected {
-            let (base, limit) = (self.base, self.base + self.window);
+            let (base, limit) = (self.base, self.limit());
             self.out.push_back(Pdu::Gap { base, limit, gap: (self.expected, number) });
         }
         self.expected = self.expected.max(number + 1);

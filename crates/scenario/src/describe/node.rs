@@ -3,10 +3,11 @@ use bentpipe_middlebox::{
     SnoopConfig, SpoofingConfig, Told, XcpConfig,
 };
 use bentpipe_transports::dtn::RouterConfig;
+use bentpipe_transports::petra::RelayConfig;
 
 use super::constellation::position;
 use super::proxy::proxy;
-use super::transport::bundle_router;
+use super::transport::{bundle_router, relay_entity};
 use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
@@ -27,6 +28,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "router", keys: &[] },
     Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
     Kind { name: "bundle-router", keys: &["store", "custody"] },
+    Kind { name: "relay-entity", keys: &["buffer", "high", "low", "dies-at", "back-after"] },
     Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
@@ -55,6 +57,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
         NodeKind::Middlebox(config) => middlebox(form, config),
         NodeKind::Proxy(config) => proxy(form, config, defaults),
         NodeKind::BundleRouter(config) => bundle_router(form, config),
+        NodeKind::RelayEntity(config) => relay_entity(form, config),
     }
 }
 
@@ -63,6 +66,7 @@ fn of_kind(kind: &str) -> NodeKind {
         Some(config) => NodeKind::Middlebox(config),
         None if kind == "router" => NodeKind::Router,
         None if kind == "bundle-router" => NodeKind::BundleRouter(RouterConfig::default()),
+        None if kind == "relay-entity" => NodeKind::RelayEntity(RelayConfig::default()),
         None if kind == "proxy" => NodeKind::Proxy(Box::default()),
         None if kind == "ground-station" => {
             NodeKind::GroundStation(Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false })

@@ -1,9 +1,10 @@
 use bentpipe_transports::Options;
 use bentpipe_transports::dtn::{Convergence, Policy, RouterConfig};
+use bentpipe_transports::petra::{self, RelayConfig};
 
 use crate::form::{Form, Kind, Shorthand};
 use crate::model::{FlowGroup, Transport};
-use crate::unit::{Bytes, FLAG, OrWord, RATE, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, FLAG, OrWord, PART, RATE, TIME, TIME_ABOVE_ZERO, Words};
 
 /// What carries a flow, by name.
 pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
@@ -13,6 +14,7 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("stp", Transport::Stp),
     ("sctp", Transport::Sctp),
     ("dtn", Transport::Dtn),
+    ("petra", Transport::Petra),
 ]);
 
 const KINDS: &[Kind] = &[
@@ -25,6 +27,7 @@ const KINDS: &[Kind] = &[
         name: "dtn",
         keys: &["bundle", "lifetime", "custody", "custody-timer", "report", "store", "convergence", "rate"],
     },
+    Kind { name: "petra", keys: &["retention", "confirm-bytes", "confirm-after", "timeout", "rate"] },
 ];
 
 /// `"tcp"`, or a table.
@@ -40,7 +43,7 @@ pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
         let kind = form.kind(current, KINDS);
         let chosen = TRANSPORTS.0.iter().find(|(name, _)| *name == kind);
         flow.transport = chosen.map_or(flow.transport, |(_, transport)| *transport);
-        let Options { stp, sctp, dtn } = &mut flow.options;
+        let Options { stp, sctp, dtn, petra } = &mut flow.options;
         match flow.transport {
             Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
             Transport::Stp => {
@@ -49,6 +52,7 @@ pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
             }
             Transport::Sctp => form.field("unordered", &mut sctp.unordered, &FLAG),
             Transport::Dtn => bundles(form, dtn),
+            Transport::Petra => units(form, petra),
         }
     });
 }
@@ -62,6 +66,23 @@ fn bundles(form: &mut Form<'_>, policy: &mut Policy) {
     form.field("store", &mut policy.store_bytes, &Bytes::ANY);
     form.field("convergence", &mut policy.convergence, &CONVERGENCES);
     form.field("rate", &mut policy.rate, &OrWord("link", RATE));
+}
+
+fn units(form: &mut Form<'_>, options: &mut petra::Options) {
+    form.field("retention", &mut options.retention_bytes, &OrWord("path", Bytes::at_least(1)));
+    form.field("confirm-bytes", &mut options.confirm_bytes, &Bytes::at_least(1));
+    form.field("confirm-after", &mut options.confirm_after, &TIME_ABOVE_ZERO);
+    form.field("timeout", &mut options.timeout, &TIME_ABOVE_ZERO);
+    form.field("rate", &mut options.rate, &OrWord("share", RATE));
+}
+
+/// The keys of a relay entity besides those of every node.
+pub(super) fn relay_entity(form: &mut Form<'_>, relay: &mut RelayConfig) {
+    form.field("buffer", &mut relay.buffer, &OrWord("hop", Bytes::at_least(1)));
+    form.field("high", &mut relay.high, &PART);
+    form.field("low", &mut relay.low, &PART);
+    form.field("dies-at", &mut relay.dies_at, &OrWord("never", TIME));
+    form.field("back-after", &mut relay.back_after, &OrWord("never", TIME));
 }
 
 /// The keys of a bundle router besides those of every node.

@@ -1,0 +1,267 @@
+use std::collections::VecDeque;
+
+use bentpipe_base::{Duration, Flags, Instant};
+
+use super::Layer;
+use super::stp_end::StpEnd;
+use super::tcp_end::TcpEnd;
+use super::unit::{Content, Pdu, Unit};
+use crate::stp;
+
+/// The hop to a neighbour: at most one association at a time, and what belongs to another is answered by a reset.
+#[derive(Debug)]
+pub(super) struct Lower {
+    layer: Layer,
+    /// This agent opens it, and the neighbour listens.
+    opens: bool,
+    /// Of the present association, or of the last.
+    generation: u64,
+    end: Option<End>,
+    resets: VecDeque<u64>,
+    /// The association broke since this was asked last.
+    broke: bool,
+    pub counts: Counts,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Counts {
+    pub sent_packets: u64,
+    pub repeated_packets: u64,
+    pub control_packets: u64,
+    pub control_bytes: u64,
+    pub timeouts: u64,
+}
+
+enum End {
+    Tcp(Box<TcpEnd>),
+    Stp(Box<StpEnd>),
+}
+
+impl std::fmt::Debug for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tcp(_) => "Tcp",
+            Self::Stp(_) => "Stp",
+        })
+    }
+}
+
+macro_rules! each {
+    ($self:expr, $end:ident => $call:expr) => {
+        match $self {
+            End::Tcp($end) => $call,
+            End::Stp($end) => $call,
+        }
+    };
+}
+
+impl Lower {
+    pub fn new(layer: Layer, opens: bool) -> Self {
+        Self {
+            layer,
+            opens,
+            generation: 0,
+            end: None,
+            resets: VecDeque::new(),
+            broke: false,
+            counts: Counts::default(),
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Opens an association, in place of any that there is.
+    pub fn open(&mut self, now: Instant) {
+        // Later than any that this agent may have forgotten.
+        self.begin(now, self.generation.max(now.as_nanos()) + 1);
+    }
+
+    fn begin(&mut self, now: Instant, generation: u64) {
+        self.retire();
+        self.generation = generation;
+        self.end = Some(match &self.layer {
+            Layer::Tcp(config, header) => {
+                let connects_at = self.opens.then_some(now);
+                End::Tcp(Box::new(TcpEnd::new(config.clone(), *header, (generation, connects_at))))
+            }
+            Layer::Stp { rate, packet_bytes, window } => {
+                End::Stp(Box::new(StpEnd::new(self.opens, *rate, (*packet_bytes, *window))))
+            }
+        });
+    }
+
+    /// Lets the association go, without a word.
+    pub fn retire(&mut self) {
+        let Some(end) = self.end.take() else { return };
+        add(&mut self.counts, &of_end(&end));
+    }
+
+    /// Lets the association go and tells the neighbour.
+    pub fn reset(&mut self) {
+        if self.end.is_some() {
+            self.resets.push_back(self.generation);
+            self.retire();
+        }
+    }
+
+    /// Forgets everything, as after a crash.
+    pub fn forget(&mut self) {
+        self.retire();
+        (self.generation, self.broke) = (0, false);
+        self.resets.clear();
+    }
+
+    /// True once after the association broke.
+    pub fn take_break(&mut self) -> bool {
+        std::mem::take(&mut self.broke)
+    }
+
+    /// It broke, and nobody knows yet.
+    pub fn has_broken(&self) -> bool {
+        self.broke
+    }
+
+    fn fail(&mut self) {
+        self.retire();
+        self.broke = true;
+    }
+
+    /// Gives a unit to the neighbour; into the void if there is no association.
+    pub fn offer(&mut self, now: Instant, unit: Unit) {
+        if let Some(end) = &mut self.end {
+            each!(end, end => end.offer(now, unit));
+        }
+    }
+
+    /// True if it is of use to offer more now.
+    pub fn has_room(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| each!(end, end => end.has_room()))
+    }
+
+    /// Bytes that the neighbour is not known to have.
+    pub fn backlog_bytes(&self) -> u64 {
+        self.end.as_ref().map_or(0, |end| each!(end, end => end.backlog_bytes()))
+    }
+
+    pub fn handle(&mut self, now: Instant, pdu: &Pdu) {
+        if pdu.content == Content::Reset {
+            if pdu.generation == self.generation && self.end.is_some() {
+                self.fail();
+            }
+            return;
+        }
+        if pdu.generation > self.generation && !self.opens && is_opening(&pdu.content) {
+            self.begin(now, pdu.generation);
+        }
+        match &mut self.end {
+            Some(end) if pdu.generation == self.generation => {
+                each!(end, end => end.handle(now, &pdu.content));
+                self.look();
+            }
+            _ => self.resets.push_back(pdu.generation),
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Some(end) = &mut self.end {
+            each!(end, end => end.handle_timeout(now));
+            self.look();
+        }
+    }
+
+    /// Notes that the neighbour does not answer any more.
+    fn look(&mut self) {
+        let failed = match &self.end {
+            Some(End::Tcp(end)) => end.failed,
+            Some(End::Stp(end)) => end.failed(),
+            None => false,
+        };
+        if failed {
+            self.fail();
+        }
+    }
+
+    pub fn next_timeout(&self) -> Instant {
+        self.end.as_ref().map_or(Instant::FAR_FUTURE, |end| each!(end, end => end.next_timeout()))
+    }
+
+    /// The next unit of the neighbour.
+    pub fn poll_unit(&mut self, now: Instant) -> Option<Unit> {
+        match self.end.as_mut()? {
+            End::Tcp(end) => end.poll_unit(now),
+            End::Stp(end) => end.poll_unit(),
+        }
+    }
+
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Pdu> {
+        if let Some(generation) = self.resets.pop_front() {
+            return Some(Pdu { generation, content: Content::Reset });
+        }
+        let content = each!(self.end.as_mut()?, end => end.poll_transmit(now));
+        self.look();
+        Some(Pdu { generation: self.generation, content: content? })
+    }
+
+    /// What all its associations counted.
+    pub fn totals(&self) -> Counts {
+        let mut totals = self.counts;
+        if let Some(end) = &self.end {
+            add(&mut totals, &of_end(end));
+        }
+        totals
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        match self.end.as_ref()? {
+            End::Tcp(end) => end.connection().srtt(),
+            End::Stp(end) => end.sender().progress().srtt,
+        }
+    }
+}
+
+fn add(sum: &mut Counts, more: &Counts) {
+    let Counts { sent_packets, repeated_packets, control_packets, control_bytes, timeouts } = sum;
+    *sent_packets += more.sent_packets;
+    *repeated_packets += more.repeated_packets;
+    *control_packets += more.control_packets;
+    *control_bytes += more.control_bytes;
+    *timeouts += more.timeouts;
+}
+
+fn of_end(end: &End) -> Counts {
+    match end {
+        End::Tcp(end) => {
+            let stats = end.connection().stats();
+            Counts {
+                sent_packets: stats.sent_segments,
+                repeated_packets: stats.retransmitted_segments,
+                control_packets: stats.acks_sent,
+                control_bytes: stats.acks_sent * u64::from(end.header()),
+                timeouts: stats.timeouts,
+            }
+        }
+        End::Stp(end) => {
+            let (sender, receiver) = (end.sender().progress(), end.receiver().progress());
+            Counts {
+                sent_packets: sender.sent_packets,
+                repeated_packets: sender.repeated_packets,
+                control_packets: sender.control_packets + receiver.control_packets,
+                control_bytes: sender.control_bytes + receiver.control_bytes,
+                timeouts: sender.timeouts,
+            }
+        }
+    }
+}
+
+/// The first packet of an association.
+fn is_opening(content: &Content) -> bool {
+    match content {
+        Content::Tcp { segment, .. } => {
+            segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK)
+        }
+        Content::Stp { from_opener, pdu, .. } => *from_opener && *pdu == stp::Pdu::Begin,
+        Content::Reset => false,
+    }
+}

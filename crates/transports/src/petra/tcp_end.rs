@@ -1,0 +1,120 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bentpipe_base::Instant;
+use bentpipe_tcp::{Config, Connection, Events};
+
+use super::unit::{Content, Unit};
+
+/// One end of a TCP connection that carries units in both directions.
+pub(super) struct TcpEnd {
+    connection: Box<Connection>,
+    header: u32,
+    /// Units that are not acknowledged, by the position in the stream at which they end.
+    outgoing: VecDeque<(u64, Unit)>,
+    offered: u64,
+    written: u64,
+    /// Units that have come, at least their last byte, by where they end.
+    incoming: BTreeMap<u64, Unit>,
+    read: u64,
+    pub failed: bool,
+}
+
+impl TcpEnd {
+    /// An end that connects at `now`, or listens.
+    pub fn new(config: Arc<Config>, header: u32, (seed, connects_at): (u64, Option<Instant>)) -> Self {
+        let connection = match connects_at {
+            Some(now) => Connection::connect(config, seed, now),
+            None => Connection::listen(config, seed),
+        };
+        Self {
+            connection: Box::new(connection),
+            header,
+            outgoing: VecDeque::new(),
+            offered: 0,
+            written: 0,
+            incoming: BTreeMap::new(),
+            read: 0,
+            failed: false,
+        }
+    }
+
+    pub fn header(&self) -> u32 {
+        self.header
+    }
+
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub fn offer(&mut self, now: Instant, unit: Unit) {
+        self.offered += u64::from(unit.bytes());
+        self.outgoing.push_back((self.offered, unit));
+        self.pump(now);
+    }
+
+    /// Everything offered found room in the send buffer.
+    pub fn has_room(&self) -> bool {
+        self.written == self.offered
+    }
+
+    /// Bytes that the neighbour has not acknowledged.
+    pub fn backlog_bytes(&self) -> u64 {
+        self.offered - self.connection.acknowledged_bytes().min(self.offered)
+    }
+
+    /// Writes what fits, and forgets what is acknowledged.
+    fn pump(&mut self, now: Instant) {
+        if self.written < self.offered {
+            self.written += self.connection.write(now, self.offered - self.written);
+        }
+        let acknowledged = self.connection.acknowledged_bytes();
+        while self.outgoing.front().is_some_and(|(end, _)| *end <= acknowledged) {
+            self.outgoing.pop_front();
+        }
+    }
+
+    pub fn handle(&mut self, now: Instant, content: &Content) {
+        let Content::Tcp { segment, units, .. } = content else { return };
+        let fresh = units.iter().filter(|(end, _)| *end > self.read);
+        self.incoming.extend(fresh.copied());
+        self.connection.handle_segment(now, segment);
+        self.pump(now);
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.connection.next_timeout() <= now {
+            self.connection.handle_timeout(now);
+        }
+        self.pump(now);
+    }
+
+    pub fn next_timeout(&self) -> Instant {
+        self.connection.next_timeout()
+    }
+
+    /// The next unit that is there as a whole. Reads no further, so that the window closes where nobody asks.
+    pub fn poll_unit(&mut self, now: Instant) -> Option<Unit> {
+        let readable = self.connection.readable();
+        let end = self.incoming.first_key_value().map(|(end, _)| *end);
+        let wanted = end.map_or(readable, |end| end - self.read).min(readable);
+        if wanted > 0 {
+            self.read += self.connection.read(now, wanted);
+        }
+        self.incoming.first_entry().filter(|first| *first.key() <= self.read).map(|first| first.remove())
+    }
+
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Content> {
+        let segment = self.connection.poll_transmit(now);
+        let events = self.connection.take_events();
+        self.failed |= events.intersects(Events::RESET | Events::TIMED_OUT);
+        let segment = segment?;
+        // The first byte of data has number one.
+        let from = segment.seq.saturating_sub(1);
+        let range = from..from + u64::from(segment.len);
+        let first = self.outgoing.partition_point(|(end, _)| *end <= range.start);
+        let within = self.outgoing.range(first..).take_while(|(end, _)| *end <= range.end);
+        let units = if segment.len > 0 { within.copied().collect() } else { Vec::new() };
+        Some(Content::Tcp { segment, header: self.header, units })
+    }
+}
