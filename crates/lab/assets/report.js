@@ -22,6 +22,16 @@
     return { ...common, exponentformat: "none", separatethousands: true };
   }
 
+  // Powers of ten label a logarithmic axis only where the points lie on them; few points elsewhere are labelled themselves.
+  function ticks(f) {
+    if (f.x.scale !== "log") return {};
+    const points = [...new Set(f.traces.flatMap((t) => [...t.x]))].sort((a, b) => a - b);
+    const even = points.every((x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9);
+    if (even || points.length > 8) return {};
+    const label = (x) => (x < 1e-3 ? x.toExponential() : x.toLocaleString("en", { maximumSignificantDigits: 6 }));
+    return { tickmode: "array", tickvals: points, ticktext: points.map(label), minor: { ticks: "" } };
+  }
+
   const isShown = (t, on) => t.shown_by.every((option) => on.has(option));
 
   function trace(t, shown, names) {
@@ -54,7 +64,7 @@
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 56, r: 14, t: 34, b: 46 },
-      xaxis: { ...axis(f.x), ...(overTime ? { range: [0, end] } : {}), ...(f.x.range ? { range: f.x.range } : {}), ...(map ? { constrain: "domain" } : {}) },
+      xaxis: { ...axis(f.x), ...ticks(f), ...(overTime ? { range: [0, end] } : {}), ...(f.x.range ? { range: f.x.range } : {}), ...(map ? { constrain: "domain" } : {}) },
       yaxis: { ...axis(f.y), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }), ...(f.y.range ? { range: f.y.range } : {}), ...(map ? { scaleanchor: "x", constrain: "domain" } : {}) },
       barmode: "overlay", showlegend: !bars && f.traces.length > 1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
