@@ -1,6 +1,6 @@
 //! Numbers that some results have, as columns of tables.
 
-use crate::table::short;
+use crate::number::short;
 
 /// A number that some of the results of one kind have.
 pub(crate) struct Column<T> {

@@ -9,6 +9,7 @@ mod comparison;
 pub mod csv_table;
 #[cfg(test)]
 mod example;
+pub mod number;
 mod plan;
 mod pool;
 pub mod report;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bentpipe_lab::Summary;
-use bentpipe_lab::table::{plus_minus, short};
+use bentpipe_lab::number::{plus_minus, short};
 use serde::{Serialize, Serializer};
 
 use crate::check::{Check, Clause, Expr, Order, Relation};

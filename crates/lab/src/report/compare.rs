@@ -7,9 +7,9 @@ use super::run::{Curves, flow_figures, queue_figure};
 use super::view::{Measure, Scaled, View, shown};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::comparison::{Comparison, Metric};
+use crate::number::{plus_minus, rate_unit, short};
 use crate::plan::Setting;
 use crate::stats::Summary;
-use crate::table::{plus_minus, rate_unit, short};
 
 /// What the report of a comparison shows.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Se
 
 use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
-use crate::table::{rate_unit, short};
+use crate::number::{rate_unit, short};
 use crate::{carriage, service};
 
 /// What the report of one run shows.

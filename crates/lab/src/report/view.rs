@@ -2,9 +2,9 @@
 
 use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Style, Trace};
 use crate::comparison::{Comparison, Metric, Row};
+use crate::number::rate_unit;
 use crate::plan::{Setting, Value};
 use crate::stats::Summary;
-use crate::table::rate_unit;
 
 /// What a figure or table shows of each row.
 #[derive(Clone, PartialEq, Eq, Debug)]

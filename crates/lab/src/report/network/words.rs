@@ -4,7 +4,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, LossModel, QueueConfig, Schedule};
 use bentpipe_scenario::{ConstellationGroup, NodeGroup, NodeKind, Orbits, Position, Radio, Scenario};
 
-use crate::table::rate_unit;
+use crate::number::rate_unit;
 
 /// Flows named at a node; of more there is a count.
 const NAMED_FLOWS: usize = 3;
