@@ -348,10 +348,17 @@ fn all_mistakes_are_reported_at_once() {
     assert_eq!(read(&text).unwrap_err().lines().count(), 3);
 }
 
+/// The flow with this traffic, and what may follow, is refused with these words.
+fn refused(cases: &[(&str, &str)]) {
+    for (traffic, expected) in cases {
+        let found = message("cc = \"reno\"", &format!("cc = \"reno\"\ntraffic = {traffic}"));
+        assert!(found.contains(expected), "{traffic}: {found}");
+    }
+}
+
 #[test]
 fn traffic_that_cannot_be() {
-    let of = |traffic: &str| message("cc = \"reno\"", &format!("cc = \"reno\"\ntraffic = {traffic}"));
-    for (traffic, expected) in [
+    refused(&[
         (
             "{ kind = \"video\", group = \"IBX\" }",
             "found \"IBX\", accepted: a group of pictures, one letter I, P or B",
@@ -382,6 +389,12 @@ fn traffic_that_cannot_be() {
             "{ kind = \"frames\", sizes = \"no-such.txt\" }",
             "found \"no-such.txt\", accepted: a file with one frame size",
         ),
+    ]);
+}
+
+#[test]
+fn transports_that_cannot_be() {
+    refused(&[
         (
             "{ kind = \"voice\" }\ntransport = \"tcp\"",
             "found \"tcp\" under traffic of kind \"voice\", accepted: \"udp\"",
@@ -428,10 +441,7 @@ fn traffic_that_cannot_be() {
             "node.relay.dies-at: found \"soon\", accepted:",
         ),
         ("{ kind = \"voice\" }\ntransport = \"dtn\"", "found \"dtn\" under traffic of kind \"voice\""),
-    ] {
-        let found = of(traffic);
-        assert!(found.contains(expected), "{traffic}: {found}");
-    }
+    ]);
 }
 
 #[test]
