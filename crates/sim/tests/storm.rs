@@ -223,6 +223,7 @@ impl Dice {
             rto: RtoBounds {
                 initial: self.millis(200, 3_000),
                 floor: Duration::from_millis(floor),
+                margin: Duration::ZERO,
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
             },

@@ -109,6 +109,10 @@ pub struct RtoBounds {
     pub initial: Duration,
     /// Smallest timeout.
     pub floor: Duration,
+    /// Least time by which the timeout exceeds the smoothed round trip: 4 x RTTVAR is at least this. Zero is RFC 6298. Linux has 200 ms
+    /// (`TCP_RTO_MIN`) and no floor: after even round trips the timeout of RFC 6298 is hardly more than the round trip, and a repair that is
+    /// itself lost needs two.
+    pub margin: Duration,
     /// Largest timeout, back-off included.
     pub ceiling: Duration,
     /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
@@ -371,6 +375,7 @@ impl Default for Config {
             rto: RtoBounds {
                 initial: Duration::from_secs(1),
                 floor: Duration::from_millis(200),
+                margin: Duration::ZERO,
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(1),
             },

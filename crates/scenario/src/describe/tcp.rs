@@ -92,6 +92,7 @@ fn life(form: &mut Form<'_>, config: &mut Config) {
 fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("initial", &mut rto.initial, &TIME_ABOVE_ZERO);
     form.field("floor", &mut rto.floor, &TIME_ABOVE_ZERO);
+    form.field("margin", &mut rto.margin, &TIME);
     form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
 }

@@ -63,10 +63,10 @@ impl RttEstimator {
         self.base_rto
     }
 
-    /// SRTT + max(tick, 4 RTTVAR), rounded up to the tick, within the bounds.
+    /// SRTT + max(tick, margin, 4 RTTVAR), rounded up to the tick, within the bounds.
     fn computed_rto(&self) -> Duration {
         let tick = self.bounds.tick.as_nanos().max(1);
-        let exact = self.srtt + (self.rttvar * 4).max(self.bounds.tick);
+        let exact = self.srtt + (self.rttvar * 4).max(self.bounds.tick).max(self.bounds.margin);
         let rounded = Duration::from_nanos(exact.as_nanos().div_ceil(tick) * tick);
         rounded.max(self.bounds.floor).min(self.bounds.ceiling)
     }
@@ -102,6 +102,7 @@ mod tests {
     const BOUNDS: RtoBounds = RtoBounds {
         initial: Duration::from_secs(1),
         floor: Duration::from_millis(200),
+        margin: Duration::ZERO,
         ceiling: Duration::from_secs(60),
         tick: Duration::from_millis(1),
     };
@@ -124,6 +125,17 @@ mod tests {
         let mut rtt = RttEstimator::new(RtoBounds { floor: Duration::ZERO, ..BOUNDS });
         (0..100).for_each(|_| rtt.sample(Duration::from_millis(500)));
         assert!(rtt.rto().as_secs_f64() / 0.5 < 1.05);
+    }
+
+    /// What Linux does about it: the variation has the floor, not the timeout.
+    #[test]
+    fn a_margin_keeps_the_timeout_above_the_round_trip() {
+        let margin = Duration::from_millis(200);
+        let mut rtt = RttEstimator::new(RtoBounds { margin, ..BOUNDS });
+        rtt.sample(Duration::from_millis(500));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500), "a larger variation counts as ever");
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500)));
+        assert_eq!(rtt.rto(), Duration::from_millis(700));
     }
 
     #[test]

@@ -90,6 +90,7 @@ pub fn config(dice: &mut Dice) -> Config {
         rto: RtoBounds {
             initial: ms(dice.within(200, 3000)),
             floor: ms(dice.within(0, 1000)),
+            margin: ms(0),
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
         },

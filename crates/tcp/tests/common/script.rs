@@ -21,7 +21,7 @@ pub fn plain() -> Config {
         limited_transmit: false,
         pacing: Pacing::Off,
         window_validation: WindowValidation::Off,
-        rto: RtoBounds { initial: ms(1000), floor: ms(200), ceiling: ms(60_000), tick: ms(1) },
+        rto: RtoBounds { initial: ms(1000), floor: ms(200), margin: ms(0), ceiling: ms(60_000), tick: ms(1) },
         ..Config::default()
     }
 }
