@@ -138,6 +138,9 @@ impl Driver {
             if let Ok((offload, packet)) = Offload::read(&self.inbox[..len]) {
                 self.stack.handle_packet(now, &offload, packet);
             }
+            if self.stack.must_report() {
+                self.flush();
+            }
         }
         Ok(())
     }

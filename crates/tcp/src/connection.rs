@@ -210,7 +210,10 @@ impl Connection {
     /// Looks at all deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         // When the pacing gate opens, `poll_transmit` does the rest.
-        expired(&mut self.timers.pace, now);
+        let due = self.timers.pace;
+        if expired(&mut self.timers.pace, now) {
+            self.sender.on_pace(now, due);
+        }
         if expired(&mut self.timers.delayed_ack, now) {
             self.receiver.ack_now();
             self.skip_hole(now);
@@ -508,6 +511,17 @@ impl Connection {
     /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.srtt()
+    }
+
+    /// Smoothed round trip of probes, where the peer answers them by reports of duplicates; `None` before the first.
+    pub fn probe_srtt(&self) -> Option<Duration> {
+        self.sender.probe_srtt()
+    }
+
+    /// Whether a driver that handles several segments before it polls should poll now: the next ACK has no room for more ranges beyond
+    /// holes, and what it does not report the peer may send again in vain.
+    pub fn reports_are_full(&self) -> bool {
+        self.receiver.reports_are_full()
     }
 
     /// In-order bytes waiting to be read.

@@ -52,6 +52,8 @@ pub(crate) struct Receiver {
     ranges: VecDeque<SackRange>,
     /// Ranges as last reported, most recent first (RFC 2018 section 4), since there were any.
     recent: Option<Box<[SackRange; 4]>>,
+    /// Ranges that changed since the last ACK.
+    unreported: u8,
     /// Duplicate to report once (RFC 2883).
     dsack: Option<SackRange>,
     due: AckDue,
@@ -125,6 +127,7 @@ impl Receiver {
             fin_at: None,
             ranges: VecDeque::new(),
             recent: None,
+            unreported: 0,
             dsack: None,
             due: AckDue::No,
             opened_hole: false,
@@ -329,6 +332,10 @@ impl Receiver {
     fn report(&mut self, range: SackRange) {
         let recent = self.recent.get_or_insert_default();
         let old = **recent;
+        let again = range.start <= old[0].start && old[0].end <= range.end;
+        if self.unreported == 0 || !again {
+            self.unreported = self.unreported.saturating_add(1);
+        }
         let others = old.iter().filter(|old| old.start < range.start || old.end > range.end);
         **recent = [SackRange::default(); 4];
         for (slot, reported) in recent.iter_mut().zip(core::iter::once(&range).chain(others)) {
@@ -353,6 +360,12 @@ impl Receiver {
                 blocks.push(range);
             }
         }
+    }
+
+    /// Whether the next ACK is full: of what arrives before it leaves something might never be reported. A duplicate is reported once, and of
+    /// ranges as many as fit beside timestamps (RFC 2018 section 3).
+    pub fn reports_are_full(&self) -> bool {
+        self.dsack.is_some() || self.unreported >= 3
     }
 
     /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
@@ -451,6 +464,7 @@ impl Receiver {
     /// An ACK leaves: nothing is owed any more. Returns the window to advertise in bytes.
     pub fn acknowledged(&mut self, config: &Config) -> u32 {
         self.due = AckDue::No;
+        self.unreported = 0;
         self.unacked_bytes = 0;
         self.last_ack = self.nxt;
         self.advertise(config)
@@ -531,6 +545,24 @@ mod tests {
         let mut blocks = SackBlocks::EMPTY;
         receiver.sack_blocks(4, true, &mut blocks);
         blocks.as_slice().iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    /// Who takes several segments before it answers must know when to stop.
+    #[test]
+    fn an_ack_is_full_when_another_range_would_push_one_out() {
+        let mut receiver = receiver();
+        let config = Config::default();
+        for (start, full) in [(1001, false), (2001, false), (4001, false), (5001, false), (7001, true)] {
+            receiver.take(start, start + 1000, false);
+            assert_eq!(receiver.reports_are_full(), full, "{start}");
+        }
+        receiver.acknowledged(&config);
+        assert!(!receiver.reports_are_full());
+        receiver.take(8001, 9001, false);
+        receiver.take(9001, 10_001, false);
+        assert!(!receiver.reports_are_full(), "one range, longer");
+        receiver.take(1001, 2001, false);
+        assert!(receiver.reports_are_full(), "a duplicate is told once");
     }
 
     /// RFC 2018 section 8, case 2 in spirit: every other segment is lost; the most recent block comes first.

@@ -85,6 +85,7 @@ impl Stack {
             Some(grown) => self.held_bytes += grown,
             None => self.counters.over_limit += 1,
         }
+        self.reports_are_full |= self.peers[id].engine.reports_are_full();
         self.touch(id);
     }
 

@@ -117,6 +117,8 @@ pub struct Stack {
     ready: VecDeque<Id>,
     eventful: VecDeque<Id>,
     answers: VecDeque<Answer>,
+    /// The next acknowledgement of a connection has no room for more reports.
+    reports_are_full: bool,
     half_open: usize,
     /// Bytes held by all rings.
     held_bytes: usize,
@@ -144,6 +146,7 @@ impl Stack {
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             answers: VecDeque::new(),
+            reports_are_full: false,
             half_open: 0,
             held_bytes: 0,
             // Where counting begins must not be the same each time (RFC 6056).
@@ -331,6 +334,12 @@ impl Stack {
             }
             self.touch(id);
         }
+    }
+
+    /// Whether packets should be polled before another one is handled: what arrives beyond holes might otherwise not be reported, and be sent
+    /// again in vain. True once.
+    pub fn must_report(&mut self) -> bool {
+        std::mem::take(&mut self.reports_are_full)
     }
 
     /// Appends the next packet to `out`, behind a virtio header if the device has offloads. False if there is none.

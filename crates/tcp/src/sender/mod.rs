@@ -312,6 +312,11 @@ impl Sender {
         (!self.rtt.srtt.is_zero()).then_some(self.rtt.srtt)
     }
 
+    /// Smoothed round trip of probes to a peer that reports them as duplicates.
+    pub fn probe_srtt(&self) -> Option<Duration> {
+        self.unreplied.as_ref().and_then(|unreplied| unreplied.rtt())
+    }
+
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }

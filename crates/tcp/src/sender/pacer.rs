@@ -5,6 +5,10 @@ use bentpipe_base::{Duration, Instant, Rate};
 /// How far a sender may run ahead of its rate after a pause: keeps timers coarse without making bursts.
 const BURST: Duration = Duration::from_millis(1);
 
+/// How much of a wake-up's lateness is made up for: what a busy machine makes a process wait for its turn. More would be a burst that
+/// overflows queues. Simulated wake-ups are never late.
+const LATENESS: Duration = Duration::from_millis(10);
+
 /// When the next segment may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
@@ -12,12 +16,24 @@ pub(super) struct Pacer {
     next: Instant,
     /// Segments that may follow the last one at once.
     credit: u32,
+    /// When the sender should have been woken up for the segment that waits, if that was too late: time that has passed since is no pause.
+    overslept: Option<Instant>,
 }
 
 impl Pacer {
-    /// Time at which a segment may leave, at the earliest `now`.
+    /// Time at which the segment that is there may leave, at the earliest `now`.
     pub fn ready_at(&self, now: Instant) -> Instant {
         if self.credit > 0 { now } else { self.next.max(now) }
+    }
+
+    /// The sender wakes up at `now`, for a segment that was to leave at `due`.
+    pub fn wake(&mut self, now: Instant, due: Instant) {
+        self.overslept = (due < now).then_some(due);
+    }
+
+    /// All that this line held back has left, or something else holds it back.
+    pub fn rest(&mut self) {
+        self.overslept = None;
     }
 
     /// A segment is about to leave: when `ready_at` made it wait, it begins a new quantum of so many segments.
@@ -27,7 +43,10 @@ impl Pacer {
 
     /// `bytes` left at `now` at a rate.
     pub fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
-        let earliest = now - BURST.min(rate.time_for(2 * u64::from(bytes)));
+        let mut earliest = now - BURST.min(rate.time_for(2 * u64::from(bytes)));
+        if let Some(due) = self.overslept {
+            earliest = earliest.min(due.max(now - LATENESS));
+        }
         self.next = self.next.max(earliest) + rate.time_for(u64::from(bytes));
     }
 }
@@ -64,5 +83,40 @@ mod tests {
         }
         let took = now.since(start).as_secs_f64();
         assert!((0.996..=1.0).contains(&took), "{took}");
+    }
+
+    /// A driver in real time wakes the sender up late; it still sends at its rate.
+    #[test]
+    fn late_wake_ups_are_made_up_for_and_pauses_are_not() {
+        let mut pacer = Pacer::default();
+        let rate = Rate::from_mbps(8);
+        let start = Instant::ZERO + Duration::from_secs(1);
+        let (mut now, mut sent) = (start, 0);
+        let mut send_all = |pacer: &mut Pacer, now: Instant| {
+            let before = sent;
+            while pacer.ready_at(now) == now {
+                pacer.sent(now, 1000, rate);
+                sent += 1;
+            }
+            pacer.rest();
+            sent - before
+        };
+        for _ in 0..100 {
+            send_all(&mut pacer, now);
+            let due = pacer.ready_at(now);
+            now = due + Duration::from_millis(4);
+            pacer.wake(now, due);
+        }
+        let millis = now.since(start).as_nanos() / 1_000_000;
+        assert!(millis >= 490, "{millis}");
+        pacer.rest();
+        let burst = send_all(&mut pacer, now);
+        assert!((1..=3).contains(&burst), "after a pause {burst} segments leave at once");
+        now += Duration::from_secs(1);
+        let due = pacer.ready_at(start);
+        pacer.wake(now, due);
+        let burst = send_all(&mut pacer, now);
+        assert!((10..=11).contains(&burst), "after a second without a processor {burst}");
+        assert!((490..=510).contains(&(sent as u64)), "{sent} in {millis} ms");
     }
 }

@@ -14,8 +14,17 @@ impl Sender {
             return None;
         }
         self.refresh(cx.now);
-        let request = self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &self.path)?;
+        let request = match self.unreplied.as_mut().and_then(|unreplied| unreplied.take_held()) {
+            Some(held) => held,
+            None => self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &self.path)?,
+        };
         let (seq, len) = self.probe_payload(request)?;
+        let beyond_hole = self.board.sacked() > 0 && seq > self.una;
+        if let Some(unreplied) = self.unreplied.as_mut().filter(|_| beyond_hole)
+            && !unreplied.may_copy_beyond_hole(request, cx.now)
+        {
+            return None;
+        }
         cx.stats.probes_sent += 1;
         if let Some(unreplied) = self.unreplied.as_mut().filter(|_| len > 0) {
             let end = seq + u64::from(len);
@@ -77,7 +86,8 @@ impl Sender {
         if !self.wants.wakes && !self.wants.probes {
             return;
         }
-        let at = self.cc.wake_at();
+        let held_until = self.unreplied.as_ref().map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
+        let at = self.cc.wake_at().min(held_until);
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }
 }

@@ -64,20 +64,18 @@ impl Sender {
         {
             return Some(self.send_again(cx, index));
         }
-        if self.asked.is_some() {
+        let Some(pick) = self.pick_unless_withheld(cx) else {
+            self.pacer.rest();
             return None;
+        };
+        if cx.timers.pace < cx.now {
+            // Somebody asks before the timer is looked at.
+            self.pacer.wake(cx.now, std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE));
         }
-        if self.cc.withholds() {
-            self.withheld = true;
-            return None;
-        }
-        if std::mem::take(&mut self.withheld) {
-            self.arm_retransmission(cx);
-        }
-        let pick = self.pick(cx)?;
         if let Some(rate) = self.pacing_rate(cx) {
             let ready = self.pacer.ready_at(cx.now);
             if ready > cx.now {
+                self.pacer.rest();
                 cx.timers.pace = ready;
                 return None;
             }
@@ -94,7 +92,30 @@ impl Sender {
             Pick::New { len, fin } => self.send_new(cx, len, fin),
         };
         outgoing.last = self.account(cx);
+        if outgoing.last {
+            self.pacer.rest();
+        }
         Some(outgoing)
+    }
+
+    /// The time came at which a paced segment was to leave.
+    pub fn on_pace(&mut self, now: Instant, due: Instant) {
+        self.pacer.wake(now, due);
+    }
+
+    /// Chooses, unless nothing at all may leave for now.
+    fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<Pick> {
+        if self.asked.is_some() {
+            return None;
+        }
+        if self.cc.withholds() {
+            self.withheld = true;
+            return None;
+        }
+        if std::mem::take(&mut self.withheld) {
+            self.arm_retransmission(cx);
+        }
+        self.pick(cx)
     }
 
     /// Chooses without sending. Notes why nothing may leave.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant, ProbeTag, SackRange};
+use bentpipe_cc::ProbeRequest;
 
 /// A probe on its way.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +21,47 @@ struct Asked {
 pub(super) struct Unreplied {
     asked: VecDeque<Asked>,
     answered: Vec<ProbeTag>,
+    /// A copy of what lies beyond a hole that has to wait, and until when.
+    held: Option<ProbeRequest>,
+    spaced_until: Instant,
+    /// Smoothed round trip of probes; the echoed timestamps tell nothing of it.
+    rtt: Option<Duration>,
 }
+
+/// Least time between two copies of what lies beyond a hole: of those that come faster receivers report only the last (Linux holds such
+/// ACKs for up to 1 ms, `tcp_comp_sack_delay_ns`).
+const SPACING: Duration = Duration::from_micros(1100);
 
 /// Probes remembered at one time.
 const MOST: usize = 4096;
 
 impl Unreplied {
+    /// A probe of what lies beyond a hole may leave now; otherwise it is kept until [`held_until`](Self::held_until).
+    pub fn may_copy_beyond_hole(&mut self, request: ProbeRequest, now: Instant) -> bool {
+        let may = now >= self.spaced_until;
+        if may {
+            self.spaced_until = now + SPACING;
+        } else {
+            self.held = Some(request);
+        }
+        may
+    }
+
+    /// When the probe that waits may leave; never if none does.
+    pub fn held_until(&self) -> Instant {
+        if self.held.is_some() { self.spaced_until } else { Instant::FAR_FUTURE }
+    }
+
+    /// The probe that waits.
+    pub fn take_held(&mut self) -> Option<ProbeRequest> {
+        self.held.take()
+    }
+
+    /// Smoothed round trip of probes.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
     /// A probe with data leaves.
     pub fn ask(&mut self, range: SackRange, tag: ProbeTag, at: Instant) {
         if self.asked.len() == MOST {
@@ -41,18 +77,24 @@ impl Unreplied {
             self.asked.pop_front();
         }
         if let Some(at) = self.asked.iter().position(|asked| asked.range == range) {
-            self.answered.extend(self.asked.remove(at).map(|asked| asked.tag));
+            self.answer(at, now);
             return true;
         }
         let mut from = range.start;
         while let Some(at) =
             self.asked.iter().position(|asked| asked.range.start == from && asked.range.end <= range.end)
         {
-            let Some(asked) = self.asked.remove(at) else { break };
-            from = asked.range.end;
-            self.answered.push(asked.tag);
+            from = self.asked[at].range.end;
+            self.answer(at, now);
         }
         from > range.start
+    }
+
+    fn answer(&mut self, at: usize, now: Instant) {
+        let Some(asked) = self.asked.remove(at) else { return };
+        self.answered.push(asked.tag);
+        let rtt = now.since(asked.at);
+        self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
     }
 
     /// Tags of the probes that the last report answered, one after another.
@@ -114,6 +156,35 @@ mod tests {
         unreplied.ask(range(1, 1001), ProbeTag(1), Instant::ZERO);
         assert_eq!(answers(&mut unreplied, range(1001, 2001), Instant::ZERO), 0);
         assert_eq!(answers(&mut unreplied, range(1, 1001), Instant::ZERO + Duration::from_secs(5)), 0);
+    }
+
+    #[test]
+    fn the_round_trip_of_probes_is_measured_from_their_departure() {
+        let mut unreplied = Unreplied::default();
+        assert_eq!(unreplied.rtt(), None);
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        for n in 0..2 {
+            unreplied.ask(range(1, 1001), ProbeTag(1), at(100 * n));
+        }
+        // The same range: the older probe is answered first.
+        unreplied.report(range(1, 1001), at(550), PATIENCE);
+        assert_eq!(unreplied.rtt(), Some(Duration::from_millis(550)));
+        unreplied.report(range(1, 1001), at(730), PATIENCE);
+        assert_eq!(unreplied.rtt(), Some(Duration::from_millis(560)));
+    }
+
+    #[test]
+    fn copies_beyond_a_hole_keep_their_distance() {
+        use bentpipe_cc::ProbeKind;
+        let mut unreplied = Unreplied::default();
+        let request = |tag| ProbeRequest { kind: ProbeKind::Newest, tag: ProbeTag(tag) };
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        assert!(unreplied.may_copy_beyond_hole(request(1), at(0)));
+        assert!(!unreplied.may_copy_beyond_hole(request(2), at(10)));
+        assert_eq!(unreplied.held_until(), at(1100));
+        assert_eq!(unreplied.take_held(), Some(request(2)));
+        assert_eq!(unreplied.held_until(), Instant::FAR_FUTURE);
+        assert!(unreplied.may_copy_beyond_hole(request(2), at(1100)));
     }
 
     #[test]
