@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use crate::frame::Frame;
+use crate::train::Train;
 
 /// Largest packet on the emulated path, as on Ethernet.
 pub(crate) const MTU: u16 = 1500;
@@ -27,6 +28,7 @@ pub(crate) struct Device {
     raw: Vec<u8>,
     buffers: Vec<Vec<u8>>,
     sizes: Vec<usize>,
+    train: Train,
     lost_before: u64,
 }
 
@@ -49,6 +51,7 @@ impl Device {
             raw: vec![0; VIRTIO_NET_HDR_LEN + 65_536],
             buffers: vec![Vec::new(); BATCH],
             sizes: vec![0; BATCH],
+            train: Train::default(),
             lost_before: 0,
         })
     }
@@ -68,16 +71,33 @@ impl Device {
             *buffer = pool.pop().unwrap_or_else(|| Frame::buffer(MTU));
         }
         let (raw, buffers, sizes) = (&mut self.raw, &mut self.buffers, &mut self.sizes);
-        let count = self.tun.recv_multiple(raw, buffers, sizes, Frame::HEADROOM)?;
+        let count = self.tun.recv_multiple(raw, buffers, sizes, 0)?;
         for (buffer, size) in buffers.iter_mut().zip(sizes.iter()).take(count) {
             take(Frame::new(std::mem::take(buffer), *size));
         }
         Ok(count)
     }
 
-    /// Hands a packet to the kernel, as if it came from the line.
-    pub fn write(&self, frame: &Frame) -> io::Result<()> {
-        self.tun.send(frame.with_header()).map(|_| ())
+    /// Hands a packet to the kernel, as if it came from the line; at the latest with the next [`flush`](Self::flush). Returns how many
+    /// packets the kernel did not take.
+    pub fn write(&mut self, frame: &Frame) -> u64 {
+        if self.train.couple(frame.packet()) {
+            return 0;
+        }
+        let lost = self.flush();
+        self.train.begin(frame.packet());
+        lost
+    }
+
+    /// Hands over what waits for company. Returns how many packets the kernel did not take.
+    pub fn flush(&mut self) -> u64 {
+        let packets = self.train.packets();
+        if packets == 0 {
+            return 0;
+        }
+        let taken = self.tun.send(self.train.finish());
+        self.train.clear();
+        if taken.is_ok() { 0 } else { packets }
     }
 
     /// Packets that the kernel had for us and dropped, since the last call.

@@ -94,11 +94,10 @@ impl Driver {
                 if let Some(recorder) = self.recorder.as_mut().filter(|_| to == COMMAND) {
                     recorder.packet(Seen::Received, frame.packet());
                 }
-                if self.devices[to].write(&frame).is_err() {
-                    self.meter.lost(1);
-                }
+                self.meter.lost(self.devices[to].write(&frame));
                 recycle(&mut self.pool, frame);
             }
+            self.meter.lost(self.devices[to].flush());
             self.meter.backlog(overdue);
             while let Some(frame) = self.chains[from].pop_dropped() {
                 recycle(&mut self.pool, frame);

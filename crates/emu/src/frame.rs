@@ -1,17 +1,14 @@
 use bentpipe_base::EcnField;
 use bentpipe_net::Packet;
 use bentpipe_wire::{Datagram, mark_congestion};
-use tun_rs::VIRTIO_NET_HDR_LEN;
 
 /// Protocol number of TCP (IANA).
 const TCP: u8 = 6;
 
-/// An IP packet on its way, with room for the virtio header that goes with it into the kernel.
-///
-/// That header stays zero: the packet is whole and its checksums are good (virtio 1.2, section 5.1.6).
+/// An IP packet on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// Virtio header, then the packet, then unused room.
+    /// The packet, then unused room.
     buffer: Vec<u8>,
     /// Bytes of the packet.
     len: u32,
@@ -28,28 +25,20 @@ struct Traits {
 }
 
 impl Frame {
-    /// Bytes in front of a packet in its buffer.
-    pub const HEADROOM: usize = VIRTIO_NET_HDR_LEN;
-
     /// A buffer for packets up to `mtu` bytes.
     pub fn buffer(mtu: u16) -> Vec<u8> {
-        vec![0; Self::HEADROOM + usize::from(mtu)]
+        vec![0; usize::from(mtu)]
     }
 
-    /// The packet of `len` bytes that stands in `buffer` behind the headroom. What is no IP goes as it is.
+    /// The packet of `len` bytes at the beginning of `buffer`. What is no IP goes as it is.
     pub fn new(buffer: Vec<u8>, len: usize) -> Self {
-        let traits = Traits::of(&buffer[Self::HEADROOM..Self::HEADROOM + len]);
+        let traits = Traits::of(&buffer[..len]);
         Self { buffer, len: len as u32, traits }
     }
 
     /// The packet.
     pub fn packet(&self) -> &[u8] {
-        &self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize]
-    }
-
-    /// The packet with its virtio header, as the kernel takes it.
-    pub fn with_header(&self) -> &[u8] {
-        &self.buffer[..Self::HEADROOM + self.len as usize]
+        &self.buffer[..self.len as usize]
     }
 
     /// The buffer for the next packet.
@@ -99,7 +88,7 @@ impl Packet for Frame {
     }
 
     fn flip_bit(&mut self, number: u64) -> bool {
-        let packet = &mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize];
+        let packet = &mut self.buffer[..self.len as usize];
         let bits = 8 * packet.len() as u64;
         let Some(bit) = number.checked_rem(bits) else { return false };
         packet[(bit / 8) as usize] ^= 1 << (bit % 8);
@@ -107,7 +96,7 @@ impl Packet for Frame {
     }
 
     fn mark_congested(&mut self) {
-        mark_congestion(&mut self.buffer[Self::HEADROOM..Self::HEADROOM + self.len as usize]);
+        mark_congestion(&mut self.buffer[..self.len as usize]);
     }
 }
 
@@ -118,7 +107,7 @@ mod tests {
 
     fn frame(packet: &[u8]) -> Frame {
         let mut buffer = Frame::buffer(1500);
-        buffer[Frame::HEADROOM..Frame::HEADROOM + packet.len()].copy_from_slice(packet);
+        buffer[..packet.len()].copy_from_slice(packet);
         Frame::new(buffer, packet.len())
     }
 

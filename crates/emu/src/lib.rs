@@ -2,7 +2,7 @@
 //!
 //! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
 //! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
-//! clock), `driver` (the loop, with `device`, `clock` and
+//! clock), `driver` (the loop, with `device`, `train`, `clock` and
 //! `sleeper`), `meter` (how good it is), `session` (the command and
 //! its world, with `namespace`, `host`, `janitor` and `children`). Beside them, `record` makes scenarios of real paths.
 
@@ -29,10 +29,11 @@ mod session;
 mod shared;
 mod sleeper;
 mod tool;
+mod train;
 
 pub use error::Error;
 pub use http::Remote;
 pub use meter::{Fidelity, TOLERANCE, Verdict};
-pub use path::{At, Channel, Hop, Path, PathError};
+pub use path::{At, Channel, Hop, Override, Path, PathError};
 pub use session::{Ended, Wish, run};
 pub use shared::{LinkState, Snapshot};
