@@ -3,6 +3,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::analysis::{Clocks, Recording, Sample};
+use super::ear::Ear;
 use super::message::{Kind, LEN, Message};
 use super::now_ns;
 use crate::error::Error;
@@ -43,7 +44,7 @@ pub fn record(plan: &Plan) -> Result<Recording, Error> {
         if plan.server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(here).map_err(failed())?;
     socket.connect(plan.server).map_err(failed())?;
-    let mut client = Client { socket, session: now_ns() };
+    let mut client = Client { ear: Ear::new(socket).map_err(failed())?, session: now_ns() };
     let rates = (0..TRAINS).map(|_| client.train()).collect::<Result<Vec<_>, _>>().map_err(failed())?;
     // Probes are a run of their own: their numbers begin anew.
     client.session += 1;
@@ -57,7 +58,7 @@ pub fn record(plan: &Plan) -> Result<Recording, Error> {
 }
 
 struct Client {
-    socket: UdpSocket,
+    ear: Ear,
     session: u64,
 }
 
@@ -118,7 +119,7 @@ impl Client {
 
     /// A path that is out now and then refuses packets; those are lost like others.
     fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
-        match self.socket.send(bytes) {
+        match self.ear.0.send(bytes) {
             Ok(_) => Ok(()),
             Err(error) if is_passing(&error) => Ok(()),
             Err(error) => Err(error),
@@ -133,14 +134,12 @@ impl Client {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.socket.set_read_timeout(Some(left))?;
-            let received = self.socket.recv(&mut bytes);
-            let arrived_ns = now_ns();
-            match received {
-                Ok(len) => {
-                    let reply = Message::read(&bytes[..len]);
+            self.ear.0.set_read_timeout(Some(left))?;
+            match self.ear.hear(&mut bytes) {
+                Ok(heard) => {
+                    let reply = Message::read(&bytes[..heard.len]);
                     if let Some(reply) = reply.filter(|reply| reply.session == self.session) {
-                        return Ok(Some((reply, arrived_ns)));
+                        return Ok(Some((reply, heard.at_ns)));
                     }
                 }
                 Err(error) if is_passing(&error) => {}

@@ -1,9 +1,10 @@
 //! Measures a real path with UDP probes, into a scenario that replays it.
 //!
-//! `message` is what goes over the wire, `server` and `client` are its two ends, `analysis` makes a scenario of what they saw.
+//! `message` is what goes over the wire, `ear` how it is heard, `server` and `client` are its two ends, `analysis` makes a scenario of what they saw.
 
 mod analysis;
 mod client;
+mod ear;
 mod message;
 mod server;
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 
+use super::ear::{Ear, Heard};
 use super::message::{Kind, Message};
 use super::now_ns;
 use crate::error::Error;
@@ -65,19 +66,19 @@ impl Session {
 pub fn serve(address: SocketAddr) -> Result<(), Error> {
     let failed = || Error::at(format!("cannot listen at {address}"));
     let socket = UdpSocket::bind(address).map_err(failed())?;
+    let ear = Ear::new(socket).map_err(failed())?;
     let mut sessions: BTreeMap<(SocketAddr, u64), Session> = BTreeMap::new();
     let mut bytes = [0; LARGEST];
     loop {
         // An error here is one of an earlier answer, such as a port that is closed by now.
-        let Ok((len, from)) = socket.recv_from(&mut bytes) else { continue };
-        let received_ns = now_ns();
+        let Ok(Heard { len, from, at_ns: received_ns }) = ear.hear(&mut bytes) else { continue };
         let Some(message) = Message::read(&bytes[..len]) else { continue };
         let session = session(&mut sessions, (from, message.session), received_ns);
         let mut answer = |kind, before| {
             let reply = Message { kind, received_ns, replied_ns: now_ns(), before, ..message };
             reply.write(&mut bytes);
             // A reply that cannot be sent is one that is lost.
-            let _ = socket.send_to(&bytes[..len], from);
+            let _ = ear.0.send_to(&bytes[..len], from);
         };
         match message.kind {
             Kind::Probe => answer(Kind::Reply, session.note(message.number)),
