@@ -1,13 +1,14 @@
 //! A packet analyser reads our packets as we do.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 
 use bentpipe_base::{
     EcnField, Flags, Instant, Probe, ProbeTag, Rng, SackBlocks, SackRange, Segment, SynOptions,
 };
 use bentpipe_trace::Capture;
-use bentpipe_wire::{Conversation, Datagram, Ends, Header, IpFields, Packet, Payload};
+use bentpipe_wire::{Conversation, Datagram, Ends, Header, IpFields, Packet, Payload, Sum};
 
 const FIELDS: [&str; 12] = [
     "tcp.seq_raw",
@@ -64,6 +65,9 @@ fn described(bytes: &[u8]) -> Vec<String> {
     let datagram = Datagram::read(bytes).unwrap();
     let (header, payload) = Header::read(datagram.payload).unwrap();
     let options = &header.options;
+    let addresses = (datagram.source, datagram.destination);
+    let holds =
+        Header::checksum_holds(Sum::pseudo_header(addresses, 6, datagram.payload.len()), datagram.payload);
     let ecn = [EcnField::NotCapable, EcnField::Capable, EcnField::Congested];
     let ecn = ecn.iter().position(|ecn| *ecn == datagram.ecn).unwrap();
     let show = |value: Option<u32>| value.map_or(String::new(), |value| value.to_string());
@@ -74,7 +78,7 @@ fn described(bytes: &[u8]) -> Vec<String> {
         format!("0x{:04x}", header.flags.bits()),
         header.window.to_string(),
         payload.len().to_string(),
-        "1".to_owned(),
+        u8::from(holds).to_string(),
         show(options.mss.map(u32::from)),
         show(options.window_scale.map(u32::from)),
         show(options.timestamps.map(|(value, _)| value)),
@@ -88,10 +92,72 @@ fn described(bytes: &[u8]) -> Vec<String> {
     ]
 }
 
+fn has_tshark() -> bool {
+    let has = Command::new("tshark").arg("--version").output().is_ok();
+    if !has {
+        println!("skipped: tshark is not installed (Debian package tshark)");
+    }
+    has
+}
+
+/// [`FIELDS`] of each packet of a capture.
+fn read_by_tshark(file: &Path) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    // Fragments as they are, and each packet for itself.
+    for preference in [
+        "tcp.relative_sequence_numbers:FALSE",
+        "tcp.check_checksum:TRUE",
+        "ip.defragment:FALSE",
+        "ipv6.defragment:FALSE",
+    ] {
+        command.args(["-o", preference]);
+    }
+    command.args(["-n", "-T", "fields", "-r"]).arg(file);
+    for field in FIELDS {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// Packets of Linux over a path with losses and flipped bits (see `crates/wire/tests/garbage.rs`).
+#[test]
+fn tshark_reads_captured_packets_as_we_do() {
+    if !has_tshark() {
+        return;
+    }
+    let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/corpus/linux.pcapng"));
+    let bytes = std::fs::read(file).unwrap();
+    let long = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < bytes.len() {
+        const ENHANCED_PACKET: usize = 6;
+        if long(at) == ENHANCED_PACKET {
+            packets.push(&bytes[at + 28..at + 28 + long(at + 20)]);
+        }
+        at += long(at + 4);
+    }
+    let got = read_by_tshark(file);
+    assert_eq!(got.len(), packets.len());
+    let (mut compared, mut corrupt) = (0, 0);
+    for (number, (packet, got)) in packets.iter().zip(got).enumerate() {
+        let tcp = Datagram::read(packet).is_ok_and(|datagram| datagram.protocol == 6 && !datagram.fragment);
+        if !tcp {
+            assert!(got[0].is_empty() || Datagram::read(packet).is_err(), "packet {}: {got:?}", number + 1);
+            continue;
+        }
+        assert_eq!(got, described(packet), "packet {}: {FIELDS:?}", number + 1);
+        compared += 1;
+        corrupt += usize::from(got[5] == "0");
+    }
+    assert!(compared > 70 && corrupt > 0, "{compared} compared, {corrupt} of them corrupt");
+}
+
 #[test]
 fn tshark_reads_every_header_as_we_do() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: tshark is not installed (Debian package tshark)");
+    if !has_tshark() {
         return;
     }
     let ends = |v6: bool| {
@@ -118,28 +184,8 @@ fn tshark_reads_every_header_as_we_do() {
     }
     let file = std::env::temp_dir().join(format!("bentpipe-tshark-{}.pcapng", std::process::id()));
     std::fs::write(&file, capture.finish().unwrap()).unwrap();
-    let mut command = Command::new("tshark");
-    command
-        .args([
-            "-n",
-            "-o",
-            "tcp.relative_sequence_numbers:FALSE",
-            "-o",
-            "tcp.check_checksum:TRUE",
-            "-T",
-            "fields",
-            "-r",
-        ])
-        .arg(&file);
-    for field in FIELDS {
-        command.args(["-e", field]);
-    }
-    let output = command.output().unwrap();
+    let got = read_by_tshark(&file);
     std::fs::remove_file(&file).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let got: Vec<Vec<String>> =
-        lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
     assert_eq!(got.len(), wanted.len());
     for (number, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
         assert_eq!(got, wanted, "packet {}: {FIELDS:?}", number + 1);

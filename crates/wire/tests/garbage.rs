@@ -66,6 +66,58 @@ proptest! {
     }
 }
 
+/// Packets of Linux: TCP with and without timestamps, with ECN, over a path that lost some and flipped bits of others; UDP, ICMP of both
+/// versions, fragments, a refused connection. `bentpipe emulate --pcap` has captured them.
+fn captured() -> Vec<Vec<u8>> {
+    let file = include_bytes!("corpus/linux.pcapng");
+    let long = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < file.len() {
+        const ENHANCED_PACKET: usize = 6;
+        if long(at) == ENHANCED_PACKET {
+            packets.push(file[at + 28..at + 28 + long(at + 20)].to_vec());
+        }
+        at += long(at + 4);
+    }
+    packets
+}
+
+#[test]
+fn captured_packets_are_read_and_so_is_every_beginning_of_them() {
+    let packets = captured();
+    let read = packets.iter().filter(|packet| read_all(packet).is_some()).count();
+    assert!(packets.len() == 108 && read >= 76, "{read}: 76 of them are TCP");
+    for packet in &packets {
+        for len in 0..packet.len() {
+            read_all(&packet[..len]);
+        }
+    }
+}
+
+proptest! {
+    /// Fuzzing from a corpus: real packets with some bytes changed, the checksum of the header made right again now and then.
+    #[test]
+    fn nothing_that_was_a_packet_makes_a_reader_panic(
+        which: prop::sample::Index,
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        near_the_front: bool,
+        repair: bool,
+    ) {
+        let mut packet = which.get(&captured()).clone();
+        let reach = if near_the_front { packet.len().min(80) } else { packet.len() };
+        for (at, value) in changes {
+            packet[at.index(reach)] = value;
+        }
+        if repair && packet[0] >> 4 == 4 && packet.len() >= 20 {
+            packet[10..12].fill(0);
+            let header_len = (usize::from(packet[0] & 15) * 4).min(packet.len());
+            let checksum = bentpipe_wire::Sum::default().bytes(&packet[..header_len]).checksum();
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        read_all(&packet);
+    }
+}
+
 /// Packets that have broken stacks of others: each a name and what must become of it.
 #[test]
 fn the_corpus_of_hostile_packets() {
