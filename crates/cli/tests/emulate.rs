@@ -220,6 +220,24 @@ fn the_delay_through_a_constellation_is_that_of_the_plan() {
 }
 
 #[test]
+fn shorthands_change_any_scenario_and_what_is_left_out_is_named() {
+    let Some(_alone) = ready(&[]) else { return };
+    let short = ["--rate", "10mbit", "--delay-one-way", "100ms", "--loss", "0", "--queue", "50p"];
+    // What the other links of the path add, there and back: the lease, the backbone and the return channel, the wired link.
+    for (name, beside) in
+        [("leo-starlink", 4.0..12.0), ("vsat-rain", 280.0..310.0), ("wired-snoop", 50.0..70.0)]
+    {
+        let output = emulate(&[&[name], &short[..]].concat(), "ping -c 2 -i 0.2 $BENTPIPE_HOST");
+        let rtt = least(&rtts_ms(&stdout(&output)));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let changed = if name == "vsat-rain" { 100.0 } else { 200.0 };
+        assert!(beside.contains(&(rtt - changed)), "{name}: {rtt} ms\n{said}");
+        assert_eq!(said.contains("not emulated"), name != "vsat-rain", "{said}");
+        assert!(name != "wired-snoop" || said.contains("node.station (snoop)"), "{said}");
+    }
+}
+
+#[test]
 fn handovers_hold_packets_up() {
     let Some(_alone) = ready(&[]) else { return };
     let settings =
@@ -432,7 +450,9 @@ fn without_root_there_is_a_world_of_its_own() {
     // A copy where everybody may read it; the build folder may be private.
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let binary = folder.path().join("bentpipe");
-    std::fs::copy(env!("CARGO_BIN_EXE_bentpipe"), &binary).unwrap();
+    // Not by this process: a child that another test starts meanwhile would hold the file open for writing, and nothing could run it.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_bentpipe")).arg(&binary).status().unwrap();
+    assert!(copied.success());
     open_to_all(folder.path());
     let run = |arguments: &[&str], script: &str| {
         let mut command = Command::new("setpriv");

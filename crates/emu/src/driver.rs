@@ -171,7 +171,8 @@ impl Driver {
         let [up, down] = &mut self.chains;
         let (up, down) = (states(&self.path.up, up, now), states(&self.path.down, down, now));
         let fidelity = Some(self.meter.fidelity());
-        self.shared.show(Snapshot { at_s: now.as_secs_f64(), up, down, fidelity });
+        let left_out = self.path.left_out.clone();
+        self.shared.show(Snapshot { at_s: now.as_secs_f64(), up, down, left_out, fidelity });
     }
 }
 

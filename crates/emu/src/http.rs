@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::error::Error;
-use crate::path::{At, Path};
+use crate::path::{At, Override, Path};
 use crate::shared::Shared;
 
 /// Largest body of a request.
@@ -25,6 +25,8 @@ pub struct Remote {
     pub draft: Draft,
     /// Where the command stands in it.
     pub at: At,
+    /// What was changed beside the scenario, and in which part of it: until a request changes that part.
+    pub change: Option<(String, Override)>,
 }
 
 /// The thread that answers.
@@ -41,7 +43,7 @@ impl Desk {
             .map_err(|error| failed()(std::io::Error::other(error.to_string())))?;
         let server = Arc::new(server);
         let requests = Arc::clone(&server);
-        let mut clerk = Clerk { draft: remote.draft, at: remote.at, path, shared };
+        let mut clerk = Clerk { draft: remote.draft, at: remote.at, change: remote.change, path, shared };
         let work = move || {
             for mut request in requests.incoming_requests() {
                 let (status, document) = clerk.answer(&mut request);
@@ -66,6 +68,7 @@ impl Desk {
 struct Clerk {
     draft: Draft,
     at: At,
+    change: Option<(String, Override)>,
     path: Path,
     shared: Arc<Shared>,
 }
@@ -123,13 +126,18 @@ impl Clerk {
         let scenario = draft.scenario().map_err(|error| wrong(error.to_string()))?;
         let mut path = Path::of(&scenario, self.at).map_err(|error| wrong(error.to_string()))?;
         path.seed = self.path.seed;
+        let names = |part: &str| settings.keys().any(|key| key.split('.').nth(1) == Some(part));
+        let change = self.change.clone().filter(|(part, _)| !names(part));
+        if let Some((part, change)) = &change {
+            path.change(part, change);
+        }
         if !path.has_links_of(&self.path) {
             return Err(refuse(409, "the links of the path cannot be exchanged while they are in use"));
         }
         if !self.shared.change(path.clone()) {
             return Err(refuse(503, "the emulation does not answer"));
         }
-        (self.draft, self.path) = (draft, path);
+        (self.draft, self.path, self.change) = (draft, path, change);
         Ok((200, json!({ "changed": settings })))
     }
 }

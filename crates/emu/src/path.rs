@@ -1,10 +1,11 @@
 //! Which links of a scenario are emulated.
 
+use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{MediumConfig, TerminalConfig};
-use bentpipe_net::{ConfigError, LinkConfig};
+use bentpipe_net::{ConfigError, LinkConfig, LossConfig, QueueConfig, Schedule};
 use bentpipe_scenario::{
-    ConstellationGroup, Edge, FlowGroup, LinkId, Scenario, Topology, TopologyError, shared_channel,
-    sky_as_links,
+    ConstellationGroup, Edge, FlowGroup, LinkId, NodeKind, Routing, Scenario, Topology, TopologyError,
+    initial, shared_channel, sky_as_links,
 };
 
 /// The place of the command in the scenario.
@@ -30,6 +31,38 @@ pub struct Hop {
     pub config: LinkConfig,
     /// The channel that it shares with other terminals, if it does.
     pub channel: Option<Channel>,
+    /// It leads up to a constellation, or down from it.
+    pub through_sky: bool,
+}
+
+/// Other properties for a link whose own follow from something else: the plan of satellites, the modem and the weather.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Override {
+    /// Rate in both directions.
+    pub rate: Option<Schedule<Rate>>,
+    /// Delay of each direction.
+    pub delay_one_way: Option<Schedule<Duration>>,
+    /// Probability of a loss in each direction.
+    pub loss: Option<LossConfig>,
+    /// Queue of each hop.
+    pub queue: Option<QueueConfig>,
+}
+
+impl Override {
+    fn apply(&self, config: &mut LinkConfig, first: bool) {
+        if let Some(rate) = &self.rate {
+            config.rate = rate.clone();
+        }
+        if let Some(delay) = &self.delay_one_way {
+            config.delay_one_way = if first { delay.clone() } else { Schedule::Constant(Duration::ZERO) };
+        }
+        if let Some(loss) = &self.loss {
+            config.loss = if first { loss.clone() } else { LossConfig::default() };
+        }
+        if let Some(queue) = &self.queue {
+            config.queue = queue.clone();
+        }
+    }
 }
 
 /// A channel that the members of a group of links share.
@@ -55,7 +88,7 @@ impl Hop {
 /// The links between the command and the host beyond, in the order in which packets meet them.
 ///
 /// These are the links on the routes between the first host of `from` and the first host of `to` of the flow group under
-/// comparison. The flows of the scenario themselves are left out: the command is the traffic.
+/// comparison. Its flows themselves are not there: the command is the traffic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
     /// From the command to the host beyond.
@@ -64,6 +97,8 @@ pub struct Path {
     pub down: Vec<Hop>,
     /// Seed of all random streams.
     pub seed: u64,
+    /// What the scenario has on or beside this path and an emulation does not: helpers at its nodes, other flows, other ways.
+    pub left_out: Vec<String>,
 }
 
 /// A scenario between whose hosts nothing can be emulated.
@@ -102,12 +137,46 @@ impl Path {
     /// [`PathError`] if no flow says between which hosts, or no route joins them.
     pub fn of(scenario: &Scenario, at: At) -> Result<Self, PathError> {
         let group = scenario.compared_flow().ok_or(PathError::NoFlow)?;
-        let (forward, reverse) = (route(scenario, group, false)?, route(scenario, group, true)?);
+        let mut left_out = Vec::new();
+        let forward = route(scenario, group, false, &mut left_out)?;
+        let reverse = route(scenario, group, true, &mut left_out)?;
         let (up, down) = match at {
             At::Receiver => (reverse, forward),
             At::Sender => (forward, reverse),
         };
-        Ok(Self { up, down, seed: scenario.seed })
+        let others = scenario.flows.iter().filter(|other| other.name != group.name);
+        left_out.extend(others.map(|other| format!("flow.{}", other.name)));
+        if scenario.routing == Routing::AvoidOutages && scenario.constellations.is_empty() {
+            left_out.push("ways around outages (routing)".to_owned());
+        }
+        Ok(Self { up, down, seed: scenario.seed, left_out })
+    }
+
+    /// The part of the scenario that an [`Override`] changes: the link group `satellite`, the only group there is, the constellation, or else
+    /// the link with the least rate in the beginning.
+    pub fn bottleneck(&self) -> &str {
+        let groups = self.groups();
+        if let [only] = groups[..] {
+            return only;
+        }
+        if groups.contains(&"satellite") {
+            return "satellite";
+        }
+        let hops = || self.up.iter().chain(&self.down);
+        let slowest = hops().min_by_key(|hop| initial(&hop.config.rate));
+        let through_sky = hops().find(|hop| hop.through_sky);
+        through_sky.or(slowest).map_or("", |hop| &hop.group)
+    }
+
+    /// Changes the hops of the group `name`. Where several follow each other, as up- and downlink of a constellation do, the first of
+    /// them has all of the delay and the loss.
+    pub fn change(&mut self, name: &str, change: &Override) {
+        for hops in [&mut self.up, &mut self.down] {
+            let mut first = true;
+            for hop in hops.iter_mut().filter(|hop| hop.group == name) {
+                change.apply(&mut hop.config, std::mem::take(&mut first));
+            }
+        }
     }
 
     /// True if it has the same links as `other`, whatever they do to packets.
@@ -132,7 +201,13 @@ impl Path {
     }
 }
 
-fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<Hop>, PathError> {
+/// The hops of one direction; what stands at nodes between them and does more than forward is noted in `left_out`.
+fn route(
+    scenario: &Scenario,
+    flow: &FlowGroup,
+    backwards: bool,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Hop>, PathError> {
     let mut topology = Topology::new(scenario)?;
     let user = || format!("flow.{}", flow.name);
     let (mut from, mut to) = (topology.group(user, &flow.from)?.start, topology.group(user, &flow.to)?.start);
@@ -149,13 +224,22 @@ fn route(scenario: &Scenario, flow: &FlowGroup, backwards: bool) -> Result<Vec<H
         let name = |node| topology.nodes[node as usize].name.clone();
         return Err(PathError::NoRoute { flow: flow.name.clone(), from: name(from), to: name(to) });
     }
+    for link in there.iter().chain(&onward) {
+        let node = &topology.nodes[topology.graph.hops[*link as usize].to as usize];
+        let plain = matches!(node.kind, NodeKind::Host | NodeKind::Router | NodeKind::GroundStation(_));
+        let found = format!("node.{} ({})", node.name, node.kind.name());
+        if !plain && !left_out.contains(&found) {
+            left_out.push(found);
+        }
+    }
     let hop = |link: &LinkId| {
         let edge = &topology.links[*link as usize];
         let (name, group) = (edge.name.clone(), edge.group.to_owned());
         let channel = channel(&topology.links, *link)
             .map_err(|error| PathError::Shared { link: name.clone(), error })?;
         let config = edge.config.clone().into_owned();
-        Ok::<_, PathError>(Hop { link: name, group, direction: edge.direction, config, channel })
+        let (direction, through_sky) = (edge.direction, false);
+        Ok::<_, PathError>(Hop { link: name, group, direction, config, channel, through_sky })
     };
     let mut hops: Vec<Hop> = there.iter().map(hop).collect::<Result<_, _>>()?;
     if let (Some(crossing), Some(group)) = (crossing, scenario.constellations.first()) {
@@ -192,15 +276,13 @@ fn through_sky(
         direction,
         config,
         channel: None,
+        through_sky: true,
     };
     Ok([hop("up", "forward", up), hop("down", "reverse", down)])
 }
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_base::Duration;
-    use bentpipe_net::Schedule;
-
     use super::*;
 
     fn names(hops: &[Hop]) -> Vec<String> {
@@ -250,6 +332,51 @@ mod tests {
         draft.set("link.spot.reverse.medium=aloha").unwrap();
         let other = Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap();
         assert!(!path.has_links_of(&other) && path.has_links_of(&path));
+    }
+
+    #[test]
+    fn what_is_not_emulated_is_named() {
+        let left_out = |name: &str, settings: &[&str]| {
+            let mut draft = bentpipe_scenario::Draft::load(name).unwrap();
+            settings.iter().for_each(|setting| draft.set(setting).unwrap());
+            Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap().left_out
+        };
+        assert_eq!(left_out("wired-snoop", &[]), ["node.station (snoop)"]);
+        assert_eq!(left_out("geo-vsat", &[]), ["node.hub (proxy)"]);
+        assert!(left_out("wired-snoop", &["node.station.kind=router"]).is_empty());
+        assert!(left_out("geo-dumbbell", &[]).is_empty());
+        let around = ["routing=avoid-outages"];
+        assert_eq!(left_out("geo-fairness", &around), ["flow.newreno", "ways around outages (routing)"]);
+    }
+
+    #[test]
+    fn any_path_has_a_link_to_change() {
+        let path = |name: &str| Path::of(&bentpipe_scenario::load(name).unwrap(), At::Receiver).unwrap();
+        for (name, link) in [
+            ("geo-single", "satellite"),
+            ("geo-dumbbell", "satellite"),
+            ("vsat-rain", "satellite"),
+            ("leo-iridium", "iridium"),
+            ("leo-starlink", "starlink"),
+            ("wired-snoop", "air"),
+        ] {
+            assert_eq!(path(name).bottleneck(), link, "{name}");
+        }
+        let mut changed = path("leo-starlink");
+        let rate = Schedule::Constant(Rate::from_mbps(10));
+        let delay = Schedule::Constant(Duration::from_millis(275));
+        let wish =
+            Override { rate: Some(rate.clone()), delay_one_way: Some(delay.clone()), ..Override::default() };
+        changed.change("starlink", &wish);
+        let of_sky = |hop: &&Hop| hop.through_sky;
+        for hops in [&changed.up, &changed.down] {
+            let delays: Vec<_> =
+                hops.iter().filter(of_sky).map(|hop| hop.config.delay_one_way.clone()).collect();
+            assert_eq!(delays, [delay.clone(), Schedule::Constant(Duration::ZERO)]);
+            assert!(hops.iter().filter(of_sky).all(|hop| hop.config.rate == rate));
+        }
+        let lease = |path: &Path| path.down[0].clone();
+        assert_eq!(lease(&changed), lease(&path("leo-starlink")), "other links stay as they are");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub up: Vec<LinkState>,
     /// The links from the host beyond to the command.
     pub down: Vec<LinkState>,
+    /// What of the scenario is not emulated.
+    pub left_out: Vec<String>,
     /// How good the emulation is.
     pub fidelity: Option<Fidelity>,
 }

@@ -5,8 +5,8 @@ mod status;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use bentpipe_emu::{At, Ended, LinkState, Path, Remote, Wish, run};
-use bentpipe_scenario::{Draft, Scenario};
+use bentpipe_emu::{At, Ended, LinkState, Override, Path, Remote, Wish, run};
+use bentpipe_scenario::Draft;
 use status::Status;
 
 use crate::args::{EmulateArgs, Place};
@@ -20,7 +20,7 @@ const DURATION: &str = "duration=1 h";
 /// Runs the command; its exit code is ours.
 pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
-    let draft = draft(args)?;
+    let (draft, change) = draft(args)?;
     let scenario = draft.scenario()?;
     let at = match args.at {
         Place::Receiver => At::Receiver,
@@ -28,10 +28,19 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     };
     let mut path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
     path.seed = args.seed.unwrap_or(path.seed);
+    if let Some((part, change)) = &change {
+        path.change(part, change);
+    }
+    if !path.left_out.is_empty() {
+        eprintln!(
+            "bentpipe: not emulated, packets pass as if it were not there: {}",
+            path.left_out.join(", ")
+        );
+    }
     let (pcap, summary) = (output::open(args.pcap.as_ref())?, output::open(args.summary.as_ref())?);
     let capture =
         pcap.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as _)).transpose()?;
-    let remote = args.http.map(|address| listen(address, draft, at)).transpose()?;
+    let remote = args.http.map(|address| listen(address, Knobs { draft, at, change })).transpose()?;
     let wish = Wish { path, command: args.command.clone(), servers: args.listen.clone(), capture, remote };
     let mut status = Status::new(args.status, args.quiet);
     let ended = run(wish, |snapshot| status.show(snapshot))?;
@@ -49,41 +58,71 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Who may change the scenario meanwhile.
-fn listen(address: SocketAddr, draft: Draft, at: At) -> Result<Remote, Failure> {
+fn listen(address: SocketAddr, knobs: Knobs) -> Result<Remote, Failure> {
     let listener = TcpListener::bind(address);
     let listener =
         listener.map_err(|error| Failure::Request(format!("cannot listen at {address}: {error}")))?;
-    Ok(Remote { listener, draft, at })
+    let Knobs { draft, at, change } = knobs;
+    Ok(Remote { listener, draft, at, change })
 }
 
-fn draft(args: &EmulateArgs) -> Result<Draft, Failure> {
+/// What may be changed meanwhile.
+struct Knobs {
+    draft: Draft,
+    at: At,
+    change: Option<Change>,
+}
+
+/// What the shorthands change beside the scenario, and in which part of it.
+type Change = (String, Override);
+
+/// The scenario with all changes but those that it has no words for.
+fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
     let mut draft = Draft::load(&args.world.scenario)?;
-    let shorthands = shorthands(args);
-    if !shorthands.is_empty() {
-        let link = satellite(&draft.scenario()?)?;
-        for (key, value) in shorthands {
-            draft.set(&format!("link.{link}.{key}={value}"))?;
-        }
-    }
+    let change = shorten(&mut draft, args)?;
     draft.set(DURATION)?;
     for setting in &args.world.set {
         draft.set(&setting.to_string())?;
     }
-    Ok(draft)
+    Ok((draft, change))
 }
 
-/// The link that the shorthands mean: the satellite's, or the only one.
-fn satellite(scenario: &Scenario) -> Result<String, Failure> {
-    let path = Path::of(scenario, At::Receiver).map_err(bentpipe_emu::Error::from)?;
-    match path.groups().as_slice() {
-        groups if groups.contains(&"satellite") => Ok("satellite".to_owned()),
-        [only] => Ok((*only).to_owned()),
-        groups => Err(Failure::Request(format!(
-            "--rate, --delay-one-way, --loss and --queue mean the link `satellite`, and the path has {}; use --set link.NAME...",
-            groups.join(", ")
-        ))),
+/// Applies the shorthands, to the scenario where it takes them; a link with a modem, or through a constellation, has no rate or delay of its own.
+fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Failure> {
+    let shorthands = shorthands(args);
+    if shorthands.is_empty() {
+        return Ok(None);
     }
+    let path = Path::of(&draft.scenario()?, At::Receiver).map_err(bentpipe_emu::Error::from)?;
+    let part = path.bottleneck().to_owned();
+    if part != SATELLITE && path.groups().len() > 1 {
+        eprintln!("bentpipe: --rate, --delay-one-way, --loss and --queue change `{part}`");
+    }
+    let mut plain = Draft::load(PLAIN)?;
+    let mut change = Override::default();
+    for (key, value) in shorthands {
+        // A value that no link takes is refused here.
+        plain.set(&format!("link.{SATELLITE}.{key}={value}"))?;
+        let link = plain.scenario()?.links.remove(0).forward;
+        let mut changed = draft.clone();
+        let taken = changed.set(&format!("link.{part}.{key}={value}"));
+        if taken.is_ok() && changed.scenario().is_ok() {
+            *draft = changed;
+            continue;
+        }
+        match key {
+            "rate" => change.rate = Some(link.rate),
+            "delay-one-way" => change.delay_one_way = Some(link.delay_one_way),
+            "loss" => change.loss = Some(link.loss),
+            _ => change.queue = Some(link.queue),
+        }
+    }
+    Ok((change != Override::default()).then_some((part, change)))
 }
+
+/// The link that the shorthands mean where there is one of this name, and a scenario in which it takes all of them.
+const SATELLITE: &str = "satellite";
+const PLAIN: &str = "geo-single";
 
 /// Keys below the link, and values as a scenario has them.
 fn shorthands(args: &EmulateArgs) -> Vec<(&'static str, String)> {
