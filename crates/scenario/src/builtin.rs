@@ -17,6 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ("geo-petra", include_str!("../../../scenarios/geo-petra.toml")),
     ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
     ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
+    ("vsat-access", include_str!("../../../scenarios/vsat-access.toml")),
     ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),
     ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
     ("leo-dtn", include_str!("../../../scenarios/leo-dtn.toml")),

@@ -261,6 +261,8 @@ pub enum Traffic {
         rate: Rate,
         /// Packet size on the wire.
         packet_bytes: u32,
+        /// How the packets follow each other.
+        spacing: on_off::Spacing,
     },
     /// Bursts of constant bit rate and silences.
     OnOff(on_off::Config),

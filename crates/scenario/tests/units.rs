@@ -153,7 +153,11 @@ fn traffic() {
     );
     assert_eq!(
         of("{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"210 bytes\" }"),
-        Traffic::Cbr { rate: Rate::from_mbps(1), packet_bytes: 210 }
+        Traffic::Cbr {
+            rate: Rate::from_mbps(1),
+            packet_bytes: 210,
+            spacing: bentpipe_traffic::on_off::Spacing::Even
+        }
     );
 }
 

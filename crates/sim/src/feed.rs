@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Instant, Rng, Segment};
 use bentpipe_scenario::{FlowGroup, Streaming, Traffic, Transport};
 use bentpipe_traffic::frames::Frames;
 use bentpipe_traffic::mpeg::{Mpeg, Style};
-use bentpipe_traffic::on_off::{self, OnOff, Times};
+use bentpipe_traffic::on_off::{self, OnOff, Spacing, Times};
 use bentpipe_traffic::voice::{Listener, Talker, mean_opinion_score};
 use bentpipe_traffic::{Emission, Playout, Source, Timeliness};
 
@@ -75,10 +75,12 @@ impl Feed {
         let bursts =
             |config: &on_off::Config, rng| Source::OnOff(OnOff::new(config, group.header_bytes, rng));
         let (source, judge) = match &group.traffic {
-            Traffic::Cbr { rate, packet_bytes } if group.transport != Transport::Udp => {
-                let (rate, packet_bytes, off) = (*rate, *packet_bytes, Duration::ZERO);
-                let on = Duration::from_secs(1);
-                let config = on_off::Config { rate, packet_bytes, on, off, times: Times::Exponential };
+            Traffic::Cbr { rate, packet_bytes, spacing }
+                if group.transport != Transport::Udp || *spacing != Spacing::Even =>
+            {
+                let (rate, packet_bytes, spacing, off) = (*rate, *packet_bytes, *spacing, Duration::ZERO);
+                let (on, times) = (Duration::from_secs(1), Times::Exponential);
+                let config = on_off::Config { rate, packet_bytes, on, off, times, spacing };
                 (bursts(&config, rng), Judge::Nobody)
             }
             Traffic::OnOff(config) => (bursts(config, rng), Judge::Nobody),

@@ -72,7 +72,7 @@ impl Application {
                 idle,
                 rng: Rng::stream(seed, &format!("flow.{name}.idle")),
             }),
-            Traffic::Cbr { rate, packet_bytes } => Self::Cbr(Cbr { rate, packet_bytes, sent: 0 }),
+            Traffic::Cbr { rate, packet_bytes, .. } => Self::Cbr(Cbr { rate, packet_bytes, sent: 0 }),
             _ => Self::Bulk,
         }
     }

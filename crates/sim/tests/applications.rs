@@ -161,7 +161,7 @@ fn files_come_one_after_the_other() {
 #[test]
 fn constant_bit_rate_is_constant_over_either_transport() {
     let traffic = [
-        Traffic::Cbr { rate: Rate::from_bps(400_000), packet_bytes: 1000 },
+        Traffic::Cbr { rate: Rate::from_bps(400_000), packet_bytes: 1000, spacing: Default::default() },
         Traffic::OnOff(on_off::Config {
             rate: Rate::from_bps(800_000),
             packet_bytes: 1000,

@@ -140,7 +140,8 @@ fn pages_on_fresh_connections_open_one_for_each() {
 
 #[test]
 fn constant_bit_rate_is_what_it_says_and_loses_what_does_not_fit() {
-    let cbr = |mbps| Traffic::Cbr { rate: Rate::from_mbps(mbps), packet_bytes: 1000 };
+    let cbr =
+        |mbps| Traffic::Cbr { rate: Rate::from_mbps(mbps), packet_bytes: 1000, spacing: Default::default() };
     let run_at = |mbps| {
         let flow = flows("cbr", 1, cbr(mbps), paper_tcp(64));
         verified(&pair(geo_link(50), Duration::from_secs(100), vec![flow]))

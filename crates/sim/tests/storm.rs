@@ -31,6 +31,7 @@ use bentpipe_tcp::{
     Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 use bentpipe_trace::Event;
+use bentpipe_traffic::on_off::Spacing;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
 use bentpipe_transports::petra::{self, RelayConfig};
@@ -305,7 +306,9 @@ impl Dice {
         let idle = self.pick(&[Idle::Fixed(idle_time), Idle::Exponential(idle_time)]);
         let pages =
             Traffic::Pages { segments: self.between(1, 40) as u32, idle, fresh_connection: self.one_in(2) };
-        let cbr = Traffic::Cbr { rate: Rate::from_bps(self.between(8_000, 200_000)), packet_bytes: 500 };
+        let spacing = self.pick(&[Spacing::Even, Spacing::Uniform, Spacing::Exponential]);
+        let rate = Rate::from_bps(self.between(8_000, 200_000));
+        let cbr = Traffic::Cbr { rate, packet_bytes: 500, spacing };
         let video = Traffic::Video { video: Default::default(), stream: Streaming::default() };
         let codec = self.pick(&[voice::Codec::G711, voice::Codec::G729]);
         let voice = Traffic::Voice { codec, suppress_silence: self.one_in(2), jitter_buffer: idle_time };

@@ -9,6 +9,7 @@ const FILES: &[(&str, &str)] = &[
     ("streaming", include_str!("../../../papers/streaming.toml")),
     ("pep-study", include_str!("../../../papers/pep-study.toml")),
     ("modern", include_str!("../../../papers/modern.toml")),
+    ("medium-access", include_str!("../../../papers/medium-access.toml")),
 ];
 
 /// Names of the built-in studies.

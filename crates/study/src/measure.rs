@@ -49,6 +49,8 @@ pub enum Subject {
     Flow(String),
     /// A link's forward direction, or the one after the dot; mean over the links of a group.
     Link(String),
+    /// A channel that the links of a group share: as a link.
+    Medium(String),
 }
 
 /// Whose course.
@@ -130,7 +132,7 @@ impl Measure {
     /// Found and accepted.
     pub fn of(quantity: &Quantity, axis: Option<&str>) -> Result<Self, String> {
         let Some(curve) = Curve::named(&quantity.metric) else {
-            known(quantity, &["group", "flow", "link"], axis)?;
+            known(quantity, &["group", "flow", "link", "medium"], axis)?;
             let of = Subject::of(quantity)?;
             return Ok(Self::Field { name: quantity.metric.clone(), of });
         };
@@ -248,9 +250,10 @@ impl Moment {
 impl Subject {
     fn of(quantity: &Quantity) -> Result<Self, String> {
         let named = |key: &str| quantity.selector(key).unwrap_or_default().to_owned();
-        Ok(match only(quantity, &["flow", "group", "link"])? {
+        Ok(match only(quantity, &["flow", "group", "link", "medium"])? {
             Some("flow") => Self::Flow(named("flow")),
             Some("group") => Self::Group(named("group")),
+            Some("medium") => Self::Medium(named("medium")),
             Some(_) => Self::Link(named("link")),
             None => Self::World,
         })
@@ -270,9 +273,13 @@ impl Subject {
             Self::Flow(flow) => {
                 list("flows").find(|item| is(item, "name", flow)).and_then(|flow| field(flow, name))
             }
+            Self::Medium(link) => {
+                let (link, direction) = direction(link);
+                let is_it = |item: &&Value| is(item, "name", link) && is(item, "direction", direction);
+                list("media").find(is_it).and_then(|medium| field(medium, name))
+            }
             Self::Link(link) => {
-                let (link, direction) =
-                    link.rsplit_once('.').filter(|(_, d)| *d == "reverse").unwrap_or((link, "forward"));
+                let (link, direction) = direction(link);
                 let of_group = |item: &&Value| {
                     item.get("name").and_then(Value::as_str).is_some_and(|name| is_member(name, link))
                 };
@@ -281,6 +288,11 @@ impl Subject {
             }
         }
     }
+}
+
+/// The name of a link without its direction, and that.
+fn direction(link: &str) -> (&str, &str) {
+    link.rsplit_once('.').filter(|(_, direction)| *direction == "reverse").unwrap_or((link, "forward"))
 }
 
 /// A number in a table, with dots into nested ones.
@@ -343,6 +355,7 @@ mod tests {
                 { "name": "m.0", "direction": "forward", "dropped_by_queue": 10 },
                 { "name": "m.1", "direction": "forward", "dropped_by_queue": 20 },
             ],
+            "media": [{ "name": "m", "direction": "reverse", "carried_bps": 7.0 }],
             "totals": { "jain_index": 0.9 },
         });
         let value = |text: &str| {
@@ -357,6 +370,8 @@ mod tests {
         assert_eq!(value("dropped_by_queue(x, link=l)"), Some(3.0));
         assert_eq!(value("dropped_by_queue(x, link=l.reverse)"), Some(4.0));
         assert_eq!(value("dropped_by_queue(x, link=m)"), Some(15.0));
+        assert_eq!(value("carried_bps(x, medium=m.reverse)"), Some(7.0));
+        assert_eq!(value("carried_bps(x, medium=m)"), None);
         assert_eq!(value("nonsense(x)"), None);
     }
 

@@ -20,6 +20,18 @@ pub enum Times {
     },
 }
 
+/// How packets follow each other within a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Spacing {
+    /// Evenly.
+    #[default]
+    Even,
+    /// Each interval between half and one and a half of the mean (`random_` of ns-2's CBR).
+    Uniform,
+    /// Exponentially: without silences the packets are a Poisson process.
+    Exponential,
+}
+
 /// Description of a source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
@@ -33,6 +45,8 @@ pub struct Config {
     pub off: Duration,
     /// The law of both.
     pub times: Times,
+    /// How the packets of a burst follow each other.
+    pub spacing: Spacing,
 }
 
 impl Default for Config {
@@ -45,6 +59,7 @@ impl Default for Config {
             on: half,
             off: half,
             times: Times::Exponential,
+            spacing: Spacing::Even,
         }
     }
 }
@@ -55,6 +70,7 @@ pub struct OnOff {
     on: Law,
     off: Law,
     interval: Duration,
+    spacing: Spacing,
     payload: u32,
     /// When the next packet leaves.
     at: Duration,
@@ -75,12 +91,17 @@ impl OnOff {
             on: law(config.on),
             off: law(config.off),
             interval: config.rate.time_for(u64::from(config.packet_bytes)),
+            spacing: config.spacing,
             payload: config.packet_bytes - header_bytes,
             at: Duration::ZERO,
             left: 0,
             rng,
         };
         source.left = source.burst();
+        if source.spacing != Spacing::Even {
+            // Many sources do not begin together.
+            source.at = source.gap();
+        }
         source
     }
 
@@ -92,8 +113,19 @@ impl OnOff {
         }
         let emission = Emission { at: self.at, bytes: self.payload, stream: 0 };
         self.left -= 1;
-        self.at += self.interval;
+        let gap = self.gap();
+        self.at += gap;
         emission
+    }
+
+    /// Time to the next packet.
+    fn gap(&mut self) -> Duration {
+        let mean = self.interval.as_secs_f64();
+        match self.spacing {
+            Spacing::Even => self.interval,
+            Spacing::Uniform => Duration::from_secs_f64(mean * (0.5 + self.rng.uniform())),
+            Spacing::Exponential => Duration::from_secs_f64(self.rng.exponential(mean)),
+        }
     }
 
     /// Packets of a burst: its length in whole packets, at least one.
@@ -133,6 +165,28 @@ mod tests {
     fn pareto_times_keep_the_mean_and_are_rarer_but_longer() {
         let (busy, _) = shares(Config { times: Times::Pareto { shape: 1.9 }, ..Config::default() });
         assert!((busy - 0.5).abs() < 0.06, "{busy}");
+    }
+
+    /// Mean and standard deviation of the intervals, over the mean interval.
+    fn intervals(spacing: Spacing) -> (f64, f64) {
+        let config = Config { off: Duration::ZERO, spacing, ..Config::default() };
+        let mean = config.rate.time_for(u64::from(config.packet_bytes)).as_secs_f64();
+        let mut source = OnOff::new(&config, 10, Rng::stream(3, "spacing"));
+        let times: Vec<f64> = (0..100_001).map(|_| source.next_emission().at.as_secs_f64() / mean).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let average = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|gap| (gap - average) * (gap - average)).sum::<f64>();
+        (average, (square / gaps.len() as f64).sqrt())
+    }
+
+    #[test]
+    fn intervals_have_the_deviation_of_their_law() {
+        for (spacing, deviation) in
+            [(Spacing::Even, 0.0), (Spacing::Uniform, 1.0 / 12f64.sqrt()), (Spacing::Exponential, 1.0)]
+        {
+            let (mean, measured) = intervals(spacing);
+            assert!((mean - 1.0).abs() < 0.01 && (measured - deviation).abs() < 0.02, "{mean} {measured}");
+        }
     }
 
     #[test]

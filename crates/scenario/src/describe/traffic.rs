@@ -1,6 +1,6 @@
 use bentpipe_base::{Duration, Rate};
 use bentpipe_traffic::browser;
-use bentpipe_traffic::on_off::{self, Times};
+use bentpipe_traffic::on_off::{self, Spacing, Times};
 use bentpipe_traffic::web::Model;
 
 use super::media;
@@ -12,7 +12,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "bulk", keys: &[] },
     Kind { name: "file", keys: &["size"] },
     Kind { name: "pages", keys: &["page", "idle", "fresh-connection"] },
-    Kind { name: "cbr", keys: &["rate", "packet"] },
+    Kind { name: "cbr", keys: &["rate", "packet", "spacing"] },
     Kind { name: "on-off", keys: &["rate", "packet", "on", "off", "times"] },
     Kind {
         name: "video",
@@ -46,9 +46,10 @@ pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
             form.table("idle", IDLE_SHORTHAND, |form| self::idle(form, idle));
             form.field("fresh-connection", fresh_connection, &FLAG);
         }
-        Traffic::Cbr { rate, packet_bytes } => {
+        Traffic::Cbr { rate, packet_bytes, spacing } => {
             form.required("rate", rate, &RATE);
             form.field("packet", packet_bytes, &Bytes::ANY);
+            form.field("spacing", spacing, &SPACINGS);
         }
         Traffic::OnOff(config) => on_off(form, config),
         Traffic::Video { video, stream } => {
@@ -94,7 +95,7 @@ fn of_kind(kind: &str) -> Traffic {
     match kind {
         "file" => Traffic::File { bytes: 1 },
         "pages" => Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
-        "cbr" => Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000 },
+        "cbr" => Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000, spacing: Spacing::Even },
         "on-off" => Traffic::OnOff(on_off::Config::default()),
         "video" => Traffic::Video { video: Default::default(), stream: Streaming::default() },
         "frames" => media::no_frames(),
@@ -105,6 +106,9 @@ fn of_kind(kind: &str) -> Traffic {
         _ => Traffic::Bulk,
     }
 }
+
+const SPACINGS: Words<Spacing> =
+    Words(&[("even", Spacing::Even), ("uniform", Spacing::Uniform), ("exponential", Spacing::Exponential)]);
 
 const IDLE_SHORTHAND: Shorthand = Shorthand { word: None, number: Some("fixed"), list: None };
 
