@@ -2,7 +2,7 @@
 
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
-use bentpipe_traffic::adaptive;
+use bentpipe_traffic::{adaptive, on_off};
 
 use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
@@ -172,8 +172,10 @@ impl Checker<'_> {
     fn traffic(&mut self, path: &str, flow: &FlowGroup) {
         let key = |key: &str| format!("{path}.traffic.{key}");
         match &flow.traffic {
-            Traffic::OnOff(config) if config.packet_bytes <= flow.header_bytes => {
-                let found = format!("{} bytes with {} of headers", config.packet_bytes, flow.header_bytes);
+            Traffic::OnOff(on_off::Config { packet_bytes, .. }) | Traffic::Cbr { packet_bytes, .. }
+                if *packet_bytes <= flow.header_bytes =>
+            {
+                let found = format!("{packet_bytes} bytes with {} of headers", flow.header_bytes);
                 self.mistake(key("packet"), found, "a packet larger than its headers");
             }
             Traffic::Video { video, stream } => self.pace(key("threshold"), video.frames_per_s, stream),

@@ -42,7 +42,9 @@ pub enum TopologyError {
         error: OrbitError,
     },
     /// Two ground stations that no path through the constellation ever joins.
-    #[error("constellation.{constellation}: in all the time no path leads from {from} to {to}")]
+    #[error(
+        "constellation.{constellation}: found no path from {from} to {to} at any time, accepted: an elevation-mask, orbits and places that give one"
+    )]
     NeverJoined {
         /// Name of the constellation.
         constellation: String,

@@ -383,6 +383,10 @@ fn traffic_that_cannot_be() {
             "{ kind = \"on-off\", packet = \"40 bytes\" }",
             "found 40 bytes with 52 of headers, accepted: a packet larger",
         ),
+        (
+            "{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"40 bytes\" }",
+            "traffic.packet: found 40 bytes with 52 of headers, accepted: a packet larger than its headers",
+        ),
         ("{ kind = \"on-off\", times = { shape = 1.0 } }", "accepted: a number of 1.01 or more such as 1.5"),
         ("{ kind = \"web\", model = \"choi\" }", "accepted: \"choi-limb\", \"mah\", \"surge\", \"ns2\""),
         (

@@ -10,7 +10,7 @@ use crate::thinned::Thinned;
 use crate::traffic::Interest;
 use crate::world::{Flow, World};
 use crate::{FlowSeries, LinkSeries, Series};
-use bentpipe_scenario::{LinkId, Topology};
+use bentpipe_scenario::{LinkId, NodeId, Topology};
 
 /// Buckets that all series share, and what one gets at most and at least.
 const ALL_BUCKETS: usize = 400_000;
@@ -21,7 +21,9 @@ const LEAST_BUCKETS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     flows: Vec<FlowRecord>,
-    links: BTreeMap<LinkId, LinkRecord>,
+    links: Vec<LinkRecord>,
+    /// Where in `links` what happens at a link is noted.
+    place_of: BTreeMap<LinkId, usize>,
 }
 
 #[derive(Debug)]
@@ -76,12 +78,15 @@ impl Recorder {
             acked_to: 1,
             series: std::array::from_fn(|_| empty()),
         });
-        let link = |id: LinkId| {
-            let edge = &topology.links[id as usize];
-            let name = format!("{} {}", edge.name, edge.direction);
-            (id, LinkRecord { name, waiting: 0, queue: empty(), drops: empty() })
-        };
-        Self { flows: flows.collect(), links: bottlenecks.into_iter().map(link).collect() }
+        let (mut links, mut place_of) = (Vec::new(), BTreeMap::new());
+        for id in bottlenecks {
+            if !place_of.contains_key(&id) {
+                let (name, ids) = named(topology, id);
+                place_of.extend(ids.into_iter().map(|id| (id, links.len())));
+                links.push(LinkRecord { name, waiting: 0, queue: empty(), drops: empty() });
+            }
+        }
+        Self { flows: flows.collect(), links, place_of }
     }
 
     /// A new connection of a line begins; sequence numbers go on where the last one stopped.
@@ -115,7 +120,7 @@ impl Recorder {
 
     /// A packet was offered to a link, after which so much waits.
     pub fn note_backlog(&mut self, link: LinkId, at: Instant, backlog: Backlog) {
-        if let Some(link) = self.links.get_mut(&link) {
+        if let Some(link) = self.link(link) {
             link.waiting = backlog.packets;
             link.queue.push(at, f64::from(backlog.packets));
         }
@@ -123,9 +128,13 @@ impl Recorder {
 
     /// A link lost a packet.
     pub fn note_drop(&mut self, link: LinkId, at: Instant) {
-        if let Some(link) = self.links.get_mut(&link) {
+        if let Some(link) = self.link(link) {
             link.drops.push(at, f64::from(link.waiting));
         }
+    }
+
+    fn link(&mut self, link: LinkId) -> Option<&mut LinkRecord> {
+        self.place_of.get(&link).map(|place| &mut self.links[*place])
     }
 
     /// The series.
@@ -149,7 +158,7 @@ impl Recorder {
         };
         Series {
             flows: self.flows.into_iter().map(flow).collect(),
-            links: self.links.into_values().map(link).collect(),
+            links: self.links.into_iter().map(link).collect(),
         }
     }
 }
@@ -170,6 +179,27 @@ impl FlowRecord {
         let position = self.base + self.segments(segment.seq);
         self.series[curve].push(at, position);
         self.sent_to = self.sent_to.max(segment.seq + u64::from(segment.len));
+    }
+}
+
+/// What a curve of a link is called, and whose it is: that of a ground station to its satellite goes on when another takes over.
+fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
+    let (edge, hops) = (&topology.links[id as usize], &topology.graph.hops);
+    let of_sky = topology.sky.as_ref().map_or(0, |plan| 2 * plan.links.len());
+    let sky = (topology.links.len() - of_sky) as LinkId..topology.links.len() as LinkId;
+    let is_station = |node: NodeId| topology.graph.stations.contains(&node);
+    let of = |link: LinkId| hops[link as usize];
+    let (station, _) = edge.name.split_once('~').unwrap_or((&edge.name, ""));
+    match (sky.contains(&id), is_station(of(id).from), is_station(of(id).to)) {
+        (true, true, false) => {
+            let ids = sky.filter(|link| of(*link).from == of(id).from).collect();
+            (format!("{station} up"), ids)
+        }
+        (true, false, true) => {
+            let ids = sky.filter(|link| of(*link).to == of(id).to).collect();
+            (format!("{station} down"), ids)
+        }
+        _ => (format!("{} {}", edge.name, edge.direction), vec![id]),
     }
 }
 

@@ -50,6 +50,19 @@ fn round_trips_are_as_long_as_the_paths() {
     }
 }
 
+/// The queue of a ground station is one curve, whatever satellite it stands before.
+#[test]
+fn the_curve_of_a_queue_goes_on_after_a_handover() {
+    let scenario = world("leo-iridium", &["flow.bulk.count=1"]);
+    let options = RunOptions { record: true, ..RunOptions::default() };
+    let series = run(&scenario, &options).expect("a world").series.expect("recorded");
+    let [link] = series.links.as_slice() else { panic!("one flow, one bottleneck") };
+    assert_eq!(link.name, "iridium.berkeley up");
+    // Twenty minutes, with a handover after ten at the latest.
+    assert!(link.queue_packets.last().is_some_and(|(at, _)| *at > 1_190.0));
+    assert!(link.queue_packets.is_sorted_by_key(|(at, _)| *at));
+}
+
 #[test]
 fn connections_outlive_handovers() {
     let scenario = world("leo-iridium", &["flow.bulk.count=1"]);
@@ -157,5 +170,8 @@ fn stations_that_never_meet_are_refused() {
     let text = BENT_PIPE.replace("\"48 deg\"", "\"-48 deg\"");
     let scenario = Draft::parse("bent-pipe.toml", &text).and_then(|draft| draft.scenario());
     let error = Topology::new(&scenario.unwrap_or_else(|error| panic!("{error}"))).unwrap_err().to_string();
-    assert_eq!(error, "constellation.few: in all the time no path leads from port to ship");
+    assert_eq!(
+        error,
+        "constellation.few: found no path from port to ship at any time, accepted: an elevation-mask, orbits and places that give one"
+    );
 }

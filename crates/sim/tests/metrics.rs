@@ -1,10 +1,18 @@
 //! What a run measures, in worlds in which it can be worked out.
 
+mod common;
+
 use bentpipe_scenario::{Draft, Scenario};
 use bentpipe_sim::{Outcome, RunOptions, run};
+use common::rounds::{Bound, Rounds};
 
 /// The path of the transmission-gap model of Papadimitriou and Tsaoussidis, with a receive window that does not fill it.
 fn asymmetric(seconds: u32, window: u32) -> Scenario {
+    asymmetric_with(seconds, window, (960, 40))
+}
+
+/// The same with so many bytes of payload and of headers.
+fn asymmetric_with(seconds: u32, window: u32, (mss, header): (u32, u32)) -> Scenario {
     let text = format!(
         r#"
         duration = "{seconds} s"
@@ -18,8 +26,8 @@ fn asymmetric(seconds: u32, window: u32) -> Scenario {
         [link.satellite.reverse]
         rate = "256 kbit/s"
         [tcp]
-        mss = "960 bytes"
-        header = "40 bytes"
+        mss = "{mss} bytes"
+        header = "{header} bytes"
         receive-window = "{window} segments"
         delayed-ack = "off"
         timestamps = false
@@ -51,6 +59,27 @@ fn the_gap_of_a_round_is_what_its_window_leaves_of_the_round_trip() {
     assert!(full.count < 10, "{full:?}");
 }
 
+/// The closed form and the simulator agree on what limits a window, and on how long it takes: by the round trip, by the way out, and by that of the ACKs.
+#[test]
+fn a_window_takes_as_long_as_the_closed_form_says() {
+    for (window, sizes, bound) in [
+        (157, (960, 40), Bound::RoundTrip),
+        (240, (1000, 56), Bound::RoundTrip),
+        (330, (960, 40), Bound::Data),
+        (240, (984, 72), Bound::Acks),
+        (320, (1000, 56), Bound::Acks),
+    ] {
+        let (mss, header) = sizes;
+        let rounds = Rounds::papers(f64::from(mss + header), f64::from(header));
+        let (takes, by) = rounds.period(f64::from(window));
+        assert_eq!(by, bound, "{window} segments of {sizes:?}");
+        let expected = f64::from(window * mss * 8) / takes;
+        let measured = outcome(&asymmetric_with(400, window, sizes)).totals.goodput_bps;
+        // Slow start takes a few seconds of 400.
+        assert!((0.98..1.002).contains(&(measured / expected)), "{window}, {sizes:?}: {measured} {expected}");
+    }
+}
+
 #[test]
 fn throughput_exceeds_goodput_by_what_came_twice() {
     let mut scenario = asymmetric(100, 157);
@@ -71,4 +100,38 @@ fn goodput_converges_when_slow_start_is_over() {
     assert_eq!(outcome.totals.convergence_s, Some(time), "one flow is all of them");
     let short = self::outcome(&asymmetric(9, 157));
     assert_eq!(short.flows[0].convergence_s, None, "ten seconds must follow");
+}
+
+/// The table of the model for 5 Mbit/s and 256 kbit/s: the round trip, what a segment and its ACK take, the windows at which each of them limits, and 240 segments.
+#[test]
+fn the_closed_form_has_the_numbers_worked_out_for_it() {
+    for (sizes, round_trip, (data_ms, acks_ms), (by_data, by_acks), (takes, by)) in [
+        ((1000.0, 40.0), 0.502_850, (1.6, 1.25), (314.3, 402.3), (0.502_850, Bound::RoundTrip)),
+        ((1040.0, 52.0), 0.503_289, (1.664, 1.625), (302.5, 309.7), (0.503_289, Bound::RoundTrip)),
+        ((1056.0, 56.0), 0.503_440, (1.6896, 1.75), (298.0, 287.7), (0.503_440, Bound::RoundTrip)),
+        ((1056.0, 72.0), 0.503_940, (1.6896, 2.25), (298.3, 224.0), (0.54, Bound::Acks)),
+    ] {
+        let rounds = Rounds::papers(sizes.0, sizes.1);
+        let close = |a: f64, b: f64, within: f64| assert!((a - b).abs() <= within, "{sizes:?}: {a}, {b}");
+        close(rounds.round_trip_s(), round_trip, 1e-6);
+        close(rounds.data_s(1.0) * 1e3, data_ms, 1e-9);
+        close(rounds.acks_s(1.0) * 1e3, acks_ms, 1e-9);
+        close(rounds.round_trip_s() / rounds.data_s(1.0), by_data, 0.05);
+        close(rounds.round_trip_s() / rounds.acks_s(1.0), by_acks, 0.05);
+        let (period, bound) = rounds.period(240.0);
+        close(period, takes, 1e-6);
+        assert_eq!(bound, by, "{sizes:?}");
+    }
+    // An ACK for every second segment, 100 ms late: no gain where the way out is the limit, a tenth where the ACKs were.
+    let delayed =
+        |sizes: (f64, f64)| Rounds { delayed: Some((2.0, 0.1)), ..Rounds::papers(sizes.0, sizes.1) };
+    let small = delayed((1000.0, 40.0));
+    assert!((small.round_trip_s() - 0.602_850).abs() < 1e-9 && (small.acks_s(400.0) - 0.25).abs() < 1e-9);
+    assert_eq!(
+        (small.period(400.0), Rounds::papers(1000.0, 40.0).period(400.0)),
+        ((0.64, Bound::Data), (0.64, Bound::Data))
+    );
+    let (before, after) = (Rounds::papers(1056.0, 72.0).period(300.0), delayed((1056.0, 72.0)).period(300.0));
+    assert_eq!((before.1, after.1), (Bound::Acks, Bound::RoundTrip));
+    assert!((before.0 - 0.675).abs() < 1e-9 && (after.0 - 0.603_94).abs() < 1e-6, "{before:?} {after:?}");
 }

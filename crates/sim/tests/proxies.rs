@@ -8,7 +8,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
 use bentpipe_middlebox::{MiddleboxConfig, SpoofingConfig};
 use bentpipe_net::LinkConfig;
-use bentpipe_scenario::{Connect, Idle, NodeKind, ProxyConfig, Scenario, Traffic};
+use bentpipe_scenario::{Connect, Idle, NodeKind, ProxyConfig, Scenario, Streaming, Traffic};
 use bentpipe_sim::{Outcome, RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow, KeepAlive};
 use bentpipe_traffic::{adaptive, browser, fetch};
@@ -357,4 +357,23 @@ fn satpep_fills_a_lossy_link_and_shares_it() {
     assert!((0.85 * possible..possible).contains(&goodput), "{goodput} of {possible}");
     assert!(satpep.totals.jain_index > 0.9, "{}", satpep.totals.jain_index);
     assert!(plain.totals.goodput_bps < 0.3 * goodput, "{} {goodput}", plain.totals.goodput_bps);
+}
+
+/// A viewer behind a proxy sees what arrives at his end, not what the proxy took: over a path that carries the video all of it, and nothing from the death of the proxy on.
+#[test]
+fn a_video_behind_a_proxy_is_judged_where_it_is_watched() {
+    let watched = |dies_at: Option<Duration>| {
+        let video = Traffic::Video { video: Default::default(), stream: Streaming::default() };
+        let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200);
+        let group = flows("video", 1, video, paper_tcp(800));
+        let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![group]);
+        scenario.nodes[1].kind = kind(&ProxyConfig { dies_at, ..proxy(paper_tcp(800), None) });
+        verified(&scenario).flows.swap_remove(0).stream.expect("a video has a viewer")
+    };
+    let whole = watched(None);
+    // At most the frames are missing that are under way at the end, a second's worth of 1500.
+    assert!(whole.frames_missed <= 25.0 / 1500.0 && whole.real_time_index > 0.95, "{whole:?}");
+    let half = watched(Some(Duration::from_secs(30)));
+    assert!((0.45..0.55).contains(&half.frames_missed), "{half:?}");
+    assert!((0.45..0.55).contains(&half.real_time_index), "{half:?}");
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its share")]
 
+pub mod rounds;
+
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
