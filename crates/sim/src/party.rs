@@ -7,7 +7,7 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_scenario::NodeId;
 use bentpipe_transports::{Agent, Departure, Fragment, Message, Packet, Progress, dtn, petra};
 
-use crate::arena::Slot;
+use crate::arena::{Parcel, Slot};
 use crate::simulation::Simulation;
 use crate::station::Here;
 use crate::step::FIRST_SPECIAL;
@@ -136,13 +136,11 @@ impl<W: Witness> Simulation<W> {
         let Seat { node, ways, .. } = &self.party(id).seats[from];
         let (node, way) = (*node, ways[usize::from(port)].expect("an agent sends by the ports that it has"));
         let (to, at) = way.to;
-        let slot = self.arena.take();
         let size = packet.bytes();
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
-        let parcel = self.arena.get_mut(slot);
-        (parcel.to, parcel.incarnation) = (id, u32::from(to));
-        parcel.segment = Segment { seq: u64::from(at), ..Segment::default() };
+        let segment = Segment { seq: u64::from(at), ..Segment::default() };
+        let slot = self.arena.put(&Parcel { to: id, incarnation: u32::from(to), segment });
         let label = self.flows[id as usize].labels[usize::from(usize::from(to) < from)];
         let ticket = Ticket::new((slot, way.route), size, label, marks);
         self.put_packet(slot, packet);

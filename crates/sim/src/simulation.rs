@@ -46,6 +46,8 @@ pub(crate) struct Simulation<W> {
     /// Packets of agents, by the slots of their parcels.
     pub packets: Vec<Option<Packet>>,
     pub arena: Arena,
+    /// The parcel that is being written or read.
+    letter: Parcel,
     pub wheel: Wheel,
     /// First of the owners that are middleboxes; flows come before, and whoever changes the routes after them.
     pub first_station: Owner,
@@ -116,6 +118,7 @@ impl<W: Witness> Simulation<W> {
             junctions,
             packets: Vec::new(),
             arena: Arena::default(),
+            letter: Parcel::default(),
             wheel,
             first_station,
             first_proxy,
@@ -226,7 +229,7 @@ impl<W: Witness> Simulation<W> {
     /// Asks for the memory of the connection end that a packet goes to.
     #[inline]
     pub fn prefetch_end(&self, ticket: Ticket) {
-        if let Some(end) = self.ends.get(self.arena.get(ticket.slot()).to as usize) {
+        if let Some(end) = self.ends.get(self.arena.address(ticket.slot()).0 as usize) {
             prefetch(end);
         }
     }
@@ -308,7 +311,8 @@ impl<W: Witness> Simulation<W> {
                 ticket.mark(Marks::COPY);
             }
             if W::WATCHES {
-                let crossing = Crossing::Delivered { ticket: &ticket, parcel: self.arena.get(ticket.slot()) };
+                let crossing =
+                    Crossing::Delivered { ticket: &ticket, parcel: &self.arena.get(ticket.slot()) };
                 self.witness.link(self.now, link, crossing);
             }
             ticket.step_on();
@@ -336,7 +340,7 @@ impl<W: Witness> Simulation<W> {
         }
         let link = &mut self.links[id as usize];
         link.enqueue(self.now, ticket);
-        let (ticket, parcel, backlog) = (&ticket, self.arena.get(ticket.slot()), link.backlog(self.now));
+        let (ticket, parcel, backlog) = (&ticket, &self.arena.get(ticket.slot()), link.backlog(self.now));
         let crossing = Crossing::Offered { ticket, parcel, backlog };
         self.witness.link(self.now, id, crossing);
         self.wheel.schedule(self.first_link + id, link.next_event());
@@ -356,7 +360,7 @@ impl<W: Witness> Simulation<W> {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
             let slot = dropped.packet.slot();
             if W::WATCHES {
-                let crossing = Crossing::Lost { dropped: &dropped, parcel: self.arena.get(slot) };
+                let crossing = Crossing::Lost { dropped: &dropped, parcel: &self.arena.get(slot) };
                 self.witness.link(self.now, link, crossing);
             }
             self.note_lost(&dropped.packet);
@@ -369,7 +373,7 @@ impl<W: Witness> Simulation<W> {
 
     /// A packet of a flow is lost.
     fn note_lost(&mut self, ticket: &Ticket) {
-        let &Parcel { to, incarnation, .. } = self.arena.get(ticket.slot());
+        let (to, incarnation) = self.arena.address(ticket.slot());
         let flow = if ticket.has(Marks::PLAIN) {
             to
         } else {
@@ -387,12 +391,14 @@ impl<W: Witness> Simulation<W> {
     #[inline]
     pub fn arrive(&mut self, ticket: Ticket) {
         let is_large = self.is_large();
-        let parcel = self.arena.get_mut(ticket.slot());
+        if ticket.has(Marks::AGENT) {
+            return self.arrive_at_agent(ticket);
+        }
+        let parcel = &mut self.letter;
+        self.arena.read(ticket.slot(), parcel);
+        self.arena.release(ticket.slot());
         let to = parcel.to;
         if ticket.has(Marks::PLAIN) {
-            if ticket.has(Marks::AGENT) {
-                return self.arrive_at_agent(ticket);
-            }
             let flow = &mut self.flows[to as usize];
             if !ticket.has(Marks::COPY) {
                 flow.counts.plain_packets += 1;
@@ -401,7 +407,6 @@ impl<W: Witness> Simulation<W> {
                     feed.handle_packet(self.now, &parcel.segment);
                 }
             }
-            self.arena.release(ticket.slot());
             return;
         }
         if ticket.has(Marks::CONGESTED) {
@@ -409,7 +414,6 @@ impl<W: Witness> Simulation<W> {
         }
         let end = &mut self.ends[to as usize];
         if end.incarnation != parcel.incarnation {
-            self.arena.release(ticket.slot());
             return;
         }
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot(), segment: &parcel.segment });
@@ -419,7 +423,6 @@ impl<W: Witness> Simulation<W> {
         }
         end.connection.handle_segment(self.now, &parcel.segment);
         let waits = end.relay == Relay::Waits;
-        self.arena.release(ticket.slot());
         if end.interest == Interest::Arrivals {
             self.note_segment(to);
         }
@@ -460,16 +463,15 @@ impl<W: Witness> Simulation<W> {
     #[inline]
     fn transmit(&mut self, id: EndId) {
         loop {
-            let slot = self.arena.take();
-            let parcel = self.arena.get_mut(slot);
-            let end = &mut self.ends[id as usize];
-            let transmit = end.connection.transmit_into(self.now, &mut parcel.segment);
+            let Self { ends, letter, .. } = self;
+            let end = &mut ends[id as usize];
+            let transmit = end.connection.transmit_into(self.now, &mut letter.segment);
             if transmit == Transmit::Nothing {
-                self.arena.release(slot);
                 return;
             }
-            (parcel.to, parcel.incarnation) = (id ^ 1, end.incarnation);
-            let segment = &parcel.segment;
+            (letter.to, letter.incarnation) = (id ^ 1, end.incarnation);
+            let slot = self.arena.put(letter);
+            let segment = &letter.segment;
             let size = end.header_bytes + segment.len;
             let ticket = Ticket::new((slot, end.route), size, end.label, Marks::of(segment));
             self.witness.end(self.now, id, Deed::Sent { slot, segment });
@@ -727,8 +729,7 @@ impl<W: Witness> Simulation<W> {
     pub fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
         let flow = &self.flows[id as usize];
         let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
-        let slot = self.arena.take();
-        *self.arena.get_mut(slot) = Parcel { to: id, incarnation: 0, segment };
+        let slot = self.arena.put(&Parcel { to: id, incarnation: 0, segment });
         let marks = Marks::PLAIN | Marks::of(&segment);
         let ticket = Ticket::new((slot, flow.routes[0]), size, flow.labels[0], marks);
         let node = flow.nodes[0];

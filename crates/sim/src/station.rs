@@ -101,7 +101,9 @@ impl<W: Witness> Simulation<W> {
         match Special::of(step) {
             Special::Arrived => self.arrive(ticket),
             Special::Door => unreachable!("a door is passed at the link before it"),
-            Special::Behind(_) | Special::Junction(_) => unreachable!("the link before passes packets on"),
+            Special::Behind(_) | Special::Junction(_) => {
+                unreachable!("the link before passes packets on")
+            }
             Special::Station(station) => {
                 ticket.step_on();
                 let onward = link(self.routes[ticket.position()]).expect("a station is followed by a link");
@@ -136,14 +138,14 @@ impl<W: Witness> Simulation<W> {
     /// Shows a packet to a middlebox; true if it goes on.
     fn serve(&mut self, station: u32, ticket: &mut Ticket, onward: LinkId) -> bool {
         let port = self.port(onward);
-        let parcel = self.arena.get_mut(ticket.slot());
+        let mut parcel = self.arena.get(ticket.slot());
         if ticket.has(Marks::CONGESTED) {
             parcel.segment.ecn = EcnField::Congested;
         }
         let plain = ticket.has(Marks::PLAIN);
         let forward = if plain { ticket.has(Marks::DATA) } else { parcel.to % 2 == 1 };
         let mut passing = Passing {
-            connection: (!plain).then(|| connection(parcel)),
+            connection: (!plain).then(|| connection(&parcel)),
             direction: if forward { Direction::Forward } else { Direction::Reverse },
             segment: &mut parcel.segment,
             size: ticket.size(),
@@ -152,6 +154,7 @@ impl<W: Witness> Simulation<W> {
         let mut out = std::mem::take(&mut self.interior.emissions);
         let middlebox = &mut self.interior.stations[station as usize].middlebox;
         let verdict = middlebox.handle(self.now, &mut passing, &mut out);
+        self.arena.replace(ticket.slot(), &parcel);
         if !plain {
             let kept = ticket.marks() & (Marks::CONGESTED | Marks::COPY);
             ticket.set_marks(kept | Marks::of(&parcel.segment));
@@ -175,7 +178,7 @@ impl<W: Witness> Simulation<W> {
         }
         let forward = parcel.to % 2 == 1;
         let spoilt = Spoilt {
-            connection: connection(parcel),
+            connection: connection(&parcel),
             direction: if forward { Direction::Forward } else { Direction::Reverse },
             segment: &parcel.segment,
         };
@@ -206,9 +209,8 @@ impl<W: Witness> Simulation<W> {
                 // The connection is gone, and another one uses its place.
                 continue;
             }
-            let slot = self.arena.take();
             let incarnation = end.incarnation;
-            *self.arena.get_mut(slot) = Parcel { to, incarnation, segment: emission.segment };
+            let slot = self.arena.put(&Parcel { to, incarnation, segment: emission.segment });
             let Station { node, exits, .. } = &self.interior.stations[station as usize];
             let exit = 2 * end.line + u32::from(!forward);
             let (size, label) = (end.header_bytes + emission.segment.len, self.ends[to as usize ^ 1].label);
