@@ -136,7 +136,7 @@ impl<W: Witness> Simulation<W> {
         }
         if let Some(dialogue) = self.dialogue_of(id) {
             let next = dialogue.client.next_timeout();
-            self.wheel.schedule(id, next);
+            self.wake_flow_at(id, next);
         }
     }
 

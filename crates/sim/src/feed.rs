@@ -272,7 +272,7 @@ impl<W: Witness> Simulation<W> {
         }
         if let Some(feed) = self.feed_of(id) {
             let due = start + feed.due();
-            self.wheel.schedule(id, due);
+            self.wake_flow_at(id, due);
         }
         if let Some(sender) = self.flows[id as usize].sender {
             self.write(id);

@@ -6,17 +6,20 @@
 //! early enough as long as none of them would be through yet. Those that are through are kept by the junction until they are at
 //! their hosts. A packet then takes one event at the end of its way, and a share of one at each junction.
 //!
+//! Where only hosts lie between the junctions, hosts run ahead as well ([`islands`](crate::islands)).
+//!
 //! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own; worlds
 //! that somebody watches run like that.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::Link;
+use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
+use crate::gathering::Gathering;
 use crate::prefetch::prefetch;
-use crate::procession::Procession;
+use crate::procession::{Arrival, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
-use crate::step::{ARRIVED, Special, Step, behind, junction, link};
+use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
 use crate::ticket::{Marks, Ticket};
 use crate::witness::Witness;
 
@@ -27,10 +30,12 @@ const MANY: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Junction {
     /// The link that they go on over.
-    link: LinkId,
+    pub link: LinkId,
     /// Nothing that comes to the link at a time is through it sooner than so long after that.
-    foresight: Duration,
+    pub foresight: Duration,
     inbox: Procession,
+    /// The same where hosts are ahead of the clock.
+    pub gathering: Gathering,
     /// Packets that are through the link and all behind it, until they are at their hosts.
     outbox: Procession,
 }
@@ -42,7 +47,7 @@ impl Junction {
 
     /// Packets on their way to hosts.
     pub fn packets_inside(&self) -> usize {
-        self.inbox.len() + self.outbox.len()
+        self.inbox.len() + self.outbox.len() + self.gathering.len()
     }
 }
 
@@ -93,7 +98,7 @@ pub(crate) fn find_junctions(links: &[Link<Ticket>], routes: &mut [Step]) -> Vec
             Source::Several if !foresight.is_zero() => {
                 steps[id] = Special::Junction(junctions.len() as u32).step();
                 let (inbox, outbox) = Default::default();
-                junctions.push(Junction { link, foresight, inbox, outbox });
+                junctions.push(Junction { link, foresight, inbox, gathering: Gathering::new(), outbox });
             }
             _ => {}
         }
@@ -105,54 +110,89 @@ pub(crate) fn find_junctions(links: &[Link<Ticket>], routes: &mut [Step]) -> Vec
 }
 
 /// Where a packet goes ahead of the clock that is through a link.
+#[derive(Clone, Copy)]
 enum Onward {
     Link(LinkId),
     /// It gathers with others at a junction.
     Inbox(u32),
-    /// It waits for its arrival at its host, kept by the junction that it has been through.
-    Outbox(u32),
+    /// It waits for its host.
+    Lane(u32),
+    /// It is at its host.
+    Host,
 }
 
 impl<W: Witness> Simulation<W> {
     /// Offers a packet to a link at a time that may still come, and follows it as far as it is known what becomes of it. One that has
     /// been through a junction is kept there in the end.
     #[inline(always)]
-    pub(crate) fn run_ahead(
+    pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), ticket: Ticket, through: Option<u32>) {
+        let Some((passing, link, onward)) = self.follow(place, ticket, through.is_some()) else { return };
+        match (onward, through) {
+            (Onward::Inbox(next), _) if !self.islands.is_empty() => {
+                let Passing { at, next_since: since, packet: ticket } = passing;
+                let salt = self.wheel.salt(link);
+                self.junctions[next as usize].gathering.push(Arrival { at, since, salt, ticket });
+                if let Some(round) = self.islands.note_waiting(at) {
+                    self.wheel.schedule(self.first_junction, round);
+                }
+            }
+            (Onward::Inbox(next), _) => {
+                let junction = &mut self.junctions[next as usize];
+                junction.inbox.push(passing, self.wheel.salt(link));
+                self.wheel.schedule(self.first_junction + next, junction.next_event());
+            }
+            (Onward::Lane(lane), _) => self.islands.post(lane, passing),
+            (_, Some(through)) => {
+                self.junctions[through as usize].outbox.push(passing, self.wheel.salt(link));
+            }
+            _ => unreachable!("only a packet that has been through a junction is followed to its host"),
+        }
+    }
+
+    /// The same over the last links to a host: the packet, and the link that it arrives by, unless it stays on one.
+    #[inline(always)]
+    pub(crate) fn follow_to_host(
+        &mut self,
+        place: (Instant, LinkId),
+        ticket: Ticket,
+    ) -> Option<(Passing<Ticket>, LinkId)> {
+        self.follow(place, ticket, true).map(|(passing, last, _)| (passing, last))
+    }
+
+    /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
+    #[inline(always)]
+    fn follow(
         &mut self,
         (mut at, mut link): (Instant, LinkId),
         mut ticket: Ticket,
-        through: Option<u32>,
-    ) {
+        to_host: bool,
+    ) -> Option<(Passing<Ticket>, LinkId, Onward)> {
         loop {
             let next = self.routes[ticket.position() + 1];
             let state = &mut self.links[link as usize];
-            let onward = match (behind(next), junction(next), through) {
-                (Some(link), ..) => Onward::Link(link),
-                (_, Some(next), _) => Onward::Inbox(next),
-                (.., Some(through)) if next == ARRIVED => Onward::Outbox(through),
-                _ => {
-                    state.enqueue(at, ticket);
-                    break;
-                }
+            let onward = if let Some(link) = behind(next) {
+                Onward::Link(link)
+            } else if let Some(junction) = junction(next) {
+                Onward::Inbox(junction)
+            } else if let Some(lane) = lane(next) {
+                Onward::Lane(lane)
+            } else if to_host && next == ARRIVED {
+                Onward::Host
+            } else {
+                state.enqueue(at, ticket);
+                break;
             };
             let Some(mut passing) = state.pass(at, ticket, self.until) else { break };
             passing.packet.step_on();
-            (at, ticket) = (passing.at, passing.packet);
             self.events += 1;
             match onward {
-                Onward::Link(next) => link = next,
-                Onward::Inbox(next) => {
-                    let junction = &mut self.junctions[next as usize];
-                    junction.inbox.push(passing, self.wheel.salt(link));
-                    return self.wheel.schedule(self.first_junction + next, junction.next_event());
-                }
-                Onward::Outbox(through) => {
-                    return self.junctions[through as usize].outbox.push(passing, self.wheel.salt(link));
-                }
+                Onward::Link(next) => (at, ticket, link) = (passing.at, passing.packet, next),
+                _ => return Some((passing, link, onward)),
             }
         }
         self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
         self.bury_dropped(link);
+        None
     }
 
     /// Lets the packets through that have come to a junction by `limit`.
@@ -209,6 +249,10 @@ impl<W: Witness> Simulation<W> {
 
     /// At the end, everything goes through that came before it.
     pub(crate) fn empty_junctions(&mut self) {
+        while let Some(id) = self.junctions.iter().position(|junction| junction.gathering.len() > 0) {
+            self.let_gathered_through(id as u32, self.until);
+        }
+        self.empty_lanes();
         while let Some(id) = self.junctions.iter().position(|junction| junction.inbox.len() > 0) {
             self.let_through(id as u32, self.until);
         }

@@ -1,8 +1,8 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
 //! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
-//! `world` (where), `traffic` (why), `simulation` (the loop), `junction` (how packets run ahead of it), `step`, `station` and
-//! `wayfinder` (what packets meet besides links);
+//! `world` (where), `traffic` (why), `simulation` (the loop), `junction` (how packets run ahead of it), `islands` and
+//! `shores` (how hosts do), `step`, `station` and `wayfinder` (what packets meet besides links);
 //! `watch`, `record` and `check` look on.
 
 mod arena;
@@ -10,6 +10,8 @@ mod check;
 mod dialogue;
 mod error;
 mod feed;
+mod gathering;
+mod islands;
 mod junction;
 mod measure;
 mod media;
@@ -23,6 +25,7 @@ mod proxy;
 mod record;
 mod run;
 mod seating;
+mod shores;
 mod simulation;
 mod sky;
 mod station;

@@ -95,6 +95,7 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn look_at_pace(&mut self, clock: Owner) {
         // Nothing that happens in the network.
         self.events -= 1;
+        self.catch_up(clock, self.now - LOOK);
         let mut pace = std::mem::take(&mut self.interior.pace);
         pace.delivered.clear();
         let of_gone = |flow: &crate::world::Flow| {
@@ -118,6 +119,7 @@ impl<W: Witness> Simulation<W> {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         pace.all.look(now, first, pace.delivered.iter().sum());
         self.interior.pace = pace;
+        self.go_on_after_look(now + LOOK);
         // In a world at rest nothing will be delivered.
         if !self.wheel.is_empty() {
             self.wheel.schedule(clock, now + LOOK);

@@ -212,6 +212,6 @@ impl<W: Witness> Simulation<W> {
             flow.counts.completed = 1;
             flow.counts.completion_sum = now.since(flow.counts.begun);
         }
-        self.wheel.schedule(id, next);
+        self.wake_flow_at(id, next);
     }
 }

@@ -11,9 +11,11 @@ use bentpipe_transports::Packet;
 
 use crate::RunOptions;
 use crate::arena::{Arena, Parcel};
+use crate::islands::{Alarm, Islands};
 use crate::junction::{Junction, find_junctions};
 use crate::prefetch::prefetch;
 use crate::proxy::Relay;
+use crate::shores::find_islands;
 use crate::station::{Here, Interior};
 use crate::step::{ARRIVED, FIRST_SPECIAL, Step};
 use crate::ticket::{Marks, Ticket};
@@ -43,6 +45,7 @@ pub(crate) struct Simulation<W> {
     pub vacant: Vec<EndId>,
     pub interior: Interior,
     pub junctions: Vec<Junction>,
+    pub islands: Islands,
     /// Packets of agents, by the slots of their parcels.
     pub packets: Vec<Option<Packet>>,
     pub arena: Arena,
@@ -60,6 +63,8 @@ pub(crate) struct Simulation<W> {
     pub first_medium: Owner,
     /// First of the owners that are junctions.
     pub first_junction: Owner,
+    /// First of the owners that are islands.
+    pub first_island: Owner,
     /// First of the owners that are links; connection ends come after.
     pub first_link: Owner,
     pub first_end: Owner,
@@ -67,6 +72,8 @@ pub(crate) struct Simulation<W> {
     pub now: Instant,
     /// Arrivals at the far ends of links, and deadlines.
     pub events: u64,
+    /// Steps of the loop.
+    pub turns: u64,
     pub witness: W,
 }
 
@@ -88,6 +95,7 @@ impl<W: Witness> Simulation<W> {
         // A witness wants to be told in the order of time, and whatever stands between links may look at their queues.
         let junctions =
             if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
+        let mut islands = find_islands((&links, &junctions), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_station = wheel.add_owners(interior.stations.len());
@@ -103,10 +111,15 @@ impl<W: Witness> Simulation<W> {
         wheel.schedule(clock, Instant::ZERO);
         let first_medium = wheel.add_owners(interior.media.shared.len());
         let first_junction = wheel.add_owners(junctions.len());
+        let first_island = wheel.add_owners(islands.len());
         let first_link = wheel.add_links(salts);
         let first_end = wheel.add_owners(0);
-        for (flow, state) in flows.iter().enumerate() {
-            wheel.schedule(flow as Owner, state.start);
+        if islands.is_empty() {
+            for (flow, state) in flows.iter().enumerate() {
+                wheel.schedule(flow as Owner, state.start);
+            }
+        } else {
+            islands.start(&flows, (&mut wheel, first_island), until);
         }
         Self {
             links,
@@ -116,6 +129,7 @@ impl<W: Witness> Simulation<W> {
             vacant: Vec::new(),
             interior,
             junctions,
+            islands,
             packets: Vec::new(),
             arena: Arena::default(),
             letter: Parcel::default(),
@@ -126,11 +140,13 @@ impl<W: Witness> Simulation<W> {
             clock,
             first_medium,
             first_junction,
+            first_island,
             first_link,
             first_end,
             until,
             now: Instant::ZERO,
             events: 0,
+            turns: 0,
             witness,
         }
     }
@@ -157,23 +173,22 @@ impl<W: Witness> Simulation<W> {
 
     fn run_events(&mut self, options: &RunOptions<'_>) -> Ended {
         let budget = options.max_events.unwrap_or(u64::MAX);
-        let mut turns = 0;
         loop {
-            let pause_at = (turns + EVENTS_PER_LOOK).min(budget);
-            while turns < pause_at {
+            let pause_at = (self.turns + EVENTS_PER_LOOK).min(budget);
+            while self.turns < pause_at {
                 let Some((now, owner)) = self.wheel.pop() else {
                     self.now = self.until;
                     return Ended::InTime;
                 };
                 self.now = now;
-                turns += 1;
+                self.turns += 1;
                 self.fetch_ahead();
                 self.happen(owner);
             }
             if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ended::Stopped;
             }
-            if turns >= budget {
+            if self.turns >= budget {
                 return Ended::OutOfEvents;
             }
             if let Some(progress) = options.progress {
@@ -241,23 +256,54 @@ impl<W: Witness> Simulation<W> {
 
     fn happen(&mut self, owner: Owner) {
         if owner >= self.first_end {
-            self.events += 1;
-            let end = owner - self.first_end;
-            let connection = &mut self.ends[end as usize].connection;
-            // The deadline may have moved since the event was scheduled.
-            if connection.next_timeout() <= self.now {
-                connection.handle_timeout(self.now);
-                self.settle(end);
-            } else {
-                self.wheel.schedule(owner, connection.next_timeout());
-            }
+            self.look_at_deadline(owner - self.first_end);
         } else if owner >= self.first_link {
             self.deliver(owner - self.first_link);
+        } else if owner >= self.first_island {
+            self.happen_on_island(owner - self.first_island);
         } else if owner >= self.first_junction {
-            self.happen_at_junction(owner - self.first_junction);
+            if self.islands.is_empty() {
+                self.happen_at_junction(owner - self.first_junction);
+            } else {
+                self.happen_between_islands();
+            }
         } else {
             self.events += 1;
             self.happen_elsewhere(owner);
+        }
+    }
+
+    /// An end may have waited long enough.
+    pub fn look_at_deadline(&mut self, id: EndId) {
+        self.events += 1;
+        let connection = &mut self.ends[id as usize].connection;
+        // The deadline may have moved since the event was scheduled.
+        if connection.next_timeout() <= self.now {
+            connection.handle_timeout(self.now);
+            self.settle(id);
+        } else {
+            let at = connection.next_timeout();
+            self.wake_end_at(id, at);
+        }
+    }
+
+    /// Sees to it that an end is woken at a time or earlier.
+    #[inline(always)]
+    fn wake_end_at(&mut self, id: EndId, at: Instant) {
+        if self.islands.is_empty() {
+            self.wheel.schedule(self.first_end + id, at);
+        } else {
+            self.islands.note_alarm(at);
+            self.ends[id as usize].alarm.set(at, (self.now, self.until));
+        }
+    }
+
+    /// Sees to it that a flow is woken at a time or earlier.
+    pub fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
+        if self.islands.is_empty() {
+            self.wheel.schedule(id, at);
+        } else {
+            self.islands.set_alarm(id, at, (self.now, self.until));
         }
     }
 
@@ -418,7 +464,10 @@ impl<W: Witness> Simulation<W> {
         }
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot(), segment: &parcel.segment });
         // The answer leaves over this link.
-        if is_large && let Some(link) = self.links.get(self.routes[end.route as usize] as usize) {
+        if is_large
+            && self.islands.is_empty()
+            && let Some(link) = self.links.get(self.routes[end.route as usize] as usize)
+        {
             prefetch(link);
         }
         end.connection.handle_segment(self.now, &parcel.segment);
@@ -449,10 +498,11 @@ impl<W: Witness> Simulation<W> {
                 break;
             }
         }
-        let end = &mut self.ends[id as usize];
-        self.wheel.schedule(self.first_end + id, end.connection.next_timeout());
+        let deadline = self.ends[id as usize].connection.next_timeout();
+        self.wake_end_at(id, deadline);
         if W::WATCHES {
-            self.witness.end(self.now, id, Deed::Settled(&mut end.connection));
+            let connection = &mut self.ends[id as usize].connection;
+            self.witness.end(self.now, id, Deed::Settled(connection));
         }
         if over {
             self.retire(id & !1);
@@ -537,7 +587,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// An application's own time has come: it starts, or sends its next page or packet.
-    fn wake(&mut self, id: FlowId) {
+    pub fn wake(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         if flow.party.is_some() {
             return self.wake_party(id);
@@ -546,7 +596,7 @@ impl<W: Witness> Simulation<W> {
             Application::Cbr(cbr) => {
                 let size = cbr.packet_bytes;
                 let next = cbr.send(flow.start);
-                self.wheel.schedule(id, next);
+                self.wake_flow_at(id, next);
                 self.send_plain(id, size, 0);
             }
             Application::Feed(_) => self.feed(id),
@@ -601,6 +651,7 @@ impl<W: Witness> Simulation<W> {
         };
         let new = |(side, connection)| End {
             connection,
+            alarm: Alarm::OFF,
             route: routes[side],
             header_bytes: flow.header_bytes,
             label: labels[side],
@@ -620,7 +671,11 @@ impl<W: Witness> Simulation<W> {
             }
             None => {
                 self.ends.extend(pair);
-                self.wheel.add_owners(2);
+                if self.islands.is_empty() {
+                    self.wheel.add_owners(2);
+                } else {
+                    self.islands.note_opened(id, self.ends.len() as EndId - 2);
+                }
                 self.ends.len() as EndId - 2
             }
         };
@@ -684,7 +739,8 @@ impl<W: Witness> Simulation<W> {
             flow.sender = None;
         }
         if let Application::Pages(pages) = &mut flow.application {
-            self.wheel.schedule(id, self.now + pages.rest());
+            let next = self.now + pages.rest();
+            self.wake_flow_at(id, next);
         }
     }
 
@@ -699,7 +755,8 @@ impl<W: Witness> Simulation<W> {
         flow.sender = None;
         if let Application::Pages(pages) = &mut flow.application {
             // The reader tries the next page.
-            self.wheel.schedule(id, self.now + pages.rest());
+            let next = self.now + pages.rest();
+            self.wake_flow_at(id, next);
         }
     }
 

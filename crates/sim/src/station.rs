@@ -101,7 +101,7 @@ impl<W: Witness> Simulation<W> {
         match Special::of(step) {
             Special::Arrived => self.arrive(ticket),
             Special::Door => unreachable!("a door is passed at the link before it"),
-            Special::Behind(_) | Special::Junction(_) => {
+            Special::Behind(_) | Special::Junction(_) | Special::Lane(_) => {
                 unreachable!("the link before passes packets on")
             }
             Special::Station(station) => {

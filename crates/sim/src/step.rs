@@ -22,6 +22,7 @@ const LOOKUP: u32 = 2;
 const DOOR: u32 = 3;
 const BEHIND: u32 = 4;
 const JUNCTION: u32 = 5;
+const LANE: u32 = 6;
 
 /// A step that is not a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,8 @@ pub(crate) enum Special {
     Behind(LinkId),
     /// A junction, where packets gather for its link.
     Junction(u32),
+    /// The way to a host from the last junction before it: packets wait until the host takes them.
+    Lane(u32),
     /// The route ends.
     Arrived,
 }
@@ -50,6 +53,7 @@ impl Special {
             DOOR => Self::Door,
             BEHIND => Self::Behind(number),
             JUNCTION => Self::Junction(number),
+            LANE => Self::Lane(number),
             _ => Self::Arrived,
         }
     }
@@ -62,6 +66,7 @@ impl Special {
             Self::Door => DOOR << NUMBER_BITS,
             Self::Behind(link) => BEHIND << NUMBER_BITS | link,
             Self::Junction(number) => JUNCTION << NUMBER_BITS | number,
+            Self::Lane(number) => LANE << NUMBER_BITS | number,
             Self::Arrived => ARRIVED,
         }
     }
@@ -77,6 +82,12 @@ pub(crate) fn behind(step: Step) -> Option<LinkId> {
 #[inline(always)]
 pub(crate) fn junction(step: Step) -> Option<u32> {
     (step >> NUMBER_BITS == JUNCTION).then_some(step & (FIRST_SPECIAL - 1))
+}
+
+/// The lane that a step is.
+#[inline(always)]
+pub(crate) fn lane(step: Step) -> Option<u32> {
+    (step >> NUMBER_BITS == LANE).then_some(step & (FIRST_SPECIAL - 1))
 }
 
 /// The link that a step is, if it is one.

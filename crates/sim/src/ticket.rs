@@ -42,6 +42,9 @@ const LABEL_MASK: u64 = (1 << 24) - 1;
 const MARKS_SHIFT: u32 = 56;
 
 impl Ticket {
+    /// Stands where there is none.
+    pub const NOTHING: Self = Self { place: 0, nature: 0 };
+
     /// For a parcel in `slot` whose route begins at `position`; `label` is equal for all packets of one flow and direction, and
     /// independent of the rest of the world: 24 bits of it are kept.
     #[inline]

@@ -172,12 +172,18 @@ impl Wheel {
         self.salts[link as usize]
     }
 
-    fn upcoming_event(&self, time: u64, since: u64, owner: Owner) -> Upcoming {
-        let turn = match self.salts.get(owner.wrapping_sub(self.first_link) as usize) {
-            Some(&salt) => (self.first_link, lot(Instant::from_nanos(time), salt)),
+    /// What decides between an event of `owner` and others of the same time that are known since the same time.
+    #[inline]
+    pub fn turn(&self, owner: Owner, at: Instant) -> u64 {
+        let (owner, lot) = match self.salts.get(owner.wrapping_sub(self.first_link) as usize) {
+            Some(&salt) => (self.first_link, lot(at, salt)),
             None => (owner, 0),
         };
-        Upcoming { time, since, turn: u64::from(turn.0) << 32 | u64::from(turn.1), owner }
+        u64::from(owner) << 32 | u64::from(lot)
+    }
+
+    fn upcoming_event(&self, time: u64, since: u64, owner: Owner) -> Upcoming {
+        Upcoming { time, since, turn: self.turn(owner, Instant::from_nanos(time)), owner }
     }
 
     /// Sees to it that `owner` is woken at `at` or earlier.

@@ -15,6 +15,7 @@ use bentpipe_traffic::on_off;
 
 use crate::BuildError;
 use crate::feed::Pattern;
+use crate::islands::Alarm;
 use crate::media::{Media, doorway};
 use crate::pace::Pace;
 use crate::party::Party;
@@ -50,6 +51,8 @@ pub(crate) struct World {
 /// One end of a connection and what the network must know of it.
 pub(crate) struct End {
     pub connection: Connection,
+    /// When it is to be woken, if it runs ahead of the clock.
+    pub alarm: Alarm,
     /// Where its route begins.
     pub route: u32,
     /// Bytes of headers of its packets.

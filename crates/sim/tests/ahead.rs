@@ -1,0 +1,121 @@
+//! Hosts that run ahead of the clock live through the same as those that take turns at every event: worlds that nobody watches, in
+//! which they do, have the same results as when they are watched, in which they do not.
+
+mod common;
+
+use bentpipe_base::{Duration, Rate, Rng};
+use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig, RedConfig};
+use bentpipe_scenario::{FlowGroup, Scenario, Traffic, Transport};
+use bentpipe_sim::{RunOptions, run};
+use bentpipe_tcp::{Config, DelayedAck, Recovery};
+use bentpipe_traffic::on_off::{self, Spacing};
+use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp, router};
+
+fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}
+
+fn random_tcp(rng: &mut Rng) -> Config {
+    Config {
+        recovery: pick(rng, &[Recovery::Sack, Recovery::NewReno, Recovery::Rack]),
+        delayed_ack: pick(rng, &[DelayedAck::Off, Config::default().delayed_ack]),
+        timestamps: rng.chance(0.5),
+        ..paper_tcp(pick(rng, &[4, 16, 64]))
+    }
+}
+
+fn random_flows(rng: &mut Rng, number: u32) -> FlowGroup {
+    let bursts = on_off::Config { rate: Rate::from_mbps(1), ..on_off::Config::default() };
+    let traffic = match rng.below(7) {
+        0..=2 => Traffic::Bulk,
+        3 | 4 => Traffic::File { bytes: 1 + rng.below(300_000) },
+        5 => Traffic::Cbr {
+            rate: Rate::from_bps(200_000),
+            packet_bytes: 1000,
+            spacing: pick(rng, &[Spacing::Even, Spacing::Uniform]),
+        },
+        _ => Traffic::OnOff(bursts),
+    };
+    let over_tcp = rng.chance(0.5);
+    let mut group = flows(&format!("group{number}"), 2 + rng.below(5) as u32, traffic, random_tcp(rng));
+    if matches!(group.traffic, Traffic::OnOff(_)) && over_tcp {
+        group.transport = Transport::Tcp;
+    }
+    group.stagger = pick(rng, &[Duration::ZERO, ms(1000)]);
+    group.start = pick(rng, &[Duration::ZERO, ms(1000)]);
+    group
+}
+
+/// Rates and delays are so round, and hosts so few, that much happens at the same time.
+fn random_world(seed: u64) -> Scenario {
+    let mut rng = Rng::stream(seed, "ahead");
+    let rng = &mut rng;
+    let satellite = pick(rng, &[1, 20, 273]);
+    let rates = [1, 2, 10].map(Rate::from_mbps);
+    let mut dumbbell = Dumbbell::geo(2 + rng.below(12) as u32, (pick(rng, &rates), pick(rng, &rates)), 5);
+    dumbbell.access.delay_one_way =
+        LinkConfig::new(rates[0], pick(rng, &[ms(0), ms(1), ms(20)]), drop_tail(1)).delay_one_way;
+    dumbbell.access.queue = drop_tail(pick(rng, &[3, 100_000]));
+    let red = RedConfig { limit: Limit::Packets(50), ..RedConfig::default() };
+    let queue = match rng.below(3) {
+        0 => QueueConfig::Red(red),
+        _ => drop_tail(pick(rng, &[2, 10, 50])),
+    };
+    dumbbell.satellite = LinkConfig::new(pick(rng, &rates), ms(satellite), queue);
+    let lossy = |probability| LossConfig::all(LossModel::Packet { probability });
+    if rng.chance(0.5) {
+        dumbbell.satellite.loss = lossy(pick(rng, &[0.001, 0.05]));
+    }
+    if rng.chance(0.3) {
+        dumbbell.access.loss = lossy(0.01);
+    }
+    let groups = (1..=1 + rng.below(3) as u32).map(|number| random_flows(rng, number)).collect();
+    let mut scenario = dumbbell.scenario(Duration::from_secs_f64(5.0 + 30.0 * rng.uniform()), groups);
+    if rng.chance(0.3) {
+        // A second satellite behind the first: packets of several links meet twice.
+        scenario.nodes.push(router("far"));
+        scenario.nodes.push(hosts("others", 2));
+        scenario.links[2].from = "far".to_owned();
+        scenario.links.push(links("second", ("east", "far"), dumbbell.satellite.clone()));
+        scenario.links.push(links("side", ("others", "east"), dumbbell.access.clone()));
+        let mut side = flows("side", 2, Traffic::Bulk, random_tcp(rng));
+        side.from = "others".to_owned();
+        scenario.flows.push(side);
+    }
+    scenario.seed = seed;
+    scenario
+}
+
+fn json(scenario: &Scenario, verify: bool) -> String {
+    let result = run(scenario, &RunOptions { verify, ..RunOptions::default() }).expect("a world");
+    assert_eq!(result.violations, [""; 0]);
+    let mut outcome = result.outcome;
+    outcome.wall_s = 0.0;
+    serde_json::to_string_pretty(&outcome).expect("an outcome is plain data")
+}
+
+#[test]
+fn nobody_can_tell_from_the_results_whether_hosts_were_ahead_of_the_clock() {
+    let seeds = std::env::var("BENTPIPE_AHEAD_WORLDS").map_or(60, |worlds| worlds.parse().expect("a number"));
+    let differs = |seed: &u64| {
+        let scenario = random_world(*seed);
+        json(&scenario, false) != json(&scenario, true)
+    };
+    let different: Vec<u64> = (0..seeds).filter(differs).collect();
+    assert_eq!(different, [0; 0], "seeds of worlds");
+}
+
+/// Data and ACKs of many flows come to the satellite at the same nanosecond, and deadlines fall on arrivals.
+#[test]
+fn not_even_where_everything_happens_at_the_same_time() {
+    for acks in [DelayedAck::Off, Config::default().delayed_ack] {
+        let rate = Rate::from_mbps(8);
+        let tcp = Config { delayed_ack: acks, ..paper_tcp(16) };
+        let groups = vec![
+            flows("bulk", 12, Traffic::Bulk, tcp.clone()),
+            flows("file", 12, Traffic::File { bytes: 50_000 }, tcp),
+        ];
+        let scenario = Dumbbell::geo(12, (rate, rate), 20).scenario(Duration::from_secs(30), groups);
+        assert_eq!(json(&scenario, false), json(&scenario, true));
+    }
+}
