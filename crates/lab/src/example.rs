@@ -31,6 +31,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         timeouts: 1,
         probes_sent: if cc == "peach" { 50 } else { 0 },
         probes_acked: 0,
+        probe_repairs: 0,
         srtt_ms: Some(560.5),
         completion_s: None,
         aborted: None,

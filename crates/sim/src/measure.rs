@@ -54,6 +54,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
         undone,
         probes_sent,
         probes_acked,
+        probe_repairs,
         ecn_reductions,
         tail_loss_probes,
         acks_sent,
@@ -71,6 +72,7 @@ pub(crate) fn add(sum: &mut Stats, more: &Stats) {
     *undone += more.undone;
     *probes_sent += more.probes_sent;
     *probes_acked += more.probes_acked;
+    *probe_repairs += more.probe_repairs;
     *ecn_reductions += more.ecn_reductions;
     *tail_loss_probes += more.tail_loss_probes;
     *acks_sent += more.acks_sent;
@@ -183,6 +185,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         timeouts: sender.timeouts + progress.timeouts,
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
+        probe_repairs: receiver.probe_repairs,
         srtt_ms: counts.gone_srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,

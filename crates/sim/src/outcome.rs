@@ -72,6 +72,8 @@ pub struct FlowOutcome {
     pub probes_sent: u64,
     /// Replies to probes received.
     pub probes_acked: u64,
+    /// Probes that reached the receiver with something new in them.
+    pub probe_repairs: u64,
     /// Smoothed round-trip time at the end; null before the first sample.
     pub srtt_ms: Option<f64>,
     /// Time from the start of the flow until all its data was acknowledged, behind proxies until all had arrived; null for a flow that

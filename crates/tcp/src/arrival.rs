@@ -132,6 +132,7 @@ impl Connection {
         }
         self.note_marks(segment);
         if is_probe {
+            self.stats.probe_repairs += u64::from(matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder));
             self.receiver.forget_duplicate();
         } else if arrival == Arrival::OutsideWindow
             || (arrival == Arrival::Duplicate && self.ack_pace().is_none())

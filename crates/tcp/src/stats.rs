@@ -17,6 +17,8 @@ pub struct Stats {
     pub probes_sent: u64,
     /// Replies to probes received.
     pub probes_acked: u64,
+    /// Probes received that held something new: they came before the data that they copy, or in its place.
+    pub probe_repairs: u64,
     /// Reductions because of an ECN echo.
     pub ecn_reductions: u64,
     /// Tail loss probes sent.

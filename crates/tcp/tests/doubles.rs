@@ -196,6 +196,25 @@ fn every_probe_has_one_reply_of_low_priority() {
     assert_eq!(replies, [7, 8, 9].map(|tag| (Probe::Reply(ProbeTag(tag)), true, 0)));
 }
 
+/// A copy of what has arrived repairs nothing; one that fills a hole, or opens one, holds something new.
+#[test]
+fn a_probe_that_holds_something_new_is_a_repair() {
+    let mut end = Script::established(plain());
+    end.data(1, 1000, 1);
+    probe(&mut end, 1, 7);
+    assert_eq!(end.end.stats().probe_repairs, 0);
+    end.data(2001, 1000, 1);
+    probe(&mut end, 2001, 8);
+    assert_eq!(end.end.stats().probe_repairs, 0);
+    probe(&mut end, 1001, 9);
+    probe(&mut end, 1001, 10);
+    assert_eq!(end.end.stats().probe_repairs, 1);
+    probe(&mut end, 4001, 11);
+    assert_eq!(end.end.stats().probe_repairs, 2);
+    end.data(1001, 1000, 1);
+    assert_eq!(end.end.stats().duplicate_segments, 4, "the repetition comes too late");
+}
+
 #[test]
 fn a_receiver_that_knows_no_probes_answers_with_duplicates() {
     let mut end = Script::established(Config { probe_replies: false, ..plain() });
