@@ -104,6 +104,17 @@ pub fn along_axis(
     }
 }
 
+/// What no longer changes stays as it is as long as something else does.
+fn hold_to_the_end(lines: &mut [ChartLine]) {
+    let ends = lines.iter().filter_map(|line| line.points.last()).map(|point| point.0);
+    let end = ends.fold(f64::MIN, f64::max);
+    for line in lines {
+        if let Some(last) = line.points.last().copied().filter(|last| last.0 < end) {
+            line.points.push((end, last.1, None));
+        }
+    }
+}
+
 /// The chart of a figure with curves over time, of one run of each arm with the first seed.
 pub fn over_time(
     (number, figure): (&str, &Figure),
@@ -122,6 +133,7 @@ pub fn over_time(
             lines.push(ChartLine { name, points });
         }
     }
+    hold_to_the_end(&mut lines);
     Chart {
         title: format!("Fig. {number}: {}", figure.title),
         x: "Time (s)".into(),
@@ -130,5 +142,22 @@ pub fn over_time(
         over_time: true,
         lines,
         x_log: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_no_longer_changes_is_drawn_to_the_end() {
+        let line = |points: &[(f64, f64)]| ChartLine {
+            name: String::new(),
+            points: points.iter().map(|point| (point.0, point.1, None)).collect(),
+        };
+        let mut lines = [line(&[(0.0, 1.0), (1.0, 64.0)]), line(&[(0.0, 1.0), (6.0, 8.0)]), line(&[])];
+        hold_to_the_end(&mut lines);
+        assert_eq!(lines[0].points.last(), Some(&(6.0, 64.0, None)));
+        assert_eq!((lines[1].points.len(), lines[2].points.len()), (2, 0));
     }
 }

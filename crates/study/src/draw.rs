@@ -35,6 +35,12 @@ const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
 /// Curves that a legend names; more of them are those of equals, where the picture is what they have in common.
 const MOST_NAMED: usize = 10;
 
+/// Marks on a curve over time, which tell it from others without colour.
+const MARKS_PER_CURVE: usize = 7;
+
+/// Steps between two points in which the legend looks for what it would hide.
+const STEPS_BETWEEN: i32 = 24;
+
 type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -159,20 +165,15 @@ fn legend(chart: &Chart) -> (f64, f64) {
 fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<SeriesLabelPosition> {
     let (width, height) = legend(chart);
     let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
+    let inked: Vec<(f64, f64)> = chart.lines.iter().flat_map(|line| inked(line, chart)).collect();
     let is_free = |right: bool, upper: bool| {
-        let points = chart.lines.iter().flat_map(|line| &line.points);
-        let ends = |point: &(f64, f64, Option<f64>)| {
-            let (at, middle, half) = (point.0, point.1, point.2.unwrap_or(0.0));
-            [middle - half, middle, middle + half].map(|height| (at, height))
-        };
-        let beneath = |(at, height_at): (f64, f64)| {
-            let from_left = part(placed(at, chart.x_log), &x);
-            let from_bottom = part(placed(height_at, chart.y_log), &y);
+        let beneath = |(from_left, from_bottom): (f64, f64)| {
+            let (from_left, from_bottom) = (part(from_left, &x), part(from_bottom, &y));
             let aside = if right { 1.0 - from_left } else { from_left };
             let away = if upper { 1.0 - from_bottom } else { from_bottom };
             aside < width && away < height
         };
-        !points.flat_map(ends).any(beneath)
+        !inked.iter().copied().any(beneath)
     };
     let corners = [
         (SeriesLabelPosition::UpperRight, true, true),
@@ -183,31 +184,72 @@ fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<Series
     corners.into_iter().find(|(_, right, upper)| is_free(*right, *upper)).map(|(corner, ..)| corner)
 }
 
+/// Places that a line covers: its points, the ends of their error bars, and what lies between its points.
+fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
+    let ends = |point: &(f64, f64, Option<f64>)| {
+        let half = point.2.unwrap_or(0.0);
+        [-half, half].map(|more| (placed(point.0, chart.x_log), placed(point.1 + more, chart.y_log)))
+    };
+    let between = |pair: &[(f64, f64)]| {
+        let (from, to) = (pair[0], pair[1]);
+        let at = move |step: i32| {
+            let part = f64::from(step) / f64::from(STEPS_BETWEEN);
+            (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
+        };
+        (1..STEPS_BETWEEN).map(at)
+    };
+    let path = path(line, chart);
+    line.points.iter().flat_map(ends).chain(path.windows(2).flat_map(between)).collect()
+}
+
+/// The way of the pen along a line.
+fn path(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
+    let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
+    let path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
+    if chart.over_time { steps(&path) } else { path }
+}
+
+/// The points that carry a mark: all that were measured; a few of a curve over time, and of each curve others, so that
+/// those of equal curves stand beside each other.
+fn marked((index, line): (usize, &ChartLine), chart: &Chart) -> Vec<(f64, f64, Option<f64>)> {
+    if !chart.over_time {
+        return line.points.clone();
+    }
+    if chart.lines.len() > MOST_NAMED {
+        return Vec::new();
+    }
+    let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else { return Vec::new() };
+    let aside = (index as f64 + 0.5) / chart.lines.len() as f64;
+    let time = |mark: usize| first.0 + (mark as f64 + aside) / MARKS_PER_CURVE as f64 * (last.0 - first.0);
+    let held = |time: f64| {
+        let after = line.points.partition_point(|point| point.0 <= time);
+        line.points[..after].last().map(|point| (time, point.1, None))
+    };
+    (0..MARKS_PER_CURVE).filter_map(|mark| held(time(mark))).collect()
+}
+
 fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Chart) -> Drawn {
     let ink = INKS[index % INKS.len()];
     let (dash, gap) = DASHES[index % DASHES.len()];
     let style = ink.stroke_width(2);
-    let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
-    let mut path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
-    if chart.over_time {
-        path = steps(&path);
-    }
+    let path = path(line, chart);
     let drawn = if dash == 0 {
         plot.draw_series(LineSeries::new(path, style))?
     } else {
         plot.draw_series(DashedLineSeries::new(path, dash, gap, style))?
     };
-    let shape = Shape::of(index).filter(|_| !chart.over_time);
+    let shape = Shape::of(index);
+    let marked = marked((index, line), chart);
+    let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     drawn.label(&line.name).legend(move |at| Mark { at, shape, ink, stroke: Some((dash, gap)) });
-    for point in line.points.iter().filter(|_| shape.is_some()) {
+    for point in &marked {
         if let Some(half) = point.2.filter(|half| *half > 0.0) {
             let (x, low) = at(&(point.0, point.1 - half, None));
             let (_, high) = at(&(point.0, point.1 + half, None));
             plot.draw_series([ErrorBar::new_vertical(x, low, at(point).1, high, ink.stroke_width(1), 6)])?;
         }
     }
-    plot.draw_series(line.points.iter().map(|point| Mark { at: at(point), shape, ink, stroke: None }))
-        .map(drop)
+    plot.draw_series(marked.iter().map(|point| Mark { at: at(point), shape, ink, stroke: None })).map(drop)
 }
 
 /// Shapes that are told apart without colour.
@@ -223,16 +265,16 @@ enum Shape {
 
 impl Shape {
     /// Of the line with this number.
-    fn of(index: usize) -> Option<Self> {
+    fn of(index: usize) -> Self {
         let all = [Self::Disc, Self::Triangle, Self::Cross, Self::Ring, Self::Square, Self::Dot];
-        all.get(index % all.len()).copied()
+        all[index % all.len()]
     }
 }
 
 /// A measured point, or with a stroke behind it the entry of a line in the legend.
 struct Mark<C> {
     at: C,
-    shape: Option<Shape>,
+    shape: Shape,
     ink: RGBColor,
     /// Lengths of dash and gap.
     stroke: Option<(i32, i32)>,
@@ -283,15 +325,12 @@ impl<C> Mark<C> {
     ) -> Result<(), DrawingErrorKind<DB::ErrorType>> {
         let (thin, full) = (self.ink.stroke_width(2), self.ink.filled());
         match self.shape {
-            None => Ok(()),
-            Some(Shape::Disc) => backend.draw_circle((x, y), 4, &full, true),
-            Some(Shape::Ring) => backend.draw_circle((x, y), 4, &thin, false),
-            Some(Shape::Dot) => backend.draw_circle((x, y), 2, &full, true),
-            Some(Shape::Triangle) => {
-                backend.fill_polygon([(x - 5, y + 4), (x + 5, y + 4), (x, y - 5)], &full)
-            }
-            Some(Shape::Square) => backend.draw_rect((x - 4, y - 4), (x + 4, y + 4), &thin, false),
-            Some(Shape::Cross) => {
+            Shape::Disc => backend.draw_circle((x, y), 4, &full, true),
+            Shape::Ring => backend.draw_circle((x, y), 4, &thin, false),
+            Shape::Dot => backend.draw_circle((x, y), 2, &full, true),
+            Shape::Triangle => backend.fill_polygon([(x - 5, y + 4), (x + 5, y + 4), (x, y - 5)], &full),
+            Shape::Square => backend.draw_rect((x - 4, y - 4), (x + 4, y + 4), &thin, false),
+            Shape::Cross => {
                 backend.draw_line((x - 4, y - 4), (x + 4, y + 4), &thin)?;
                 backend.draw_line((x - 4, y + 4), (x + 4, y - 4), &thin)
             }
@@ -353,6 +392,26 @@ mod tests {
         assert_eq!(corner(&[(0.1, 0.1), (0.95, 0.95)]), Some(SeriesLabelPosition::UpperLeft));
         assert_eq!(corner(&[(0.1, 0.95), (0.95, 0.95)]), Some(SeriesLabelPosition::LowerRight));
         assert_eq!(corner(&[(0.05, 0.95), (0.95, 0.95), (0.05, 0.05), (0.95, 0.05)]), None);
+        assert_eq!(
+            corner(&[(0.5, 0.5), (1.4, 1.4)]),
+            Some(SeriesLabelPosition::UpperLeft),
+            "a stroke runs there"
+        );
+    }
+
+    #[test]
+    fn curves_over_time_carry_marks_side_by_side() {
+        let line = ChartLine { name: "one".into(), points: vec![(0.0, 1.0, None), (7.0, 2.0, None)] };
+        let chart = Chart { lines: vec![line.clone(), line.clone()], over_time: true, ..Chart::default() };
+        let times = |index| marked((index, &line), &chart).iter().map(|point| point.0).collect::<Vec<_>>();
+        assert_eq!(times(0), [0.25, 1.25, 2.25, 3.25, 4.25, 5.25, 6.25]);
+        assert_eq!(times(1), [0.75, 1.75, 2.75, 3.75, 4.75, 5.75, 6.75]);
+        assert!(
+            marked((0, &line), &chart).iter().all(|point| point.1 == 1.0),
+            "the value holds until the next point"
+        );
+        let measured = Chart { over_time: false, ..chart };
+        assert_eq!(marked((0, &line), &measured), line.points);
     }
 
     #[test]
