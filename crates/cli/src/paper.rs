@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::threads;
+use bentpipe_scenario::did_you_mean;
 use bentpipe_study::{
     Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
 };
 use comfy_table::{ContentArrangement, Table, presets};
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
 use crate::args::PaperArgs;
 use crate::failure::Failure;
@@ -37,7 +38,7 @@ pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
         .map_err(|error| unfinished(&error, args))?;
     drop(bar);
     if args.json {
-        output::print_json(&document(&outcomes)?)?;
+        output::print_json(&Document(&outcomes))?;
     } else {
         for outcome in &outcomes {
             output::print(&format!("{}\n\n", table(outcome)))?;
@@ -50,7 +51,9 @@ fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), F
     let known: Vec<&str> = studies.iter().flat_map(|study| study.figure.keys()).map(String::as_str).collect();
     match figures.iter().find(|figure| !known.contains(&figure.as_str())) {
         Some(figure) => {
-            Err(Failure::Request(format!("--figure: found {figure}, accepted: {}", known.join(", "))))
+            let hint = did_you_mean(figure, &known).map(|near| format!("; did you mean {near}?"));
+            let accepted = format!("--figure: found {figure}, accepted: {}", known.join(", "));
+            Err(Failure::Request(accepted + &hint.unwrap_or_default()))
         }
         None => Ok(()),
     }
@@ -82,15 +85,13 @@ fn unfinished(error: &Unfinished, args: &PaperArgs) -> Failure {
     }
 }
 
-/// `{ paper: [ claim, ... ] }`.
-fn document(outcomes: &[StudyOutcome]) -> Result<Value, Failure> {
-    let mut document = Map::new();
-    for outcome in outcomes {
-        let claims =
-            serde_json::to_value(&outcome.claims).map_err(|error| Failure::Work(error.to_string()))?;
-        document.insert(outcome.name.clone(), claims);
+/// `{ paper: [ claim, ... ] }`, in the order in which the studies have them.
+struct Document<'a>(&'a [StudyOutcome]);
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|outcome| (&outcome.name, &outcome.claims)))
     }
-    Ok(Value::Object(document))
 }
 
 fn table(outcome: &StudyOutcome) -> String {
@@ -137,7 +138,7 @@ fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
         }
     }
     let text =
-        serde_json::to_string_pretty(&document(outcomes)?).map_err(|error| failed(error.to_string()))?;
+        serde_json::to_string_pretty(&Document(outcomes)).map_err(|error| failed(error.to_string()))?;
     put(directory.join("claims.json"), text.as_bytes())
 }
 

@@ -39,6 +39,7 @@ pub use sky::{
     ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan, Turn,
     sky_as_links, sky_paths,
 };
+pub use suggest::did_you_mean;
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
     member_name,

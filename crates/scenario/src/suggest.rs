@@ -1,5 +1,5 @@
 /// The known word nearest to what was typed, if one is near enough to be meant.
-pub(crate) fn did_you_mean<'a, S: AsRef<str>>(typed: &str, known: &'a [S]) -> Option<&'a str> {
+pub fn did_you_mean<'a, S: AsRef<str>>(typed: &str, known: &'a [S]) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let nearness = |word: &str| {
         let word = word.to_lowercase();

@@ -1,5 +1,7 @@
 //! The studies that the binary carries: the `.toml` files under `papers/`.
 
+use bentpipe_scenario::did_you_mean;
+
 use crate::study::{Study, StudyError};
 
 const FILES: &[(&str, &str)] = &[
@@ -31,7 +33,9 @@ pub fn load(name_or_path: &str) -> Result<Vec<Study>, StudyError> {
     let wrong = |what: String| StudyError { file: name_or_path.to_owned(), what };
     if !name_or_path.contains(['/', '\\', '.']) {
         let known: Vec<&str> = names().chain(["all"]).collect();
-        return Err(wrong(format!("no such study, accepted: {}, or the path of a file", known.join(", "))));
+        let hint = did_you_mean(name_or_path, &known).map(|near| format!("; did you mean `{near}`?"));
+        let accepted = format!("no such study, accepted: {}, or the path of a file", known.join(", "));
+        return Err(wrong(accepted + &hint.unwrap_or_default()));
     }
     let text = std::fs::read_to_string(name_or_path).map_err(|error| wrong(error.to_string()))?;
     Ok(vec![Study::parse(name_or_path, &text)?])
@@ -63,6 +67,8 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_those_there_are() {
         let error = load("peech").unwrap_err().to_string();
-        assert!(error.contains("peech") && error.contains("peach"), "{error}");
+        assert!(error.starts_with("peech") && error.ends_with("did you mean `peach`?"), "{error}");
+        let error = load("nothing-like-it").unwrap_err().to_string();
+        assert!(error.ends_with("or the path of a file"), "{error}");
     }
 }

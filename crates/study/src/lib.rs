@@ -20,6 +20,7 @@ mod plan;
 mod results;
 mod store;
 mod study;
+mod units;
 mod verdict;
 
 pub use builtin::{load, names};

@@ -158,6 +158,11 @@ impl Measure {
         format!("{self:?}")
     }
 
+    /// Whether it is in bit/s.
+    pub fn is_rate(&self) -> bool {
+        matches!(self, Self::Field { name, .. } if name.ends_with("_bps"))
+    }
+
     /// Its value in a run; `None` where it has none.
     pub fn value(&self, run: &Simulated, document: &Value) -> Option<f64> {
         match self {

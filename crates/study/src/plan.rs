@@ -22,8 +22,8 @@ pub struct Needed<'a> {
     pub grid: Grid,
     /// Name of the world of each spot that is run.
     pub worlds: BTreeMap<Spot, String>,
-    /// What is measured in all runs.
-    measures: Vec<Measure>,
+    /// What is measured, in all runs of which arm.
+    measures: Vec<(usize, Measure)>,
     /// What is drawn of single runs with the first seed.
     sketches: Vec<(Spot, Sketch)>,
 }
@@ -100,8 +100,9 @@ impl OverTime {
 
 impl Needed<'_> {
     fn measure(&mut self, quantity: &Measured) {
-        if !self.measures.contains(&quantity.measure) {
-            self.measures.push(quantity.measure.clone());
+        let wanted = (quantity.arm, quantity.measure.clone());
+        if !self.measures.contains(&wanted) {
+            self.measures.push(wanted);
         }
     }
 
@@ -122,7 +123,10 @@ impl Needed<'_> {
         for spot in self.grid.spots() {
             let sketches = self.sketches.iter().filter(|(at, _)| *at == spot).map(|(_, sketch)| sketch);
             let sketches: Vec<&Sketch> = sketches.collect();
-            if self.measures.is_empty() && sketches.is_empty() {
+            let measures =
+                self.measures.iter().filter(|(arm, _)| *arm == spot.arm).map(|(_, measure)| measure);
+            let measures: Vec<&Measure> = measures.collect();
+            if measures.is_empty() && sketches.is_empty() {
                 continue;
             }
             let scenario = Arc::new(self.experiment.scenario(spot, &self.grid, wish.form)?);
@@ -130,7 +134,7 @@ impl Needed<'_> {
             for (index, seed) in self.grid.seeds.iter().enumerate() {
                 let sketches = if index == 0 { sketches.as_slice() } else { &[] };
                 let known = store.get(&world, *seed);
-                let (measures, sketches) = missing(known, &self.measures, sketches);
+                let (measures, sketches) = missing(known, &measures, sketches);
                 if measures.is_empty() && sketches.is_empty() {
                     continue;
                 }
@@ -152,11 +156,11 @@ impl Needed<'_> {
 }
 
 /// What is not known of a run.
-fn missing(known: Option<&Kept>, measures: &[Measure], sketches: &[&Sketch]) -> (Vec<Measure>, Vec<Sketch>) {
+fn missing(known: Option<&Kept>, measures: &[&Measure], sketches: &[&Sketch]) -> (Vec<Measure>, Vec<Sketch>) {
     let measured = |measure: &Measure| known.is_some_and(|known| known.values.contains_key(&measure.key()));
     let drawn = |sketch: &Sketch| known.is_some_and(|known| known.curves.contains_key(&sketch.key()));
     (
-        measures.iter().filter(|measure| !measured(measure)).cloned().collect(),
+        measures.iter().filter(|measure| !measured(measure)).map(|measure| (*measure).clone()).collect(),
         sketches.iter().filter(|sketch| !drawn(sketch)).map(|sketch| (*sketch).clone()).collect(),
     )
 }

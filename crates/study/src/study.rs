@@ -1,5 +1,6 @@
 //! A study that was read once and makes sense: nothing in it needs parsing or looking up again.
 
+use bentpipe_scenario::did_you_mean;
 use indexmap::IndexMap;
 use toml::Value;
 
@@ -315,9 +316,7 @@ impl Experiment {
 /// `found` is not one of `known`.
 fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let near = known.iter().max_by(|a, b| strsim::jaro(a, found).total_cmp(&strsim::jaro(b, found)));
-    let near = near.filter(|near| strsim::jaro(near, found) > 0.7);
-    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let hint = did_you_mean(found, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     format!("found {what} `{found}`, accepted: {}{hint}", known.join(", "))
 }
 

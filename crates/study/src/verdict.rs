@@ -3,13 +3,13 @@
 use std::fmt;
 
 use bentpipe_lab::Summary;
-use bentpipe_lab::number::{plus_minus, short};
 use serde::{Serialize, Serializer};
 
-use crate::check::{Check, Clause, Expr, Order, Relation};
+use crate::check::{Check, Clause, Expr, Order, Relation, Several};
 use crate::grid::names;
 use crate::measure::Measured;
 use crate::results::{At, PerSeed, Results};
+use crate::units::Units;
 
 /// What became of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,15 +82,21 @@ pub fn judge(check: &Check<Measured>, results: &Results) -> Finding {
     Finding { verdict, measured: all[0].1.clone(), holds_for }
 }
 
+impl Verdict {
+    /// How much it spoils a claim that has it among others.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Holds | Self::HoldsFor => 0,
+            Self::Tied => 1,
+            Self::Fails => 2,
+            Self::NotTestable => 3,
+        }
+    }
+}
+
 /// A chain is as strong as its weakest link.
 fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
-    let rank = |verdict: &Verdict| match verdict {
-        Verdict::Holds | Verdict::HoldsFor => 0,
-        Verdict::Tied => 1,
-        Verdict::Fails => 2,
-        Verdict::NotTestable => 3,
-    };
-    verdicts.max_by_key(rank).unwrap_or(Verdict::NotTestable)
+    verdicts.max_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::NotTestable)
 }
 
 fn judge_clause(clause: &Clause<Measured>, results: &Results, choice: usize) -> Vec<Judged> {
@@ -124,7 +130,9 @@ impl Along<'_> {
     /// `loss = 0.001: ` in front of what was measured there.
     fn label(&self, place: usize) -> String {
         match (&self.results.axis, self.results.grid.places[place]) {
-            (Some(axis), Some(position)) if self.places.len() > 1 => format!("{axis} {}: ", short(position)),
+            (Some(axis), Some(position)) if self.places.len() > 1 => {
+                format!("{axis} {}: ", written(position))
+            }
             _ => String::new(),
         }
     }
@@ -156,34 +164,50 @@ impl Along<'_> {
 
     fn judge_at(&self, relation: &Relation<Measured>, place: usize) -> Judged {
         match relation {
-            Relation::Compare(a, order, b) => {
-                let (a, b) = (self.values(a, place), self.values(b, place));
-                let sign = match order {
-                    Order::Above => " > ",
-                    Order::Below => " < ",
-                    Order::AtLeast => " >= ",
-                    Order::AtMost => " <= ",
-                };
-                Judged {
-                    verdict: compare(&a, *order, &b),
-                    measured: format!("{}{sign}{}", shown(&a), shown(&b)),
-                }
-            }
+            Relation::Compare(a, order, b) => self.compare_at((a, *order, b), place),
             Relation::Near(a, b, within) => {
                 let (a, b) = (self.values(a, place), self.values(b, place));
-                Judged { verdict: near(&a, &b, *within), measured: format!("{} ~ {}", shown(&a), shown(&b)) }
+                let units = Units::of(relation.sides(), &[&a, &b]);
+                let measured = format!("{} ~ {}{}", units.number(&a), units.number(&b), units.name());
+                Judged { verdict: near(&a, &b, *within), measured }
             }
             Relation::Within(a, low, high) => {
                 let a = self.values(a, place);
-                let measured = format!("{} in {}..{}", shown(&a), short(*low), short(*high));
+                let units = Units::of(relation.sides(), &[&a]);
+                let (from, to) = (units.bound(*low), units.bound(*high));
+                let measured = format!("{} in {from}..{to}{}", units.number(&a), units.name());
                 Judged { verdict: within(&a, *low, *high), measured }
             }
             _ => nothing_there(),
         }
     }
 
-    fn shown_along(&self, all: &[PerSeed]) -> String {
-        let one = |(place, values): (&usize, &PerSeed)| format!("{}{}", self.label(*place), shown(values));
+    /// Above the largest of several is above each of them: they are compared one by one, and the pair that decides is shown. The
+    /// largest of several means of few seeds would be larger than the mean of the largest.
+    fn compare_at(&self, (a, order, b): (&Expr<Measured>, Order, &Expr<Measured>), place: usize) -> Judged {
+        let (left, right) = match order {
+            Order::Above | Order::AtLeast => (a.each_of(Several::Min), b.each_of(Several::Max)),
+            Order::Below | Order::AtMost => (a.each_of(Several::Max), b.each_of(Several::Min)),
+        };
+        let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
+        let judged = pairs.map(|(a, b)| {
+            let units = [a, b];
+            let (a, b) = (self.values(a, place), self.values(b, place));
+            let units = Units::of(units.into_iter(), &[&a, &b]);
+            let measured = format!("{} {order} {}{}", units.number(&a), units.number(&b), units.name());
+            (margin(&a, order, &b), Judged { verdict: compare(&a, order, &b), measured })
+        });
+        let decides = judged.min_by(|(a, one), (b, other)| {
+            other.verdict.rank().cmp(&one.verdict.rank()).then(a.total_cmp(b))
+        });
+        decides.map_or_else(nothing_there, |(_, judged)| judged)
+    }
+
+    fn shown_along(&self, expr: &Expr<Measured>, all: &[PerSeed]) -> String {
+        let units = Units::of(std::iter::once(expr), &all.iter().collect::<Vec<_>>());
+        let one = |(place, values): (&usize, &PerSeed)| {
+            format!("{}{}{}", self.label(*place), units.number(values), units.name())
+        };
         self.places.iter().zip(all).map(one).collect::<Vec<_>>().join("; ")
     }
 
@@ -200,7 +224,7 @@ impl Along<'_> {
         let wrong = |pair: &[PerSeed]| compare(&pair[1], order, &pair[0]) == Verdict::Fails;
         let verdict =
             if all.windows(2).any(wrong) { worst([ends, Verdict::Fails].into_iter()) } else { ends };
-        Judged { verdict, measured: self.shown_along(&all) }
+        Judged { verdict, measured: self.shown_along(expr, &all) }
     }
 
     fn flat(&self, expr: &Expr<Measured>, within: f64) -> Judged {
@@ -210,7 +234,7 @@ impl Along<'_> {
         let (low, high) =
             means.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
         let verdict = if high - low <= within * high.abs() { Verdict::Holds } else { Verdict::Fails };
-        Judged { verdict, measured: self.shown_along(&all) }
+        Judged { verdict, measured: self.shown_along(expr, &all) }
     }
 
     fn peak(&self, expr: &Expr<Measured>, at: f64) -> Judged {
@@ -222,20 +246,22 @@ impl Along<'_> {
         };
         let others = all.iter().enumerate().filter(|(index, _)| *index != place);
         let verdict = worst(others.map(|(_, values)| compare(&all[place], Order::AtLeast, values)));
-        Judged { verdict, measured: self.shown_along(&all) }
+        Judged { verdict, measured: self.shown_along(expr, &all) }
     }
+}
+
+/// A place of the axis as a person writes it: 5, 0.01, 1e-6.
+fn written(position: f64) -> String {
+    if position != 0.0 && position.abs() < 0.001 { format!("{position:e}") } else { position.to_string() }
 }
 
 fn nothing_there() -> Judged {
     Judged { verdict: Verdict::NotTestable, measured: "nothing was measured there".into() }
 }
 
-fn known(values: &PerSeed) -> Vec<f64> {
+/// The values that there are.
+pub fn known(values: &PerSeed) -> Vec<f64> {
     values.iter().copied().flatten().collect()
-}
-
-fn shown(values: &PerSeed) -> String {
-    plus_minus(Summary::of(&known(values)), 1.0)
 }
 
 /// Mean and half width of the 95 % interval of the differences, seed by seed. A single seed has no interval.
@@ -245,14 +271,16 @@ fn difference(a: &PerSeed, b: &PerSeed) -> Option<(f64, f64)> {
     Some((summary.mean?, summary.ci95.unwrap_or(0.0)))
 }
 
+/// By how much the order is kept, as a part of what is compared, the interval taken off.
+fn margin(a: &PerSeed, order: Order, b: &PerSeed) -> f64 {
+    let Some((mean, half)) = difference(a, b) else { return f64::MIN };
+    let scale = Summary::of(&known(b)).mean.unwrap_or(0.0).abs().max(f64::MIN_POSITIVE);
+    (order.sign() * mean - half) / scale
+}
+
 fn compare(a: &PerSeed, order: Order, b: &PerSeed) -> Verdict {
     let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
-    let (mean, strict) = match order {
-        Order::Above => (mean, true),
-        Order::Below => (-mean, true),
-        Order::AtLeast => (mean, false),
-        Order::AtMost => (-mean, false),
-    };
+    let (mean, strict) = (order.sign() * mean, matches!(order, Order::Above | Order::Below));
     match (strict, mean) {
         (true, mean) if mean - half > 0.0 => Verdict::Holds,
         (false, mean) if mean >= 0.0 => Verdict::Holds,
@@ -308,7 +336,7 @@ mod tests {
         let finding = judge(&example::check("v(b) > v(a)"), &example::results());
         assert_eq!(finding.verdict, Verdict::HoldsFor);
         assert_eq!(finding.holds_for, ["queue = short"]);
-        assert!(finding.measured.starts_with("x 1.00: "), "{}", finding.measured);
+        assert!(finding.measured.starts_with("x 1: "), "{}", finding.measured);
     }
 
     #[test]
@@ -324,6 +352,24 @@ mod tests {
         assert_eq!(verdict("highest(v(a)) / lowest(v(a)) in 2.5..3.5"), Verdict::Holds);
         assert_eq!(verdict("v(a) > w(a)"), Verdict::NotTestable);
         assert_eq!(verdict("at x > 3: v(a) > 0"), Verdict::NotTestable);
+    }
+
+    /// The two noisy ones have the mean of `a`, but in each seed one of them is above it.
+    #[test]
+    fn the_largest_of_several_is_compared_one_by_one() {
+        assert_eq!(verdict("at x = 1: 11 >= max(v(noisy), 2 * v(a) - v(noisy))"), Verdict::Holds);
+        assert_eq!(verdict("at x = 1: 0.5 * min(v(noisy), 2 * v(a) - v(noisy)) >= 4.5"), Verdict::Holds);
+        assert_eq!(verdict("min(v(c), v(c) + 1) > max(v(a), v(a) - 1)"), Verdict::Holds);
+        assert_eq!(verdict("v(a) > max(v(c), v(a) - 1)"), Verdict::Fails);
+        assert_eq!(verdict("max(v(a), v(c)) < v(c) + 1"), Verdict::Holds);
+        let finding = judge(&example::check("at x = 2: 11 < 2 * min(v(c), v(a))"), &example::results());
+        assert_eq!(finding.measured.split(" ± ").next(), Some("11.00 < 40.00"), "the pair that decides");
+    }
+
+    #[test]
+    fn places_are_named_as_a_person_writes_them() {
+        let all = [0.0, 1e-6, 0.001, 0.005, 2.0, 10.4].map(written);
+        assert_eq!(all, ["0", "1e-6", "0.001", "0.005", "2", "10.4"]);
     }
 
     #[test]

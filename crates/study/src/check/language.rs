@@ -82,6 +82,27 @@ pub enum Order {
     AtMost,
 }
 
+impl Order {
+    /// Of the difference that it wants: 1 or -1.
+    pub fn sign(self) -> f64 {
+        match self {
+            Self::Above | Self::AtLeast => 1.0,
+            Self::Below | Self::AtMost => -1.0,
+        }
+    }
+}
+
+impl std::fmt::Display for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Above => ">",
+            Self::Below => "<",
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+        })
+    }
+}
+
 /// What must be so.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Relation<Q = Quantity> {
@@ -273,6 +294,22 @@ impl Expr {
                 Expr::OfSeveral(*several, all.collect::<Result<_, _>>()?)
             }
         })
+    }
+}
+
+impl<Q: Clone> Expr<Q> {
+    /// The expressions of which this is the `max` or `min`, or a positive multiple of it; else itself.
+    pub fn each_of(&self, several: Several) -> Vec<Self> {
+        match self {
+            Self::OfSeveral(which, all) if *which == several => {
+                all.iter().flat_map(|one| one.each_of(several)).collect()
+            }
+            Self::Both(factor, Operation::Multiply, of) if matches!(**factor, Self::Number(n) if n > 0.0) => {
+                let times = |one: Self| Self::Both(factor.clone(), Operation::Multiply, Box::new(one));
+                of.each_of(several).into_iter().map(times).collect()
+            }
+            _ => vec![self.clone()],
+        }
     }
 }
 
