@@ -1,6 +1,5 @@
 //! The real binary, from outside.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -47,7 +47,7 @@ const POINTS_PER_CURVE: usize = 1600;
 impl Sketch {
     /// A name that two sketches share only if they are the same.
     pub fn key(&self) -> String {
-        format!("{self:?}")
+        format!("{self:?} from where it begins")
     }
 
     /// The curves of a run.
@@ -65,12 +65,19 @@ impl Sketch {
             return Err(format!("time: flow: found {:?}, accepted: {}", self.flows, known.join(", ")));
         }
         let course = |flow: &FlowSeries| {
-            let inside = |point: &&(f64, f64)| point.0 >= self.span.0 && point.0 <= self.span.1;
-            let points: Vec<(f64, f64)> = self.curve.points(flow).iter().filter(inside).copied().collect();
+            let points = within(self.curve.points(flow), self.span);
             Course { flow: flow.name.clone(), points: thin(&points, POINTS_PER_CURVE) }
         };
         Ok(shown.into_iter().map(course).collect())
     }
+}
+
+/// The part of a curve between two times, which begins with the value that it has then.
+fn within(points: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
+    let (before, after) = points.split_at(points.partition_point(|point| point.0 < from));
+    let held = before.last().filter(|_| after.first().is_none_or(|first| first.0 > from));
+    let inside = after.iter().take_while(|point| point.0 <= to).copied();
+    held.map(|held| (from, held.1)).into_iter().chain(inside).collect()
 }
 
 /// The chart of a figure with lines along the axis, for one choice of what is left open.
@@ -148,6 +155,16 @@ pub fn over_time(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_curve_begins_with_the_value_that_it_has_then() {
+        let curve = [(1.0, 10.0), (2.0, 20.0), (4.0, 40.0)];
+        assert_eq!(within(&curve, (0.0, 9.0)), curve);
+        assert_eq!(within(&curve, (3.0, 4.0)), [(3.0, 20.0), (4.0, 40.0)]);
+        assert_eq!(within(&curve, (2.0, 3.0)), [(2.0, 20.0)]);
+        assert_eq!(within(&curve, (5.0, 6.0)), [(5.0, 40.0)]);
+        assert_eq!(within(&curve, (0.0, 0.5)), []);
+    }
 
     #[test]
     fn a_window_that_no_longer_changes_is_drawn_to_the_end() {

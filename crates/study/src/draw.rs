@@ -6,6 +6,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::element::{Drawable, PointCollection};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters_backend::{BackendCoord, DrawingErrorKind};
 use resvg::{tiny_skia, usvg};
 
@@ -13,6 +14,10 @@ use crate::chart::{Chart, ChartLine};
 
 /// Width and height, in points.
 const SIZE: (u32, u32) = (640, 440);
+
+/// Letters of a heading that fit on a line, and the height of one.
+const LETTERS_ACROSS: usize = 84;
+const LINE_HEIGHT: i32 = 19;
 
 /// Pixels of the PNG for each point.
 const ZOOM: f32 = 2.0;
@@ -86,7 +91,10 @@ fn placed(value: f64, log: bool) -> f64 {
 /// What stands at a tick.
 fn tick(at: f64, log: bool) -> String {
     match log {
-        true if (at - at.round()).abs() < 1e-9 => format!("1e{}", at.round() as i64),
+        true if (at - at.round()).abs() < 1e-9 => match at.round() as i64 {
+            exponent @ -1..=4 => 10_f64.powi(exponent as i32).to_string(),
+            exponent => format!("1e{exponent}"),
+        },
         true => String::new(),
         false => {
             let text = format!("{at:.4}");
@@ -114,8 +122,8 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     let xs = points().map(|point| placed(point.0, chart.x_log));
     let ys = points().flat_map(|point| {
-        let half = if chart.y_log { 0.0 } else { point.2.unwrap_or(0.0) };
-        [point.1 - half, point.1 + half].map(|y| placed(y, chart.y_log))
+        let (low, high) = if chart.y_log { (point.1, point.1) } else { bar(point) };
+        [low, high].map(|y| placed(y, chart.y_log))
     });
     let ((left, right), (bottom, top)) = (span(xs, (chart.x_log, false)), span(ys, (chart.y_log, true)));
     // Room above the curves where the legend would hide some of them in every corner.
@@ -124,8 +132,8 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         None if chart.lines.len() > MOST_NAMED => (top, SeriesLabelPosition::UpperRight),
         None => (bottom + (top - bottom) / (1.0 - legend(chart).1), SeriesLabelPosition::UpperRight),
     };
-    let mut plot = ChartBuilder::on(sheet)
-        .caption(&chart.title, ("sans-serif", 15))
+    let below = headed(sheet, &chart.title)?;
+    let mut plot = ChartBuilder::on(&below)
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(62)
@@ -153,6 +161,39 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         .label_font(("sans-serif", 12))
         .legend_area_size(36)
         .draw()
+}
+
+/// Ends of an error bar. What cannot be negative has none below zero, however few the seeds are.
+fn bar(point: &(f64, f64, Option<f64>)) -> (f64, f64) {
+    let half = point.2.unwrap_or(0.0);
+    let low = point.1 - half;
+    (if point.1 >= 0.0 { low.max(0.0) } else { low }, point.1 + half)
+}
+
+/// A heading in lines that fit.
+fn wrapped(heading: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in heading.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + word.chars().count() < LETTERS_ACROSS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Writes the heading and returns what is left of the sheet.
+fn headed<'a>(sheet: &Sheet<'a>, heading: &str) -> Result<Sheet<'a>, DrawingAreaErrorKind<std::io::Error>> {
+    let lines = wrapped(heading);
+    let style = TextStyle::from(("sans-serif", 15).into_font()).pos(Pos::new(HPos::Center, VPos::Top));
+    for (index, line) in lines.iter().enumerate() {
+        sheet.draw_text(line, &style, (SIZE.0 as i32 / 2, 12 + LINE_HEIGHT * index as i32))?;
+    }
+    Ok(sheet.split_vertically(LINE_HEIGHT * lines.len() as i32).1)
 }
 
 /// Width and height of the legend as parts of the plot, for the letters that it has.
@@ -187,8 +228,8 @@ fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<Series
 /// Places that a line covers: its points, the ends of their error bars, and what lies between its points.
 fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let ends = |point: &(f64, f64, Option<f64>)| {
-        let half = point.2.unwrap_or(0.0);
-        [-half, half].map(|more| (placed(point.0, chart.x_log), placed(point.1 + more, chart.y_log)))
+        let (low, high) = bar(point);
+        [low, high].map(|end| (placed(point.0, chart.x_log), placed(end, chart.y_log)))
     };
     let between = |pair: &[(f64, f64)]| {
         let (from, to) = (pair[0], pair[1]);
@@ -243,9 +284,9 @@ fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Ch
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     drawn.label(&line.name).legend(move |at| Mark { at, shape, ink, stroke: Some((dash, gap)) });
     for point in &marked {
-        if let Some(half) = point.2.filter(|half| *half > 0.0) {
-            let (x, low) = at(&(point.0, point.1 - half, None));
-            let (_, high) = at(&(point.0, point.1 + half, None));
+        if point.2.is_some_and(|half| half > 0.0) {
+            let (low, high) = bar(point);
+            let ((x, low), (_, high)) = (at(&(point.0, low, None)), at(&(point.0, high, None)));
             plot.draw_series([ErrorBar::new_vertical(x, low, at(point).1, high, ink.stroke_width(1), 6)])?;
         }
     }
@@ -400,6 +441,23 @@ mod tests {
     }
 
     #[test]
+    fn a_long_heading_takes_several_lines() {
+        assert_eq!(wrapped("Fig. 1: Goodput"), ["Fig. 1: Goodput"]);
+        let long = "Fig. 8: Throughput of a terminal ".repeat(4);
+        let lines = wrapped(&long);
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| line.len() <= LETTERS_ACROSS), "{lines:?}");
+        assert_eq!(lines.join(" "), long.trim());
+    }
+
+    #[test]
+    fn an_error_bar_ends_at_zero() {
+        assert_eq!(bar(&(1.0, 9.0, Some(14.0))), (0.0, 23.0));
+        assert_eq!(bar(&(1.0, -2.0, Some(1.0))), (-3.0, -1.0));
+        assert_eq!(bar(&(1.0, 2.0, None)), (2.0, 2.0));
+    }
+
+    #[test]
     fn curves_over_time_carry_marks_side_by_side() {
         let line = ChartLine { name: "one".into(), points: vec![(0.0, 1.0, None), (7.0, 2.0, None)] };
         let chart = Chart { lines: vec![line.clone(), line.clone()], over_time: true, ..Chart::default() };
@@ -417,7 +475,7 @@ mod tests {
     #[test]
     fn ticks() {
         assert_eq!(tick(-3.0, true), "1e-3");
-        assert_eq!(tick(-0.0, true), "1e0");
+        assert_eq!([tick(-1.0, true), tick(-0.0, true), tick(3.0, true)], ["0.1", "1", "1000"]);
         assert_eq!(tick(-2.5, true), "");
         assert_eq!(tick(0.25, false), "0.25");
         assert_eq!(tick(-0.0, false), "0");

@@ -182,25 +182,36 @@ impl Along<'_> {
         }
     }
 
-    /// Above the largest of several is above each of them: they are compared one by one, and the pair that decides is shown. The
-    /// largest of several means of few seeds would be larger than the mean of the largest.
+    /// Above the largest of several is above each of them. What is above the largest of each seed is so for certain; otherwise they are compared
+    /// one by one, and the pair that decides is shown: the largest of several noisy values is larger than each of their means.
     fn compare_at(&self, (a, order, b): (&Expr<Measured>, Order, &Expr<Measured>), place: usize) -> Judged {
+        let (_, all) = self.compare_pair((a, order, b), place);
+        if all.verdict == Verdict::Holds {
+            return all;
+        }
         let (left, right) = match order {
             Order::Above | Order::AtLeast => (a.each_of(Several::Min), b.each_of(Several::Max)),
             Order::Below | Order::AtMost => (a.each_of(Several::Max), b.each_of(Several::Min)),
         };
         let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
-        let judged = pairs.map(|(a, b)| {
-            let units = [a, b];
-            let (a, b) = (self.values(a, place), self.values(b, place));
-            let units = Units::of(units.into_iter(), &[&a, &b]);
-            let measured = format!("{} {order} {}{}", units.number(&a), units.number(&b), units.name());
-            (margin(&a, order, &b), Judged { verdict: compare(&a, order, &b), measured })
-        });
-        let decides = judged.min_by(|(a, one), (b, other)| {
-            other.verdict.rank().cmp(&one.verdict.rank()).then(a.total_cmp(b))
+        let judged = pairs.map(|(a, b)| self.compare_pair((a, order, b), place));
+        let decides = judged.min_by(|(margin, one), (other_margin, other)| {
+            other.verdict.rank().cmp(&one.verdict.rank()).then(margin.total_cmp(other_margin))
         });
         decides.map_or_else(nothing_there, |(_, judged)| judged)
+    }
+
+    /// The margin by which two are in order, and what is said of them.
+    fn compare_pair(
+        &self,
+        (a, order, b): (&Expr<Measured>, Order, &Expr<Measured>),
+        place: usize,
+    ) -> (f64, Judged) {
+        let sides = [a, b];
+        let (a, b) = (self.values(a, place), self.values(b, place));
+        let units = Units::of(sides.into_iter(), &[&a, &b]);
+        let measured = format!("{} {order} {}{}", units.number(&a), units.number(&b), units.name());
+        (margin(&a, order, &b), Judged { verdict: compare(&a, order, &b), measured })
     }
 
     fn shown_along(&self, expr: &Expr<Measured>, all: &[PerSeed]) -> String {
