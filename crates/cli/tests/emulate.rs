@@ -386,6 +386,56 @@ fn streams_are_whole_over_a_hostile_path() {
     }
 }
 
+/// Both ends are ECN-capable, ours in either role: the queue marks instead of dropping, and who sends slows down.
+#[test]
+fn congestion_marks_are_understood_between_our_tcp_and_the_kernels() {
+    let Some(_alone) = ready(&["python3"]) else { return };
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join("summary");
+    let peer = "import os, socket, sys
+def swallow(s):
+    while s.recv(1 << 18): pass
+if sys.argv[1] == 'listen':
+    swallow(socket.create_server(('0.0.0.0', 5001)).accept()[0])
+else:
+    s = socket.create_connection((os.environ['BENTPIPE_PEER'], 5001))
+    s.sendall(bytes(1500000))
+    s.shutdown(socket.SHUT_WR)
+    swallow(s)
+";
+    let program = folder.path().join("peer.py");
+    std::fs::write(&program, peer).unwrap();
+    let python = format!("echo 1 > /proc/sys/net/ipv4/tcp_ecn; python3 {}", program.display());
+    let settings = [
+        "geo-single",
+        "--rate",
+        "8mbit",
+        "--delay-one-way",
+        "15ms",
+        "--at",
+        "sender",
+        "--set",
+        "link.satellite.queue={ kind = \"codel\", limit = \"500 packets\", target = \"5 ms\", interval = \"60 ms\", ecn = true }",
+        "--summary",
+    ];
+    for (server, command) in [
+        (
+            format!("{python} listen"),
+            format!("{binary} send $BENTPIPE_HOST:5001 --zeros 1500000 --set tcp.ecn=true --json"),
+        ),
+        (format!("exec {binary} receive 5001 --discard --set tcp.ecn=true"), format!("{python} connect")),
+    ] {
+        let output =
+            emulate(&[&settings[..], &[summary.to_str().unwrap(), "--listen", &server]].concat(), &command);
+        stdout(&output);
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+        let stats = &summary["up"][0]["stats"];
+        let count = |key: &str| stats[key].as_u64().unwrap();
+        assert!(count("marked_packets") >= 1 && count("dropped_by_queue") == 0, "{command}: {stats}");
+    }
+}
+
 /// The long form, with other algorithms and with Linux beside them, is `docs/validation.md`.
 #[test]
 fn one_scenario_simulated_and_in_real_time_gives_the_same_goodput() {

@@ -29,16 +29,18 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// The kernel's end writes what it is given and says what it got: the length and a digest.
 const PEER: &str = r#"
-import hashlib, socket, sys, threading
+import hashlib, socket, sys, threading, time
 role, host, port, length = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 family = socket.AF_INET6 if ":" in host else socket.AF_INET
-if role == "listen":
+if role in ("listen", "pause"):
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((host, port))
     listener.listen()
     print("ready", flush=True)
     s = listener.accept()[0]
+    if role == "pause":
+        time.sleep(65)
 else:
     s = socket.create_connection((host, port))
 data = bytes((i * i >> 5) & 255 for i in range(1 << 16))
@@ -108,6 +110,8 @@ struct Path {
     tun: SyncDevice,
     links: [Link<Frame>; 2],
     corruption: f64,
+    /// Packets beyond this size vanish without a word.
+    largest: usize,
     rng: Rng,
     epoch: std::time::Instant,
     buffer: Vec<u8>,
@@ -140,7 +144,7 @@ impl Path {
         let links = configs.map(|config| Link::new(&config, seed, names.next().unwrap()).unwrap());
         let rng = Rng::stream(seed, "corruption");
         let epoch = std::time::Instant::now();
-        Self { stack, tun, links, corruption, rng, epoch, buffer: vec![0; 1 << 16] }
+        Self { stack, tun, links, corruption, largest: 1500, rng, epoch, buffer: vec![0; 1 << 16] }
     }
 
     fn now(&self) -> Instant {
@@ -148,6 +152,9 @@ impl Path {
     }
 
     fn carry(&mut self, which: usize, mut bytes: Vec<u8>) {
+        if bytes.len() > self.largest {
+            return;
+        }
         if self.rng.chance(self.corruption) {
             let at = 40 + self.rng.below((bytes.len() - 40) as u64) as usize;
             bytes[at] ^= 1 << self.rng.below(8);
@@ -254,7 +261,7 @@ impl Kernel {
             .spawn()
             .unwrap();
         let mut says = BufReader::new(child.stdout.take().unwrap()).lines();
-        if role == "listen" {
+        if role != "connect" {
             assert_eq!(says.next().unwrap().unwrap(), "ready");
         }
         Self { child, says }
@@ -343,6 +350,44 @@ fn streams_are_whole_if_the_kernel_opens_over_ipv6() {
     if inside("streams_are_whole_if_the_kernel_opens_over_ipv6") {
         Hostile { we_open: false, v6: true, ..QUICK }.run();
     }
+}
+
+/// Nothing larger than 1300 bytes gets through, and nobody says so (RFC 8899).
+#[test]
+fn a_black_hole_for_large_packets_is_found_out() {
+    if !inside("a_black_hole_for_large_packets_is_found_out") {
+        return;
+    }
+    for (version, v6) in [(0, false), (1, true)] {
+        let way = || link(QueueConfig::DropTail { limit: Limit::Packets(200) }, 50, Duration::from_millis(5));
+        let mut path = Path::new([way(), way()], 0.0, 5);
+        path.largest = 1300;
+        let kernel = Kernel::start("listen", KERNEL[version], 0);
+        let id = path.connect(v6, config("cubic"));
+        let (_, took) = path.exchange(id, &pattern(300_000));
+        assert_eq!(kernel.finish().0, 300_000);
+        println!("IPv{}: found out, and all sent, in {:.1} s", 4 + 2 * version, took.as_secs_f64());
+    }
+}
+
+/// The kernel's application reads nothing for 65 s.
+#[test]
+#[ignore = "long"]
+fn a_window_of_zero_for_a_minute_is_waited_for() {
+    if !inside("a_window_of_zero_for_a_minute_is_waited_for") {
+        return;
+    }
+    let way = || link(QueueConfig::DropTail { limit: Limit::Packets(200) }, 50, Duration::from_millis(5));
+    let mut path = Path::new([way(), way()], 0.0, 5);
+    let kernel = Kernel::start("pause", KERNEL[0], 0);
+    let id = path.connect(false, config("cubic"));
+    let (_, took) = path.exchange(id, &pattern(20_000_000));
+    let stats = *path.stack.connection(id).unwrap().stats();
+    assert_eq!(kernel.finish().0, 20_000_000);
+    assert!(took > Duration::from_secs(60), "{took}");
+    // A closed window is no silence.
+    assert_eq!(stats.timeouts, 0, "{stats:?}");
+    println!("all sent in {:.1} s", took.as_secs_f64());
 }
 
 /// The whole matrix: `scripts/on-wire-matrix`.
