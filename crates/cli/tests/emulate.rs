@@ -520,6 +520,10 @@ fn without_root_there_is_a_world_of_its_own() {
     let text = stdout(&output);
     assert!(text.starts_with("65534\na page\n"), "{text}");
     assert!(least(&rtts_ms(&text)) >= 40.0, "{text}");
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let alone = run(&["geo-single"], "ping -c 1 -W 1 192.0.2.1");
+    assert!(alone.status.code() != Some(0) && said(&alone).contains("--listen"), "{alone:?}");
+    assert!(!said(&output).contains("without root"), "{output:?}");
     let failing = run(&["geo-single", "--listen", "false"], "true");
     assert_eq!(failing.status.code(), Some(2), "{failing:?}");
 }

@@ -117,6 +117,12 @@ impl World {
         let privileged = geteuid().is_root();
         let reaches_host = privileged && servers.is_empty();
         if !privileged {
+            if servers.is_empty() {
+                eprintln!(
+                    "bentpipe: without root nothing lies beyond the path but what --listen 'COMMAND' starts there; with root (sudo) \
+                     the network of this host does"
+                );
+            }
             namespace::become_administrator().map_err(forbidden)?;
         }
         let mut janitor = match reaches_host {
