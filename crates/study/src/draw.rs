@@ -204,7 +204,8 @@ fn legend(chart: &Chart) -> (f64, f64) {
 
 /// A corner in which the legend hides nothing of the curves.
 fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<SeriesLabelPosition> {
-    let (width, height) = legend(chart);
+    // A mark is wider than its point.
+    let (width, height) = (legend(chart).0 + 0.02, legend(chart).1 + 0.02);
     let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
     let inked: Vec<(f64, f64)> = chart.lines.iter().flat_map(|line| inked(line, chart)).collect();
     let is_free = |right: bool, upper: bool| {
