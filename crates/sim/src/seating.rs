@@ -256,8 +256,8 @@ pub(crate) fn relayed(
     Ok(relayed)
 }
 
-/// What is known in advance of the way between two agents: contacts while all its links are up, if it does not change. Its rate is that of the
-/// slowest link unless it is given; none if neither is known.
+/// What is known in advance of the way between two agents: contacts while all its links are up, if it does not change, and while a way leads through the sky. Its
+/// rate is that of the slowest link unless it is given; none if neither is known.
 fn hop(
     topology: &mut Topology<'_>,
     (from, to): (NodeId, NodeId),
@@ -268,7 +268,10 @@ fn hop(
     topology.route(from, to, &mut there);
     topology.route(to, from, &mut back);
     let outages = there.iter().flat_map(|link| &topology.links[*link as usize].config.outages.intervals);
-    let gaps = outages.filter(|_| is_fixed).map(|outage| (outage.from, outage.to)).collect();
+    let mut gaps: Vec<_> = outages.filter(|_| is_fixed).map(|outage| (outage.from, outage.to)).collect();
+    if let (Some((entry, landing)), Some(plan)) = (topology.crossing(from, to), topology.sky.clone()) {
+        gaps.extend(plan.gaps(entry, landing));
+    }
     let delay = |link: &LinkId| initial(&topology.links[*link as usize].config.delay_one_way);
     let round_trip = Duration::from_nanos(there.iter().chain(&back).map(delay).sum());
     let slowest = there.iter().map(|link| topology.rate(*link)).min_by_key(|rate| rate.bps());

@@ -175,3 +175,23 @@ fn stations_that_never_meet_are_refused() {
         "constellation.few: found no path from port to ship at any time, accepted: an elevation-mask, orbits and places that give one"
     );
 }
+
+/// Bundles wait for the passes of a constellation that is not always there; TCP sends into nothing.
+#[test]
+fn bundles_wait_for_the_passes_of_a_constellation() {
+    // Above 30 degrees Iridium has gaps.
+    let low = ["constellation.iridium.elevation-mask=30 deg", "flow.bulk.count=1", "duration=60 min"];
+    let file = "flow.bulk.traffic={ kind = \"file\", size = \"20 MB\" }";
+    let bundles = "flow.bulk.transport={ kind = \"dtn\", rate = \"1 Mbit/s\", bundle = \"16 KiB\" }";
+    let scenario = world("leo-iridium", &[low.as_slice(), &[file, bundles]].concat());
+    let delays = path(&scenario).delays_one_way;
+    let without = delays.iter().filter(|delay| delay.is_none()).count() as f64 / delays.len() as f64;
+    assert!((0.2..0.9).contains(&without), "{without}");
+    let dtn = verified(&scenario);
+    assert_eq!((dtn.flows[0].delivered_bytes, dtn.flows[0].aborted), (20_000_000, None));
+    // What was on its way when a contact ended is lost, a round trip's worth for each: nothing else.
+    let lost = dtn.stranded_packets as f64 / dtn.flows[0].sent_segments as f64;
+    assert!(lost < 0.01, "{lost}");
+    let tcp = verified(&world("leo-iridium", &[low.as_slice(), &[file]].concat()));
+    assert!(tcp.stranded_packets > 0 || tcp.flows[0].timeouts > 0, "{:?}", tcp.flows[0]);
+}

@@ -87,6 +87,26 @@ pub struct SkyPlan {
 }
 
 impl SkyPlan {
+    /// When no way leads from one ground station to another, both by number.
+    pub fn gaps(&self, entry: u32, landing: u32) -> Vec<(Instant, Instant)> {
+        let (mut gaps, mut since) = (Vec::new(), Some(Instant::ZERO));
+        for moment in &self.moments {
+            let at_entry = |turn: &&Turn| turn.landing == landing && turn.node == SkyNode::Station(entry);
+            for turn in moment.turns.iter().filter(at_entry) {
+                match (turn.link, since) {
+                    (Some(_), Some(from)) => {
+                        gaps.push((from, moment.at));
+                        since = None;
+                    }
+                    (None, None) => since = Some(moment.at),
+                    _ => {}
+                }
+            }
+        }
+        gaps.extend(since.map(|from| (from, Instant::FAR_FUTURE)));
+        gaps
+    }
+
     /// The node of a topology in which the satellites of the plan come after `first`.
     pub fn node(&self, node: SkyNode, stations: &[NodeId], first: NodeId) -> NodeId {
         match node {
