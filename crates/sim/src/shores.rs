@@ -1,5 +1,6 @@
 //! Where the islands of a world end.
 
+use bentpipe_base::Instant;
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
@@ -11,6 +12,12 @@ use crate::world::{Flow, FlowId};
 
 /// An island with more flows would have to search long for what happens next. What more of them share is not ashore.
 const MOST_FLOWS: usize = 16;
+
+/// With fewer packets for a flow in a turn, its memory is fetched for too little: then it is quicker to take turns at every event. Measured.
+const LEAST_PACKETS: u64 = 8;
+
+/// Bytes of a packet, as far as its number counts.
+const PACKET_BYTES: u64 = 1000;
 
 /// Whom a link belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,13 +51,19 @@ struct Survey<'a> {
 }
 
 /// Finds the islands, and marks in the routes where their lanes begin. There are none unless all packets go from an island over
-/// junctions to an island, no flow has more to do with the network than a connection or packets without one, and all islands are small.
+/// junctions to an island, no flow has more to do with the network than a connection or packets without one, all islands are small, and
+/// flows may get so many packets within the foresight of the junctions that it pays.
 pub(crate) fn find_islands(
-    (links, junctions): (&[Link<Ticket>], &[Junction]),
+    (links, junctions): (&mut [Link<Ticket>], &[Junction]),
     routes: &mut [Step],
     flows: &[Flow],
 ) -> Option<Islands> {
     let lookahead = junctions.iter().map(|junction| junction.foresight).min()?;
+    let fastest = junctions.iter().map(|junction| links[junction.link as usize].rate(Instant::ZERO)).max()?;
+    if fastest.time_for(LEAST_PACKETS * PACKET_BYTES * flows.len() as u64) > lookahead {
+        return None;
+    }
+    let links = &*links;
     let (places, parents) = (vec![Place::Unused; links.len()], (0..flows.len() as FlowId).collect());
     let users = count_users(routes, flows, (links, junctions));
     let mut survey = Survey { links, junctions, users, places, parents, landings: Vec::new() };
@@ -182,13 +195,18 @@ mod tests {
     use crate::simulation::Simulation;
     use crate::witness::Silent;
     use crate::world::World;
-    use bentpipe_base::Instant;
-    use bentpipe_scenario::{Scenario, Topology, builtin};
+    use bentpipe_base::{Duration, Instant, Rate};
+    use bentpipe_net::Schedule;
+    use bentpipe_scenario::{LinkGroup, Scenario, Topology, builtin};
 
     fn islands_of(scenario: &Scenario) -> usize {
         let mut topology = Topology::new(scenario).expect("a topology");
         let world = World::new(scenario, &mut topology, 1).expect("a world");
         Simulation::new(world, Instant::FAR_FUTURE, Silent).islands.len()
+    }
+
+    fn satellite(scenario: &mut Scenario) -> &mut LinkGroup {
+        scenario.links.iter_mut().find(|link| link.name == "satellite").expect("it has a satellite")
     }
 
     fn dumbbell() -> Scenario {
@@ -201,9 +219,17 @@ mod tests {
         let pairs = scenario.flows[0].count as usize;
         assert_eq!(islands_of(&scenario), pairs);
         // Flows that share their hosts are together, as long as they are few.
-        scenario.flows[0].count *= 3;
+        scenario.flows[0].count *= 2;
         assert_eq!(islands_of(&scenario), pairs);
         scenario.flows[0].count *= 10;
+        satellite(&mut scenario).forward.rate = Schedule::Constant(Rate::from_mbps(1000));
+        assert_eq!(islands_of(&scenario), 0);
+    }
+
+    #[test]
+    fn for_few_packets_in_a_round_there_is_none() {
+        let mut scenario = dumbbell();
+        satellite(&mut scenario).forward.delay_one_way = Schedule::Constant(Duration::from_millis(20));
         assert_eq!(islands_of(&scenario), 0);
     }
 

@@ -91,11 +91,11 @@ pub enum Ended {
 impl<W: Witness> Simulation<W> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, witness: W) -> Self {
-        let World { links, salts, mut routes, flows, interior, .. } = world;
+        let World { mut links, salts, mut routes, flows, interior, .. } = world;
         // A witness wants to be told in the order of time, and whatever stands between links may look at their queues.
         let junctions =
             if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
-        let mut islands = find_islands((&links, &junctions), &mut routes, &flows).unwrap_or_default();
+        let mut islands = find_islands((&mut links, &junctions), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_station = wheel.add_owners(interior.stations.len());
