@@ -23,6 +23,8 @@ pub(super) struct Adapter {
     records: VecDeque<Bundle>,
     /// With the bytes of them that have left before.
     waiting: VecDeque<(Bundle, u32)>,
+    /// Names of those, of which there may be very many.
+    waits: BTreeSet<Name>,
     sending: Option<Sending>,
     next_session: u64,
     /// Blocks that left as a whole and are not known to have arrived, by session.
@@ -96,6 +98,7 @@ impl Adapter {
             convergence,
             records: VecDeque::new(),
             waiting: VecDeque::new(),
+            waits: BTreeSet::new(),
             sending: None,
             next_session: 0,
             open: BTreeMap::new(),
@@ -115,6 +118,7 @@ impl Adapter {
     /// A bundle is to be sent.
     pub fn offer(&mut self, bundle: Bundle) {
         if bundle.is_data() {
+            self.waits.insert(bundle.name);
             self.waiting.push_back((bundle, 0));
         } else {
             self.records.push_back(bundle);
@@ -124,12 +128,15 @@ impl Adapter {
     /// A bundle that has left before is to be sent, before those that have not.
     pub fn offer_again(&mut self, bundle: Bundle) {
         self.withdraw(bundle.name);
+        self.waits.insert(bundle.name);
         self.waiting.push_front((bundle, bundle.bytes()));
     }
 
     /// A bundle need not be sent any more.
     pub fn withdraw(&mut self, name: Name) {
-        self.waiting.retain(|(bundle, _)| bundle.name != name);
+        if self.waits.remove(&name) {
+            self.waiting.retain(|(bundle, _)| bundle.name != name);
+        }
         self.records.retain(|bundle| bundle.name != name);
         self.sending = self.sending.filter(|sending| sending.bundle.name != name);
         let timers = &mut self.timers;
@@ -244,6 +251,7 @@ impl Adapter {
             None => {
                 let record = self.records.pop_front().map(|record| (record, 0));
                 let (bundle, before) = record.or_else(|| self.waiting.pop_front())?;
+                self.waits.remove(&bundle.name);
                 self.begin(now, bundle, before)
             }
         };
