@@ -425,7 +425,7 @@ fn transports_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = { kind = \"dtn\", convergence = \"lpt\" }",
-            "found \"lpt\", accepted: \"ltp\", \"udp\"; did you mean \"ltp\"?",
+            "found \"lpt\", accepted: \"ltp\", \"udp\", \"tcp\"; did you mean \"ltp\"?",
         ),
         ("\"bulk\"\ntransport = { kind = \"stp\", unordered = true }", "unordered"),
         (

@@ -9,7 +9,7 @@ use bentpipe_scenario::{
     FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Traffic, Transport, initial,
 };
 use bentpipe_tcp::ReceiveWindow;
-use bentpipe_transports::dtn::{self, Contacts, Hop};
+use bentpipe_transports::dtn::{self, Contacts, Convergence, Hop};
 use bentpipe_transports::petra::{self, Layer, Place, RelayConfig};
 use bentpipe_transports::{Agent, Config, sctp, stp, tfrc};
 
@@ -89,6 +89,11 @@ impl World {
         let stops = stops(topology, flow.nodes, router);
         let is_fixed = self.interior.wayfinder.is_none();
         let (last, policy) = (stops.len() - 1, group.options.dtn);
+        let pairs = stops.windows(2).map(|pair| (pair[0].0, pair[1].0));
+        let tcp: Vec<_> = match policy.convergence {
+            Convergence::Tcp => pairs.map(|ends| self.over_tcp(group, ends, None)).collect(),
+            Convergence::Ltp | Convergence::Udp => Vec::new(),
+        };
         let mut seats = Vec::new();
         for (place, &(node, router)) in stops.iter().enumerate() {
             let mut hops = [None, None];
@@ -96,10 +101,14 @@ impl World {
             for (port, neighbour) in neighbours.into_iter().enumerate() {
                 let Some(neighbour) = neighbour else { continue };
                 let hop = hop(topology, (node, stops[neighbour].0), is_fixed, policy.rate);
-                hops[port] = Some(hop.ok_or_else(|| BuildError::Traffic {
+                let hop = hop.ok_or_else(|| BuildError::Traffic {
                     flow: group.name.clone(),
                     what: "bundles need a rate where no link is known",
-                })?);
+                })?;
+                // The agent before a hop is at its near end.
+                let end = tcp.get(place.min(neighbour)).map(|ends| ends[usize::from(port == 0)].clone());
+                let tcp = end.map(|config| dtn::Tcp { config, header_bytes: group.header_bytes });
+                hops[port] = Some(Hop { tcp, ..hop });
             }
             let ways = self.ways_between(topology, flow, (&stops, place))?;
             let node_config = (place as u8, last as u8, router);
@@ -145,7 +154,8 @@ impl World {
             } else {
                 let is_relay = place + 2 < stops.len();
                 let kept = is_relay.then(|| pair[1].1.buffer.unwrap_or(buffer));
-                self.over_tcp(group, (pair[0].0, pair[1].0), kept)
+                let ends = self.over_tcp(group, (pair[0].0, pair[1].0), kept);
+                ends.map(|config| Layer::Tcp(config, group.header_bytes))
             });
         }
         let round_trip = hops.iter().map(|[there, _]| there.round_trip.as_nanos()).sum();
@@ -168,7 +178,12 @@ impl World {
     }
 
     /// TCP between two nodes at the near and at the far end; where that is a relay entity, it takes in as much as it keeps.
-    fn over_tcp(&mut self, group: &FlowGroup, ends: (NodeId, NodeId), kept: Option<u64>) -> [Layer; 2] {
+    fn over_tcp(
+        &mut self,
+        group: &FlowGroup,
+        ends: (NodeId, NodeId),
+        kept: Option<u64>,
+    ) -> [Arc<bentpipe_tcp::Config>; 2] {
         // A unit whose bytes may be left out is none.
         let plain = |config: &Arc<bentpipe_tcp::Config>| bentpipe_tcp::Config {
             best_effort: None,
@@ -179,7 +194,7 @@ impl World {
         if let Some(kept) = kept.filter(|kept| *kept < receiver.receive_window.limit()) {
             receiver.receive_window = ReceiveWindow::Fixed(kept.max(u64::from(group.sender.mss)));
         }
-        [sender, Arc::new(receiver)].map(|config| Layer::Tcp(config, group.header_bytes))
+        [sender, Arc::new(receiver)]
     }
 
     /// The ways from an agent to its neighbours. Port 0 leads back to port 1 of the one before, port 1 onward to port 0 of the next.
@@ -275,5 +290,5 @@ fn hop(
     let delay = |link: &LinkId| initial(&topology.links[*link as usize].config.delay_one_way);
     let round_trip = Duration::from_nanos(there.iter().chain(&back).map(delay).sum());
     let slowest = there.iter().map(|link| topology.rate(*link)).min_by_key(|rate| rate.bps());
-    Some(Hop { contacts: Contacts::except(gaps), rate: rate.or(slowest)?, round_trip })
+    Some(Hop { contacts: Contacts::except(gaps), rate: rate.or(slowest)?, round_trip, tcp: None })
 }

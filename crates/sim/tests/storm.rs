@@ -277,7 +277,7 @@ impl Dice {
 
     /// What flows choose of transports that are not TCP. Bundles over bare datagrams are small enough to arrive now and then.
     fn options(&mut self) -> Options {
-        let convergence = self.pick(&[Convergence::Ltp, Convergence::Ltp, Convergence::Udp]);
+        let convergence = self.pick(&[Convergence::Ltp, Convergence::Tcp, Convergence::Udp]);
         let largest = if convergence == Convergence::Udp { 500.0 } else { 1e5 };
         let bundle_bytes = self.magnitude(100.0, largest) as u32;
         let dtn = dtn::Policy {

@@ -221,7 +221,7 @@ fn bundles_cross_contacts_that_never_overlap() {
     assert!((4_000_000..=12_000_000).contains(&small.flows[0].delivered_bytes), "{:?}", small.flows[0]);
 }
 
-/// Bundles over a link that loses: LTP repairs packets, custody repairs bundles, bare datagrams without custody repair nothing.
+/// Bundles over a link that loses: LTP and TCP repair packets, custody repairs bundles, bare datagrams without custody repair nothing.
 #[test]
 fn bundles_survive_losses_by_ltp_or_by_custody() {
     let world = |convergence, custody| {
@@ -231,13 +231,17 @@ fn bundles_survive_losses_by_ltp_or_by_custody() {
         (dtn.convergence, dtn.custody, dtn.bundle_bytes) = (convergence, custody, 20_000);
         outcome(&scenario)
     };
-    for (convergence, custody) in
-        [(Convergence::Ltp, true), (Convergence::Ltp, false), (Convergence::Udp, true)]
-    {
+    for (convergence, custody) in [
+        (Convergence::Ltp, true),
+        (Convergence::Ltp, false),
+        (Convergence::Tcp, true),
+        (Convergence::Tcp, false),
+        (Convergence::Udp, true),
+    ] {
         let flow = world(convergence, custody).flows.swap_remove(0);
         assert_eq!((flow.delivered_bytes, flow.aborted), (2_000_000, None), "{convergence:?} {custody}");
         // Reports of delivery have no custodian: over datagrams some are lost.
-        assert_eq!(flow.completion_s.is_some(), convergence == Convergence::Ltp, "{flow:?}");
+        assert_eq!(flow.completion_s.is_some(), convergence != Convergence::Udp, "{flow:?}");
     }
     let flow = world(Convergence::Udp, false).flows.swap_remove(0);
     // A bundle of 21 packets arrives with probability 0.99^21.

@@ -3,14 +3,18 @@
 //!
 //! The source cuts what the application sends into bundles of one size (proactive fragmentation, section 5.8); a bundle that a lost contact cuts is
 //! sent anew, not fragmented again. Agents at hosts and at the bundle routers between them pass bundles on, hop by hop, over a convergence layer: LTP (RFC 5326), which
-//! reports what is missing of a block, or bare datagrams. Contacts are known in advance. With custody, whoever accepts a bundle keeps it until the next
+//! reports what is missing of a block, bare datagrams, or TCP with any congestion control, a connection for each contact. Contacts are known in advance. With custody, whoever accepts a bundle keeps it until the next
 //! custodian or the destination has said so, and sends it again after a time; without, it is forgotten when it left. The destination reports what it
 //! delivered to the source: the only end-to-end acknowledgement. Security and routing over several ways are not part of it.
 
 mod adapter;
+mod blocks;
 mod bundle;
 mod contacts;
 mod node;
+mod stream;
+
+use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 
@@ -62,6 +66,8 @@ pub enum Convergence {
     Ltp,
     /// The same segments without reports: a bundle of which one is lost is lost.
     Udp,
+    /// A stream of bundles in both directions (after TCPCL, RFC 9174) over the [`Tcp`] of each hop; it leaves as fast as that allows.
+    Tcp,
 }
 
 /// What an agent on the way has.
@@ -79,8 +85,17 @@ impl Default for RouterConfig {
     }
 }
 
+/// How an end of a hop runs TCP.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    /// Its algorithm and all else.
+    pub config: Arc<bentpipe_tcp::Config>,
+    /// IP and TCP headers of a segment.
+    pub header_bytes: u32,
+}
+
 /// The way to the next agent.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Hop {
     /// When it is there.
     pub contacts: Contacts,
@@ -88,6 +103,8 @@ pub struct Hop {
     pub rate: Rate,
     /// Delay there and back.
     pub round_trip: Duration,
+    /// What carries bundles under [`Convergence::Tcp`]; none under the others.
+    pub tcp: Option<Tcp>,
 }
 
 #[cfg(test)]

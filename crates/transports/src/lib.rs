@@ -13,6 +13,7 @@ pub mod petra;
 mod ranges;
 pub mod sctp;
 pub mod stp;
+mod tcp_end;
 pub mod tfrc;
 
 use bentpipe_base::{Duration, Instant};

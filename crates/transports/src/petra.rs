@@ -8,7 +8,6 @@
 mod lower;
 mod node;
 mod stp_end;
-mod tcp_end;
 mod unit;
 mod upper;
 

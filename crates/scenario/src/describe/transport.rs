@@ -33,7 +33,8 @@ const KINDS: &[Kind] = &[
 /// `"tcp"`, or a table.
 const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
 
-const CONVERGENCES: Words<Convergence> = Words(&[("ltp", Convergence::Ltp), ("udp", Convergence::Udp)]);
+const CONVERGENCES: Words<Convergence> =
+    Words(&[("ltp", Convergence::Ltp), ("udp", Convergence::Udp), ("tcp", Convergence::Tcp)]);
 
 /// `transport` of a flow.
 pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {

@@ -1,47 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
 use bentpipe_base::{Duration, Instant};
 
-use super::bundle::{Bundle, Name, Pdu, SEGMENT_OVERHEAD};
+use super::blocks::Blocks;
+use super::bundle::{Bundle, Name, Pdu};
+use super::stream::Stream;
 use super::{Convergence, Hop};
-use crate::ranges::Ranges;
 
-/// What a checkpoint waits for its report beyond a round trip: queues, and the neighbour's other business.
-const MARGIN: Duration = Duration::from_secs(1);
-/// The wait doubles so many times.
-const DOUBLINGS: u32 = 6;
-/// Claims in a report at most; of what does not fit the next one tells.
-const CLAIMS: usize = 100;
-
-/// A convergence-layer adapter: sends bundles to a neighbour as blocks of segments while there is contact, and takes those of the neighbour.
-#[derive(Clone, Debug)]
-pub(super) struct Adapter {
-    hop: Hop,
-    packet_bytes: u32,
-    convergence: Convergence,
-    /// Administrative records go first.
-    records: VecDeque<Bundle>,
-    /// With the bytes of them that have left before.
-    waiting: VecDeque<(Bundle, u32)>,
-    /// Names of those, of which there may be very many.
-    waits: BTreeSet<Name>,
-    sending: Option<Sending>,
-    next_session: u64,
-    /// Blocks that left as a whole and are not known to have arrived, by session.
-    open: BTreeMap<u64, Open>,
-    /// When their reports are overdue.
-    timers: BTreeSet<(Instant, u64)>,
-    repairs: VecDeque<Repair>,
-    reports: VecDeque<Pdu>,
-    /// The next packet may leave then.
-    free_at: Instant,
-    srtt: Option<Duration>,
-    /// Blocks of the neighbour by session, and those that are over.
-    incoming: BTreeMap<u64, Incoming>,
-    closed: Ranges,
-    arrived: VecDeque<Bundle>,
-    done: VecDeque<Name>,
-    pub counts: Counts,
+/// A convergence-layer adapter: sends bundles to a neighbour while there is contact, and takes those of the neighbour.
+#[derive(Debug)]
+pub(super) enum Adapter {
+    Blocks(Box<Blocks>),
+    Stream(Box<Stream>),
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -54,320 +22,81 @@ pub(super) struct Counts {
     pub control_bytes: u64,
 }
 
-/// A block that is leaving.
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    session: u64,
-    bundle: Bundle,
-    next: u32,
-    /// Bytes that had left before.
-    before: u32,
-    /// End of the contact in which it began.
-    until: Instant,
-}
-
-/// A block that left.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    bundle: Bundle,
-    checkpoint: u32,
-    left_at: Instant,
-    attempts: u32,
-    overdue_at: Instant,
-}
-
-/// Bytes of a block to be sent again.
-#[derive(Clone, Copy, Debug)]
-struct Repair {
-    session: u64,
-    range: (u32, u32),
-    asks: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Incoming {
-    bundle: Bundle,
-    held: Ranges,
+macro_rules! each {
+    ($self:expr, $way:ident => $call:expr) => {
+        match $self {
+            Adapter::Blocks($way) => $call,
+            Adapter::Stream($way) => $call,
+        }
+    };
 }
 
 impl Adapter {
-    pub fn new(hop: Hop, packet_bytes: u32, convergence: Convergence) -> Self {
-        Self {
-            hop,
-            packet_bytes,
-            convergence,
-            records: VecDeque::new(),
-            waiting: VecDeque::new(),
-            waits: BTreeSet::new(),
-            sending: None,
-            next_session: 0,
-            open: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            repairs: VecDeque::new(),
-            reports: VecDeque::new(),
-            free_at: Instant::ZERO,
-            srtt: None,
-            incoming: BTreeMap::new(),
-            closed: Ranges::default(),
-            arrived: VecDeque::new(),
-            done: VecDeque::new(),
-            counts: Counts::default(),
+    /// The way to a neighbour; this agent `opens` it if it takes two to do so.
+    pub fn new(hop: Hop, packet_bytes: u32, convergence: Convergence, opens: bool) -> Self {
+        match hop.tcp {
+            Some(tcp) => Self::Stream(Box::new(Stream::new(hop.contacts, tcp, opens))),
+            None => Self::Blocks(Box::new(Blocks::new(hop, packet_bytes, convergence))),
         }
     }
 
     /// A bundle is to be sent.
     pub fn offer(&mut self, bundle: Bundle) {
-        if bundle.is_data() {
-            self.waits.insert(bundle.name);
-            self.waiting.push_back((bundle, 0));
-        } else {
-            self.records.push_back(bundle);
-        }
+        each!(self, way => way.offer(bundle));
     }
 
     /// A bundle that has left before is to be sent, before those that have not.
     pub fn offer_again(&mut self, bundle: Bundle) {
-        self.withdraw(bundle.name);
-        self.waits.insert(bundle.name);
-        self.waiting.push_front((bundle, bundle.bytes()));
+        each!(self, way => way.offer_again(bundle));
     }
 
     /// A bundle need not be sent any more.
     pub fn withdraw(&mut self, name: Name) {
-        if self.waits.remove(&name) {
-            self.waiting.retain(|(bundle, _)| bundle.name != name);
-        }
-        self.records.retain(|bundle| bundle.name != name);
-        self.sending = self.sending.filter(|sending| sending.bundle.name != name);
-        let timers = &mut self.timers;
-        self.open.retain(|session, open| {
-            let stays = open.bundle.name != name;
-            if !stays {
-                timers.remove(&(open.overdue_at, *session));
-            }
-            stays
-        });
+        each!(self, way => way.withdraw(name));
     }
 
     /// The time at which there will have been contact for so long.
     pub fn after(&self, now: Instant, span: Duration) -> Instant {
-        self.hop.contacts.after(now, span)
+        each!(self, way => way.after(now, span))
     }
 
     /// A bundle of the neighbour that is complete.
-    pub fn poll_arrival(&mut self) -> Option<Bundle> {
-        self.arrived.pop_front()
+    pub fn poll_arrival(&mut self, now: Instant) -> Option<Bundle> {
+        match self {
+            Self::Blocks(way) => way.poll_arrival(),
+            Self::Stream(way) => way.poll_arrival(now),
+        }
     }
 
     /// A bundle that the neighbour has, or that left if nothing is heard of it.
     pub fn poll_done(&mut self) -> Option<Name> {
-        self.done.pop_front()
+        each!(self, way => way.poll_done())
     }
 
     pub fn srtt(&self) -> Option<Duration> {
-        self.srtt
-    }
-
-    /// What the next packet takes of the contact, a segment reckoned as a full one.
-    fn next_span(&self) -> Option<Duration> {
-        let is_segment = !self.repairs.is_empty()
-            || self.sending.is_some()
-            || !self.records.is_empty()
-            || !self.waiting.is_empty();
-        let bytes = match self.reports.front() {
-            Some(report) => report.bytes(),
-            None if is_segment => self.packet_bytes + SEGMENT_OVERHEAD,
-            None => return None,
-        };
-        Some(self.hop.rate.time_for(u64::from(bytes)))
+        each!(self, way => way.srtt())
     }
 
     pub fn next_timeout(&self) -> Instant {
-        let leaves = self.next_span().map(|span| self.hop.contacts.next(self.free_at, span));
-        let overdue = self.timers.first().map(|(at, _)| *at);
-        leaves.into_iter().chain(overdue).min().unwrap_or(Instant::FAR_FUTURE)
+        each!(self, way => way.next_timeout())
     }
 
-    /// Reports that are overdue are asked for again.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(at, session)) = self.timers.first()
-            && at <= now
-        {
-            self.timers.pop_first();
-            let Some(open) = self.open.get_mut(&session) else { continue };
-            open.attempts += 1;
-            open.overdue_at = Instant::FAR_FUTURE;
-            self.counts.timeouts += 1;
-            let end = open.bundle.bytes();
-            let range = ((end - 1) / self.packet_bytes * self.packet_bytes, end);
-            self.repairs.push_back(Repair { session, range, asks: true });
-        }
+        each!(self, way => way.handle_timeout(now));
     }
 
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Pdu> {
-        let span = self.next_span()?;
-        let leaves_at = self.hop.contacts.next(self.free_at.max(now), span);
-        if leaves_at > now {
-            self.free_at = leaves_at;
-            return None;
-        }
-        let report = self.reports.pop_front();
-        let pdu = report.or_else(|| self.repair(now)).or_else(|| self.segment(now))?;
-        self.free_at = now + self.hop.rate.time_for(u64::from(pdu.bytes()));
-        if pdu.is_data() {
-            self.counts.sent_segments += 1;
-        } else {
-            self.counts.control_packets += 1;
-            self.counts.control_bytes += u64::from(pdu.bytes());
-        }
-        Some(pdu)
-    }
-
-    /// The next segment of a block that has left before.
-    fn repair(&mut self, now: Instant) -> Option<Pdu> {
-        while let Some(Repair { session, range: (from, end), asks }) = self.repairs.pop_front() {
-            let Some(open) = self.open.get(&session).copied() else { continue };
-            let to = end.min(from + self.packet_bytes);
-            if to < end {
-                self.repairs.push_front(Repair { session, range: (to, end), asks });
-            }
-            let asks = asks && to == end;
-            if asks {
-                self.await_report(now, session, open);
-            }
-            self.counts.repeated_segments += u64::from(open.bundle.is_data());
-            let checkpoint = asks.then_some(open.checkpoint);
-            return Some(Pdu::Segment { session, bundle: open.bundle, range: (from, to), checkpoint });
-        }
-        None
-    }
-
-    /// The next segment of the block that is leaving.
-    fn segment(&mut self, now: Instant) -> Option<Pdu> {
-        let mut sending = match self.sending {
-            Some(sending) if now < sending.until => sending,
-            // What a lost contact cut is sent anew.
-            Some(cut) => self.begin(now, cut.bundle, cut.next.max(cut.before)),
-            None => {
-                let record = self.records.pop_front().map(|record| (record, 0));
-                let (bundle, before) = record.or_else(|| self.waiting.pop_front())?;
-                self.waits.remove(&bundle.name);
-                self.begin(now, bundle, before)
-            }
-        };
-        let Sending { session, bundle, next: from, .. } = sending;
-        let to = bundle.bytes().min(from + self.packet_bytes);
-        let is_last = to == bundle.bytes();
-        let is_again = bundle.is_data() && from < sending.before;
-        self.counts.repeated_segments += u64::from(is_again);
-        sending.next = to;
-        self.sending = Some(sending).filter(|_| !is_last);
-        let asks = is_last && self.convergence == Convergence::Ltp;
-        if asks {
-            let (checkpoint, overdue_at) = (0, Instant::FAR_FUTURE);
-            self.await_report(
-                now,
-                session,
-                Open { bundle, checkpoint, left_at: now, attempts: 0, overdue_at },
-            );
-        } else if is_last {
-            self.done.push_back(bundle.name);
-        }
-        Some(Pdu::Segment { session, bundle, range: (from, to), checkpoint: asks.then_some(0) })
-    }
-
-    /// A new transmission of a bundle of which so many bytes had left before.
-    fn begin(&mut self, now: Instant, bundle: Bundle, before: u32) -> Sending {
-        let session = self.next_session;
-        self.next_session += 1;
-        Sending { session, bundle, next: 0, before, until: self.hop.contacts.end(now) }
-    }
-
-    /// A checkpoint leaves.
-    fn await_report(&mut self, now: Instant, session: u64, mut open: Open) {
-        self.timers.remove(&(open.overdue_at, session));
-        let round_trip = self.srtt.map_or(self.hop.round_trip, |srtt| srtt.max(self.hop.round_trip));
-        let wait = (round_trip + MARGIN) * (1 << open.attempts.min(DOUBLINGS));
-        open.left_at = now;
-        open.overdue_at = self.hop.contacts.after(now, wait);
-        self.timers.insert((open.overdue_at, session));
-        self.open.insert(session, open);
+        each!(self, way => way.poll_transmit(now))
     }
 
     pub fn handle(&mut self, now: Instant, pdu: &Pdu) {
-        match pdu {
-            Pdu::Segment { session, bundle, range, checkpoint } => {
-                self.take(now, (*session, *bundle), *range, *checkpoint);
-            }
-            Pdu::Report { session, checkpoint, missing } => {
-                self.handle_report(now, *session, *checkpoint, missing);
-            }
-        }
+        each!(self, way => way.handle(now, pdu));
     }
 
-    fn take(
-        &mut self,
-        now: Instant,
-        (session, bundle): (u64, Bundle),
-        (from, end): (u32, u32),
-        checkpoint: Option<u32>,
-    ) {
-        let mut missing = Vec::new();
-        if !self.closed.contains(session) {
-            if !self.incoming.contains_key(&session) {
-                self.incoming.retain(|_, incoming| incoming.bundle.expires > now);
-            }
-            let new = Incoming { bundle, held: Ranges::default() };
-            let held = &mut self.incoming.entry(session).or_insert(new).held;
-            let is_fresh = held.insert_range(u64::from(from), u64::from(end));
-            self.counts.fresh_segments += u64::from(bundle.is_data() && is_fresh);
-            let bytes = u64::from(bundle.bytes());
-            if checkpoint.is_some() {
-                let gaps = held.gaps(bytes).take(CLAIMS);
-                missing.extend(gaps.map(|(from, end)| (from as u32, end as u32)));
-            }
-            if held.cumulative() == bytes {
-                self.close(session, bundle.name);
-                self.arrived.push_back(bundle);
-            }
+    pub fn counts(&self) -> Counts {
+        match self {
+            Self::Blocks(way) => way.counts,
+            Self::Stream(way) => way.counts(),
         }
-        if let Some(checkpoint) = checkpoint {
-            self.reports.push_back(Pdu::Report { session, checkpoint, missing });
-        }
-    }
-
-    /// A block is complete: the other transmissions of its bundle are of no use.
-    fn close(&mut self, session: u64, name: Name) {
-        let closed = &mut self.closed;
-        closed.insert(session);
-        self.incoming.retain(|other, incoming| {
-            let stays = incoming.bundle.name != name;
-            if !stays {
-                closed.insert(*other);
-            }
-            stays
-        });
-    }
-
-    fn handle_report(&mut self, now: Instant, session: u64, checkpoint: u32, missing: &[(u32, u32)]) {
-        let Some(open) = self.open.get_mut(&session).filter(|open| open.checkpoint == checkpoint) else {
-            return;
-        };
-        self.timers.remove(&(open.overdue_at, session));
-        self.repairs.retain(|repair| repair.session != session);
-        open.overdue_at = Instant::FAR_FUTURE;
-        if open.attempts == 0 {
-            let rtt = now.since(open.left_at);
-            self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt * 7 / 8 + rtt / 8));
-        }
-        open.attempts = 0;
-        let Some((last, others)) = missing.split_last() else {
-            self.done.push_back(open.bundle.name);
-            self.open.remove(&session);
-            return;
-        };
-        open.checkpoint += 1;
-        let others = others.iter().map(|range| Repair { session, range: *range, asks: false });
-        self.repairs.extend(others.chain([Repair { session, range: *last, asks: true }]));
     }
 }

@@ -2,6 +2,7 @@ use bentpipe_base::Instant;
 
 use crate::IP_HEADER;
 use crate::outbox::Fragment;
+use crate::tcp_end::Loaded;
 
 /// Primary block and the header of the payload block (RFC 5050 section 4.5) with identifiers of a usual length.
 const BLOCKS: u32 = 60;
@@ -83,7 +84,7 @@ impl Bundle {
 }
 
 /// A packet between neighbours.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
     /// A part of a bundle as a block. The receiver is told what the block begins with in every one, so that the first may be lost.
     Segment {
@@ -105,23 +106,38 @@ pub enum Pdu {
         /// Ranges of bytes without their ends; none if the block is complete.
         missing: Vec<(u32, u32)>,
     },
+    /// A part of a TCP connection.
+    Stream {
+        /// Which one: the later, the greater.
+        connection: u64,
+        /// IP and TCP headers.
+        header_bytes: u32,
+        /// The segment, with the bundles that end within it, by the positions at which they do; none where the connection is not known.
+        loaded: Option<Box<Loaded<Bundle>>>,
+    },
 }
 
 impl Pdu {
     /// Size on the wire from the IP header on.
     pub(crate) fn bytes(&self) -> u32 {
-        IP_HEADER
-            + match self {
-                Self::Segment { range, checkpoint, .. } => {
-                    let asks = if checkpoint.is_some() { CHECKPOINT } else { 0 };
-                    SEGMENT_HEADER + asks + range.1 - range.0
-                }
-                Self::Report { missing, .. } => REPORT + CLAIM * missing.len() as u32,
+        match self {
+            Self::Segment { range, checkpoint, .. } => {
+                let asks = if checkpoint.is_some() { CHECKPOINT } else { 0 };
+                IP_HEADER + SEGMENT_HEADER + asks + range.1 - range.0
             }
+            Self::Report { missing, .. } => IP_HEADER + REPORT + CLAIM * missing.len() as u32,
+            Self::Stream { header_bytes, loaded, .. } => {
+                header_bytes + loaded.as_ref().map_or(0, |loaded| loaded.0.len)
+            }
+        }
     }
 
     /// Whether it carries payload of the application.
     pub(crate) fn is_data(&self) -> bool {
-        matches!(self, Self::Segment { bundle, .. } if bundle.is_data())
+        match self {
+            Self::Segment { bundle, .. } => bundle.is_data(),
+            Self::Report { .. } => false,
+            Self::Stream { loaded, .. } => loaded.as_ref().is_some_and(|loaded| loaded.0.len > 0),
+        }
     }
 }

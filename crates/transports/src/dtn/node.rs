@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Instant};
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, Counts};
 use super::bundle::{Bundle, Name, Payload, Pdu, Record};
 use super::{Hop, Policy, RouterConfig};
 use crate::outbox::{Fragment, Message, Outbox};
@@ -62,7 +62,7 @@ impl Stored {
 }
 
 /// An agent of the bundle layer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Node {
     policy: Policy,
     place: u8,
@@ -93,13 +93,16 @@ impl Node {
         (place, last, router): (u8, u8, RouterConfig),
         hops: [Option<Hop>; 2],
     ) -> Self {
-        let adapter = |hop| Adapter::new(hop, config.packet_bytes, policy.convergence);
+        let [back, onward] = hops;
+        let adapter = |hop: Option<Hop>, opens| {
+            hop.map(|hop| Adapter::new(hop, config.packet_bytes, policy.convergence, opens))
+        };
         Self {
             policy,
             place,
             last,
             router,
-            ways: hops.map(|hop| hop.map(adapter)),
+            ways: [adapter(back, false), adapter(onward, true)],
             outbox: Outbox::default(),
             next_number: 0,
             stored: BTreeMap::new(),
@@ -119,16 +122,15 @@ impl Node {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        let adapters = || self.ways.iter().flatten();
-        let sum = |of: fn(&Adapter) -> u64| adapters().map(of).sum();
+        let sum = |of: fn(Counts) -> u64| self.ways.iter().flatten().map(|way| of(way.counts())).sum();
         let settled = self.outbox.is_empty() && self.unsettled.is_empty();
         Progress {
-            sent_packets: sum(|way| way.counts.sent_segments),
-            repeated_packets: sum(|way| way.counts.repeated_segments),
-            timeouts: sum(|way| way.counts.timeouts) + self.counters.sent_again,
-            fresh_packets: sum(|way| way.counts.fresh_segments),
-            control_packets: sum(|way| way.counts.control_packets),
-            control_bytes: sum(|way| way.counts.control_bytes),
+            sent_packets: sum(|counts| counts.sent_segments),
+            repeated_packets: sum(|counts| counts.repeated_segments),
+            timeouts: sum(|counts| counts.timeouts) + self.counters.sent_again,
+            fresh_packets: sum(|counts| counts.fresh_segments),
+            control_packets: sum(|counts| counts.control_packets),
+            control_bytes: sum(|counts| counts.control_bytes),
             srtt: self.ways[ONWARD].as_ref().and_then(Adapter::srtt),
             all_acknowledged: settled && self.lost.is_empty(),
             incomplete: (settled && !self.lost.is_empty()).then_some("expired"),
@@ -260,7 +262,7 @@ impl Node {
     /// Takes what came over the hops, and notes what left.
     fn settle(&mut self, now: Instant) {
         for side in [BACK, ONWARD] {
-            while let Some(bundle) = self.ways[side].as_mut().and_then(Adapter::poll_arrival) {
+            while let Some(bundle) = self.ways[side].as_mut().and_then(|way| way.poll_arrival(now)) {
                 self.take(now, bundle);
             }
             while let Some(name) = self.ways[side].as_mut().and_then(Adapter::poll_done) {

@@ -16,7 +16,7 @@ fn at(ms: u64) -> Instant {
 fn hop(gaps: &[(u64, u64)]) -> Hop {
     let gaps = gaps.iter().map(|(from, to)| (at(1000 * from), at(1000 * to)));
     let contacts = Contacts::except(gaps.collect());
-    Hop { contacts, rate: Rate::from_mbps(1), round_trip: Duration::from_millis(500) }
+    Hop { contacts, rate: Rate::from_mbps(1), round_trip: Duration::from_millis(500), tcp: None }
 }
 
 /// Agents in a row, and what is on the hops between them.
@@ -129,6 +129,60 @@ fn bundles_cross_hops_that_are_never_up_together() {
     chain.run(at(70_000), |_, _, _| false);
     assert!(chain.nodes[0].progress().all_acknowledged);
     assert!(chain.source().confirmation_sum > chain.nodes[2].counters().transfer_sum);
+}
+
+/// The same hop with TCP between its ends.
+fn over_tcp(hop: Hop) -> Hop {
+    let config = bentpipe_tcp::Config { mss: 1024, ..bentpipe_tcp::Config::default() };
+    Hop { tcp: Some(Tcp { config: Arc::new(config), header_bytes: 40 }), ..hop }
+}
+
+/// The file over TCP with the outage from 2 s to 7 s: a connection for each contact, and what the first one did not finish goes over the second. From
+/// 7 s on a handshake and slow start from ten segments take at most eight round trips: 10 (2^7 - 1) segments are more than the file.
+#[test]
+fn over_tcp_each_contact_has_a_connection_and_what_it_cuts_is_sent_anew() {
+    let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[over_tcp(hop(&[(2, 7)]))]);
+    chain.nodes[0].write(at(0), FILE);
+    chain.run(at(2000), |_, _, _| false);
+    let before = chain.sent;
+    chain.run(at(6999), |_, _, _| false);
+    assert_eq!(chain.sent, before, "nothing leaves without contact");
+    chain.run(at(60_000), |_, _, _| false);
+    assert_eq!((chain.delivered.len(), chain.bytes()), (16, 1 << 20));
+    let early = chain.delivered.iter().filter(|(time, _)| *time < at(2250)).count();
+    let late = chain.delivered.iter().filter(|(time, _)| *time >= at(8000)).count();
+    assert!(early >= 1 && early + late == 16, "{:?}", chain.delivered);
+    assert!(chain.delivered[15].0 <= at(7000 + 8 * 520), "{:?}", chain.delivered);
+    let progress = chain.nodes[0].progress();
+    assert!(progress.all_acknowledged && progress.repeated_packets == 0, "{progress:?}");
+    assert_eq!((chain.source().confirmed, chain.source().sent_again), (16, 0));
+}
+
+#[test]
+fn over_tcp_bundles_cross_hops_that_lose_and_are_never_up_together() {
+    let hops = [over_tcp(hop(&[(60, 200)])), over_tcp(hop(&[(0, 80)]))];
+    let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &hops);
+    chain.nodes[0].write(at(0), FILE);
+    chain.run(at(199_000), |sent, _, _| sent % 200 == 7);
+    assert_eq!((chain.bytes(), chain.delivered.len()), (1 << 20, 16));
+    assert!(chain.delivered[0].0 > at(80_000));
+    assert!(chain.source().released == 16 && chain.source().confirmed == 0);
+    chain.run(at(300_000), |sent, _, _| sent % 200 == 7);
+    assert!(chain.nodes[0].progress().all_acknowledged, "{:?}", chain.nodes[0].progress());
+    assert_eq!(chain.nodes[2].counters().delivered, 16);
+}
+
+/// The way back is out from 3 s to 4 s, the way there is not: the listener has let go of a connection that the other end still believes in.
+#[test]
+fn over_tcp_who_believes_in_a_connection_that_is_none_is_told() {
+    let [there, back] = [hop(&[]), hop(&[(3, 4)])].map(over_tcp);
+    let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[there]);
+    let ends = (1, 1, RouterConfig::default());
+    chain.nodes[1] = Node::new(CONFIG, Policy::default(), ends, [Some(back), None]);
+    chain.nodes[0].write(at(0), Message { bytes: 8 << 20, ..FILE });
+    chain.run(at(60_000), |_, _, _| false);
+    assert_eq!((chain.bytes(), chain.nodes[0].progress().all_acknowledged), (8 << 20, true));
+    assert!(chain.delivered.iter().any(|(time, _)| *time > at(5000)), "it was over before");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use bentpipe_base::{Duration, Flags, Instant};
 
 use super::Layer;
 use super::stp_end::StpEnd;
-use super::tcp_end::TcpEnd;
 use super::unit::{Content, Pdu, Unit};
 use crate::stp;
+use crate::tcp_end::TcpEnd;
 
 /// The hop to a neighbour: at most one association at a time, and what belongs to another is answered by a reset.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Counts {
 }
 
 enum End {
-    Tcp(Box<TcpEnd>),
+    Tcp(Box<TcpEnd<Unit>>),
     Stp(Box<StpEnd>),
 }
 
@@ -130,8 +130,10 @@ impl Lower {
 
     /// Gives a unit to the neighbour; into the void if there is no association.
     pub fn offer(&mut self, now: Instant, unit: Unit) {
-        if let Some(end) = &mut self.end {
-            each!(end, end => end.offer(now, unit));
+        match &mut self.end {
+            Some(End::Tcp(end)) => end.offer(now, unit, unit.bytes()),
+            Some(End::Stp(end)) => end.offer(now, unit),
+            None => {}
         }
     }
 
@@ -157,7 +159,11 @@ impl Lower {
         }
         match &mut self.end {
             Some(end) if pdu.generation == self.generation => {
-                each!(end, end => end.handle(now, &pdu.content));
+                match (end, &pdu.content) {
+                    (End::Tcp(end), Content::Tcp { segment, units, .. }) => end.handle(now, segment, units),
+                    (End::Stp(end), content) => end.handle(now, content),
+                    _ => {}
+                }
                 self.look();
             }
             _ => self.resets.push_back(pdu.generation),
@@ -173,8 +179,11 @@ impl Lower {
 
     /// Notes that the neighbour does not answer any more.
     fn look(&mut self) {
-        let failed = match &self.end {
-            Some(End::Tcp(end)) => end.failed,
+        let failed = match &mut self.end {
+            Some(End::Tcp(end)) => {
+                while end.poll_acknowledged().is_some() {}
+                end.failed
+            }
             Some(End::Stp(end)) => end.failed(),
             None => false,
         };
@@ -199,7 +208,14 @@ impl Lower {
         if let Some(generation) = self.resets.pop_front() {
             return Some(Pdu { generation, content: Content::Reset });
         }
-        let content = each!(self.end.as_mut()?, end => end.poll_transmit(now));
+        let content = match self.end.as_mut()? {
+            End::Tcp(end) => {
+                let header = end.header();
+                let loaded = end.poll_transmit(now);
+                loaded.map(|(segment, units)| Content::Tcp { segment, header, units })
+            }
+            End::Stp(end) => end.poll_transmit(now),
+        };
         self.look();
         Some(Pdu { generation: self.generation, content: content? })
     }

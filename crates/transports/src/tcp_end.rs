@@ -1,26 +1,35 @@
+//! TCP between two agents.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, Segment};
 use bentpipe_tcp::{Config, Connection, Events};
 
-use super::unit::{Content, Unit};
-
-/// One end of a TCP connection that carries units in both directions.
-pub(super) struct TcpEnd {
+/// One end of a TCP connection that carries units of the layer above in both directions.
+pub(crate) struct TcpEnd<U> {
     connection: Box<Connection>,
     header: u32,
-    /// Units that are not acknowledged, by the position in the stream at which they end.
-    outgoing: VecDeque<(u64, Unit)>,
+    /// Units that are not known to be acknowledged, by the position in the stream at which they end.
+    outgoing: VecDeque<(u64, U)>,
     offered: u64,
     written: u64,
     /// Units that have come, at least their last byte, by where they end.
-    incoming: BTreeMap<u64, Unit>,
+    incoming: BTreeMap<u64, U>,
     read: u64,
     pub failed: bool,
 }
 
-impl TcpEnd {
+/// A segment with the units that end within it, by where they do.
+pub(crate) type Loaded<U> = (Segment, Vec<(u64, U)>);
+
+impl<U> std::fmt::Debug for TcpEnd<U> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TcpEnd").field("offered", &self.offered).finish_non_exhaustive()
+    }
+}
+
+impl<U: Copy> TcpEnd<U> {
     /// An end that connects at `now`, or listens.
     pub fn new(config: Arc<Config>, header: u32, (seed, connects_at): (u64, Option<Instant>)) -> Self {
         let connection = match connects_at {
@@ -47,8 +56,9 @@ impl TcpEnd {
         &self.connection
     }
 
-    pub fn offer(&mut self, now: Instant, unit: Unit) {
-        self.offered += u64::from(unit.bytes());
+    /// Takes a unit of so many bytes.
+    pub fn offer(&mut self, now: Instant, unit: U, bytes: u32) {
+        self.offered += u64::from(bytes);
         self.outgoing.push_back((self.offered, unit));
         self.pump(now);
     }
@@ -63,19 +73,22 @@ impl TcpEnd {
         self.offered - self.connection.acknowledged_bytes().min(self.offered)
     }
 
-    /// Writes what fits, and forgets what is acknowledged.
+    /// Writes what fits.
     fn pump(&mut self, now: Instant) {
         if self.written < self.offered {
             self.written += self.connection.write(now, self.offered - self.written);
         }
-        let acknowledged = self.connection.acknowledged_bytes();
-        while self.outgoing.front().is_some_and(|(end, _)| *end <= acknowledged) {
-            self.outgoing.pop_front();
-        }
     }
 
-    pub fn handle(&mut self, now: Instant, content: &Content) {
-        let Content::Tcp { segment, units, .. } = content else { return };
+    /// The next unit that the neighbour has acknowledged. To be asked for after whatever happened.
+    pub fn poll_acknowledged(&mut self) -> Option<U> {
+        let acknowledged = self.connection.acknowledged_bytes();
+        let (end, unit) = *self.outgoing.front()?;
+        (end <= acknowledged).then(|| self.outgoing.pop_front())?;
+        Some(unit)
+    }
+
+    pub fn handle(&mut self, now: Instant, segment: &Segment, units: &[(u64, U)]) {
         let fresh = units.iter().filter(|(end, _)| *end > self.read);
         self.incoming.extend(fresh.copied());
         self.connection.handle_segment(now, segment);
@@ -94,7 +107,7 @@ impl TcpEnd {
     }
 
     /// The next unit that is there as a whole. Reads no further, so that the window closes where nobody asks.
-    pub fn poll_unit(&mut self, now: Instant) -> Option<Unit> {
+    pub fn poll_unit(&mut self, now: Instant) -> Option<U> {
         let readable = self.connection.readable();
         let end = self.incoming.first_key_value().map(|(end, _)| *end);
         let wanted = end.map_or(readable, |end| end - self.read).min(readable);
@@ -104,7 +117,7 @@ impl TcpEnd {
         self.incoming.first_entry().filter(|first| *first.key() <= self.read).map(|first| first.remove())
     }
 
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Content> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Loaded<U>> {
         let segment = self.connection.poll_transmit(now);
         let events = self.connection.take_events();
         self.failed |= events.intersects(Events::RESET | Events::TIMED_OUT);
@@ -115,6 +128,6 @@ impl TcpEnd {
         let first = self.outgoing.partition_point(|(end, _)| *end <= range.start);
         let within = self.outgoing.range(first..).take_while(|(end, _)| *end <= range.end);
         let units = if segment.len > 0 { within.copied().collect() } else { Vec::new() };
-        Some(Content::Tcp { segment, header: self.header, units })
+        Some((segment, units))
     }
 }

@@ -1,0 +1,209 @@
+//! Bundles over TCP (after TCPCL, RFC 9174): a connection for each contact, with bundles one behind the other in both directions.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bentpipe_base::{Duration, Flags, Instant};
+
+use super::Tcp;
+use super::adapter::Counts;
+use super::bundle::{Bundle, Name, Pdu};
+use super::contacts::Contacts;
+use crate::tcp_end::TcpEnd;
+
+/// After a connection that broke, the next one is opened so much later.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Any contact lasts longer.
+const MOMENT: Duration = Duration::from_nanos(1);
+
+/// The end of the connections of one hop. What a lost contact cuts is sent anew over the next connection.
+#[derive(Debug)]
+pub(super) struct Stream {
+    contacts: Contacts,
+    tcp: Tcp,
+    /// This end opens connections, and the neighbour listens.
+    opens: bool,
+    /// Of the present connection or the last one: the later, the greater.
+    number: u64,
+    end: Option<TcpEnd<Bundle>>,
+    /// The contact of the present connection ends then.
+    until: Instant,
+    opens_from: Instant,
+    /// Administrative records go first.
+    records: VecDeque<Bundle>,
+    waiting: VecDeque<Bundle>,
+    /// Part of the present connection, and not acknowledged.
+    given: VecDeque<Bundle>,
+    /// Names of all those.
+    kept: BTreeSet<Name>,
+    /// Connections of which the neighbour must be told that they are none.
+    unknown: VecDeque<u64>,
+    past: Counts,
+}
+
+impl Stream {
+    pub fn new(contacts: Contacts, tcp: Tcp, opens: bool) -> Self {
+        Self {
+            contacts,
+            tcp,
+            opens,
+            number: 0,
+            end: None,
+            until: Instant::FAR_FUTURE,
+            opens_from: Instant::ZERO,
+            records: VecDeque::new(),
+            waiting: VecDeque::new(),
+            given: VecDeque::new(),
+            kept: BTreeSet::new(),
+            unknown: VecDeque::new(),
+            past: Counts::default(),
+        }
+    }
+
+    pub fn offer(&mut self, bundle: Bundle) {
+        if self.kept.insert(bundle.name) {
+            let line = if bundle.is_data() { &mut self.waiting } else { &mut self.records };
+            line.push_back(bundle);
+        }
+    }
+
+    /// One that is still here will come: TCP sees to that.
+    pub fn offer_again(&mut self, bundle: Bundle) {
+        if self.kept.insert(bundle.name) {
+            self.waiting.push_front(bundle);
+        }
+    }
+
+    /// What is part of a connection goes on, but not to the next one.
+    pub fn withdraw(&mut self, name: Name) {
+        if self.kept.remove(&name) {
+            for line in [&mut self.records, &mut self.waiting, &mut self.given] {
+                line.retain(|bundle| bundle.name != name);
+            }
+        }
+    }
+
+    pub fn after(&self, now: Instant, span: Duration) -> Instant {
+        self.contacts.after(now, span)
+    }
+
+    pub fn poll_arrival(&mut self, now: Instant) -> Option<Bundle> {
+        self.end.as_mut()?.poll_unit(now)
+    }
+
+    pub fn poll_done(&mut self) -> Option<Name> {
+        let acknowledged = self.end.as_mut()?.poll_acknowledged()?;
+        if self.given.front().is_some_and(|bundle| bundle.name == acknowledged.name) {
+            self.given.pop_front();
+            self.kept.remove(&acknowledged.name);
+        }
+        Some(acknowledged.name)
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        self.end.as_ref()?.connection().srtt()
+    }
+
+    pub fn next_timeout(&self) -> Instant {
+        match &self.end {
+            Some(end) => end.next_timeout().min(self.until),
+            None if self.opens => self.contacts.next(self.opens_from, MOMENT),
+            None => Instant::FAR_FUTURE,
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.until {
+            self.close(now);
+        }
+        match &mut self.end {
+            Some(end) => end.handle_timeout(now),
+            // Later than any that the neighbour may remember.
+            None if self.opens && self.contacts.next(self.opens_from.max(now), MOMENT) <= now => {
+                self.begin(now, now.as_nanos().max(self.number + 1));
+            }
+            None => {}
+        }
+        self.look(now);
+    }
+
+    fn begin(&mut self, now: Instant, number: u64) {
+        self.close(now);
+        self.number = number;
+        self.until = self.contacts.end(now);
+        let connects_at = self.opens.then_some(now);
+        self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, (number, connects_at)));
+    }
+
+    /// The connection is over: what is not acknowledged goes first over the next one.
+    fn close(&mut self, now: Instant) {
+        self.past = self.counts();
+        self.until = Instant::FAR_FUTURE;
+        if self.end.take().is_some() {
+            self.opens_from = now;
+        }
+        while let Some(bundle) = self.given.pop_back() {
+            let line = if bundle.is_data() { &mut self.waiting } else { &mut self.records };
+            line.push_front(bundle);
+        }
+    }
+
+    /// Notes that the neighbour does not answer any more.
+    fn look(&mut self, now: Instant) {
+        if self.end.as_ref().is_some_and(|end| end.failed) {
+            self.close(now);
+            self.opens_from = now + PAUSE;
+        }
+    }
+
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Pdu> {
+        if let Some(connection) = self.unknown.pop_front() {
+            return Some(Pdu::Stream { connection, header_bytes: self.tcp.header_bytes, loaded: None });
+        }
+        let end = self.end.as_mut()?;
+        while end.has_room()
+            && let Some(bundle) = self.records.pop_front().or_else(|| self.waiting.pop_front())
+        {
+            self.given.push_back(bundle);
+            end.offer(now, bundle, bundle.bytes());
+        }
+        let (connection, header_bytes) = (self.number, self.tcp.header_bytes);
+        let loaded = end.poll_transmit(now);
+        self.look(now);
+        loaded.map(|loaded| Pdu::Stream { connection, header_bytes, loaded: Some(Box::new(loaded)) })
+    }
+
+    pub fn handle(&mut self, now: Instant, pdu: &Pdu) {
+        let Pdu::Stream { connection, loaded, .. } = pdu else { return };
+        let Some((segment, bundles)) = loaded.as_deref() else {
+            if *connection == self.number {
+                self.close(now);
+                self.opens_from = now + PAUSE;
+            }
+            return;
+        };
+        let opening = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        let in_contact = self.contacts.next(now, MOMENT) <= now;
+        if opening && !self.opens && in_contact && *connection > self.number {
+            self.begin(now, *connection);
+        }
+        match &mut self.end {
+            Some(end) if *connection == self.number => end.handle(now, segment, bundles),
+            _ if opening || !in_contact => {}
+            _ => self.unknown.push_back(*connection),
+        }
+        self.look(now);
+    }
+
+    pub fn counts(&self) -> Counts {
+        let Some(end) = &self.end else { return self.past };
+        let (past, stats) = (self.past, end.connection().stats());
+        Counts {
+            sent_segments: past.sent_segments + stats.sent_segments,
+            repeated_segments: past.repeated_segments + stats.retransmitted_segments,
+            fresh_segments: past.fresh_segments + stats.received_segments - stats.duplicate_segments,
+            timeouts: past.timeouts + stats.timeouts,
+            control_packets: past.control_packets + stats.acks_sent,
+            control_bytes: past.control_bytes + stats.acks_sent * u64::from(end.header()),
+        }
+    }
+}
