@@ -7,6 +7,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod counts;
 pub mod dtn;
 mod outbox;
 pub mod petra;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bentpipe_base::{Instant, Segment};
 use bentpipe_tcp::{Config, Connection, Events};
 
+use crate::counts::Counts;
+
 /// One end of a TCP connection that carries units of the layer above in both directions.
 pub(crate) struct TcpEnd<U> {
     connection: Box<Connection>,
@@ -45,6 +47,18 @@ impl<U: Copy> TcpEnd<U> {
             incoming: BTreeMap::new(),
             read: 0,
             failed: false,
+        }
+    }
+
+    pub fn counts(&self) -> Counts {
+        let stats = self.connection.stats();
+        Counts {
+            sent_packets: stats.sent_segments,
+            repeated_packets: stats.retransmitted_segments,
+            fresh_packets: stats.received_segments - stats.duplicate_segments,
+            timeouts: stats.timeouts,
+            control_packets: stats.acks_sent,
+            control_bytes: stats.acks_sent * u64::from(self.header),
         }
     }
 

@@ -4,22 +4,13 @@ use super::blocks::Blocks;
 use super::bundle::{Bundle, Name, Pdu};
 use super::stream::Stream;
 use super::{Convergence, Hop};
+use crate::counts::Counts;
 
 /// A convergence-layer adapter: sends bundles to a neighbour while there is contact, and takes those of the neighbour.
 #[derive(Debug)]
 pub(super) enum Adapter {
     Blocks(Box<Blocks>),
     Stream(Box<Stream>),
-}
-
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Counts {
-    pub sent_segments: u64,
-    pub repeated_segments: u64,
-    pub fresh_segments: u64,
-    pub timeouts: u64,
-    pub control_packets: u64,
-    pub control_bytes: u64,
 }
 
 macro_rules! each {

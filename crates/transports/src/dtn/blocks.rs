@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Instant};
 
-use super::adapter::Counts;
 use super::bundle::{Bundle, Name, Pdu, SEGMENT_OVERHEAD};
 use super::{Convergence, Hop};
+use crate::counts::Counts;
 use crate::ranges::Ranges;
 
 /// What a checkpoint waits for its report beyond a round trip: queues, and the neighbour's other business.
@@ -206,7 +206,7 @@ impl Blocks {
         let pdu = report.or_else(|| self.repair(now)).or_else(|| self.segment(now))?;
         self.free_at = now + self.hop.rate.time_for(u64::from(pdu.bytes()));
         if pdu.is_data() {
-            self.counts.sent_segments += 1;
+            self.counts.sent_packets += 1;
         } else {
             self.counts.control_packets += 1;
             self.counts.control_bytes += u64::from(pdu.bytes());
@@ -226,7 +226,7 @@ impl Blocks {
             if asks {
                 self.await_report(now, session, open);
             }
-            self.counts.repeated_segments += u64::from(open.bundle.is_data());
+            self.counts.repeated_packets += u64::from(open.bundle.is_data());
             let checkpoint = asks.then_some(open.checkpoint);
             return Some(Pdu::Segment { session, bundle: open.bundle, range: (from, to), checkpoint });
         }
@@ -250,7 +250,7 @@ impl Blocks {
         let to = bundle.bytes().min(from + self.packet_bytes);
         let is_last = to == bundle.bytes();
         let is_again = bundle.is_data() && from < sending.before;
-        self.counts.repeated_segments += u64::from(is_again);
+        self.counts.repeated_packets += u64::from(is_again);
         sending.next = to;
         self.sending = Some(sending).filter(|_| !is_last);
         let asks = is_last && self.convergence == Convergence::Ltp;
@@ -312,7 +312,7 @@ impl Blocks {
             let new = Incoming { bundle, held: Ranges::default() };
             let held = &mut self.incoming.entry(session).or_insert(new).held;
             let is_fresh = held.insert_range(u64::from(from), u64::from(end));
-            self.counts.fresh_segments += u64::from(bundle.is_data() && is_fresh);
+            self.counts.fresh_packets += u64::from(bundle.is_data() && is_fresh);
             let bytes = u64::from(bundle.bytes());
             if checkpoint.is_some() {
                 let gaps = held.gaps(bytes).take(CLAIMS);

@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Instant};
 
-use super::adapter::{Adapter, Counts};
+use super::adapter::Adapter;
 use super::bundle::{Bundle, Name, Payload, Pdu, Record};
 use super::{Hop, Policy, RouterConfig};
+use crate::counts::Counts;
 use crate::outbox::{Fragment, Message, Outbox};
 use crate::ranges::Ranges;
 use crate::{Config, Progress};
@@ -122,15 +123,16 @@ impl Node {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        let sum = |of: fn(Counts) -> u64| self.ways.iter().flatten().map(|way| of(way.counts())).sum();
+        let mut counts = Counts::default();
+        self.ways.iter().flatten().for_each(|way| counts += way.counts());
         let settled = self.outbox.is_empty() && self.unsettled.is_empty();
         Progress {
-            sent_packets: sum(|counts| counts.sent_segments),
-            repeated_packets: sum(|counts| counts.repeated_segments),
-            timeouts: sum(|counts| counts.timeouts) + self.counters.sent_again,
-            fresh_packets: sum(|counts| counts.fresh_segments),
-            control_packets: sum(|counts| counts.control_packets),
-            control_bytes: sum(|counts| counts.control_bytes),
+            sent_packets: counts.sent_packets,
+            repeated_packets: counts.repeated_packets,
+            timeouts: counts.timeouts + self.counters.sent_again,
+            fresh_packets: counts.fresh_packets,
+            control_packets: counts.control_packets,
+            control_bytes: counts.control_bytes,
             srtt: self.ways[ONWARD].as_ref().and_then(Adapter::srtt),
             all_acknowledged: settled && self.lost.is_empty(),
             incomplete: (settled && !self.lost.is_empty()).then_some("expired"),

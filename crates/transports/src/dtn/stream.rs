@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use bentpipe_base::{Duration, Flags, Instant};
 
 use super::Tcp;
-use super::adapter::Counts;
 use super::bundle::{Bundle, Name, Pdu};
 use super::contacts::Contacts;
+use crate::counts::Counts;
 use crate::tcp_end::TcpEnd;
 
 /// After a connection that broke, the next one is opened so much later.
@@ -61,9 +61,12 @@ impl Stream {
 
     pub fn offer(&mut self, bundle: Bundle) {
         if self.kept.insert(bundle.name) {
-            let line = if bundle.is_data() { &mut self.waiting } else { &mut self.records };
-            line.push_back(bundle);
+            self.line_of(&bundle).push_back(bundle);
         }
+    }
+
+    fn line_of(&mut self, bundle: &Bundle) -> &mut VecDeque<Bundle> {
+        if bundle.is_data() { &mut self.waiting } else { &mut self.records }
     }
 
     /// One that is still here will come: TCP sees to that.
@@ -142,8 +145,7 @@ impl Stream {
             self.opens_from = now;
         }
         while let Some(bundle) = self.given.pop_back() {
-            let line = if bundle.is_data() { &mut self.waiting } else { &mut self.records };
-            line.push_front(bundle);
+            self.line_of(&bundle).push_front(bundle);
         }
     }
 
@@ -195,15 +197,10 @@ impl Stream {
     }
 
     pub fn counts(&self) -> Counts {
-        let Some(end) = &self.end else { return self.past };
-        let (past, stats) = (self.past, end.connection().stats());
-        Counts {
-            sent_segments: past.sent_segments + stats.sent_segments,
-            repeated_segments: past.repeated_segments + stats.retransmitted_segments,
-            fresh_segments: past.fresh_segments + stats.received_segments - stats.duplicate_segments,
-            timeouts: past.timeouts + stats.timeouts,
-            control_packets: past.control_packets + stats.acks_sent,
-            control_bytes: past.control_bytes + stats.acks_sent * u64::from(end.header()),
+        let mut counts = self.past;
+        if let Some(end) = &self.end {
+            counts += end.counts();
         }
+        counts
     }
 }

@@ -5,6 +5,7 @@ use bentpipe_base::{Duration, Flags, Instant};
 use super::Layer;
 use super::stp_end::StpEnd;
 use super::unit::{Content, Pdu, Unit};
+use crate::counts::Counts;
 use crate::stp;
 use crate::tcp_end::TcpEnd;
 
@@ -21,15 +22,6 @@ pub(super) struct Lower {
     /// The association broke since this was asked last.
     broke: bool,
     pub counts: Counts,
-}
-
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Counts {
-    pub sent_packets: u64,
-    pub repeated_packets: u64,
-    pub control_packets: u64,
-    pub control_bytes: u64,
-    pub timeouts: u64,
 }
 
 enum End {
@@ -95,7 +87,7 @@ impl Lower {
     /// Lets the association go, without a word.
     pub fn retire(&mut self) {
         let Some(end) = self.end.take() else { return };
-        add(&mut self.counts, &of_end(&end));
+        self.counts += of_end(&end);
     }
 
     /// Lets the association go and tells the neighbour.
@@ -224,7 +216,7 @@ impl Lower {
     pub fn totals(&self) -> Counts {
         let mut totals = self.counts;
         if let Some(end) = &self.end {
-            add(&mut totals, &of_end(end));
+            totals += of_end(end);
         }
         totals
     }
@@ -237,35 +229,18 @@ impl Lower {
     }
 }
 
-fn add(sum: &mut Counts, more: &Counts) {
-    let Counts { sent_packets, repeated_packets, control_packets, control_bytes, timeouts } = sum;
-    *sent_packets += more.sent_packets;
-    *repeated_packets += more.repeated_packets;
-    *control_packets += more.control_packets;
-    *control_bytes += more.control_bytes;
-    *timeouts += more.timeouts;
-}
-
 fn of_end(end: &End) -> Counts {
     match end {
-        End::Tcp(end) => {
-            let stats = end.connection().stats();
-            Counts {
-                sent_packets: stats.sent_segments,
-                repeated_packets: stats.retransmitted_segments,
-                control_packets: stats.acks_sent,
-                control_bytes: stats.acks_sent * u64::from(end.header()),
-                timeouts: stats.timeouts,
-            }
-        }
+        End::Tcp(end) => end.counts(),
         End::Stp(end) => {
             let (sender, receiver) = (end.sender().progress(), end.receiver().progress());
             Counts {
                 sent_packets: sender.sent_packets,
                 repeated_packets: sender.repeated_packets,
+                fresh_packets: receiver.fresh_packets,
+                timeouts: sender.timeouts,
                 control_packets: sender.control_packets + receiver.control_packets,
                 control_bytes: sender.control_bytes + receiver.control_bytes,
-                timeouts: sender.timeouts,
             }
         }
     }

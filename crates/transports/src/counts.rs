@@ -1,0 +1,28 @@
+use std::ops::AddAssign;
+
+/// What one end of a hop has sent and received.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    /// With payload, repetitions included.
+    pub sent_packets: u64,
+    pub repeated_packets: u64,
+    /// Received, with something new.
+    pub fresh_packets: u64,
+    pub timeouts: u64,
+    /// Sent without payload.
+    pub control_packets: u64,
+    pub control_bytes: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        let Self { sent_packets, repeated_packets, fresh_packets, timeouts, control_packets, control_bytes } =
+            self;
+        *sent_packets += more.sent_packets;
+        *repeated_packets += more.repeated_packets;
+        *fresh_packets += more.fresh_packets;
+        *timeouts += more.timeouts;
+        *control_packets += more.control_packets;
+        *control_bytes += more.control_bytes;
+    }
+}
