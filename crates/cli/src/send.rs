@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_host::{Driver, Id, Interest, Ready};
+use bentpipe_host::{Driver, Id, Interest, Network, Ready, Unreachable};
 use bentpipe_tcp::{Connection, Events, State};
 use bentpipe_trace::{JsonLines, Record, Sink};
 
@@ -109,17 +109,43 @@ fn no_file() -> Failure {
     Failure::Request("found no FILE, accepted: a path, `-` for standard input, or --zeros BYTES".into())
 }
 
-/// The first address of the host of an IP version that we have.
+/// The first address of the host that packets of ours can get to.
 fn resolve(args: &SendArgs) -> Result<SocketAddr, Failure> {
     let found = args
         .to
         .to_socket_addrs()
         .map_err(|error| Failure::Request(format!("found `{}`, accepted: HOST:PORT ({error})", args.to)))?;
-    let ours = &args.wire.address;
-    found
-        .into_iter()
-        .find(|remote| ours.iter().any(|own| own.own.is_ipv4() == remote.is_ipv4()))
-        .ok_or_else(|| Failure::Request(format!("{} has no address of the IP version of --address", args.to)))
+    let mut refused = None;
+    for remote in found {
+        // ::ffff:192.0.2.1 is 192.0.2.1 to the host that has it.
+        let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+        let ours = args.wire.address.iter().find(|network| network.own.is_ipv4() == remote.is_ipv4());
+        match ours.map(|network| (network, network.check_reach(remote.ip()))) {
+            Some((_, Ok(()))) => return Ok(remote),
+            Some((network, Err(why))) => {
+                refused.get_or_insert_with(|| out_of_reach(&args.to, (network, remote.ip()), why));
+            }
+            None => {}
+        }
+    }
+    let none = || Failure::Request(format!("{} has no address of the IP version of --address", args.to));
+    Err(refused.unwrap_or_else(none))
+}
+
+/// Why nothing from `network` gets to the address of `to`, and what does.
+fn out_of_reach(to: &str, (network, remote): (&Network, IpAddr), why: Unreachable) -> Failure {
+    let accepted = match why {
+        Unreachable::Own => {
+            "another host; two stacks on one host need two networks (--address 10.105.0.6/30)".to_owned()
+        }
+        _ => format!(
+            "a host that packets from {} get to; this host itself is {} there, with servers that listen on all addresses, not only on \
+             loopback",
+            network.own,
+            network.kernel()
+        ),
+    };
+    Failure::Request(format!("HOST:PORT: found `{to}` ({remote}): {why}; accepted: {accepted}"))
 }
 
 impl Sending {

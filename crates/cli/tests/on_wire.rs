@@ -177,6 +177,39 @@ fn failures_have_their_exit_codes() {
     }
 }
 
+/// The kernel drops what comes from a device for these addresses, without a word: connecting would only time out.
+#[test]
+fn destinations_that_no_device_reaches_are_refused_at_once() {
+    let refused = [
+        ("127.0.0.1:6001", "10.105.0.1"),
+        ("localhost:6001", "loopback"),
+        ("[::1]:6001", "fd62:656e::1"),
+        ("[::ffff:127.0.0.1]:6001", "10.105.0.1"),
+        ("0.0.0.0:6001", "no host"),
+        ("255.255.255.255:6001", "one host"),
+        ("10.105.0.2:6001", "--address"),
+    ];
+    let script: String = refused.iter().map(|(to, _)| format!("ours send {to} data; echo $?\n")).collect();
+    if let Some(output) = in_namespace("unreachable", &script) {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n".repeat(refused.len()), "{said}");
+        for ((to, hint), line) in refused.iter().zip(said.lines()) {
+            assert!(line.contains(to) && line.contains(hint) && line.contains("accepted"), "{to}: {line}");
+        }
+    }
+}
+
+#[test]
+fn an_address_on_loopback_is_none_for_a_stack() {
+    for address in ["127.0.0.2/30", "::1/126"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+        let output = command.args(["receive", "5001", "--discard", "--address", address]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(address) && said.contains("loopback"), "{said}");
+    }
+}
+
 #[test]
 fn without_privilege_it_says_what_is_missing() {
     // A user namespace in which nobody is root: no capabilities, whoever runs the tests.

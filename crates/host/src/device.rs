@@ -20,9 +20,30 @@ pub struct Network {
 /// Text that is no [`Network`].
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "found `{0}`, accepted: an address with the length of its prefix, of a network with at least two hosts: 10.105.0.2/30 or fd62:656e::2/126"
+    "found `{0}`, accepted: the address of a host that is neither loopback nor multicast, with the length of its prefix, of a network with \
+     at least two hosts: 10.105.0.2/30 or fd62:656e::2/126"
 )]
 pub struct NoNetwork(String);
+
+/// Why no packet of ours gets to an address: the kernel drops it without a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unreachable {
+    /// Only what is sent within the host itself may go there.
+    #[error("loopback addresses take nothing from a device")]
+    Loopback,
+    /// `0.0.0.0` and `::` stand for any address.
+    #[error("no host has that address")]
+    Unspecified,
+    /// Multicast and broadcast.
+    #[error("TCP goes to one host, not to many")]
+    Many,
+    /// Addresses of one link hold on that link only, and ours leads to the kernel alone.
+    #[error("link-local addresses are not forwarded")]
+    LinkLocal,
+    /// Ours.
+    #[error("that is our own address")]
+    Own,
+}
 
 impl FromStr for Network {
     type Err = NoNetwork;
@@ -32,13 +53,59 @@ impl FromStr for Network {
             let (own, prefix) = text.split_once('/')?;
             let network = Self { own: own.parse().ok()?, prefix: prefix.parse().ok()? };
             let longest = if network.own.is_ipv4() { 30 } else { 126 };
-            (8..=longest).contains(&network.prefix).then_some(network)
+            let fits =
+                (8..=longest).contains(&network.prefix) && network.ends().all(|end| end != network.own);
+            (fits && routable(network.own).is_ok()).then_some(network)
         };
         parse().ok_or_else(|| NoNetwork(text.to_owned()))
     }
 }
 
+/// Whether packets from a device to `address`, or with that source, are forwarded or delivered at all.
+fn routable(address: IpAddr) -> Result<(), Unreachable> {
+    let (broadcast, link_local) = match address {
+        IpAddr::V4(address) => (address.is_broadcast(), false),
+        IpAddr::V6(address) => (false, address.is_unicast_link_local()),
+    };
+    if address.is_loopback() {
+        Err(Unreachable::Loopback)
+    } else if address.is_unspecified() {
+        Err(Unreachable::Unspecified)
+    } else if address.is_multicast() || broadcast {
+        Err(Unreachable::Many)
+    } else if link_local {
+        Err(Unreachable::LinkLocal)
+    } else {
+        Ok(())
+    }
+}
+
 impl Network {
+    /// Checks that packets of ours can get to `remote`, as far as its address tells.
+    ///
+    /// # Errors
+    /// [`Unreachable`] if the kernel would drop all of them.
+    pub fn check_reach(&self, remote: IpAddr) -> Result<(), Unreachable> {
+        routable(remote)?;
+        if remote == self.own {
+            return Err(Unreachable::Own);
+        }
+        if self.ends().any(|end| end == remote) { Err(Unreachable::Many) } else { Ok(()) }
+    }
+
+    /// The first and the last address of an IPv4 network, which belong to no host.
+    fn ends(&self) -> impl Iterator<Item = IpAddr> {
+        let ends = match self.own {
+            IpAddr::V4(own) => {
+                let hosts = u32::MAX >> self.prefix;
+                let first = own.to_bits() & !hosts;
+                Some([first, first | hosts].map(|bits| IpAddr::from(Ipv4Addr::from_bits(bits))))
+            }
+            IpAddr::V6(_) => None,
+        };
+        ends.into_iter().flatten()
+    }
+
     /// The kernel's address: the first host of the network that is not us.
     pub fn kernel(&self) -> IpAddr {
         match self.own {
@@ -167,8 +234,44 @@ mod tests {
         assert_eq!(kernel("10.105.0.2/30"), "10.105.0.1");
         assert_eq!(kernel("10.105.0.1/24"), "10.105.0.2");
         assert_eq!(kernel("fd62:656e::2/126"), "fd62:656e::1");
-        for wrong in ["10.0.0.1", "10.0.0.1/31", "x/8", "10.0.0.1/0", "::1/127"] {
-            assert!(wrong.parse::<Network>().unwrap_err().to_string().contains(wrong));
+    }
+
+    #[test]
+    fn addresses_that_no_stack_of_ours_can_have_are_refused() {
+        let malformed = ["10.0.0.1", "10.0.0.1/31", "x/8", "10.0.0.1/0", "fd62::1/127"];
+        let unfit = ["127.0.0.2/30", "::1/126", "0.0.0.0/8", "224.0.0.1/30", "ff02::1/64", "fe80::2/64"];
+        let no_host = ["10.105.0.0/30", "10.105.0.3/30", "255.255.255.255/30"];
+        for wrong in malformed.iter().chain(&unfit).chain(&no_host) {
+            assert!(wrong.parse::<Network>().unwrap_err().to_string().contains(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn destinations_that_the_kernel_drops_are_known() {
+        let check =
+            |own: &str, remote: &str| own.parse::<Network>().unwrap().check_reach(remote.parse().unwrap());
+        let (four, six) = ("10.105.0.2/30", "fd62:656e::2/126");
+        for (own, remote, why) in [
+            (four, "127.0.0.1", Unreachable::Loopback),
+            (four, "127.9.9.9", Unreachable::Loopback),
+            (six, "::1", Unreachable::Loopback),
+            (four, "0.0.0.0", Unreachable::Unspecified),
+            (six, "::", Unreachable::Unspecified),
+            (four, "224.0.0.1", Unreachable::Many),
+            (four, "255.255.255.255", Unreachable::Many),
+            (four, "10.105.0.3", Unreachable::Many),
+            (four, "10.105.0.0", Unreachable::Many),
+            (six, "ff02::1", Unreachable::Many),
+            (six, "fe80::1", Unreachable::LinkLocal),
+            (four, "10.105.0.2", Unreachable::Own),
+            (six, "fd62:656e::2", Unreachable::Own),
+        ] {
+            assert_eq!(check(own, remote), Err(why), "{remote}");
+        }
+        for (own, remote) in
+            [(four, "10.105.0.1"), (four, "192.0.2.1"), (four, "10.105.0.5"), (six, "2001:db8::1")]
+        {
+            assert_eq!(check(own, remote), Ok(()), "{remote}");
         }
     }
 }

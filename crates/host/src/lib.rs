@@ -7,6 +7,6 @@ mod device;
 mod driver;
 mod stack;
 
-pub use device::{Device, DeviceConfig, Network, NoDevice, NoNetwork};
+pub use device::{Device, DeviceConfig, Network, NoDevice, NoNetwork, Unreachable};
 pub use driver::{Driver, Interest, Ready};
 pub use stack::{Counters, Id, Limits, Stack, StackConfig, Unopened};
