@@ -64,7 +64,7 @@ impl Path {
     }
 }
 
-/// Whether the peer understands probes.
+/// Whether the peer understands probes, and the path their priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PeerProbes {
     /// The handshake did not say; the algorithm finds out in band or does without.
@@ -72,6 +72,9 @@ pub enum PeerProbes {
     Unknown,
     /// Agreed in the handshake.
     Agreed,
+    /// The peer answers, but nothing at the bottleneck knows low priority: probes get through queues that lose data, so their replies prove
+    /// nothing.
+    Ordinary,
 }
 
 /// Where the sender stands in loss recovery.

@@ -314,8 +314,12 @@ impl Peach {
 impl Peach {
     /// "If the required modification is not implemented, TCP-Peach sender stops transmitting dummy segments".
     fn behave_like_reno(&mut self, path: &Path) {
-        self.due = Due::default();
         self.ssthresh = f64::from(path.receive_window).max(2.0);
+        self.stop_dummies();
+    }
+
+    fn stop_dummies(&mut self) {
+        self.due = Due::default();
         match &mut self.state {
             State::Recovery(recovery) => recovery.adsn = 0,
             state => *state = State::Avoidance,
@@ -361,6 +365,9 @@ impl CongestionControl for Peach {
         self.due.dummies = 0;
         if self.peer.suspect(ack, path) {
             self.behave_like_reno(path);
+        }
+        if self.peer.distrust(self.config.mode, path) {
+            self.stop_dummies();
         }
         if self.exit_pace.is_some_and(|pace| path.now >= pace.until) {
             self.exit_pace = None;
@@ -454,8 +461,8 @@ impl CongestionControl for Peach {
 
     /// Section III-A; during recovery the reply counts as the ACK of a data segment would (section III-C).
     fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
-        self.peer = Peer::Replies;
-        if self.config.mode == Mode::Safe && reply.tag != ProbeTag(self.epoch) {
+        let mode = self.config.mode;
+        if !self.peer.answer(mode, path) || (mode == Mode::Safe && reply.tag != ProbeTag(self.epoch)) {
             return;
         }
         let in_recovery = matches!(self.state, State::Recovery(_));

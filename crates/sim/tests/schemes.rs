@@ -1,7 +1,7 @@
 //! What distinguishes each algorithm, seen from outside: small worlds, and bounds that its paper or arithmetic gives.
 
 use bentpipe_scenario::{Draft, Scenario};
-use bentpipe_sim::{FlowSeries, Outcome, RunOptions, Series, run};
+use bentpipe_sim::{FlowOutcome, FlowSeries, Outcome, RunOptions, Series, run};
 
 /// One way and back over `geo-single`.
 const ROUND_TRIP_S: f64 = 0.5;
@@ -455,4 +455,54 @@ fn a_stale_window_costs_fast_start_little() {
     ];
     let [fast_start, reno] = ["fast-start", "reno"].map(|cc| two_files(cc, &fade));
     assert!(fast_start[1] <= 1.25 * reno[1], "{fast_start:?} s, Reno {reno:?} s");
+}
+
+const PROBERS: [&str; 4] = ["peach", "peach-plus", "swift", "pbs"];
+
+/// As on real wires: safe mode, and a receiver that knows nothing of probes but reports duplicates.
+fn to_a_plain_receiver<'a>(name: &'a str, cc: &'a str, changes: &[&'a str]) -> Outcome {
+    let safe = format!("flow.bulk.cc={{ name = '{cc}', mode = 'safe' }}");
+    outcome(&world(name, cc, &[&["tcp.probe-replies=false", safe.as_str()], changes].concat()))
+}
+
+/// On a path that bleaches DSCP probes are ordinary traffic. Their survival must then not win bandwidth from flows that yield, nor fill
+/// the link with what is lost: five NewReno flows get 4.1 of 10 Mbit/s beside five others, and got 0.3 to 0.8 beside five that asked on.
+#[test]
+fn where_nothing_knows_low_priority_the_asking_ends() {
+    let bleached = [
+        "link.satellite.loss=0.0",
+        "link.satellite.queue='60 packets'",
+        "tcp.receive-window=256 KiB",
+        "duration=200 s",
+    ];
+    for cc in PROBERS {
+        let outcome = to_a_plain_receiver("geo-fairness", cc, &bleached);
+        let total = |group: &str, of: fn(&FlowOutcome) -> f64| -> f64 {
+            outcome.flows.iter().filter(|flow| flow.group == group).map(of).sum()
+        };
+        let [ours, reno] = ["bulk", "newreno"].map(|group| total(group, |flow| flow.goodput_bps / 1e6));
+        assert!(reno >= 2.0, "{cc}: {reno} Mbit/s beside {ours}");
+        assert!(ours + reno >= 6.0, "{cc}: {ours} and {reno} Mbit/s");
+        let again = total("bulk", |flow| flow.retransmitted_segments as f64)
+            / total("bulk", |flow| flow.sent_segments as f64);
+        assert!(again < 0.1, "{cc}: {again} sent again");
+    }
+}
+
+/// Random errors hit probes and data alike as well, but from queues of any length: the schemes go on.
+#[test]
+fn where_only_errors_lose_the_asking_goes_on() {
+    for cc in PROBERS {
+        let noise = noise("1e-2");
+        let changes =
+            [&noise, "link.satellite.queue='60 packets'", "tcp.receive-window=64 KiB", "duration=120 s"];
+        let flow = &to_a_plain_receiver("geo-single", cc, &changes).flows[0];
+        // At least one recovery in three asks for half a window.
+        assert!(flow.probes_sent >= 1000, "{cc}: {} probes", flow.probes_sent);
+        assert!(
+            flow.probes_acked as f64 >= 0.8 * flow.probes_sent as f64,
+            "{cc}: {} answered",
+            flow.probes_acked
+        );
+    }
 }

@@ -518,6 +518,11 @@ impl Connection {
         self.sender.probe_srtt()
     }
 
+    /// Whether the path was found to treat probes as it treats data: their survival proves nothing there.
+    pub fn probes_are_ordinary(&self) -> bool {
+        self.sender.probes_are_ordinary()
+    }
+
     /// Whether a driver that handles several segments before it polls should poll now: the next ACK has no room for more ranges beyond
     /// holes, and what it does not report the peer may send again in vain.
     pub fn reports_are_full(&self) -> bool {

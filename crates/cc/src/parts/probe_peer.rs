@@ -3,7 +3,8 @@
 
 use bentpipe_base::Instant;
 
-use crate::{Ack, Path};
+use crate::peach::Mode;
+use crate::{Ack, Path, PeerProbes};
 
 /// What is known of the receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,6 +69,24 @@ impl Peer {
         true
     }
 
+    /// A reply came. False if it proves nothing, because probes are ordinary traffic on this path.
+    pub fn answer(&mut self, mode: Mode, path: &Path) -> bool {
+        let counts = !is_ordinary(mode, path);
+        if counts {
+            *self = Self::Replies;
+        }
+        counts
+    }
+
+    /// True once probes are found to be ordinary traffic: the caller goes on without.
+    pub fn distrust(&mut self, mode: Mode, path: &Path) -> bool {
+        let news = is_ordinary(mode, path) && *self != Self::Plain;
+        if news {
+            *self = Self::Plain;
+        }
+        news
+    }
+
     /// Time of the next step of the check.
     pub fn verdict_at(self) -> Instant {
         match self {
@@ -97,10 +116,25 @@ impl Peer {
     }
 }
 
+/// Safe mode heeds that nothing at the bottleneck knows low priority; the papers take for granted that it does.
+fn is_ordinary(mode: Mode, path: &Path) -> bool {
+    mode == Mode::Safe && path.peer_probes == PeerProbes::Ordinary
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn replies_of_a_path_without_low_priority_end_the_asking_in_safe_mode() {
+        let ordinary = Path { peer_probes: PeerProbes::Ordinary, ..fixture::path() };
+        let mut peer = Peer::Replies;
+        assert!(!peer.distrust(Mode::Safe, &fixture::path()) && !peer.distrust(Mode::Paper, &ordinary));
+        assert!(peer.answer(Mode::Paper, &ordinary));
+        assert!(peer.distrust(Mode::Safe, &ordinary) && !peer.distrust(Mode::Safe, &ordinary), "once");
+        assert!(!peer.answer(Mode::Safe, &ordinary) && peer.is_plain(), "late replies change nothing");
+    }
 
     #[test]
     fn two_silent_episodes_are_a_no() {

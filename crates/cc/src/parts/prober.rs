@@ -284,10 +284,15 @@ impl<L: Law> Prober<L> {
         }
     }
 
-    /// The receiver does not answer: no more probes.
+    /// The receiver does not answer.
     fn behave_like_reno(&mut self, path: &Path) {
-        self.due = 0;
         self.windows.ssthresh = f64::from(path.receive_window).max(2.0);
+        self.stop_asking();
+    }
+
+    /// No more probes.
+    fn stop_asking(&mut self) {
+        self.due = 0;
         match &mut self.state {
             State::Recovery(recovery) => recovery.allowed = 0,
             state => *state = State::Avoidance,
@@ -351,6 +356,9 @@ impl<L: Law> CongestionControl for Prober<L> {
         self.due = 0;
         if self.peer.suspect(ack, path) {
             self.behave_like_reno(path);
+        }
+        if self.peer.distrust(self.law.terms().mode, path) {
+            self.stop_asking();
         }
         match self.state {
             State::Recovery(_) if ack.phase == Phase::Recovery => self.recover(ack, path),
@@ -450,8 +458,8 @@ impl<L: Law> CongestionControl for Prober<L> {
     }
 
     fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
-        self.peer = Peer::Replies;
-        if self.law.terms().mode == Mode::Safe && reply.tag != ProbeTag(self.epoch) {
+        let mode = self.law.terms().mode;
+        if !self.peer.answer(mode, path) || (mode == Mode::Safe && reply.tag != ProbeTag(self.epoch)) {
             return;
         }
         self.take_reply(path);

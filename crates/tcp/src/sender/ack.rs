@@ -1,10 +1,11 @@
 //! What an arriving acknowledgement changes.
 
 use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
-use bentpipe_cc::{Ack, Doubt, Phase, ProbeReply};
+use bentpipe_cc::{Ack, Doubt, PeerProbes, Phase, ProbeReply};
 use bentpipe_trace::Event;
 
 use super::scoreboard::{Mark, Progress};
+use super::unreplied::Reported;
 use super::{Limit, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
@@ -99,7 +100,7 @@ impl Sender {
         let Some(first) = segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
         let patience = self.rtt.rto() + self.rtt.srtt * 2;
         if let Some(unreplied) = &mut self.unreplied {
-            step.reported = unreplied.report(*first, now, patience);
+            step.reported = unreplied.report(*first, Reported { at: now, patience, shortest: self.rtt.min });
             step.dsack &= !step.reported;
         }
     }
@@ -208,6 +209,9 @@ impl Sender {
             && let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered())
         {
             self.probe_answered(cx, tag, (step.progress.acked, phase));
+        }
+        if step.reported && self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(cx.stats)) {
+            self.path.peer_probes = PeerProbes::Ordinary;
         }
         if self.wants.doubts {
             self.ask_doubt();

@@ -317,6 +317,11 @@ impl Sender {
         self.unreplied.as_ref().and_then(|unreplied| unreplied.rtt())
     }
 
+    /// Probes to this peer fare as data does.
+    pub fn probes_are_ordinary(&self) -> bool {
+        self.path.peer_probes == PeerProbes::Ordinary
+    }
+
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }

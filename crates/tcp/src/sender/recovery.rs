@@ -113,6 +113,9 @@ impl Sender {
             self.board.mark_lost(self.board.front_index());
         }
         self.refresh(cx.now);
+        if let Some(unreplied) = &mut self.unreplied {
+            unreplied.lose(self.rtt.srtt);
+        }
         let flight_at_loss = self.board.in_flight() + newly_lost.max(1);
         let loss = Loss {
             cause: Cause::Loss,

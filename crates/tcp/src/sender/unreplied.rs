@@ -2,11 +2,16 @@
 //!
 //! The echoed timestamp tells nothing: it stays at that of the last segment in sequence. What counts are ranges, not ACKs: a receiver
 //! may merge neighbouring probes into one report, but reports each repetition of one range.
+//!
+//! The replies also tell whether low priority reaches the bottleneck at all: where it does, no probe gets through a queue that is so full
+//! that data is lost, or few do.
 
 use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant, ProbeTag, SackRange};
 use bentpipe_cc::ProbeRequest;
+
+use crate::Stats;
 
 /// A probe on its way.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +31,31 @@ pub(super) struct Unreplied {
     spaced_until: Instant,
     /// Smoothed round trip of probes; the echoed timestamps tell nothing of it.
     rtt: Option<Duration>,
+    /// Smoothed round trip of data when some of it was found lost last.
+    rtt_at_loss: Duration,
+    /// Replies to probes that were about as long on their way.
+    through_full_queue: u32,
+}
+
+/// When a report arrived, and what is known of the path then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported {
+    pub at: Instant,
+    /// Probes older than this were lost, or filled a hole.
+    pub patience: Duration,
+    /// Shortest round trip of data so far.
+    pub shortest: Duration,
 }
 
 /// Least time between two copies of what lies beyond a hole: of those that come faster receivers report only the last (Linux holds such
 /// ACKs for up to 1 ms, `tcp_comp_sack_delay_ns`).
 const SPACING: Duration = Duration::from_micros(1100);
+
+/// Waiting that counts as a queue: beyond this part of the shortest round trip.
+const LEAST_QUEUE: u64 = 16;
+/// Replies through full queues, and losses of data, before [`Unreplied::fare_as_data`] is more than chance.
+const ENOUGH_REPLIES: u32 = 32;
+const ENOUGH_LOSSES: u64 = 3;
 
 /// Probes remembered at one time.
 const MOST: usize = 4096;
@@ -70,14 +95,13 @@ impl Unreplied {
         self.asked.push_back(Asked { range, tag, at });
     }
 
-    /// The peer reports that it has `range` twice. True if that answers probes: exactly that range, or several that make it up. Probes
-    /// older than `patience` were lost, or filled a hole.
-    pub fn report(&mut self, range: SackRange, now: Instant, patience: Duration) -> bool {
-        while self.asked.front().is_some_and(|asked| now.since(asked.at) > patience) {
+    /// The peer reports that it has `range` twice. True if that answers probes: exactly that range, or several that make it up.
+    pub fn report(&mut self, range: SackRange, reported: Reported) -> bool {
+        while self.asked.front().is_some_and(|asked| reported.at.since(asked.at) > reported.patience) {
             self.asked.pop_front();
         }
         if let Some(at) = self.asked.iter().position(|asked| asked.range == range) {
-            self.answer(at, now);
+            self.answer(at, reported);
             return true;
         }
         let mut from = range.start;
@@ -85,16 +109,43 @@ impl Unreplied {
             self.asked.iter().position(|asked| asked.range.start == from && asked.range.end <= range.end)
         {
             from = self.asked[at].range.end;
-            self.answer(at, now);
+            self.answer(at, reported);
         }
         from > range.start
     }
 
-    fn answer(&mut self, at: usize, now: Instant) {
+    fn answer(&mut self, at: usize, reported: Reported) {
         let Some(asked) = self.asked.remove(at) else { return };
         self.answered.push(asked.tag);
-        let rtt = now.since(asked.at);
+        let rtt = reported.at.since(asked.at);
+        let (waited, full) = (rtt.saturating_sub(reported.shortest), self.full_queue(reported.shortest));
+        // Where low priority waits for everything else it waits longer than data ever does.
+        if full.is_some_and(|full| waited >= full * 3 / 4 && waited <= full * 3 / 2) {
+            self.through_full_queue += 1;
+        }
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
+    }
+
+    /// How long data waited in the queue when some of it was lost; `None` if no longer than round trips may vary without a queue.
+    fn full_queue(&self, shortest: Duration) -> Option<Duration> {
+        let waited = self.rtt_at_loss.saturating_sub(shortest);
+        (waited > shortest / LEAST_QUEUE).then_some(waited)
+    }
+
+    /// Data was found lost after round trips of `srtt`.
+    pub fn lose(&mut self, srtt: Duration) {
+        self.rtt_at_loss = srtt;
+    }
+
+    /// Whether probes get through queues that lose data, and are lost no more often than data: then nothing at the bottleneck knows low
+    /// priority. Random errors lose data as well, but from queues of any length.
+    pub fn fare_as_data(&self, stats: &Stats) -> bool {
+        let unanswered =
+            stats.probes_sent.saturating_sub(stats.probes_acked) as f64 / stats.probes_sent as f64;
+        let lost = stats.retransmitted_segments as f64 / stats.sent_segments as f64;
+        self.through_full_queue >= ENOUGH_REPLIES
+            && stats.retransmitted_segments >= ENOUGH_LOSSES
+            && unanswered <= 4.0 * lost
     }
 
     /// Tags of the probes that the last report answered, one after another.
@@ -114,7 +165,9 @@ impl Unreplied {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(4);
+    fn reported(at: Instant) -> Reported {
+        Reported { at, patience: Duration::from_secs(4), shortest: Duration::from_millis(500) }
+    }
 
     fn range(start: u64, end: u64) -> SackRange {
         SackRange { start, end }
@@ -122,7 +175,7 @@ mod tests {
 
     /// How many probes a report answers.
     fn answers(unreplied: &mut Unreplied, range: SackRange, at: Instant) -> usize {
-        let any = unreplied.report(range, at, PATIENCE);
+        let any = unreplied.report(range, reported(at));
         let count = std::iter::from_fn(|| unreplied.next_answered()).count();
         assert_eq!(any, count > 0);
         count
@@ -167,9 +220,9 @@ mod tests {
             unreplied.ask(range(1, 1001), ProbeTag(1), at(100 * n));
         }
         // The same range: the older probe is answered first.
-        unreplied.report(range(1, 1001), at(550), PATIENCE);
+        unreplied.report(range(1, 1001), reported(at(550)));
         assert_eq!(unreplied.rtt(), Some(Duration::from_millis(550)));
-        unreplied.report(range(1, 1001), at(730), PATIENCE);
+        unreplied.report(range(1, 1001), reported(at(730)));
         assert_eq!(unreplied.rtt(), Some(Duration::from_millis(560)));
     }
 
@@ -185,6 +238,44 @@ mod tests {
         assert_eq!(unreplied.take_held(), Some(request(2)));
         assert_eq!(unreplied.held_until(), Instant::FAR_FUTURE);
         assert!(unreplied.may_copy_beyond_hole(request(2), at(1100)));
+    }
+
+    /// After data was lost at this round trip, 40 probes come back after the other one.
+    fn after_loss(at_loss_ms: u64, probe_ms: u64) -> Unreplied {
+        let mut unreplied = Unreplied::default();
+        unreplied.lose(Duration::from_millis(at_loss_ms));
+        for nth in 0..40 {
+            let at = Instant::ZERO + Duration::from_millis(nth);
+            unreplied.ask(range(nth, nth + 1), ProbeTag(1), at);
+        }
+        for nth in 0..40 {
+            let at = Instant::ZERO + Duration::from_millis(nth + probe_ms);
+            assert_eq!(answers(&mut unreplied, range(nth, nth + 1), at), 1);
+        }
+        unreplied
+    }
+
+    #[test]
+    fn probes_that_pass_where_data_is_lost_have_no_low_priority() {
+        let stats = |(probes_sent, probes_acked), (sent_segments, retransmitted_segments)| Stats {
+            probes_sent,
+            probes_acked,
+            sent_segments,
+            retransmitted_segments,
+            ..Stats::default()
+        };
+        let as_data = |unreplied: &Unreplied, probes, data| unreplied.fare_as_data(&stats(probes, data));
+        let full = after_loss(560, 560);
+        assert!(as_data(&full, (200, 190), (1000, 50)), "5 % of both");
+        assert!(!as_data(&full, (200, 100), (1000, 50)), "half of the probes, 5 % of data");
+        assert!(!as_data(&full, (200, 200), (1000, 2)), "hardly anything was lost");
+        for (at_loss, probe, why) in [
+            (510, 510, "random errors: data is lost though nothing waits"),
+            (560, 520, "the queue was short when the probes passed"),
+            (560, 800, "they waited until all data had left"),
+        ] {
+            assert!(!as_data(&after_loss(at_loss, probe), (200, 190), (1000, 50)), "{why}");
+        }
     }
 
     #[test]
