@@ -221,11 +221,11 @@ fn route(
     let mut join = |from, to, links: &mut Vec<LinkId>| from == to || topology.route(from, to, links);
     let joined = join(from, entry, &mut there) && join(landing, to, &mut onward);
     if from == to || !joined {
-        let name = |node| topology.nodes[node as usize].name.clone();
+        let name = |node| topology.node(node).name.to_string();
         return Err(PathError::NoRoute { flow: flow.name.clone(), from: name(from), to: name(to) });
     }
     for link in there.iter().chain(&onward) {
-        let node = &topology.nodes[topology.graph.hops[*link as usize].to as usize];
+        let node = topology.node(topology.graph.hops[*link as usize].to);
         let plain = matches!(node.kind, NodeKind::Host | NodeKind::Router | NodeKind::GroundStation(_));
         let found = format!("node.{} ({})", node.name, node.kind.name());
         if !plain && !left_out.contains(&found) {
@@ -233,11 +233,11 @@ fn route(
         }
     }
     let hop = |link: &LinkId| {
-        let edge = &topology.links[*link as usize];
-        let (name, group) = (edge.name.clone(), edge.group.to_owned());
-        let channel = channel(&topology.links, *link)
-            .map_err(|error| PathError::Shared { link: name.clone(), error })?;
-        let config = edge.config.clone().into_owned();
+        let edge = topology.link(*link);
+        let (name, group) = (edge.name.to_string(), edge.group.to_owned());
+        let channel =
+            channel(&topology, *link).map_err(|error| PathError::Shared { link: name.clone(), error })?;
+        let config = edge.config.clone();
         let (direction, through_sky) = (edge.direction, false);
         Ok::<_, PathError>(Hop { link: name, group, direction, config, channel, through_sky })
     };
@@ -252,13 +252,13 @@ fn route(
 }
 
 /// The channel behind a link, if it shares one.
-fn channel(links: &[Edge<'_>], link: LinkId) -> Result<Option<Channel>, ConfigError> {
-    let edge = &links[link as usize];
+fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, ConfigError> {
+    let edge = topology.link(link);
     let Some(access) = edge.medium else { return Ok(None) };
-    let member = |other: &&Edge<'_>| other.group == edge.group && other.direction == edge.direction;
-    let terminals = links.iter().filter(member).count();
-    let own = links[..link as usize].iter().filter(member).count() as u32;
-    let (medium, terminal) = shared_channel(&edge.config, access, terminals)?;
+    let member = |other: &Edge<'_>| other.group == edge.group && other.direction == edge.direction;
+    let terminals = topology.links().filter(member).count();
+    let own = topology.links().take(link as usize).filter(member).count() as u32;
+    let (medium, terminal) = shared_channel(edge.config, access, terminals)?;
     Ok(Some(Channel { medium, terminal, terminals, own }))
 }
 

@@ -23,14 +23,14 @@ impl Names {
     /// If there is no such world.
     pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
         // A constellation has the links that are used in all the time.
-        let links = Topology::new(scenario).map_err(BuildError::from)?.links;
-        let scenario = Scenario { duration: Duration::ZERO, ..scenario.clone() };
-        let outcome = bentpipe_sim::run(&scenario, &RunOptions::default())?.outcome;
+        let topology = Topology::new(scenario).map_err(BuildError::from)?;
+        let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
+        let outcome = bentpipe_sim::run(&idle, &RunOptions::default())?.outcome;
         let split = outcome.flows.iter().filter_map(|flow| flow.split.as_ref());
         let legs: Vec<_> = split.flat_map(|split| &split.legs).map(|leg| leg.name.clone()).collect();
         Ok(Self {
             flows: outcome.flows.into_iter().map(|flow| flow.name).chain(legs).collect(),
-            links: links.into_iter().map(|link| (link.name, link.direction)).collect(),
+            links: topology.links().map(|link| (link.name.to_string(), link.direction)).collect(),
         })
     }
 

@@ -13,6 +13,7 @@ mod describe;
 mod draft;
 mod error;
 mod form;
+mod members;
 mod model;
 mod network;
 mod parameters;
@@ -30,6 +31,7 @@ pub use builtin::{Summary, builtin, list, load};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
+pub use members::Name;
 pub use model::{
     Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Routing, Scenario,
     Streaming, Traffic, Transport,
@@ -42,5 +44,4 @@ pub use sky::{
 pub use suggest::did_you_mean;
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
-    member_name,
 };

@@ -1,6 +1,5 @@
 //! Nodes and links of a scenario one by one, and the shortest routes between them.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -11,8 +10,9 @@ use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
 use bentpipe_orbit::OrbitError;
 
+use crate::members::{Members, Name};
 use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
-use crate::{LinkGroup, NodeKind, Scenario};
+use crate::{LinkGroup, NodeGroup, NodeKind, Scenario};
 
 /// Index of a node.
 pub type NodeId = u32;
@@ -66,27 +66,40 @@ pub enum TopologyError {
 }
 
 /// The graph of a world.
+///
+/// Worlds may have very many nodes and links that differ in number only, so none has anything of its own beside its place in the graph.
 #[derive(Debug)]
 pub struct Topology<'a> {
-    /// All nodes in the order of the scenario.
-    pub nodes: Vec<Node>,
-    /// All directions of all links in the order of the scenario.
-    pub links: Vec<Edge<'a>>,
-    groups: BTreeMap<&'a str, std::ops::Range<NodeId>>,
+    /// Nodes, in the order of the scenario.
+    nodes: Vec<Members<'a, NodeGroup>>,
+    /// Duplex links, in the order of the scenario.
+    links: Vec<Members<'a, LinkGroup>>,
+    /// Names of the satellites, which come after all other nodes.
+    satellites: Vec<String>,
+    /// Duplex links of the constellation, which come after all others.
+    sky_links: Vec<SkyEdge<'a>>,
     /// Nodes and links as routes see them.
-    pub graph: Graph,
+    pub graph: Arc<Graph>,
     /// What the constellation does, if there is one; its satellites and links come after all others.
     pub sky: Option<Arc<SkyPlan>>,
     trees: BTreeMap<NodeId, Tree>,
 }
 
 /// A host or a router.
-#[derive(Debug)]
-pub struct Node {
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
     /// Name of the node.
-    pub name: String,
+    pub name: Name<'a>,
     /// What it is.
-    pub kind: NodeKind,
+    pub kind: &'a NodeKind,
+}
+
+/// A duplex link of a constellation.
+#[derive(Debug)]
+struct SkyEdge<'a> {
+    name: String,
+    group: &'a str,
+    configs: [LinkConfig; 2],
 }
 
 /// What routes are found in.
@@ -94,8 +107,10 @@ pub struct Node {
 pub struct Graph {
     /// One for each direction of each link.
     pub hops: Vec<Hop>,
-    /// Directions of links that lead to each node.
-    into: Vec<Vec<LinkId>>,
+    /// Directions of links that lead to each node, those to one after those to another.
+    into: Vec<LinkId>,
+    /// Where those to each node end in `into`.
+    into_ends: Vec<u32>,
     /// Nodes that the packets of others pass through.
     forwards: Vec<bool>,
     /// Ground stations, in the order of the nodes: a constellation joins each with each.
@@ -123,16 +138,16 @@ pub struct Hop {
 }
 
 /// One direction of a link.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Edge<'a> {
     /// Name of the link, the same for both directions.
-    pub name: String,
+    pub name: Name<'a>,
     /// Group of the link.
     pub group: &'a str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
     /// What it does to packets.
-    pub config: Cow<'a, LinkConfig>,
+    pub config: &'a LinkConfig,
     /// How the members of its group share one channel, if they do; `config` is then that of the channel and of each member's queue.
     pub medium: Option<&'a Access>,
 }
@@ -142,10 +157,8 @@ pub const NOWHERE: LinkId = LinkId::MAX;
 /// Next hop of a ground station that sends through the constellation.
 pub const THROUGH_SKY: LinkId = LinkId::MAX - 1;
 
-/// The name of member `index` of a group: the group's own if there is only one.
-pub fn member_name(group: &str, index: u32, count: u32) -> String {
-    if count == 1 { group.to_owned() } else { format!("{group}.{index}") }
-}
+/// The two directions of a link, by the last bit of their numbers.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// A typical value of a quantity that may vary: where it begins.
 pub fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
@@ -165,35 +178,96 @@ impl<'a> Topology<'a> {
         let mut topology = Self {
             nodes: Vec::new(),
             links: Vec::new(),
-            groups: BTreeMap::new(),
-            graph: Graph::default(),
+            satellites: Vec::new(),
+            sky_links: Vec::new(),
+            graph: Arc::default(),
             sky: None,
             trees: BTreeMap::new(),
         };
+        let mut graph = Graph::default();
         for group in &scenario.nodes {
-            let first = topology.nodes.len() as NodeId;
+            let (first, count) = (graph.forwards.len() as NodeId, group.count);
             let unnameable = |what: &str| TopologyError::Unnameable(format!("node.{}: {what}", group.name));
-            if group.count == 0 {
+            if count == 0 {
                 return Err(unnameable("a group of no nodes"));
             }
-            let names = (0..group.count).map(|index| member_name(&group.name, index, group.count));
-            topology.nodes.extend(names.map(|name| Node { name, kind: group.kind.clone() }));
-            topology.graph.forwards.resize(topology.nodes.len(), group.kind.forwards());
-            if matches!(group.kind, NodeKind::GroundStation(_)) {
-                topology.graph.stations.push(first);
-            }
-            if topology.groups.insert(&group.name, first..first + group.count).is_some() {
+            if topology.nodes.iter().any(|other| other.group.name == group.name) {
                 return Err(unnameable("two groups have this name"));
             }
+            topology.nodes.push(Members { first, count, group });
+            graph.forwards.resize((first + count) as usize, group.kind.forwards());
+            if matches!(group.kind, NodeKind::GroundStation(_)) {
+                graph.stations.push(first);
+            }
         }
-        topology.graph.into.resize(topology.nodes.len(), Vec::new());
         for group in &scenario.links {
-            topology.add_links(group)?;
+            topology.add_links(&mut graph, group)?;
         }
+        graph.collect_into();
+        topology.graph = Arc::new(graph);
         for group in &scenario.constellations {
             topology.add_sky(scenario, group)?;
         }
         Ok(topology)
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.graph.forwards.len()
+    }
+
+    /// How many directions of links there are.
+    pub fn link_count(&self) -> usize {
+        self.graph.hops.len()
+    }
+
+    /// How many of them are of the ground; those of the constellation come after.
+    pub fn ground_link_count(&self) -> usize {
+        self.link_count() - 2 * self.sky_links.len()
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> Node<'_> {
+        match Members::find(&self.nodes, id) {
+            Some((Members { count, group, .. }, index)) => {
+                Node { name: Name::of_member(&group.name, index, *count), kind: &group.kind }
+            }
+            None => {
+                let satellite = id as usize + self.satellites.len() - self.node_count();
+                Node { name: Name::alone(&self.satellites[satellite]), kind: &NodeKind::Router }
+            }
+        }
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> {
+        (0..self.node_count()).map(|id| self.node(id as NodeId))
+    }
+
+    /// A direction of a link.
+    pub fn link(&self, id: LinkId) -> Edge<'_> {
+        let side = id as usize % 2;
+        let direction = DIRECTIONS[side];
+        match Members::find(&self.links, id / 2) {
+            Some((Members { count, group, .. }, index)) => Edge {
+                name: Name::of_member(&group.name, index, *count),
+                group: &group.name,
+                direction,
+                config: [&group.forward, &group.reverse][side],
+                medium: group.radio[side].medium.as_ref(),
+            },
+            None => {
+                let SkyEdge { name, group, configs } =
+                    &self.sky_links[(id as usize - self.ground_link_count()) / 2];
+                let (name, config) = (Name::alone(name), &configs[side]);
+                Edge { name, group, direction, config, medium: None }
+            }
+        }
+    }
+
+    /// All directions of links.
+    pub fn links(&self) -> impl ExactSizeIterator<Item = Edge<'_>> {
+        (0..self.link_count()).map(|id| self.link(id as LinkId))
     }
 
     /// Adds the satellites and links that the flows of a scenario use. Routes lead through them as the plan says, so they are no part of
@@ -206,43 +280,35 @@ impl<'a> Topology<'a> {
         // Of no time at all nothing can be said.
         let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
         if let Some(&(from, to)) = never {
-            let name = |station: u32| self.nodes[self.graph.stations[station as usize] as usize].name.clone();
-            let (from, to) = (name(from), name(to));
+            let (from, to) = (self.station_name(from).to_string(), self.station_name(to).to_string());
             return Err(TopologyError::NeverJoined { constellation: constellation.clone(), from, to });
         }
         let satellites = group.fly().map_err(refused)?;
-        let first = self.nodes.len() as NodeId;
-        for satellite in &plan.satellites {
-            let name = format!("{constellation}.{}", satellites.name(*satellite));
-            self.nodes.push(Node { name, kind: NodeKind::Router });
-        }
-        self.graph.into.resize(self.nodes.len(), Vec::new());
-        self.graph.forwards.resize(self.nodes.len(), true);
+        let first = self.node_count() as NodeId;
+        let mut graph = Graph::clone(&self.graph);
         for link in &plan.links {
-            let ends = link.ends.map(|end| plan.node(end, &self.graph.stations, first));
             let [near, far] = link.ends.map(|end| match end {
-                SkyNode::Station(station) => {
-                    self.nodes[self.graph.stations[station as usize] as usize].name.as_str()
-                }
-                SkyNode::Satellite(satellite) => satellites.name(satellite),
+                SkyNode::Station(station) => self.station_name(station),
+                SkyNode::Satellite(satellite) => Name::alone(satellites.name(satellite)),
             });
             let name = format!("{constellation}.{near}~{far}");
             let configs = link.configs(group);
-            for (direction, (from, to)) in [(0, (ends[0], ends[1])), (1, (ends[1], ends[0]))] {
-                let config = &configs[direction];
-                let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
-                self.graph.hops.push(Hop { from, to, delay_one_way });
-                self.links.push(Edge {
-                    name: name.clone(),
-                    group: &group.name,
-                    direction: ["forward", "reverse"][direction],
-                    config: Cow::Owned(config.clone()),
-                    medium: None,
-                });
-            }
+            let [near, far] = link.ends.map(|end| plan.node(end, &graph.stations, first));
+            graph.add_link((near, far), configs.each_ref());
+            self.sky_links.push(SkyEdge { name, group: constellation, configs });
         }
+        let name = |satellite| format!("{constellation}.{}", satellites.name(satellite));
+        self.satellites.extend(plan.satellites.iter().map(|satellite| name(*satellite)));
+        let nodes = first as usize + plan.satellites.len();
+        graph.into_ends.resize(nodes, graph.into.len() as u32);
+        graph.forwards.resize(nodes, true);
+        self.graph = Arc::new(graph);
         self.sky = Some(plan);
         Ok(())
+    }
+
+    fn station_name(&self, station: u32) -> Name<'_> {
+        self.node(self.graph.stations[station as usize]).name
     }
 
     /// Where the packets of the flows enter the sky and where they leave it: pairs of ground stations by number, each once.
@@ -270,27 +336,28 @@ impl<'a> Topology<'a> {
         user: impl Fn() -> String,
         name: &str,
     ) -> Result<std::ops::Range<NodeId>, TopologyError> {
-        self.groups
-            .get(name)
-            .cloned()
+        let found = self.nodes.iter().find(|members| members.group.name == name);
+        found
+            .map(|members| members.first..members.first + members.count)
             .ok_or_else(|| TopologyError::UnknownNode { user: user(), name: name.to_owned() })
     }
 
-    fn add_links(&mut self, group: &'a LinkGroup) -> Result<(), TopologyError> {
+    fn add_links(&mut self, graph: &mut Graph, group: &'a LinkGroup) -> Result<(), TopologyError> {
         let user = || format!("link.{}", group.name);
         let (from, to) = (self.group(user, &group.from)?, self.group(user, &group.to)?);
-        if self.links.iter().rev().any(|link| link.group == group.name) {
+        if self.links.iter().any(|other| other.group.name == group.name) {
             return Err(TopologyError::Unnameable(format!("link.{}: two groups have this name", group.name)));
         }
         let (n, m) = (from.len() as u32, to.len() as u32);
         if n != m && n != 1 && m != 1 {
             return Err(TopologyError::Unpairable { link: group.name.clone(), from: n, to: m });
         }
-        for index in 0..n.max(m) {
-            let name = member_name(&group.name, index, n.max(m));
+        let count = n.max(m);
+        self.links.push(Members { first: graph.hops.len() as u32 / 2, count, group });
+        graph.hops.reserve(2 * count as usize);
+        for index in 0..count {
             let ends = (from.start + index % n, to.start + index % m);
-            self.add_direction((name.clone(), "forward"), (group, 0), ends);
-            self.add_direction((name, "reverse"), (group, 1), (ends.1, ends.0));
+            graph.add_link(ends, [&group.forward, &group.reverse]);
         }
         Ok(())
     }
@@ -303,23 +370,9 @@ impl<'a> Topology<'a> {
         graph.crossing(tree, from)
     }
 
-    fn add_direction(
-        &mut self,
-        (name, direction): (String, &'static str),
-        (group, side): (&'a LinkGroup, usize),
-        (from, to): (NodeId, NodeId),
-    ) {
-        let config = [&group.forward, &group.reverse][side];
-        let (group, medium) = (group.name.as_str(), group.radio[side].medium.as_ref());
-        let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
-        self.graph.into[to as usize].push(self.links.len() as LinkId);
-        self.graph.hops.push(Hop { from, to, delay_one_way });
-        self.links.push(Edge { name, group, direction, config: Cow::Borrowed(config), medium });
-    }
-
     /// Rate of a link, the first if it varies.
     pub fn rate(&self, link: LinkId) -> Rate {
-        Rate::from_bps(initial(&self.links[link as usize].config.rate))
+        Rate::from_bps(initial(&self.link(link).config.rate))
     }
 
     /// Appends the links of the shortest route to `route`, except those through the sky: fewest hops, of these the least delay, of
@@ -327,7 +380,7 @@ impl<'a> Topology<'a> {
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
         // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
         let graph = &self.graph;
-        let (root, last) = match graph.into[to as usize][..] {
+        let (root, last) = match *graph.leading_to(to) {
             [only] => (graph.hops[only as usize].from, Some(only)),
             _ => (to, None),
         };
@@ -355,13 +408,37 @@ impl<'a> Topology<'a> {
 }
 
 impl Graph {
+    /// The directions of links that lead to a node.
+    fn leading_to(&self, node: NodeId) -> &[LinkId] {
+        let begin = node.checked_sub(1).map_or(0, |before| self.into_ends[before as usize]);
+        &self.into[begin as usize..self.into_ends[node as usize] as usize]
+    }
+
+    /// Adds both directions of a link, that from `near` to `far` first.
+    fn add_link(&mut self, (near, far): (NodeId, NodeId), configs: [&LinkConfig; 2]) {
+        for ((from, to), config) in [(near, far), (far, near)].into_iter().zip(configs) {
+            let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
+            self.hops.push(Hop { from, to, delay_one_way });
+        }
+    }
+
+    /// Sorts the directions of links by where they lead to.
+    fn collect_into(&mut self) {
+        self.hops.shrink_to_fit();
+        self.into = (0..self.hops.len() as LinkId).collect();
+        let Self { hops, into, into_ends, .. } = self;
+        into.sort_by_key(|link| hops[*link as usize].to);
+        let end = |node| into.partition_point(|link| hops[*link as usize].to <= node) as u32;
+        *into_ends = (0..self.forwards.len() as NodeId).map(end).collect();
+    }
+
     /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
     /// [`NOWHERE`] at the root and where no way leads on. A way through a constellation counts as one hop; all who use it land at the
     /// ground station that is nearest to the root.
     pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Tree {
         let mut landing = None;
-        let mut next_hop = vec![NOWHERE; self.into.len()];
-        let mut costs = vec![(u32::MAX, u64::MAX); self.into.len()];
+        let mut next_hop = vec![NOWHERE; self.forwards.len()];
+        let mut costs = vec![(u32::MAX, u64::MAX); self.forwards.len()];
         let mut frontier = BinaryHeap::from([Reverse(((0, 0), root))]);
         costs[root as usize] = (0, 0);
         while let Some(Reverse((cost, node))) = frontier.pop() {
@@ -369,7 +446,7 @@ impl Graph {
             if cost > costs[node as usize] || !forwards {
                 continue;
             }
-            let links = self.into[node as usize].iter().copied().filter(|link| usable(*link));
+            let links = self.leading_to(node).iter().copied().filter(|link| usable(*link));
             let over_links = links.map(|link| (link, self.hops[link as usize]));
             let station = self.stations.iter().position(|station| *station == node);
             let lands = landing.is_none().then_some(station).flatten();
@@ -410,7 +487,6 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NodeGroup;
     use bentpipe_net::QueueConfig;
 
     fn world() -> Scenario {
@@ -436,12 +512,13 @@ mod tests {
     }
 
     fn names(topology: &mut Topology<'_>, from: &str, to: &str) -> Option<Vec<String>> {
-        let find = |name: &str| topology.nodes.iter().position(|node| node.name == name).unwrap() as NodeId;
+        let find =
+            |name: &str| topology.nodes().position(|node| node.name.to_string() == name).unwrap() as NodeId;
         let (from, to) = (find(from), find(to));
         let mut route = Vec::new();
         let found = topology.route(from, to, &mut route);
         let name = |link: &LinkId| {
-            let edge = &topology.links[*link as usize];
+            let edge = topology.link(*link);
             format!("{} {}", edge.name, edge.direction)
         };
         found.then(|| route.iter().map(name).collect())

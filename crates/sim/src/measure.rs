@@ -15,7 +15,7 @@ use crate::simulation::Simulation;
 use crate::station::{Interior, Station};
 use crate::traffic::Application;
 use crate::witness::Witness;
-use crate::world::{Counts, EndId, Flow};
+use crate::world::{Counts, Flow, Gone};
 use crate::{
     BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome,
     Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
@@ -31,16 +31,17 @@ pub(crate) struct Circumstances {
 impl Counts {
     /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
-        add(&mut self.gone.get_or_insert_default()[side], connection.stats());
+        let gone = self.gone.get_or_insert_default();
+        add(&mut gone.stats[side], connection.stats());
         if side == 0 {
-            self.acknowledged += connection.acknowledged_bytes();
-            self.gone_srtt = connection.srtt().or(self.gone_srtt);
+            gone.acknowledged += connection.acknowledged_bytes();
+            gone.srtt = connection.srtt().or(gone.srtt);
         }
     }
 
-    /// What the senders (0) or the receivers (1) of connections that are gone counted.
-    fn of_gone(&self, side: usize) -> Stats {
-        self.gone.as_ref().map_or_else(Stats::default, |gone| gone[side])
+    /// What connections counted that are gone.
+    fn of_gone(&self) -> Gone {
+        self.gone.as_deref().cloned().unwrap_or_default()
     }
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn outcome<W: Witness>(
     let first = simulation.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
     let convergence_s = pace.of_all(first).map(Duration::as_secs_f64);
     let data_packets = |flow: &Flow| {
-        let receiver = flow.counts.of_gone(1);
+        let [_, receiver] = flow.counts.of_gone().stats;
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
     };
     let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
@@ -126,16 +127,16 @@ pub(crate) fn outcome<W: Witness>(
 /// Adds what the present connections counted to the books of their flows.
 fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
     let vacant = std::mem::take(&mut simulation.vacant);
-    let mut used = vec![true; simulation.ends.len()];
+    // The results take memory, too: each end goes as soon as it is not needed any more.
+    let ends = std::mem::take(&mut simulation.ends);
+    let mut used = vec![true; ends.len()];
     for sender in vacant {
         used[sender as usize] = false;
         used[sender as usize + 1] = false;
     }
-    for (index, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-        simulation.keep_books(index as EndId);
+    for (index, (end, _)) in ends.into_iter().zip(used).enumerate().filter(|(_, (_, used))| *used) {
+        simulation.keep_books_of(&end, index % 2);
     }
-    // The results take memory, too.
-    simulation.ends = Vec::new();
 }
 
 /// Where the data of a flow with proxies or a spoofing gateway on its way were held up.
@@ -149,7 +150,8 @@ fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
         timeouts: leg.gone.timeouts,
         srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
     };
-    let undelivered = flow.counts.acknowledged.saturating_sub(flow.counts.of_gone(1).delivered_bytes);
+    let Gone { acknowledged, stats: [_, receiver], .. } = flow.counts.of_gone();
+    let undelivered = acknowledged.saturating_sub(receiver.delivered_bytes);
     (!legs.is_empty() || flow.spoofed)
         .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
 }
@@ -158,7 +160,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
-    let [sender, receiver] = [counts.of_gone(0), counts.of_gone(1)];
+    let Gone { stats: [sender, receiver], srtt, .. } = counts.of_gone();
     let progress = flow.party.as_ref().map(|party| party.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
@@ -171,7 +173,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let service = Service::of(flow, now);
     let transfer_mean = service.transfers.and_then(|transfers| transfers.mean_s);
     FlowOutcome {
-        name: flow.name.clone(),
+        name: flow.name(group).to_string(),
         group: group.name.clone(),
         cc: group.cc.clone(),
         goodput_bps: per_second(delivered_bytes as f64 * 8.0),
@@ -186,7 +188,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         probes_sent: sender.probes_sent,
         probes_acked: sender.probes_acked,
         probe_repairs: receiver.probe_repairs,
-        srtt_ms: counts.gone_srtt.or(progress.srtt).map(Duration::as_millis_f64),
+        srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted: counts.aborted,
         stream: service.stream,
@@ -288,7 +290,7 @@ fn link_outcomes<W: Witness>(
 ) -> Vec<LinkOutcome> {
     let now = simulation.now;
     let media = &simulation.interior.media;
-    let outcome = |(id, (edge, link)): (usize, (&Edge<'_>, &mut bentpipe_net::Link<_>))| {
+    let outcome = |(id, (edge, link)): (usize, (Edge<'_>, &mut bentpipe_net::Link<_>))| {
         let (busy, stats) = match media.door(id as LinkId) {
             Some((medium, terminal)) => {
                 let medium = &media.shared[medium as usize].medium;
@@ -297,7 +299,7 @@ fn link_outcomes<W: Witness>(
             None => (link.busy_time(now).as_secs_f64(), link.stats()),
         };
         LinkOutcome {
-            name: edge.name.clone(),
+            name: edge.name.to_string(),
             direction: edge.direction,
             delivered_packets: stats.delivered_packets,
             dropped_by_queue: stats.dropped_by_queue,
@@ -310,9 +312,8 @@ fn link_outcomes<W: Witness>(
         }
     };
     // Of the links of a constellation, those that might have been used but were not are of no interest.
-    let of_sky = topology.sky.as_ref().map_or(0, |plan| 2 * plan.links.len());
-    let first_of_sky = topology.links.len() - of_sky;
-    let links = topology.links.iter().zip(&mut simulation.links).enumerate();
+    let first_of_sky = topology.ground_link_count();
+    let links = topology.links().zip(&mut simulation.links).enumerate();
     let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
     links.map(outcome).collect()
 }
@@ -375,9 +376,9 @@ fn node_outcomes(topology: &Topology<'_>, interior: &Interior, flows: &[Flow]) -
 
 /// Nodes of a kind, with nothing counted.
 fn nodes_of(topology: &Topology<'_>, is_one: fn(&NodeKind) -> bool) -> BTreeMap<NodeId, NodeOutcome> {
-    let nodes = topology.nodes.iter().enumerate().filter(|(_, state)| is_one(&state.kind));
-    let outcome = |(node, state): (usize, &bentpipe_scenario::Node)| {
-        let (name, kind) = (state.name.clone(), state.kind.name());
+    let nodes = topology.nodes().enumerate().filter(|(_, state)| is_one(state.kind));
+    let outcome = |(node, state): (usize, bentpipe_scenario::Node<'_>)| {
+        let (name, kind) = (state.name.to_string(), state.kind.name());
         (node as NodeId, NodeOutcome { name, kind, counters: BTreeMap::new() })
     };
     nodes.map(outcome).collect()

@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_mac::{Medium, TerminalConfig};
 use bentpipe_net::{ConfigError, Limit, LinkConfig, QueueConfig};
-use bentpipe_scenario::{Edge, LinkId, shared_channel};
+use bentpipe_scenario::{Edge, LinkId, Topology, shared_channel};
 
 use crate::simulation::Simulation;
 use crate::step::Special;
@@ -41,23 +41,23 @@ pub(crate) fn doorway() -> LinkConfig {
 
 impl Media {
     /// The channels of these links under a seed.
-    pub fn new(links: &[Edge<'_>], seed: u64) -> Result<Self, (LinkId, ConfigError)> {
+    pub fn new(topology: &Topology<'_>, seed: u64) -> Result<Self, (LinkId, ConfigError)> {
         let mut media = Self::default();
-        for (first, edge) in links.iter().enumerate() {
+        for (first, edge) in topology.links().enumerate() {
             let Some(access) = edge.medium else { continue };
             let known = |shared: &Shared| shared.group == edge.group && shared.direction == edge.direction;
             if media.shared.iter().any(known) {
                 continue;
             }
-            let same = |other: &Edge<'_>| other.group == edge.group && other.direction == edge.direction;
-            let members: Vec<_> =
-                (0..links.len() as LinkId).filter(|&link| same(&links[link as usize])).collect();
+            let same = |other: Edge<'_>| other.group == edge.group && other.direction == edge.direction;
+            let count = topology.link_count();
+            let members: Vec<_> = (0..count as LinkId).filter(|&link| same(topology.link(link))).collect();
             let refused = |error| (first as LinkId, error);
-            let (config, terminal) = shared_channel(&edge.config, access, members.len()).map_err(refused)?;
+            let (config, terminal) = shared_channel(edge.config, access, members.len()).map_err(refused)?;
             let terminals: Vec<TerminalConfig> = vec![terminal; members.len()];
             let name = format!("medium.{}.{}", edge.group, edge.direction);
             let medium = Medium::new(&config, &terminals, (seed, &name)).map_err(refused)?;
-            media.doors.resize(links.len(), None);
+            media.doors.resize(count, None);
             for (terminal, &link) in members.iter().enumerate() {
                 media.doors[link as usize] = Some((media.shared.len() as u32, terminal as u32));
             }

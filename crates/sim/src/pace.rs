@@ -12,18 +12,29 @@ const LOOK: Duration = Duration::from_secs(1);
 const HELD: usize = 10;
 
 /// Finds the first second from which on the goodput of each of ten seconds lies within 10 % of their mean.
-#[derive(Clone, Debug, Default)]
+/// There is one for each of very many flows.
+#[derive(Clone, Debug)]
 pub(crate) struct Convergence {
     /// Bytes of the latest seconds, in turn.
     latest: [u64; HELD],
-    seen: u64,
-    found: Option<u64>,
+    seen: u32,
+    /// Number of the second, from 0; [`NEVER`] while there is none.
+    found: u32,
+}
+
+/// No second.
+const NEVER: u32 = u32::MAX;
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self { latest: [0; HELD], seen: 0, found: NEVER }
+    }
 }
 
 impl Convergence {
     /// Notes the bytes of the next second.
     pub fn note(&mut self, bytes: u64) {
-        if self.found.is_some() {
+        if self.found != NEVER {
             return;
         }
         self.latest[self.seen as usize % HELD] = bytes;
@@ -31,14 +42,14 @@ impl Convergence {
         let sum = self.latest.iter().sum::<u64>();
         // |bytes - mean| <= mean / 10, in whole numbers.
         let is_near = |bytes: &u64| (bytes * 100).abs_diff(sum * 10) <= sum;
-        if self.seen >= HELD as u64 && sum > 0 && self.latest.iter().all(is_near) {
-            self.found = Some(self.seen - HELD as u64);
+        if self.seen >= HELD as u32 && sum > 0 && self.latest.iter().all(is_near) {
+            self.found = self.seen - HELD as u32;
         }
     }
 
     /// Number of the second, from 0.
     pub fn found(&self) -> Option<u64> {
-        self.found
+        (self.found != NEVER).then_some(u64::from(self.found))
     }
 }
 
@@ -47,25 +58,26 @@ impl Convergence {
 struct Gauge {
     /// Bytes delivered at the look before.
     delivered: u64,
-    /// When its first full second began; none before that.
-    since: Option<Instant>,
     convergence: Convergence,
 }
 
 impl Gauge {
     fn look(&mut self, now: Instant, start: Instant, delivered: u64) {
-        if self.since.is_some() {
+        if now > first_look(start) {
             self.convergence.note(delivered.saturating_sub(self.delivered));
-        } else if start <= now {
-            self.since = Some(now);
         }
         self.delivered = delivered;
     }
 
     /// Time from the start until the goodput had settled.
     fn convergence(&self, start: Instant) -> Option<Duration> {
-        Some((self.since? + LOOK * self.convergence.found()?).since(start))
+        Some((first_look(start) + LOOK * self.convergence.found()?).since(start))
     }
+}
+
+/// When the first full second begins of something that begins at `start`: looks are taken at whole seconds.
+fn first_look(start: Instant) -> Instant {
+    Instant::ZERO + LOOK * start.as_nanos().div_ceil(LOOK.as_nanos())
 }
 
 /// The goodput of all flows.
@@ -99,7 +111,7 @@ impl<W: Witness> Simulation<W> {
         let mut pace = std::mem::take(&mut self.interior.pace);
         pace.delivered.clear();
         let of_gone = |flow: &crate::world::Flow| {
-            let gone = flow.counts.gone.as_ref().map_or(0, |gone| gone[1].delivered_bytes);
+            let gone = flow.counts.gone.as_ref().map_or(0, |gone| gone.stats[1].delivered_bytes);
             gone + flow.counts.plain_bytes
         };
         pace.delivered.extend(self.flows.iter().map(of_gone));

@@ -69,9 +69,9 @@ pub(crate) enum Relay {
 
 impl Proxy {
     /// A proxy at a node.
-    pub fn new(name: &str, node: NodeId, config: &ProxyConfig) -> Self {
+    pub fn new(name: String, node: NodeId, config: &ProxyConfig) -> Self {
         Self {
-            name: name.to_owned(),
+            name,
             node,
             connect: config.connect,
             dies_at: config.dies_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after),
@@ -108,15 +108,17 @@ impl World {
     /// Splits the flow that was added last at the proxies on its way.
     pub fn split(&mut self, topology: &mut Topology<'_>, group: &FlowGroup) -> Result<(), BuildError> {
         let flow = self.flows.len() - 1;
+        if self.interior.proxies.is_empty() {
+            return Ok(());
+        }
         let (routes, [from, to]) = (self.flows[flow].routes, self.flows[flow].nodes);
-        let heads =
-            self.links_from(routes[0], from).into_iter().map(|link| self.interior.heads[link as usize]);
+        let heads = self.links_from(routes[0], from).into_iter().map(|link| self.interior.head(link));
         let proxy_at = |node| self.interior.proxies.iter().position(|proxy| proxy.node == node);
         let passed: Vec<usize> = heads.filter_map(proxy_at).collect();
         if passed.is_empty() {
             return Ok(());
         }
-        let name = self.flows[flow].name.clone();
+        let name = self.flows[flow].name(group);
         let first = self.interior.legs.len() as u32;
         let mut sender = self.flows[flow].configs[0].clone();
         let receiver = self.flows[flow].configs[1].clone();
@@ -126,8 +128,8 @@ impl World {
             let next = passed.get(place + 1).map_or(to, |&next| self.interior.proxies[next].node);
             if place == 0 {
                 let routes = [
-                    self.add_route(topology, &name, (node, here))?,
-                    self.add_route(topology, &name, (here, node))?,
+                    self.add_route(topology, name, (node, here))?,
+                    self.add_route(topology, name, (here, node))?,
                 ];
                 let at_proxy = with_receiver_half(&self.interior.proxies[proxy].config.tcp, &sender);
                 let flow = &mut self.flows[flow];
@@ -414,8 +416,13 @@ impl<W: Witness> Simulation<W> {
 
     /// Adds what a connection end counted to the books of its flow or its leg.
     pub(crate) fn keep_books(&mut self, id: EndId) {
-        let side = id as usize % 2;
-        let end = &self.ends[id as usize];
+        let ends = std::mem::take(&mut self.ends);
+        self.keep_books_of(&ends[id as usize], id as usize % 2);
+        self.ends = ends;
+    }
+
+    /// The same of an end that is not among the others: of a sender (0) or a receiver (1).
+    pub(crate) fn keep_books_of(&mut self, end: &End, side: usize) {
         let last = self.leg_after(end.flow, end.line).is_none();
         let leg = self.leg(end.line);
         let counts = &mut self.flows[end.flow as usize].counts;

@@ -10,7 +10,7 @@ use crate::thinned::Thinned;
 use crate::traffic::Interest;
 use crate::world::{Flow, World};
 use crate::{FlowSeries, LinkSeries, Series};
-use bentpipe_scenario::{LinkId, NodeId, Topology};
+use bentpipe_scenario::{LinkId, NodeId, Scenario, Topology};
 
 /// Buckets that all series share, and what one gets at most and at least.
 const ALL_BUCKETS: usize = 400_000;
@@ -60,17 +60,18 @@ mod curve {
 
 impl Recorder {
     /// For the flows of a world and their bottlenecks.
-    pub fn new(world: &World, topology: &Topology<'_>) -> Self {
+    pub fn new(world: &World, (scenario, topology): (&Scenario, &Topology<'_>)) -> Self {
         let bottlenecks = bottlenecks(world, topology);
         let legs = &world.interior.legs;
         let series = 6 * (world.flows.len() + legs.len()) + 2 * bottlenecks.len();
         let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
         let empty = || Thinned::new(buckets);
         let everything = |flow: &Flow| flow.application.interest() == Interest::Everything;
-        let lines = world.flows.iter().map(|flow| (&flow.name, &flow.configs[0], everything(flow)));
-        let lines = lines.chain(legs.iter().map(|leg| (&leg.name, &leg.configs[0], false)));
+        let name = |flow: &Flow| flow.name(&scenario.flows[flow.group as usize]).to_string();
+        let lines = world.flows.iter().map(|flow| (name(flow), &flow.configs[0], everything(flow)));
+        let lines = lines.chain(legs.iter().map(|leg| (leg.name.clone(), &leg.configs[0], false)));
         let flows = lines.map(|(name, sender, is_bundle)| FlowRecord {
-            name: name.clone(),
+            name,
             segment_bytes: f64::from(sender.mss),
             is_bundle,
             base: 0.0,
@@ -184,12 +185,12 @@ impl FlowRecord {
 
 /// What a curve of a link is called, and whose it is: that of a ground station to its satellite goes on when another takes over.
 fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
-    let (edge, hops) = (&topology.links[id as usize], &topology.graph.hops);
-    let of_sky = topology.sky.as_ref().map_or(0, |plan| 2 * plan.links.len());
-    let sky = (topology.links.len() - of_sky) as LinkId..topology.links.len() as LinkId;
+    let (edge, hops) = (topology.link(id), &topology.graph.hops);
+    let sky = topology.ground_link_count() as LinkId..topology.link_count() as LinkId;
     let is_station = |node: NodeId| topology.graph.stations.contains(&node);
     let of = |link: LinkId| hops[link as usize];
-    let (station, _) = edge.name.split_once('~').unwrap_or((&edge.name, ""));
+    let name = edge.name.to_string();
+    let (station, _) = name.split_once('~').unwrap_or((&name, ""));
     match (sky.contains(&id), is_station(of(id).from), is_station(of(id).to)) {
         (true, true, false) => {
             let ids = sky.filter(|link| of(*link).from == of(id).from).collect();
@@ -199,13 +200,13 @@ fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
             let ids = sky.filter(|link| of(*link).to == of(id).to).collect();
             (format!("{station} down"), ids)
         }
-        _ => (format!("{} {}", edge.name, edge.direction), vec![id]),
+        _ => (format!("{name} {}", edge.direction), vec![id]),
     }
 }
 
 /// The links that limit flows: of the links on its way forward, the one that leaves a flow the least share of its rate.
 fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
-    let mut flows_over = vec![0_u64; topology.links.len()];
+    let mut flows_over = vec![0_u64; topology.link_count()];
     for flow in &world.flows {
         for link in world.links_of(flow) {
             flows_over[link as usize] += 1;

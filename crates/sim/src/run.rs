@@ -76,7 +76,7 @@ fn conduct(
     if !options.record && !options.verify && observer.is_none() {
         return Ok(conduct.run(world, Silent).0);
     }
-    let watch = Watch::new((&world, &topology), options, observer);
+    let watch = Watch::new((&world, scenario, &topology), options, observer);
     let (mut result, simulation) = conduct.run(world, watch);
     let (now, used) = (simulation.now, simulation.packets_inside());
     (result.series, result.violations) = simulation.witness.finish(now, (&simulation.links, used));

@@ -72,8 +72,8 @@ impl World {
         let via = via.start + index % via.len() as u32;
         let [from, to] = flow.nodes;
         Ok(Some([
-            self.add_way(topology, &flow.name, &[from, via, to])?,
-            self.add_way(topology, &flow.name, &[to, via, from])?,
+            self.add_way(topology, flow.name(group), &[from, via, to])?,
+            self.add_way(topology, flow.name(group), &[to, via, from])?,
         ]))
     }
 
@@ -110,7 +110,7 @@ impl World {
                 let tcp = end.map(|config| dtn::Tcp { config, header_bytes: group.header_bytes });
                 hops[port] = Some(Hop { tcp, ..hop });
             }
-            let ways = self.ways_between(topology, flow, (&stops, place))?;
+            let ways = self.ways_between(topology, (group, flow), (&stops, place))?;
             let node_config = (place as u8, last as u8, router);
             let agent = Agent::Dtn(Box::new(dtn::Node::new(config, policy, node_config, hops)));
             seats.push(Seat { agent, node, ways });
@@ -171,7 +171,7 @@ impl World {
             let back = place.checked_sub(1).map(|hop| layers[hop][1].clone());
             let onward = layers.get(place).map(|layers| layers[0].clone());
             let agent = Agent::Petra(Box::new(petra::Node::new(role, options, [back, onward])));
-            let ways = self.ways_between(topology, flow, (&stops, place))?;
+            let ways = self.ways_between(topology, (group, flow), (&stops, place))?;
             seats.push(Seat { agent, node, ways });
         }
         Ok(Box::new(Party { seats }))
@@ -201,14 +201,14 @@ impl World {
     fn ways_between<C>(
         &mut self,
         topology: &mut Topology<'_>,
-        flow: &Flow,
+        (group, flow): (&FlowGroup, &Flow),
         (stops, place): (&[(NodeId, C)], usize),
     ) -> Result<[Option<Way>; 2], BuildError> {
         let mut ways = [None; 2];
         let neighbours = [place.checked_sub(1), Some(place + 1).filter(|next| *next < stops.len())];
         for (port, neighbour) in neighbours.into_iter().enumerate() {
             let Some(neighbour) = neighbour else { continue };
-            let route = self.add_route(topology, &flow.name, (stops[place].0, stops[neighbour].0))?;
+            let route = self.add_route(topology, flow.name(group), (stops[place].0, stops[neighbour].0))?;
             ways[port] = Some(Way { route, to: (neighbour as u8, 1 - port as u8) });
         }
         Ok(ways)
@@ -237,8 +237,7 @@ fn stops<C: Default + Copy>(
     let mut links = Vec::new();
     topology.route(from, to, &mut links);
     let passed = links.iter().map(|link| topology.graph.hops[*link as usize].to).filter(|node| *node != to);
-    let routers =
-        passed.filter_map(|node| of(&topology.nodes[node as usize].kind).map(|config| (node, config)));
+    let routers = passed.filter_map(|node| of(topology.node(node).kind).map(|config| (node, config)));
     let end = C::default();
     let mut stops = vec![(from, end)];
     stops.extend(routers.take(usize::from(u8::MAX) - 1));
@@ -282,12 +281,12 @@ fn hop(
     let (mut there, mut back) = (Vec::new(), Vec::new());
     topology.route(from, to, &mut there);
     topology.route(to, from, &mut back);
-    let outages = there.iter().flat_map(|link| &topology.links[*link as usize].config.outages.intervals);
+    let outages = there.iter().flat_map(|link| &topology.link(*link).config.outages.intervals);
     let mut gaps: Vec<_> = outages.filter(|_| is_fixed).map(|outage| (outage.from, outage.to)).collect();
     if let (Some((entry, landing)), Some(plan)) = (topology.crossing(from, to), topology.sky.clone()) {
         gaps.extend(plan.gaps(entry, landing));
     }
-    let delay = |link: &LinkId| initial(&topology.links[*link as usize].config.delay_one_way);
+    let delay = |link: &LinkId| initial(&topology.link(*link).config.delay_one_way);
     let round_trip = Duration::from_nanos(there.iter().chain(&back).map(delay).sum());
     let slowest = there.iter().map(|link| topology.rate(*link)).min_by_key(|rate| rate.bps());
     Some(Hop { contacts: Contacts::except(gaps), rate: rate.or(slowest)?, round_trip, tcp: None })

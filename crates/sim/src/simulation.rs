@@ -23,7 +23,7 @@ use crate::traffic::{Application, Interest};
 use crate::wheel::{Owner, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{End, EndId, Flow, FlowId, World};
-use bentpipe_scenario::LinkId;
+use bentpipe_scenario::{LinkId, Transport};
 
 /// Events between two looks at the stop flag and the event budget.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
@@ -114,7 +114,11 @@ impl<W: Witness> Simulation<W> {
         let first_island = wheel.add_owners(islands.len());
         let first_link = wheel.add_links(salts);
         let first_end = wheel.add_owners(0);
+        // What grows bit by bit would leave holes in memory behind it.
+        let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
+        let ends = Vec::with_capacity(2 * (connections + interior.legs.len()));
         if islands.is_empty() {
+            wheel.reserve(ends.capacity());
             for (flow, state) in flows.iter().enumerate() {
                 wheel.schedule(flow as Owner, state.start);
             }
@@ -125,7 +129,7 @@ impl<W: Witness> Simulation<W> {
             links,
             routes,
             flows,
-            ends: Vec::new(),
+            ends,
             vacant: Vec::new(),
             interior,
             junctions,

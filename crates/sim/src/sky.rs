@@ -26,9 +26,9 @@ impl Sky {
     pub fn new(plan: Arc<SkyPlan>, topology: &Topology<'_>) -> Self {
         let stations = topology.graph.stations.clone();
         let mut sky = Self {
-            first_node: (topology.nodes.len() - plan.satellites.len()) as NodeId,
-            first_link: (topology.links.len() - 2 * plan.links.len()) as LinkId,
-            next_hops: vec![vec![NOWHERE; topology.nodes.len()]; stations.len()],
+            first_node: (topology.node_count() - plan.satellites.len()) as NodeId,
+            first_link: topology.ground_link_count() as LinkId,
+            next_hops: vec![vec![NOWHERE; topology.node_count()]; stations.len()],
             stations,
             plan,
             done: 0,

@@ -1,8 +1,10 @@
 //! Middleboxes at work: packets on their way are shown to them, and leave as they say.
 
+use std::sync::Arc;
+
 use bentpipe_base::{EcnField, Instant};
 use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
-use bentpipe_scenario::{InFlight, LinkId, NodeId};
+use bentpipe_scenario::{Graph, InFlight, LinkId, NodeId};
 
 use crate::arena::Parcel;
 use crate::media::Media;
@@ -38,10 +40,8 @@ pub(crate) struct Interior {
     pub wayfinder: Option<Wayfinder>,
     /// Channels that links share.
     pub media: Media,
-    /// The node that each link leads to.
-    pub heads: Vec<NodeId>,
-    /// The node at which it begins.
-    pub tails: Vec<NodeId>,
+    /// Where each link leads.
+    pub graph: Arc<Graph>,
     /// How many ends are being settled by one that relays to them.
     pub nested: u32,
     /// Looks at the goodput of the flows.
@@ -55,6 +55,11 @@ impl Interior {
     pub fn spoofs(&self, node: NodeId) -> bool {
         let station = self.station_at[node as usize].map(|station| &self.stations[station as usize]);
         station.is_some_and(|station| matches!(station.middlebox, Middlebox::Spoofing(_)))
+    }
+
+    /// The node that a link leads to.
+    pub fn head(&self, link: LinkId) -> NodeId {
+        self.graph.hops[link as usize].to
     }
 
     /// Packets meet nothing but links.
@@ -83,7 +88,7 @@ impl<W: Witness> Simulation<W> {
 
     /// A packet is at the node that a link leads to.
     pub(crate) fn reach_node(&mut self, link: LinkId, mut ticket: Ticket) {
-        let node = self.interior.heads[link as usize];
+        let node = self.interior.head(link);
         // The two steps of a route that is looked up are the same; the packet stays on the first.
         if matches!(Special::of(self.routes[ticket.position()]), Special::Lookup(_)) {
             ticket.step_back();
@@ -169,7 +174,7 @@ impl<W: Witness> Simulation<W> {
 
     /// Shows what transmission errors have spoilt to the middlebox at the end of the link.
     pub(crate) fn show_spoilt(&mut self, link: LinkId, ticket: &Ticket) {
-        let node = self.interior.heads[link as usize];
+        let node = self.interior.head(link);
         let Some(station) = self.interior.station_at[node as usize] else { return };
         // Of a plain packet `to` is no end.
         let parcel = self.arena.get(ticket.slot());
@@ -261,7 +266,7 @@ impl<W: Witness> Simulation<W> {
             InFlight::Rerouted => {
                 let waiting = self.links[id as usize].take_back_waiting(now);
                 self.bury_dropped(id);
-                let here = Here { node: self.interior.tails[id as usize], served: true };
+                let here = Here { node: self.interior.graph.hops[id as usize].from, served: true };
                 for ticket in waiting {
                     self.witness.link(now, id, Crossing::TakenBack { ticket: &ticket });
                     self.go(ticket, here);

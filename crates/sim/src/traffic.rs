@@ -41,8 +41,15 @@ pub(crate) struct Pages {
     pub bytes: u64,
     /// Each page on a connection of its own.
     pub fresh_connection: bool,
-    idle: Idle,
-    rng: Rng,
+    rest: Rest,
+}
+
+/// How long a reader rests between two pages.
+#[derive(Debug)]
+enum Rest {
+    Fixed(Duration),
+    /// Exponentially distributed with a mean; with its dice.
+    Exponential(Box<(Duration, Rng)>),
 }
 
 /// A source of constant bit rate.
@@ -69,8 +76,13 @@ impl Application {
             Traffic::Pages { segments, idle, fresh_connection } => Self::Pages(Pages {
                 bytes: u64::from(segments) * u64::from(group.sender.mss),
                 fresh_connection,
-                idle,
-                rng: Rng::stream(seed, &format!("flow.{name}.idle")),
+                rest: match idle {
+                    Idle::Fixed(rest) => Rest::Fixed(rest),
+                    Idle::Exponential(mean) => {
+                        let rng = Rng::stream(seed, &format!("flow.{name}.idle"));
+                        Rest::Exponential(Box::new((mean, rng)))
+                    }
+                },
             }),
             Traffic::Cbr { rate, packet_bytes, .. } => Self::Cbr(Cbr { rate, packet_bytes, sent: 0 }),
             _ => Self::Bulk,
@@ -114,9 +126,12 @@ impl Application {
 impl Pages {
     /// How long the reader rests before the next page.
     pub fn rest(&mut self) -> Duration {
-        match self.idle {
-            Idle::Fixed(rest) => rest,
-            Idle::Exponential(mean) => Duration::from_secs_f64(self.rng.exponential(mean.as_secs_f64())),
+        match &mut self.rest {
+            Rest::Fixed(rest) => *rest,
+            Rest::Exponential(dice) => {
+                let (mean, rng) = dice.as_mut();
+                Duration::from_secs_f64(rng.exponential(mean.as_secs_f64()))
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::ticket::{Marks, Ticket};
 use crate::witness::{Crossing, Deed, Witness};
 use crate::world::{EndId, World};
 use crate::{RunOptions, Series};
-use bentpipe_scenario::{LinkId, Topology};
+use bentpipe_scenario::{LinkId, Scenario, Topology};
 
 /// Tells recorder, checkers and the observer what happens.
 pub(crate) struct Watch<'a> {
@@ -26,12 +26,12 @@ pub(crate) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Watches a world as the options say.
     pub fn new(
-        (world, topology): (&World, &Topology<'_>),
+        (world, scenario, topology): (&World, &Scenario, &Topology<'_>),
         options: &RunOptions<'_>,
         observer: Option<&'a mut dyn Observer>,
     ) -> Self {
         Self {
-            recorder: options.record.then(|| Recorder::new(world, topology)),
+            recorder: options.record.then(|| Recorder::new(world, (scenario, topology))),
             checker: options.verify.then(|| Checker::new(topology)),
             observer,
             lines: Vec::new(),

@@ -1,5 +1,7 @@
 //! Routes that change with time: every node knows its next hop to every destination, until something changes.
 
+use std::sync::Arc;
+
 use bentpipe_base::Instant;
 use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
 
@@ -8,7 +10,7 @@ use crate::sky::Sky;
 /// The next hops of all nodes at this time, and when they change.
 #[derive(Debug)]
 pub(crate) struct Wayfinder {
-    graph: Graph,
+    graph: Arc<Graph>,
     destinations: Vec<NodeId>,
     /// By destination.
     trees: Vec<Tree>,
@@ -44,7 +46,7 @@ impl Wayfinder {
             destinations: Vec::new(),
             trees: Vec::new(),
             sky: topology.sky.as_ref().map(|plan| Sky::new(plan.clone(), topology)),
-            out: vec![false; topology.links.len()],
+            out: vec![false; topology.link_count()],
             changes,
             done: 0,
             stranded: 0,
@@ -106,7 +108,7 @@ impl Wayfinder {
 
 /// When links go out and come back.
 fn outages(topology: &Topology<'_>) -> Vec<Change> {
-    let changes = topology.links.iter().enumerate().flat_map(|(link, edge)| {
+    let changes = topology.links().enumerate().flat_map(|(link, edge)| {
         let link = link as LinkId;
         edge.config.outages.intervals.iter().flat_map(move |outage| {
             [Change { at: outage.from, link, out: true }, Change { at: outage.to, link, out: false }]

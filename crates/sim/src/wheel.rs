@@ -159,6 +159,11 @@ impl Wheel {
         first
     }
 
+    /// Provides memory for so many more owners.
+    pub fn reserve(&mut self, count: usize) {
+        self.nodes.reserve_exact(count);
+    }
+
     /// Makes room for links, once, as [`Wheel::add_owners`] does for others.
     pub fn add_links(&mut self, salts: Vec<u32>) -> Owner {
         self.first_link = self.add_owners(salts.len());

@@ -1,6 +1,7 @@
 //! A world: everything that a scenario describes, set up and at rest at time zero.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng};
@@ -8,7 +9,7 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport, member_name,
+    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::on_off;
@@ -76,9 +77,9 @@ pub(crate) const DEAD: u32 = u32::MAX;
 /// One flow: its application, its connection and what it counted.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    pub name: String,
-    /// Index of its group in the scenario.
+    /// Index of its group in the scenario, and its own there.
     pub group: u32,
+    pub index: u32,
     pub application: Application,
     /// What carries it.
     pub transport: Transport,
@@ -115,12 +116,8 @@ pub(crate) struct Flow {
 /// What a flow counts besides its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Statistics of senders and of receivers of connections that are gone, once there are any: few flows have several.
-    pub gone: Option<Box<[Stats; 2]>>,
-    /// Payload acknowledged to the senders of connections that are gone.
-    pub acknowledged: u64,
-    /// Smoothed round-trip time of the last of them.
-    pub gone_srtt: Option<Duration>,
+    /// What connections counted that are gone, once there are any: few flows have several.
+    pub gone: Option<Box<Gone>>,
     /// When the present file or page was begun; far before the first.
     pub begun: Instant,
     /// Files or pages completed.
@@ -139,6 +136,17 @@ pub(crate) struct Counts {
     pub plain_bytes: u64,
 }
 
+/// What the connections of a flow counted that are gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gone {
+    /// Statistics of senders and of receivers.
+    pub stats: [Stats; 2],
+    /// Payload acknowledged to the senders.
+    pub acknowledged: u64,
+    /// Smoothed round-trip time of the last of them.
+    pub srtt: Option<Duration>,
+}
+
 /// 32-bit FNV-1a: spreads names.
 pub(crate) fn label(name: &str, direction: &str) -> u32 {
     let bytes = name.bytes().chain(direction.bytes());
@@ -153,21 +161,23 @@ impl World {
             direction: edge.direction,
             error,
         };
-        let name_of = |edge: &Edge<'_>| format!("link.{}.{}", edge.name, edge.direction);
-        let salt = |edge| Rng::stream(seed, &format!("{}.lots", name_of(edge))).bits() as u32;
-        let salts = topology.links.iter().map(salt).collect();
-        let links = topology.links.iter().map(|edge| {
-            let name = name_of(edge);
+        let count = topology.link_count();
+        let (mut links, mut salts) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for edge in topology.links() {
+            let mut name = format!("link.{}.{}", edge.name, edge.direction);
             let door = edge.medium.map(|_| doorway());
-            Link::new(door.as_ref().unwrap_or(&edge.config), seed, &name)
-                .map_err(|error| refused(edge, error))
-        });
-        let links = links.collect::<Result<_, _>>()?;
-        let media = Media::new(&topology.links, seed)
-            .map_err(|(link, error)| refused(&topology.links[link as usize], error))?;
+            let link = Link::new(door.as_ref().unwrap_or(edge.config), seed, &name);
+            links.push(link.map_err(|error| refused(&edge, error))?);
+            name.push_str(".lots");
+            salts.push(Rng::stream(seed, &name).bits() as u32);
+        }
+        let media =
+            Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;
         let interior = Interior { media, ..Interior::new(scenario, topology) };
         let relayed = relayed(topology, scenario)?;
-        let (routes, flows, memories) = Default::default();
+        let (routes, memories) = Default::default();
+        let count = scenario.flows.iter().map(|group| group.count as usize).sum();
+        let flows = Vec::with_capacity(count);
         let mut world = Self { links, salts, routes, flows, interior, memories, relayed };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
@@ -175,7 +185,8 @@ impl World {
             }
             world.add_flows(topology, (index as u32, group), seed)?;
         }
-        world.add_exits(topology)?;
+        world.add_exits(topology, scenario)?;
+        world.routes.shrink_to_fit();
         Ok(world)
     }
 
@@ -192,22 +203,20 @@ impl World {
         let pattern = Pattern::new(group);
         let configs = [sender_config(group), receiver_config(group)];
         for index in 0..group.count {
-            let name = member_name(&group.name, index, group.count);
+            let name = Name::of_member(&group.name, index, group.count).to_string();
             let from = from.start + index % from.len() as u32;
             let to = to.start + index % to.len() as u32;
             if from == to {
-                let node = topology.nodes[from as usize].name.clone();
+                let node = topology.node(from).name.to_string();
                 return Err(BuildError::Loop { flow: name, node });
             }
             let routes =
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let flow = Flow::new((name, seed), (group_index, group, &pattern), routes, configs);
-            let mut heads =
-                self.links_from(routes[0], from).into_iter().map(|link| self.interior.heads[link as usize]);
-            let spoofed = heads.any(|node| self.interior.spoofs(node));
-            let mut flow = Flow { nodes: [from, to], spoofed, ..flow };
+            let flow = Flow::new((&name, seed), (group_index, group, &pattern), routes, configs);
+            let spoofed = self.is_spoofed(routes[0], from);
+            let mut flow = Flow { index, nodes: [from, to], spoofed, ..flow };
             flow.party = self.party(topology, (group, index), &flow)?;
             self.flows.push(flow);
             if group.transport == Transport::Tcp {
@@ -217,11 +226,18 @@ impl World {
         Ok(())
     }
 
+    /// True if a gateway on a route acknowledges in the name of others.
+    fn is_spoofed(&self, route: u32, from: NodeId) -> bool {
+        let passed = || self.links_from(route, from).into_iter().map(|link| self.interior.head(link));
+        !self.interior.stations.is_empty() && passed().any(|node| self.interior.spoofs(node))
+    }
+
     /// Gives every middlebox the ways from its node to the ends of every leg.
-    fn add_exits(&mut self, topology: &mut Topology<'_>) -> Result<(), BuildError> {
+    fn add_exits(&mut self, topology: &mut Topology<'_>, scenario: &Scenario) -> Result<(), BuildError> {
         for station in 0..self.interior.stations.len() {
             let node = self.interior.stations[station].node;
-            let of_flows = self.flows.iter().map(|flow| (flow.name.clone(), flow.nodes));
+            let name = |flow: &Flow| flow.name(&scenario.flows[flow.group as usize]).to_string();
+            let of_flows = self.flows.iter().map(|flow| (name(flow), flow.nodes));
             let of_legs = self.interior.legs.iter().map(|leg| (leg.name.clone(), leg.nodes));
             for (name, [from, to]) in of_flows.chain(of_legs).collect::<Vec<_>>() {
                 for to in [to, from] {
@@ -245,7 +261,7 @@ impl World {
     pub fn add_route(
         &mut self,
         topology: &mut Topology<'_>,
-        flow: &str,
+        flow: impl Display,
         (from, to): (NodeId, NodeId),
     ) -> Result<u32, BuildError> {
         self.add_way(topology, flow, &[from, to])
@@ -255,16 +271,16 @@ impl World {
     pub fn add_way(
         &mut self,
         topology: &mut Topology<'_>,
-        flow: &str,
+        flow: impl Display,
         stops: &[NodeId],
     ) -> Result<u32, BuildError> {
         let begin = self.routes.len() as u32;
         let mut links = Vec::new();
         for pair in stops.windows(2) {
             if !topology.route(pair[0], pair[1], &mut links) {
-                let name = |node: NodeId| topology.nodes[node as usize].name.clone();
+                let name = |node: NodeId| topology.node(node).name.to_string();
                 let (from, to) = (name(pair[0]), name(pair[1]));
-                return Err(BuildError::NoRoute { flow: flow.to_owned(), from, to });
+                return Err(BuildError::NoRoute { flow: flow.to_string(), from, to });
             }
         }
         if let (Some(wayfinder), Some(&to)) = (&mut self.interior.wayfinder, stops.last()) {
@@ -275,7 +291,7 @@ impl World {
         for link in links {
             self.routes.push(link);
             self.routes.extend(self.interior.media.door(link).map(|_| Special::Door.step()));
-            let node = self.interior.heads[link as usize];
+            let node = self.interior.head(link);
             let station = self.interior.station_at[node as usize];
             self.routes.extend(station.map(|station| Special::Station(station).step()));
         }
@@ -302,7 +318,7 @@ impl World {
         let mut links = Vec::new();
         while let Way::Link(link) = wayfinder.next(destination, node) {
             links.push(link);
-            node = self.interior.heads[link as usize];
+            node = self.interior.head(link);
         }
         links
     }
@@ -311,16 +327,16 @@ impl World {
 impl Interior {
     fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
         let mut stations = Vec::new();
-        let mut station_at = vec![None; topology.nodes.len()];
+        let mut station_at = vec![None; topology.node_count()];
         let mut proxies = Vec::new();
-        for (node, state) in topology.nodes.iter().enumerate() {
-            if let NodeKind::Proxy(config) = &state.kind {
-                proxies.push(Proxy::new(&state.name, node as NodeId, config));
+        for (node, state) in topology.nodes().enumerate() {
+            if let NodeKind::Proxy(config) = state.kind {
+                proxies.push(Proxy::new(state.name.to_string(), node as NodeId, config));
             }
-            if let NodeKind::Middlebox(config) = &state.kind {
+            if let NodeKind::Middlebox(config) = state.kind {
                 station_at[node] = Some(stations.len() as u32);
                 stations.push(Station {
-                    name: state.name.clone(),
+                    name: state.name.to_string(),
                     kind: config.name(),
                     node: node as NodeId,
                     middlebox: Middlebox::new(config),
@@ -332,16 +348,13 @@ impl Interior {
             Routing::Fixed if topology.sky.is_none() => None,
             routing => Some(Wayfinder::new(topology, routing)),
         };
-        let heads = topology.graph.hops.iter().map(|hop| hop.to).collect();
-        let tails = topology.graph.hops.iter().map(|hop| hop.from).collect();
         Self {
             stations,
             station_at,
             proxies,
             legs: Vec::new(),
             wayfinder,
-            heads,
-            tails,
+            graph: topology.graph.clone(),
             nested: 0,
             emissions: Vec::new(),
             media: Media::default(),
@@ -352,8 +365,8 @@ impl Interior {
 
 impl Flow {
     fn new(
-        (name, seed): (String, u64),
-        (index, group, pattern): (u32, &FlowGroup, &Pattern),
+        (name, seed): (&str, u64),
+        (group_index, group, pattern): (u32, &FlowGroup, &Pattern),
         routes: [u32; 2],
         configs: [Arc<Config>; 2],
     ) -> Self {
@@ -361,15 +374,16 @@ impl Flow {
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         let start = Instant::ZERO + group.start + stagger;
         Self {
-            application: Application::new(group, pattern, (seed, &name)),
+            application: Application::new(group, pattern, (seed, name)),
             transport: group.transport,
             party: None,
-            group: index,
+            group: group_index,
+            index: 0,
             start,
             header_bytes: group.header_bytes,
             routes,
             nodes: [0; 2],
-            labels: [label(&name, ">"), label(&name, "<")],
+            labels: [label(name, ">"), label(name, "<")],
             configs,
             seeds: stream("connection"),
             sender: None,
@@ -379,8 +393,12 @@ impl Flow {
             spoofed: false,
             onward: 0..0,
             counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
-            name,
         }
+    }
+
+    /// Its name, as a member of its group.
+    pub fn name<'a>(&self, group: &'a FlowGroup) -> Name<'a> {
+        Name::of_member(&group.name, self.index, group.count)
     }
 }
 

@@ -68,7 +68,7 @@ impl LinkBook {
     pub fn new(edge: &Edge<'_>) -> Self {
         // Behind a door packets are on a shared channel, which is not this link any more.
         let door = edge.medium.map(|_| doorway());
-        let config = door.as_ref().unwrap_or(&edge.config);
+        let config = door.as_ref().unwrap_or(edge.config);
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name: format!("link.{}.{}", edge.name, edge.direction),

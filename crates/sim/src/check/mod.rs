@@ -43,7 +43,7 @@ pub(crate) struct Checker {
 impl Checker {
     /// For a world with these links.
     pub fn new(topology: &Topology<'_>) -> Self {
-        let links = topology.links.iter().map(LinkBook::new).collect();
+        let links = topology.links().map(|edge| LinkBook::new(&edge)).collect();
         Self { links, streams: Streams::default(), violations: Violations::default() }
     }
 
