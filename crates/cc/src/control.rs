@@ -283,6 +283,9 @@ pub struct Wants {
     pub doubts: bool,
     /// Ask [`CongestionControl::sends_low`] of every new data segment.
     pub low_priority: bool,
+    /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::withholds`],
+    /// [`CongestionControl::pacing_rate`] and [`Ack::rate`].
+    pub window_only: bool,
     /// Answers timeouts with [`RtoAction::ProbeFirst`] where it sees fit: the engine's own question is left out.
     pub questions: bool,
     /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Wants, Windows};
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -128,6 +128,10 @@ impl Cubic {
 }
 
 impl Rule for Cubic {
+    fn wants(&self) -> Wants {
+        Wants { window_only: true, ..Wants::default() }
+    }
+
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         self.stage = None;
         self.hystart.grow(windows, ack, path);

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Wants, Windows};
 
 /// Parameters of Reno.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Reno {
 }
 
 impl Rule for Reno {
+    fn wants(&self) -> Wants {
+        Wants { window_only: true, ..Wants::default() }
+    }
+
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         self.hystart.grow(windows, ack, path);
     }

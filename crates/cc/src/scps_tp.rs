@@ -192,7 +192,7 @@ impl<R: Rule> Scps<R> {
 
 impl<R: Rule> Rule for Scps<R> {
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, wakes: true, ..self.law.wants() }
+        Wants { feedback: RECEIVER.number, wakes: true, window_only: false, ..self.law.wants() }
     }
 
     fn established(&mut self, windows: &mut Windows, path: &Path) {

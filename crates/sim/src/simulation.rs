@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use bentpipe_base::{EcnField, Instant, Segment};
 use bentpipe_net::Link;
-use bentpipe_tcp::{Connection, Events, State, Transmit};
+use bentpipe_tcp::{Connection, Events, Exchange, State, Transmit};
 use bentpipe_trace::DropCause;
 use bentpipe_transports::Packet;
 
@@ -474,6 +474,13 @@ impl<W: Witness> Simulation<W> {
         {
             prefetch(link);
         }
+        if !W::WATCHES && end.reads_at_once() {
+            match end.connection.exchange(self.now, &mut parcel.segment) {
+                Exchange::Unclear => {}
+                Exchange::Taken => return self.settle(to),
+                Exchange::Answered { transmit, earlier } => return self.answer(to, transmit, earlier),
+            }
+        }
         end.connection.handle_segment(self.now, &parcel.segment);
         let waits = end.relay == Relay::Waits;
         if end.interest == Interest::Arrivals {
@@ -482,6 +489,21 @@ impl<W: Witness> Simulation<W> {
         self.settle(to);
         if waits {
             self.meet_syn(to);
+        }
+    }
+
+    /// A connection end has handled a segment and answered with the letter, or with nothing.
+    #[inline]
+    fn answer(&mut self, id: EndId, transmit: Transmit, earlier: bool) {
+        if transmit != Transmit::Nothing {
+            self.send_letter(id);
+        }
+        if transmit == Transmit::More {
+            self.transmit(id);
+        }
+        if earlier || transmit == Transmit::More {
+            let deadline = self.ends[id as usize].connection.next_timeout();
+            self.wake_end_at(id, deadline);
         }
     }
 
@@ -523,17 +545,25 @@ impl<W: Witness> Simulation<W> {
             if transmit == Transmit::Nothing {
                 return;
             }
-            (letter.to, letter.incarnation) = (id ^ 1, end.incarnation);
-            let slot = self.arena.put(letter);
-            let segment = &letter.segment;
-            let size = end.header_bytes + segment.len;
-            let ticket = Ticket::new((slot, end.route), size, end.label, Marks::of(segment));
-            self.witness.end(self.now, id, Deed::Sent { slot, segment });
-            self.depart(ticket, id);
+            self.send_letter(id);
             if transmit == Transmit::Last {
                 return;
             }
         }
+    }
+
+    /// The letter holds a segment that leaves a connection end.
+    #[inline]
+    fn send_letter(&mut self, id: EndId) {
+        let Self { ends, letter, .. } = self;
+        let end = &ends[id as usize];
+        (letter.to, letter.incarnation) = (id ^ 1, end.incarnation);
+        let slot = self.arena.put(letter);
+        let segment = &letter.segment;
+        let size = end.header_bytes + segment.len;
+        let ticket = Ticket::new((slot, end.route), size, end.label, Marks::of(segment));
+        self.witness.end(self.now, id, Deed::Sent { slot, segment });
+        self.depart(ticket, id);
     }
 
     /// A packet leaves its host by the first step of its route.
@@ -709,6 +739,11 @@ impl<W: Witness> Simulation<W> {
             return;
         }
         let connection = &mut self.ends[sender as usize].connection;
+        if !W::WATCHES && matches!(flow.application, Application::Bulk) {
+            connection.write_endlessly(self.now);
+            flow.written = flow.wanted;
+            return;
+        }
         let taken = connection.write(self.now, rest);
         flow.written += taken;
         self.witness.end(self.now, sender, Deed::Wrote(taken));

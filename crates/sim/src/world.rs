@@ -71,6 +71,14 @@ pub(crate) struct End {
     pub interest: Interest,
 }
 
+impl End {
+    /// Its application reads what arrives at once, and neither it nor a proxy cares when that is.
+    #[inline]
+    pub fn reads_at_once(&self) -> bool {
+        self.relay == Relay::None && self.interest == Interest::Usual
+    }
+}
+
 /// Incarnation of an end whose proxy is dead.
 pub(crate) const DEAD: u32 = u32::MAX;
 

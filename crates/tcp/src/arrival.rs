@@ -3,6 +3,7 @@
 use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment};
 
 use crate::connection::{Connection, Events, State};
+use crate::predicted::Outlook;
 use crate::receiver::Arrival;
 use crate::sender::AckField;
 
@@ -167,6 +168,7 @@ impl Connection {
         if !self.sender.fin_queued || !self.sender.all_acked() {
             return;
         }
+        self.outlook = Outlook::empty();
         if matches!(self.state, State::FinWait1 | State::Closing | State::LastAck) {
             self.sender.closed(now);
         }

@@ -10,6 +10,7 @@ use bentpipe_trace::Event;
 
 use crate::context::{Context, Tracer};
 use crate::handshake::Handshake;
+use crate::predicted::Outlook;
 use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Outgoing, Sender, Verdict};
 use crate::timers::{Timers, expired};
@@ -112,6 +113,8 @@ pub struct Connection {
     pub(crate) handshake: Handshake,
     pub(crate) timers: Timers,
     pub(crate) events: Events,
+    /// What the short way may rely on; empty where it is not known.
+    pub(crate) outlook: Outlook,
     pub(crate) stats: Stats,
     pub(crate) reflector: Option<Box<dyn Reflector>>,
     /// Timestamps were agreed on.
@@ -130,7 +133,7 @@ pub struct Connection {
 }
 
 /// Largest sequence number taken from the wire or promised to an application.
-const MAX_SEQ: u64 = 1 << 62;
+pub(crate) const MAX_SEQ: u64 = 1 << 62;
 
 /// Milliseconds for the timestamps option; never zero, which means "no echo".
 pub(crate) fn clock_ms(now: Instant) -> u32 {
@@ -158,6 +161,7 @@ impl Connection {
             handshake: Handshake::new(seed),
             timers: Timers::OFF,
             events: Events::empty(),
+            outlook: Outlook::empty(),
             stats: Stats::default(),
             reflector: None,
             timestamps: false,
@@ -191,8 +195,7 @@ impl Connection {
             self.trace(now, Event::Received(*segment));
         }
         if self.predict(now, segment) {
-            self.finish(now);
-            return;
+            return self.arm_wake(now);
         }
         // No stream is so long: whoever sends this sums without care does not overflow.
         if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
@@ -271,13 +274,17 @@ impl Connection {
         if self.sender.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
             return 0;
         }
-        let buffered = self.sender.written.saturating_sub(self.sender.una.max(1));
-        let room = self.config.send_buffer.saturating_sub(buffered).min(MAX_SEQ - self.sender.written);
-        let taken = bytes.min(room);
+        let taken = bytes.min(self.sender.room(&self.config));
         self.sender.written += taken;
         self.sender.blocked_writer = taken < bytes;
-        self.finish(now);
+        self.show(now);
         taken
+    }
+
+    /// Takes as much from the application as fits, now and whenever there is room again: it always has more, until it closes.
+    pub fn write_endlessly(&mut self, now: Instant) {
+        self.sender.write_endlessly(&self.config);
+        self.show(now);
     }
 
     /// Hands up to `limit` in-order bytes to the application and opens the receive window accordingly.
@@ -340,6 +347,7 @@ impl Connection {
         if let Some(transmit) = self.predicted_segment(now, out) {
             return transmit;
         }
+        self.outlook = Outlook::empty();
         let transmit = self.next_segment(now, out);
         if self.tracer.is_some() && transmit != Transmit::Nothing {
             self.trace(now, Event::Sent(*out));
@@ -571,6 +579,7 @@ impl Connection {
 
     /// Turns the recording of events on or off; [`poll_trace`](Self::poll_trace) returns them.
     pub fn set_tracing(&mut self, on: bool) {
+        self.outlook = Outlook::empty();
         self.tracer = on.then(Box::default);
     }
 
@@ -585,18 +594,30 @@ impl Connection {
         }
     }
 
-    /// Ends every call: the algorithm's wake-up and what it shows of itself.
+    /// Ends every call that took the long way.
     #[inline(always)]
     fn finish(&mut self, now: Instant) {
+        self.outlook = Outlook::empty();
+        self.show(now);
+    }
+
+    /// The algorithm's wake-up, and what it shows of itself.
+    #[inline(always)]
+    fn show(&mut self, now: Instant) {
+        self.arm_wake(now);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.compare(now, self.sender.snapshot());
+        }
+    }
+
+    #[inline(always)]
+    fn arm_wake(&mut self, now: Instant) {
         if self.state.sends() {
             let (sender, mut cx) = self.split(now);
             sender.arm_wake(&mut cx);
         } else {
             // An algorithm that waits to send something would be woken for ever.
             self.timers.algorithm = Instant::FAR_FUTURE;
-        }
-        if let Some(tracer) = &mut self.tracer {
-            tracer.compare(now, self.sender.snapshot());
         }
     }
 

@@ -21,4 +21,5 @@ pub use config::{
     Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 pub use connection::{Connection, Events, State, Transmit};
+pub use predicted::Exchange;
 pub use stats::Stats;

@@ -5,25 +5,125 @@
 //! Review 20(1), 1990). Both leave most of the state as it is. What happens to them here is what the long way in `arrival` and
 //! `sender/ack` does with them; a connection that is traced takes only that one, so that runs with and without a trace
 //! compare the two.
+//!
+//! What the short way leaves as it is need not be looked at again for each segment: the [`Outlook`] holds what it came to, until
+//! something takes the long way.
 
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
 
+use crate::DelayedAck;
 use crate::arrival::is_older;
 use crate::connection::{Connection, Events, State, Transmit};
 use crate::receiver::Arrival;
 use crate::sender::Prediction;
 
+bitflags::bitflags! {
+    /// For what nothing unusual stands in the way of the short way.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct Outlook: u16 {
+        /// The rest has been worked out.
+        const KNOWN = 0x01;
+        /// To take arrivals.
+        const ARRIVALS = 0x02;
+        /// To take data.
+        const DATA = 0x04;
+        /// To find that nothing may leave.
+        const REST = 0x08;
+        /// To send data.
+        const DEPARTURES = 0x10;
+        /// Nothing but the window holds data back.
+        const WINDOW_ONLY = 0x20;
+        /// Every arrival is acknowledged at once.
+        const ACK_EACH = 0x40;
+        /// No algorithm wants to be woken.
+        const WAKELESS = 0x80;
+        /// Nothing has been sent since the sender was laid to rest.
+        const RESTING = 0x100;
+    }
+}
+
+/// What became of a segment offered to [`Connection::exchange`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exchange {
+    /// Nothing: it is one for [`Connection::handle_segment`].
+    Unclear,
+    /// It was handled, and what became readable was read; what follows, [`Connection::take_events`] first, is as usual.
+    Taken,
+    /// The same, there are no events, and [`Connection::transmit_into`] was called once.
+    Answered {
+        /// What it returned.
+        transmit: Transmit,
+        /// [`Connection::next_timeout`] may be earlier than before.
+        earlier: bool,
+    },
+}
+
 impl Connection {
-    /// Handles a segment if it is one of the two. False, with nothing changed, if it is not.
+    /// Handles an ordinary segment in one call, reads all that is readable, and writes the first segment that leaves in answer in the place of
+    /// the one that came. For drivers whose application reads everything at once.
     #[inline]
+    pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
+        let deadline = self.timers.retransmit;
+        let simple = self.outlook().contains(Outlook::WAKELESS) && self.events.is_empty();
+        if !simple || !self.predict(now, segment) {
+            return Exchange::Unclear;
+        }
+        if self.events == Events::READABLE {
+            self.events = Events::empty();
+            self.read(now, u64::MAX);
+        }
+        if !self.events.is_empty() {
+            return Exchange::Taken;
+        }
+        let Some(transmit) = self.predicted_segment(now, segment) else { return Exchange::Taken };
+        let earlier = self.timers.retransmit < deadline || self.timers.delayed_ack != Instant::FAR_FUTURE;
+        Exchange::Answered { transmit, earlier }
+    }
+
+    /// The outlook, worked out where it is not known.
+    #[inline(always)]
+    fn outlook(&mut self) -> Outlook {
+        if self.outlook.is_empty() {
+            self.outlook = self.look_out();
+        }
+        self.outlook
+    }
+
+    #[inline(never)]
+    fn look_out(&self) -> Outlook {
+        let flows =
+            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
+        let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
+        let wants = self.sender.wants();
+        let unseen = self.tracer.is_none();
+        let rest = open
+            && unseen
+            && self.reset.is_none()
+            && !self.receiver.owes_probe_reply()
+            && !self.sender.window_probe
+            && !wants.probes;
+        let arrivals = flows && unseen && self.sender.takes_plain_acks();
+        let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
+        let wakeless = !wants.wakes && !wants.probes && self.timers.algorithm == Instant::FAR_FUTURE;
+        let mut outlook = Outlook::KNOWN;
+        outlook.set(Outlook::ARRIVALS, arrivals);
+        outlook.set(Outlook::DATA, arrivals && self.state.receives() && self.receiver.is_plain());
+        outlook.set(Outlook::REST, rest);
+        outlook.set(Outlook::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
+        outlook.set(Outlook::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
+        outlook.set(Outlook::ACK_EACH, each);
+        outlook.set(Outlook::WAKELESS, unseen && wakeless);
+        outlook
+    }
+
+    /// Handles a segment if it is one of the two. False, with nothing changed, if it is not.
+    #[inline(always)]
     pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
         let plain = segment.flags.difference(Flags::PSH) == Flags::ACK
             && segment.seq == self.receiver.nxt
             && segment.sack.is_empty()
             && segment.probe == Probe::No;
-        let flows =
-            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
-        if !plain || !flows || self.tracer.is_some() {
+        if !plain || !self.outlook().contains(Outlook::ARRIVALS) {
             return false;
         }
         let timestamp = segment.timestamps.filter(|_| self.timestamps);
@@ -42,14 +142,14 @@ impl Connection {
 
     /// The next segment if it is a full one in the middle of a stream, or a mere acknowledgement, or if there is none. Nothing, with
     /// nothing changed, if only the long way can tell.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn predicted_segment(&mut self, now: Instant, out: &mut Segment) -> Option<Transmit> {
-        let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
-        if !open || self.reset.is_some() || self.tracer.is_some() || self.receiver.owes_probe_reply() {
+        let outlook = self.outlook();
+        if !outlook.contains(Outlook::REST) {
             return None;
         }
         let (sender, mut cx) = self.split(now);
-        match sender.predicted_departure(&mut cx) {
+        match sender.predicted_departure(&mut cx, outlook) {
             Prediction::Unclear => None,
             Prediction::Nothing if self.receiver.must_ack_now() => {
                 self.acknowledge(now, out);
@@ -57,6 +157,7 @@ impl Connection {
             }
             Prediction::Nothing => Some(Transmit::Nothing),
             Prediction::Full { seq, last } => {
+                self.outlook.remove(Outlook::RESTING);
                 self.header(now, out);
                 out.seq = seq;
                 out.len = self.sender.mss;
@@ -83,13 +184,15 @@ impl Connection {
     #[inline]
     fn take_next(&mut self, now: Instant, segment: &Segment) -> bool {
         let end = segment.seq + u64::from(segment.len);
-        if !self.state.receives() || !self.receiver.expects_up_to(end) {
+        if !self.outlook.contains(Outlook::DATA) || end > self.receiver.granted_edge() {
             return false;
         }
+        let resting = self.outlook.contains(Outlook::RESTING);
         let (sender, mut cx) = self.split(now);
-        if !sender.predicted_echo(&mut cx, segment) {
+        if !sender.predicted_echo(&mut cx, segment, resting) {
             return false;
         }
+        self.outlook |= Outlook::RESTING;
         self.after_our_fin(now);
         self.receiver.extend(end);
         self.stats.received_segments += 1;
@@ -100,7 +203,11 @@ impl Connection {
         if self.sender.ecn && segment.ecn == EcnField::Congested {
             self.receiver.ecn_echo = true;
         }
-        self.schedule_ack(now, Arrival::InOrder, segment.len);
+        if self.outlook.contains(Outlook::ACK_EACH) {
+            self.receiver.ack_now();
+        } else {
+            self.schedule_ack(now, Arrival::InOrder, segment.len);
+        }
         self.events |= Events::READABLE;
         true
     }

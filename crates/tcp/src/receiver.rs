@@ -259,10 +259,9 @@ impl Receiver {
         self.keep(SackRange { start, end })
     }
 
-    /// Whether nothing is missing or over, and the window holds what ends at `end`.
-    #[inline]
-    pub fn expects_up_to(&self, end: u64) -> bool {
-        self.ranges.is_empty() && self.fin_at.is_none() && end <= self.granted
+    /// Whether nothing is missing or over.
+    pub fn is_plain(&self) -> bool {
+        self.ranges.is_empty() && self.fin_at.is_none()
     }
 
     /// Takes the next piece of the stream, which ends at `end` and was expected.

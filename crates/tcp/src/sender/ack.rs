@@ -1,10 +1,11 @@
 //! What an arriving acknowledgement changes.
 
 use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
-use bentpipe_cc::{Ack, Doubt, PeerProbes, Phase, ProbeReply};
+use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
-use super::scoreboard::{Mark, Progress};
+use super::rate::Totals;
+use super::scoreboard::{Index, Mark, Progress};
 use super::unreplied::Reported;
 use super::{Limit, Sender};
 use crate::connection::clock_ms;
@@ -111,8 +112,7 @@ impl Sender {
             || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
         if newer && segment.ack >= self.una {
             if self.peer_window != segment.window {
-                self.peer_window = segment.window;
-                self.path.receive_window = segment.window / self.mss;
+                self.set_peer_window(segment.window);
             }
             self.largest_window = self.largest_window.max(segment.window);
             self.window_seq = segment.seq;
@@ -125,7 +125,7 @@ impl Sender {
     fn measure(&mut self, cx: &mut Context, segment: &Segment, step: &mut Step) {
         let progress = &step.progress;
         if progress.delivered > 0 {
-            self.rate.deliver(cx.now, progress.delivered);
+            self.note_delivered(cx.now, progress.delivered);
         }
         let ambiguous = progress.repeated_acked && !self.recovery.uses_sack();
         step.rtt = match &progress.newest {
@@ -169,15 +169,13 @@ impl Sender {
         if step.advanced {
             self.duplicates = 0;
         }
-        self.refresh(cx.now);
+        let path = self.path(cx.now);
         if self.feedback {
-            self.cc.on_feedback(&segment.extension, &self.path);
+            self.cc.on_feedback(&segment.extension, &path);
         }
-        let rate = step
-            .progress
-            .newest
-            .as_ref()
-            .and_then(|newest| self.rate.sample(newest, self.rtt.min, self.board.total_lost));
+        let newest = step.progress.newest.as_ref();
+        let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
+        self.forget_stamps();
         // Who withholds everything may have asked a peer that has nothing to report.
         let answered = self.withheld && step.repeats && !reply;
         if news || counts || answered {
@@ -195,32 +193,57 @@ impl Sender {
                 ecn_echo: segment.flags.contains(bentpipe_base::Flags::ECE),
                 dsack: step.dsack,
             };
-            self.cc.on_ack(&ack, &self.path);
+            self.cc.on_ack(&ack, &path);
         }
         if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
             // What was sent in the episode was lost as well.
             self.enter_recovery(cx, 0);
-            self.refresh(cx.now);
         }
+        let path = self.path(cx.now);
         if let Probe::Reply(tag) = segment.probe {
-            self.probe_answered(cx, tag, (step.progress.acked, phase));
+            self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
         }
         while step.reported
             && let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered())
         {
-            self.probe_answered(cx, tag, (step.progress.acked, phase));
+            self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
         }
         if step.reported && self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(cx.stats)) {
-            self.path.peer_probes = PeerProbes::Ordinary;
+            self.peer_probes = PeerProbes::Ordinary;
         }
         if self.wants.doubts {
-            self.ask_doubt();
+            let path = self.path(cx.now);
+            self.ask_doubt(&path);
         }
     }
 
-    fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase)) {
+    /// Books bytes that are newly known to have arrived.
+    #[inline]
+    pub(super) fn note_delivered(&mut self, now: Instant, bytes: u64) {
+        self.delivered += bytes;
+        if let Some(rate) = &mut self.rate {
+            rate.deliver(now, self.delivered);
+        }
+    }
+
+    /// The delivery rate that an ACK shows, if the algorithm wants to know.
+    #[inline]
+    pub(super) fn sample_rate(&mut self, newest: Index, sent_at: Instant) -> Option<RateSample> {
+        let totals = Totals { delivered: self.delivered, lost: self.board.total_lost };
+        self.rate.as_mut()?.sample((newest, sent_at), self.rtt.min, totals)
+    }
+
+    /// Forgets what was noted for the delivery rate of segments that are acknowledged.
+    #[inline]
+    pub(super) fn forget_stamps(&mut self) {
+        if let Some(rate) = &mut self.rate {
+            rate.forget_below(self.board.front_index());
+        }
+    }
+
+    fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
         cx.stats.probes_acked += 1;
-        self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, &self.path);
+        self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
     }
 
     /// Marks what the recovery in use believes lost. True if that begins an episode.
@@ -245,9 +268,9 @@ impl Sender {
     }
 
     /// Algorithms that retransmit on evidence of their own.
-    pub(super) fn ask_doubt(&mut self) {
+    pub(super) fn ask_doubt(&mut self, path: &Path) {
         let Some(front) = self.board.front() else { return };
-        match self.cc.doubt(front.sent_at, &self.path) {
+        match self.cc.doubt(front.sent_at, path) {
             Doubt::None => {}
             Doubt::Oldest => {
                 self.board.mark_lost(self.board.front_index());
@@ -288,8 +311,12 @@ impl Sender {
             *cx.events |= Events::ALL_ACKED;
         }
         if self.blocked_writer && self.written.saturating_sub(self.una) < cx.config.send_buffer {
-            self.blocked_writer = false;
-            *cx.events |= Events::WRITABLE;
+            if self.endless {
+                self.fill(cx.config);
+            } else {
+                self.blocked_writer = false;
+                *cx.events |= Events::WRITABLE;
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use transmit::Outgoing;
 use bentpipe_base::{Duration, Instant, WindowState};
 use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
 
-use crate::connection::Reports;
+use crate::connection::{MAX_SEQ, Reports};
 use crate::{Config, Pacing, Recovery};
 use pacer::Pacer;
 use question::Asked;
@@ -68,6 +68,8 @@ pub(crate) struct Sender {
     pub fin_queued: bool,
     /// A write was cut short: tell the application when there is room.
     pub blocked_writer: bool,
+    /// The application always has more to write.
+    endless: bool,
     /// Payload bytes of a full segment, agreed with the peer.
     pub mss: u32,
     /// Right edge of the peer's receive window.
@@ -80,11 +82,19 @@ pub(crate) struct Sender {
     window_ack: u64,
     board: Scoreboard,
     rtt: RttEstimator,
-    rate: DeliveryRate,
+    /// Sequence numbers known to have arrived.
+    delivered: u64,
+    /// Only if the algorithm wants to know.
+    rate: Option<Box<DeliveryRate>>,
     pacer: Pacer,
     pub cc: Box<dyn CongestionControl>,
     wants: Wants,
-    path: Path,
+    /// Whether the peer replies to probes.
+    peer_probes: PeerProbes,
+    /// The peer's window in whole segments.
+    peer_segments: u32,
+    /// Smoothed round-trip time when the algorithm was last called.
+    told_srtt: Duration,
     /// The configured recovery, or NewReno if the peer does not know SACK.
     recovery: Recovery,
     episode: Episode,
@@ -156,6 +166,7 @@ impl Sender {
             written: 1,
             fin_queued: false,
             blocked_writer: false,
+            endless: false,
             mss: config.mss,
             edge: 0,
             peer_window: 0,
@@ -164,27 +175,14 @@ impl Sender {
             window_ack: 0,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
-            rate: DeliveryRate::default(),
+            delivered: 0,
+            rate: (!wants.window_only).then(Box::default),
             pacer: Pacer::default(),
             cc,
             wants,
-            path: Path {
-                now: Instant::ZERO,
-                mss: config.mss,
-                srtt: Duration::ZERO,
-                rttvar: Duration::ZERO,
-                min_rtt: Duration::MAX,
-                rto: config.rto.initial,
-                in_flight: 0,
-                outstanding: 0,
-                receive_window: 0,
-                snd_una: 0,
-                snd_nxt: 0,
-                unsent: 0,
-                delivered: 0,
-                peer_probes: PeerProbes::Unknown,
-                ecn: false,
-            },
+            peer_probes: PeerProbes::Unknown,
+            peer_segments: 0,
+            told_srtt: Duration::ZERO,
             recovery: config.recovery,
             episode: Episode::Open,
             duplicates: 0,
@@ -235,19 +233,43 @@ impl Sender {
     pub fn limit_mss(&mut self, config: &Config, mss: u32, seed: u64) {
         if mss < self.mss {
             self.mss = mss.max(1);
-            self.path.mss = self.mss;
             self.cc = config.cc.build(&Self::start(config, self.mss, seed));
         }
     }
 
+    /// The application always has more to write.
+    pub fn write_endlessly(&mut self, config: &Config) {
+        self.endless = true;
+        self.blocked_writer = true;
+        self.fill(config);
+    }
+
+    /// Writes as much as the send buffer has room for.
+    fn fill(&mut self, config: &Config) {
+        self.written += self.room(config);
+    }
+
+    /// Bytes that the application may write now.
+    pub fn room(&self, config: &Config) -> u64 {
+        if self.fin_queued {
+            return 0;
+        }
+        let buffered = self.written.saturating_sub(self.una.max(1));
+        config.send_buffer.saturating_sub(buffered).min(MAX_SEQ - self.written)
+    }
+
     /// What the handshake says of the peer's window.
     pub fn open_window(&mut self, seq: u64, window: u32) {
-        self.peer_window = window;
-        self.path.receive_window = window / self.mss;
+        self.set_peer_window(window);
         self.largest_window = window;
         self.edge = self.una + u64::from(window);
         self.window_seq = seq;
         self.window_ack = self.una;
+    }
+
+    fn set_peer_window(&mut self, bytes: u32) {
+        self.peer_window = bytes;
+        self.peer_segments = bytes / self.mss;
     }
 
     /// What the peer will report, and thus how losses can be found.
@@ -270,7 +292,7 @@ impl Sender {
     }
 
     pub fn peer_answers_probes(&mut self) {
-        self.path.peer_probes = PeerProbes::Agreed;
+        self.peer_probes = PeerProbes::Agreed;
     }
 
     /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
@@ -284,18 +306,17 @@ impl Sender {
         self.nxt = 1;
         self.recover_point = 0;
         self.waiting_since = now;
-        self.path.ecn = self.ecn;
-        self.refresh(now);
+        let path = self.path(now);
         if lost_syn {
-            self.cc.on_idle_restart(1.0, &self.path);
+            self.cc.on_idle_restart(1.0, &path);
         }
-        self.cc.on_established(&self.path);
+        self.cc.on_established(&path);
     }
 
     /// Everything is acknowledged, the FIN included.
     pub fn closed(&mut self, now: Instant) {
-        self.refresh(now);
-        self.cc.on_closed(&self.path);
+        let path = self.path(now);
+        self.cc.on_closed(&path);
     }
 
     /// What traces show.
@@ -319,7 +340,7 @@ impl Sender {
 
     /// Probes to this peer fare as data does.
     pub fn probes_are_ordinary(&self) -> bool {
-        self.path.peer_probes == PeerProbes::Ordinary
+        self.peer_probes == PeerProbes::Ordinary
     }
 
     pub fn rto(&self) -> Duration {
@@ -352,21 +373,27 @@ impl Sender {
         }
     }
 
-    /// Refreshes what algorithms are told and returns it.
-    pub fn refresh(&mut self, now: Instant) -> &Path {
-        let path = &mut self.path;
-        path.now = now;
-        path.srtt = self.rtt.srtt;
-        path.rttvar = self.rtt.rttvar;
-        path.min_rtt = self.rtt.min;
-        path.rto = self.rtt.base_rto();
-        path.in_flight = self.board.in_flight();
-        path.outstanding = self.board.outstanding();
-        path.snd_una = self.una;
-        path.snd_nxt = self.nxt;
-        path.unsent = self.written.saturating_sub(self.nxt);
-        path.delivered = self.rate.delivered;
-        path
+    /// What algorithms are told.
+    #[inline]
+    fn path(&mut self, now: Instant) -> Path {
+        self.told_srtt = self.rtt.srtt;
+        Path {
+            now,
+            mss: self.mss,
+            srtt: self.rtt.srtt,
+            rttvar: self.rtt.rttvar,
+            min_rtt: self.rtt.min,
+            rto: self.rtt.base_rto(),
+            in_flight: self.board.in_flight(),
+            outstanding: self.board.outstanding(),
+            receive_window: self.peer_segments,
+            snd_una: self.una,
+            snd_nxt: self.nxt,
+            unsent: self.written.saturating_sub(self.nxt),
+            delivered: self.delivered,
+            peer_probes: self.peer_probes,
+            ecn: self.ecn,
+        }
     }
 
     /// Congestion window in whole segments, inflation included.
@@ -400,6 +427,7 @@ impl Sender {
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         let unreplied = self.unreplied.as_ref().map_or(0, |unreplied| unreplied.heap_bytes());
-        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied
+        let rate = self.rate.as_ref().map_or(0, |rate| rate.heap_bytes());
+        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate
     }
 }

@@ -4,8 +4,10 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
 use super::{Limit, Sender};
-use crate::Recovery;
 use crate::context::Context;
+use crate::predicted::Outlook;
+use crate::timers::Timers;
+use crate::{Config, Pacing, Recovery};
 
 /// What leaves next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,38 +21,58 @@ pub(crate) enum Prediction {
 }
 
 impl Sender {
-    /// No loss is being repaired, no question is open, and the peer's fields mean nothing to the algorithm.
-    #[inline]
-    fn is_calm(&self) -> bool {
-        self.episode.is_open() && self.asked.is_none() && !self.feedback && self.rack.tail_probe.is_none()
+    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no question is open, and the peer's
+    /// fields mean nothing to the algorithm.
+    pub fn takes_plain_acks(&self) -> bool {
+        let counts = self.timeouts | self.questions | self.persists | self.unanswered | self.duplicates;
+        self.episode.is_open()
+            && self.asked.is_none()
+            && !self.feedback
+            && self.rack.tail_probe.is_none()
+            && counts == 0
+            && !self.rtt.is_backed_off()
+    }
+
+    /// New data are nothing special: nothing else must leave before or is to be told of them.
+    pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
+        let wants = self.wants;
+        let asked = self.window_probe || self.asked.is_some() || self.withheld || self.congestion_reduced;
+        let repairs = !self.episode.is_open() || !self.board.is_plain() || self.forced > 0;
+        let asks = wants.probes || wants.sent || wants.low_priority || self.feedback;
+        let extra = self.beyond_window > 0 || self.prefer_new > 0 || self.override_silly;
+        let quiet = self.question.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
+        !asked && !repairs && !asks && !extra && quiet && config.max_burst.is_none()
+    }
+
+    /// Nothing else need be asked.
+    pub fn is_held_by_window_only(&self, config: &Config) -> bool {
+        let unpaced = match config.pacing {
+            Pacing::Off => true,
+            Pacing::Algorithm => self.una >= self.spaced_until && self.recovery != Recovery::Snack,
+            Pacing::Window { .. } => false,
+        };
+        self.wants.window_only && unpaced
     }
 
     /// Sends a full segment of new data if that is what the long way in `transmit` would do, or finds that nothing may leave.
     /// Nothing has changed if it is unclear.
-    #[inline]
-    pub fn predicted_departure(&mut self, cx: &mut Context) -> Prediction {
-        let idle = self.board.is_empty() && self.nxt >= self.stream_end();
-        if idle && !self.window_probe && !self.wants.probes {
+    #[inline(always)]
+    pub fn predicted_departure(&mut self, cx: &mut Context, outlook: Outlook) -> Prediction {
+        if self.board.is_empty() {
+            if self.nxt < self.stream_end() {
+                return Prediction::Unclear;
+            }
             self.limit = Limit::Application;
             return Prediction::Nothing;
         }
-        let asked = self.window_probe || self.asked.is_some() || self.withheld || self.congestion_reduced;
-        let repairs = !self.episode.is_open() || self.board.lost() > 0 || self.forced > 0;
-        let asks = self.wants.probes || self.wants.sent || self.wants.low_priority || self.feedback;
-        if asked
-            || repairs
-            || asks
-            || self.question.is_some()
-            || self.beyond_window > 0
-            || self.cc.withholds()
-        {
+        let held = || {
+            !outlook.contains(Outlook::WINDOW_ONLY) && (self.withholds() || self.pacing_rate(cx).is_some())
+        };
+        if !outlook.contains(Outlook::DEPARTURES) || held() {
             return Prediction::Unclear;
         }
-        if self.board.is_empty() || cx.config.max_burst.is_some() || self.pacing_rate(cx).is_some() {
-            return Prediction::Unclear;
-        }
-        let (used, window) = (self.used(cx.config), self.window());
-        if used >= window {
+        let window = self.cc.window() as u32;
+        if self.board.outstanding() >= window {
             self.limit = Limit::Window;
             return Prediction::Nothing;
         }
@@ -65,7 +87,7 @@ impl Sender {
         }
         let seq = self.nxt;
         self.depart(cx, self.mss, false);
-        let last = self.used(cx.config) >= window;
+        let last = self.board.outstanding() >= window;
         if last {
             self.limit = Limit::Window;
         }
@@ -74,17 +96,18 @@ impl Sender {
     }
 
     /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is under way.
-    /// False, with nothing changed, otherwise.
+    /// False, with nothing changed, otherwise. A sender that is `resting` already has no more to do.
     #[inline]
-    pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment) -> bool {
+    pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment, resting: bool) -> bool {
         let known = segment.ack == self.una && segment.window == self.peer_window;
-        if !known || self.una != self.nxt || !self.is_calm() {
+        if !known || self.una != self.nxt {
             return false;
         }
-        self.burst = 0;
-        self.unanswered = 0;
+        if !resting {
+            self.burst = 0;
+            self.rest(cx);
+        }
         self.update_window(segment);
-        self.rest(cx);
         true
     }
 
@@ -92,34 +115,32 @@ impl Sender {
     /// another. False, with nothing changed, for any other.
     #[inline]
     pub fn predicted_ack(&mut self, cx: &mut Context, segment: &Segment) -> bool {
-        if segment.ack <= self.una || segment.ack > self.nxt || !self.is_calm() {
+        if segment.ack <= self.una || segment.ack > self.nxt {
             return false;
         }
-        let Some((acked, newest)) = self.board.plain_below(segment.ack) else { return false };
-        let rtt = cx.now.since(newest.sent_at);
+        let Some((acked, sent_at)) = self.board.plain_below(segment.ack) else { return false };
+        let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
             // Then everything still under way left later, and time says nothing of it.
-            let newer = self.rack.is_news(newest.sent_at, segment.ack) && self.board.is_free_of_repairs();
+            let newer = self.rack.is_news(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {
                 return false;
             }
-            self.rack.deliver(rtt, (newest.sent_at, self.una, segment.ack));
+            self.rack.deliver(rtt, (sent_at, self.una, segment.ack));
             cx.timers.reorder = Instant::FAR_FUTURE;
         }
         let delivered_bytes = segment.ack - self.una;
-        self.rate.deliver(cx.now, delivered_bytes);
+        self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
             self.rtt.sample(rtt);
-            self.rtt.reset_back_off();
         }
-        let rate = self.rate.sample(newest, self.rtt.min, self.board.total_lost);
+        let rate = self.sample_rate(self.board.front_index() + u64::from(acked) - 1, sent_at);
         self.board.remove_plain(acked);
+        self.forget_stamps();
         self.una = segment.ack;
         self.update_window(segment);
-        (self.burst, self.unanswered) = (0, 0);
-        (self.timeouts, self.questions, self.persists) = (0, 0, 0);
-        self.duplicates = 0;
-        self.refresh(cx.now);
+        self.burst = 0;
+        let path = self.path(cx.now);
         let ack = Ack {
             acked,
             counted: cx.config.ack_counting.count(acked),
@@ -134,9 +155,9 @@ impl Sender {
             ecn_echo: false,
             dsack: false,
         };
-        self.cc.on_ack(&ack, &self.path);
+        self.cc.on_ack(&ack, &path);
         if self.wants.doubts {
-            self.ask_doubt();
+            self.ask_doubt(&path);
         }
         self.after_progress(cx);
         true

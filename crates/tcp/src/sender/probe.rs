@@ -13,10 +13,10 @@ impl Sender {
         if !self.wants.probes || self.asked.is_some() {
             return None;
         }
-        self.refresh(cx.now);
+        let path = self.path(cx.now);
         let request = match self.unreplied.as_mut().and_then(|unreplied| unreplied.take_held()) {
             Some(held) => held,
-            None => self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &self.path)?,
+            None => self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
         };
         let (seq, len) = self.probe_payload(request)?;
         let beyond_hole = self.board.sacked() > 0 && seq > self.una;
@@ -64,11 +64,11 @@ impl Sender {
     /// The algorithm's wake-up came.
     pub fn on_wake(&mut self, cx: &mut Context) {
         self.burst = 0;
-        self.refresh(cx.now);
-        self.cc.on_wake(&self.path);
+        let path = self.path(cx.now);
+        self.cc.on_wake(&path);
         self.window_probe |= self.cc.asks();
         if self.wants.doubts {
-            self.ask_doubt();
+            self.ask_doubt(&path);
         }
     }
 
@@ -76,8 +76,8 @@ impl Sender {
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
         if self.wants.feedback != 0 {
             self.burst = 0;
-            self.refresh(cx.now);
-            self.cc.on_feedback(&Extension::Notice(notice), &self.path);
+            let path = self.path(cx.now);
+            self.cc.on_feedback(&Extension::Notice(notice), &path);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Timeouts that are questioned before they are believed (TCP-STAR section 3.3): by an algorithm, or by the engine for it.
 
 use bentpipe_cc::star::AenProbe;
-use bentpipe_cc::{ProbeKind, RtoAction, Timeout};
+use bentpipe_cc::{Path, ProbeKind, RtoAction, Timeout};
 
 use super::Sender;
 use super::ack::Step;
@@ -29,7 +29,7 @@ pub(super) struct Asked {
 
 impl Sender {
     /// What is done about a timeout, or about the answer that showed no progress.
-    pub(super) fn judge_timeout(&mut self, cx: &Context, answered: bool) -> RtoAction {
+    pub(super) fn judge_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> RtoAction {
         let asked = self.asked.take();
         let by_engine = asked.is_some_and(|asked| asked.asker == Asker::Engine);
         if by_engine && answered {
@@ -45,7 +45,7 @@ impl Sender {
             outstanding: self.board.outstanding(),
             answered: answered && !by_engine,
         };
-        let action = self.cc.on_rto(&timeout, &self.path);
+        let action = self.cc.on_rto(&timeout, path);
         if let RtoAction::ProbeFirst(kind) = action {
             self.ask(kind, Asker::Algorithm);
         }
@@ -113,10 +113,10 @@ impl Sender {
     /// may have repaired what it asked about, unless it came back as a duplicate.
     fn resume(&mut self, cx: &Context, asked: Asked, step: &Step) {
         if asked.outstanding == 1 && asked.kind != ProbeKind::AckPath && !step.dsack {
-            self.refresh(cx.now);
+            let path = self.path(cx.now);
             let timeout = Timeout { consecutive: 1, outstanding: 1, answered: false };
             // Nothing is left to retransmit.
-            self.cc.on_rto(&timeout, &self.path);
+            self.cc.on_rto(&timeout, &path);
         } else if matches!(cx.config.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
             // Until the first segment sent from now on is acknowledged.
             self.spaced_until = self.nxt + 1;

@@ -1,161 +1,227 @@
 //! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation).
 
+use std::collections::VecDeque;
+
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::RateSample;
 
-use super::scoreboard::{Mark, Record};
+use super::scoreboard::Index;
 
-/// Counts of the connection from which each segment takes a snapshot when it leaves.
+/// What is counted over the whole connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DeliveryRate {
+pub(super) struct Totals {
     /// Sequence numbers known to have arrived.
     pub delivered: u64,
+    /// Segments marked lost.
+    pub lost: u32,
+}
+
+/// The counts when a segment left.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    totals: Totals,
+    /// Time at which that much was delivered.
+    delivered_at: Instant,
+    /// Start of the sampling interval on the sending side.
+    first_sent_at: Instant,
+    /// Segments in flight, this one included.
+    in_flight: u32,
+    /// The application did not fill the window.
+    app_limited: bool,
+}
+
+/// Counts of the connection from which each segment takes a snapshot when it leaves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeliveryRate {
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// `delivered` at which everything sent while the application was idle will have been acknowledged; zero if none.
+    /// Bytes delivered at which everything sent while the application was idle will have been acknowledged; zero if none.
     app_limited_until: u64,
+    /// The stamps of what the scoreboard holds.
+    stamps: VecDeque<Stamp>,
+    /// Index of the first.
+    base: Index,
 }
 
 impl DeliveryRate {
-    /// Stamps a segment about to leave at `now`.
-    pub fn stamp(&mut self, record: &mut Record, now: Instant, idle: bool) {
-        if idle {
+    /// Stamps a segment about to leave at `now`, while so many others are `in_flight`.
+    pub fn stamp(&mut self, index: Index, now: Instant, (totals, in_flight): (Totals, u32)) {
+        if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
-        record.first_sent_at = self.first_sent_at;
-        record.delivered_at = self.delivered_at;
-        record.delivered = self.delivered;
-        record.marks.set(Mark::APP_LIMITED, self.app_limited_until != 0);
+        let stamp = Stamp {
+            totals,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            in_flight: in_flight + 1,
+            app_limited: self.app_limited_until != 0,
+        };
+        match self.stamps.get_mut((index - self.base) as usize) {
+            Some(old) => *old = stamp,
+            None => self.stamps.push_back(stamp),
+        }
     }
 
     /// The application has less to send than the window allows.
-    pub fn app_limited(&mut self, in_flight_bytes: u64) {
-        self.app_limited_until = (self.delivered + in_flight_bytes).max(1);
+    pub fn app_limited(&mut self, delivered: u64, in_flight_bytes: u64) {
+        self.app_limited_until = (delivered + in_flight_bytes).max(1);
     }
 
-    /// `bytes` more have arrived.
-    pub fn deliver(&mut self, now: Instant, bytes: u64) {
-        self.delivered += bytes;
+    /// More has arrived.
+    pub fn deliver(&mut self, now: Instant, delivered: u64) {
         self.delivered_at = now;
-        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+        if self.app_limited_until != 0 && delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
     }
 
-    /// The sample of an ACK whose newest delivered segment is `newest`. None if the interval is shorter than the smallest round trip:
-    /// such a sample measures ACK compression.
-    pub fn sample(&mut self, newest: &Record, min_rtt: Duration, total_lost: u32) -> Option<RateSample> {
-        let send_elapsed = newest.sent_at.since(newest.first_sent_at);
-        let ack_elapsed = self.delivered_at.since(newest.delivered_at);
-        self.first_sent_at = newest.sent_at;
+    /// The sample of an ACK whose newest delivered segment has this index and left last at `sent_at`. None if the interval is shorter
+    /// than the smallest round trip: such a sample measures ACK compression.
+    pub fn sample(
+        &mut self,
+        (index, sent_at): (Index, Instant),
+        min_rtt: Duration,
+        totals: Totals,
+    ) -> Option<RateSample> {
+        let stamp = self.stamps.get(index.checked_sub(self.base)? as usize)?;
+        let send_elapsed = sent_at.since(stamp.first_sent_at);
+        let ack_elapsed = self.delivered_at.since(stamp.delivered_at);
+        self.first_sent_at = sent_at;
         let interval = send_elapsed.max(ack_elapsed);
         if interval.is_zero() || (min_rtt != Duration::MAX && interval < min_rtt) {
             return None;
         }
-        let delivered = self.delivered - newest.delivered;
         Some(RateSample {
-            delivered,
+            delivered: totals.delivered - stamp.totals.delivered,
             interval,
-            prior_delivered: newest.delivered,
-            app_limited: newest.has(Mark::APP_LIMITED),
-            tx_in_flight: newest.tx_in_flight,
-            lost: total_lost.wrapping_sub(newest.lost_before),
+            prior_delivered: stamp.totals.delivered,
+            app_limited: stamp.app_limited,
+            tx_in_flight: stamp.in_flight,
+            lost: totals.lost.wrapping_sub(stamp.totals.lost),
         })
+    }
+
+    /// Forgets the stamps of what the scoreboard holds no longer.
+    pub fn forget_below(&mut self, base: Index) {
+        let gone = ((base - self.base) as usize).min(self.stamps.len());
+        self.stamps.drain(..gone);
+        self.base = base;
+    }
+
+    /// Bytes on the heap, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.stamps.capacity() * size_of::<Stamp>()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::scoreboard::Scoreboard;
     use super::*;
 
-    const MSS: u32 = 1000;
+    const MSS: u64 = 1000;
 
     fn at(millis: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(1000 + millis)
     }
 
-    fn sent(rate: &mut DeliveryRate, millis: u64, idle: bool) -> Record {
-        let mut record = Scoreboard::record(1, MSS, at(millis));
-        rate.stamp(&mut record, at(millis), idle);
-        record
+    /// A flow of full segments, and when they left.
+    #[derive(Default)]
+    struct Flow {
+        rate: DeliveryRate,
+        totals: Totals,
+        sent_at: Vec<Instant>,
     }
 
-    fn delivered(rate: &mut DeliveryRate, millis: u64, record: &Record) -> RateSample {
-        rate.deliver(at(millis), u64::from(MSS));
-        rate.sample(record, Duration::from_millis(100), 0).expect("a round trip has passed")
+    impl Flow {
+        fn send(&mut self, millis: u64, in_flight: u32) {
+            self.rate.stamp(self.sent_at.len() as Index, at(millis), (self.totals, in_flight));
+            self.sent_at.push(at(millis));
+        }
+
+        fn sample(&mut self, index: usize, min_rtt: Duration) -> Option<RateSample> {
+            self.rate.sample((index as Index, self.sent_at[index]), min_rtt, self.totals)
+        }
+
+        fn deliver(&mut self, millis: u64, (segments, newest): (u64, usize)) -> RateSample {
+            self.totals.delivered += segments * MSS;
+            self.rate.deliver(at(millis), self.totals.delivered);
+            let sample = self.sample(newest, Duration::from_millis(100)).expect("a round trip has passed");
+            self.rate.forget_below(newest as Index + 1);
+            sample
+        }
     }
 
     /// One segment every 10 ms over a round trip of 100 ms is 100 kB/s from the eleventh on.
     #[test]
     fn a_steady_flow_has_its_rate() {
-        let mut rate = DeliveryRate::default();
-        let mut flight = std::collections::VecDeque::new();
+        let mut flow = Flow::default();
         for i in 0..40 {
-            let sample = (i >= 10).then(|| {
-                let record = flight.pop_front().unwrap();
-                delivered(&mut rate, i * 10, &record)
-            });
-            flight.push_back(sent(&mut rate, i * 10, i == 0));
+            let sample = (i >= 10).then(|| flow.deliver(i * 10, (1, i as usize - 10)));
+            flow.send(i * 10, i.min(10) as u32);
             if let Some(sample) = sample.filter(|_| i >= 21) {
                 assert_eq!((sample.delivered, sample.interval), (10_000, Duration::from_millis(100)), "{i}");
                 assert_eq!(sample.rate().bps(), 800_000);
                 assert_eq!(sample.prior_delivered, (i - 19) * 1000);
             }
         }
+        assert_eq!(flow.rate.stamps.len(), 10, "one for each segment outstanding");
     }
 
     /// ACKs that were bunched on their way prove no higher rate than that at which the segments left.
     #[test]
     fn bunched_acks_do_not_raise_it() {
-        let mut rate = DeliveryRate::default();
-        let records: Vec<_> = (0..10).map(|i| sent(&mut rate, i * 50, i == 0)).collect();
-        rate.deliver(at(600), 9000);
-        rate.sample(&records[8], Duration::from_millis(100), 0);
-        let last = delivered(&mut rate, 600, &records[9]);
+        let mut flow = Flow::default();
+        (0..10).for_each(|i| flow.send(i * 50, i as u32));
+        flow.deliver(600, (9, 8));
+        let last = flow.deliver(600, (1, 9));
         assert!(last.rate().bps() <= 160_000, "one segment every 50 ms: {}", last.rate().bps());
     }
 
     #[test]
     fn an_interval_below_the_round_trip_is_no_sample() {
-        let mut rate = DeliveryRate::default();
-        let record = sent(&mut rate, 0, true);
-        rate.deliver(at(60), 1000);
-        assert_eq!(rate.sample(&record, Duration::from_millis(100), 0), None);
-        assert!(rate.sample(&record, Duration::MAX, 0).is_some(), "unless none is known");
+        let mut flow = Flow::default();
+        flow.send(0, 0);
+        flow.totals.delivered += MSS;
+        flow.rate.deliver(at(60), MSS);
+        assert_eq!(flow.sample(0, Duration::from_millis(100)), None);
+        assert!(flow.sample(0, Duration::MAX).is_some(), "unless none is known");
     }
 
     #[test]
     fn what_left_while_the_application_idled_says_so() {
-        let mut rate = DeliveryRate::default();
-        let before = sent(&mut rate, 0, true);
-        rate.app_limited(1000);
-        let during = sent(&mut rate, 10, false);
-        assert!(!delivered(&mut rate, 100, &before).app_limited);
-        assert!(delivered(&mut rate, 110, &during).app_limited);
-        let after = sent(&mut rate, 120, false);
-        assert!(!delivered(&mut rate, 220, &after).app_limited, "the mark has been delivered");
+        let mut flow = Flow::default();
+        flow.send(0, 0);
+        flow.rate.app_limited(0, MSS);
+        flow.send(10, 1);
+        assert!(!flow.deliver(100, (1, 0)).app_limited);
+        assert!(flow.deliver(110, (1, 1)).app_limited);
+        flow.send(120, 1);
+        assert!(!flow.deliver(220, (1, 2)).app_limited, "the mark has been delivered");
     }
 
     /// The pause does not count.
     #[test]
     fn after_a_pause_the_clock_begins_anew() {
-        let mut rate = DeliveryRate::default();
-        let first = sent(&mut rate, 0, true);
-        delivered(&mut rate, 100, &first);
-        let second = sent(&mut rate, 10_000, true);
-        assert_eq!(delivered(&mut rate, 10_100, &second).interval, Duration::from_millis(100));
+        let mut flow = Flow::default();
+        flow.send(0, 0);
+        flow.deliver(100, (1, 0));
+        flow.send(10_000, 0);
+        assert_eq!(flow.deliver(10_100, (1, 1)).interval, Duration::from_millis(100));
     }
 
+    /// A segment that leaves again is measured from then on.
     #[test]
     fn losses_since_the_segment_left_are_counted() {
-        let mut rate = DeliveryRate::default();
-        let mut record = sent(&mut rate, 0, true);
-        record.lost_before = 3;
-        record.tx_in_flight = 7;
-        rate.deliver(at(100), 1000);
-        let sample = rate.sample(&record, Duration::from_millis(100), 5).unwrap();
-        assert_eq!((sample.lost, sample.tx_in_flight), (2, 7));
+        let mut flow = Flow { totals: Totals { delivered: 0, lost: 2 }, ..Flow::default() };
+        (0..7).for_each(|i| flow.send(0, i));
+        flow.totals.lost = 5;
+        let sample = flow.sample(6, Duration::MAX);
+        assert_eq!(sample, None, "no time has passed");
+        flow.sent_at[6] = at(50);
+        flow.rate.stamp(6, at(50), (flow.totals, 3));
+        flow.totals.lost = 9;
+        let sample = flow.deliver(150, (1, 6));
+        assert_eq!((sample.lost, sample.tx_in_flight), (4, 4));
     }
 }

@@ -112,7 +112,7 @@ impl Sender {
         if !sack {
             self.board.mark_lost(self.board.front_index());
         }
-        self.refresh(cx.now);
+        let path = self.path(cx.now);
         if let Some(unreplied) = &mut self.unreplied {
             unreplied.lose(self.rtt.srtt);
         }
@@ -124,7 +124,7 @@ impl Sender {
             in_flight: flight_at_loss,
             validated: self.validated(cx.config),
         };
-        self.cc.on_loss(&loss, &self.path);
+        self.cc.on_loss(&loss, &path);
         self.congestion_reduced |= self.ecn;
         let prr =
             Prr { flight_at_loss: loss.outstanding, ssthresh: self.cc.window() as u32, ..Prr::default() };
@@ -238,9 +238,9 @@ impl Sender {
         self.board.unmark_lost();
         self.leave_episode(cx);
         self.rtt.reset_back_off();
-        self.rtt.widen(self.path.srtt);
-        self.refresh(cx.now);
-        self.cc.on_undo(&self.path);
+        self.rtt.widen(self.told_srtt);
+        let path = self.path(cx.now);
+        self.cc.on_undo(&path);
         cx.stats.undone += 1;
         cx.trace(Event::Undone);
     }
@@ -259,9 +259,9 @@ impl Sender {
         if let Episode::Loss { doubt, .. } = &mut self.episode {
             *doubt = TimeoutDoubt::None;
         }
-        self.rtt.widen(self.path.srtt);
-        self.refresh(cx.now);
-        self.cc.on_undo_threshold(&self.path);
+        self.rtt.widen(self.told_srtt);
+        let path = self.path(cx.now);
+        self.cc.on_undo_threshold(&path);
         cx.stats.undone += 1;
         cx.trace(Event::Undone);
     }
@@ -288,7 +288,7 @@ impl Sender {
         }
         self.ecn_recover = self.nxt;
         self.congestion_reduced = true;
-        self.refresh(cx.now);
+        let path = self.path(cx.now);
         let loss = Loss {
             cause: Cause::Mark,
             lost: 0,
@@ -296,7 +296,7 @@ impl Sender {
             in_flight: self.board.in_flight(),
             validated: self.validated(cx.config),
         };
-        self.cc.on_loss(&loss, &self.path);
+        self.cc.on_loss(&loss, &path);
         cx.stats.ecn_reductions += 1;
     }
 

@@ -83,6 +83,10 @@ impl RttEstimator {
         self.back_off += 1;
     }
 
+    pub fn is_backed_off(&self) -> bool {
+        self.back_off > 0
+    }
+
     pub fn reset_back_off(&mut self) {
         self.back_off = 0;
     }

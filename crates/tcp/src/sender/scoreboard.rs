@@ -23,40 +23,30 @@ bitflags::bitflags! {
         const RETRANSMITTED = 0x04;
         /// Sent more than once: no round-trip sample from it (Karn).
         const REPEATED = 0x08;
-        /// Sent while the application did not fill the window.
-        const APP_LIMITED = 0x10;
         /// Carries the FIN.
-        const FIN = 0x20;
+        const FIN = 0x10;
         /// A copy of it left as a probe: no round-trip sample either, but time still tells whether it was lost.
-        const COPIED = 0x40;
+        const COPIED = 0x20;
         /// Which transmission arrived is not known.
         const AMBIGUOUS = Self::REPEATED.bits() | Self::COPIED.bits();
     }
 }
 
-/// One segment in the ring. 64 bytes: a cache line.
+/// One segment in the ring. 32 bytes: half a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     /// First sequence number.
     pub start: u64,
     /// Time of the last transmission.
     pub sent_at: Instant,
-    /// Delivered bytes when it was sent (delivery-rate sampler).
-    pub delivered: u64,
-    /// Time at which `delivered` was reached.
-    pub delivered_at: Instant,
-    /// Start of the sampling interval on the sending side.
-    pub first_sent_at: Instant,
     /// Sequence numbers occupied, the FIN's included.
     pub seq_len: u32,
     /// If SACKED: how many records to skip to reach one that may not be.
     skip: u32,
-    /// Segments in flight when it was sent.
-    pub tx_in_flight: u32,
-    /// Segments marked lost before it was sent.
-    pub lost_before: u32,
     pub marks: Mark,
 }
+
+const _: () = assert!(size_of::<Record>() == 32);
 
 impl Record {
     pub fn end(&self) -> u64 {
@@ -81,6 +71,8 @@ pub(super) struct Progress {
     pub delivered: u64,
     /// The most recently sent segment among the newly delivered ones.
     pub newest: Option<Record>,
+    /// Its index.
+    pub newest_index: Index,
     /// A cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
     /// A newly delivered segment had been sent only once.
@@ -92,7 +84,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    fn deliver(&mut self, record: &Record) {
+    fn deliver(&mut self, record: &Record, index: Index) {
         self.delivered += u64::from(record.seq_len);
         self.arrived += 1;
         if !record.marks.intersects(Mark::AMBIGUOUS) {
@@ -107,6 +99,7 @@ impl Progress {
         };
         if newer {
             self.newest = Some(*record);
+            self.newest_index = index;
         }
     }
 }
@@ -176,6 +169,11 @@ impl Scoreboard {
         self.base
     }
 
+    /// Index of the segment sent next.
+    pub fn next_index(&self) -> Index {
+        self.base + self.records.len() as u64
+    }
+
     pub fn back_index(&self) -> Option<Index> {
         (!self.records.is_empty()).then(|| self.base + self.records.len() as u64 - 1)
     }
@@ -193,26 +191,13 @@ impl Scoreboard {
 
     /// An empty record for [`push`](Self::push).
     pub fn record(start: u64, seq_len: u32, sent_at: Instant) -> Record {
-        Record {
-            start,
-            sent_at,
-            delivered: 0,
-            delivered_at: sent_at,
-            first_sent_at: sent_at,
-            seq_len,
-            skip: 1,
-            tx_in_flight: 0,
-            lost_before: 0,
-            marks: Mark::empty(),
-        }
+        Record { start, sent_at, seq_len, skip: 1, marks: Mark::empty() }
     }
 
-    /// A segment leaves again: `stamp` updates what the delivery-rate sampler keeps in the record.
-    /// An `early` one counts in the pipe beside the original, which is not known to be lost.
-    pub fn retransmit(&mut self, index: Index, now: Instant, early: bool, stamp: impl FnOnce(&mut Record)) {
+    /// A segment leaves again. An `early` one counts in the pipe beside the original, which is not known to be lost.
+    pub fn retransmit(&mut self, index: Index, now: Instant, early: bool) {
         let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
         record.sent_at = now;
-        stamp(record);
         if (early || record.has(Mark::LOST)) && !record.has(Mark::RETRANSMITTED) {
             record.marks |= Mark::RETRANSMITTED;
             self.retransmitted += 1;
@@ -235,12 +220,12 @@ impl Scoreboard {
             if front.end() > ack {
                 break;
             }
-            let record = *front;
+            let (record, index) = (*front, self.base);
             self.remove_front(&record);
             progress.acked += 1;
             progress.repeated_acked |= record.marks.intersects(Mark::AMBIGUOUS);
             if !record.has(Mark::SACKED) {
-                progress.deliver(&record);
+                progress.deliver(&record, index);
             }
         }
         if let Some(front) = self.records.front_mut().filter(|front| front.start < ack) {
@@ -256,22 +241,28 @@ impl Scoreboard {
         }
     }
 
-    /// How many segments end at or below `ack`, and the last of them, if they end there and nothing special happened to them or is
-    /// known of any other.
+    /// Nothing is known to have overtaken another segment or to be lost.
     #[inline]
-    pub fn plain_below(&self, ack: u64) -> Option<(u32, &Record)> {
-        if self.sacked | self.lost | self.retransmitted != 0 {
+    pub fn is_plain(&self) -> bool {
+        self.sacked | self.lost | self.retransmitted == 0
+    }
+
+    /// How many segments end at or below `ack`, and when the last of them left, if they end there and nothing special happened to them or
+    /// is known of any other.
+    #[inline]
+    pub fn plain_below(&self, ack: u64) -> Option<(u32, Instant)> {
+        if !self.is_plain() {
             return None;
         }
         let mut count = 0;
         loop {
             let record = self.records.get(count)?;
             count += 1;
-            if !Mark::APP_LIMITED.contains(record.marks) {
+            if !record.marks.is_empty() {
                 return None;
             }
             if record.end() >= ack {
-                return (record.end() == ack).then_some((count as u32, record));
+                return (record.end() == ack).then_some((count as u32, record.sent_at));
             }
         }
     }
@@ -332,8 +323,9 @@ impl Scoreboard {
             if record.end() > block.end {
                 return;
             }
+            let index = self.base + at as u64;
             progress.sacked += 1;
-            progress.deliver(record);
+            progress.deliver(record, index);
             if record.has(Mark::LOST) {
                 self.lost -= 1;
             }
@@ -344,7 +336,6 @@ impl Scoreboard {
             record.marks |= Mark::SACKED;
             record.skip = 1;
             self.sacked += 1;
-            let index = self.base + at as u64;
             self.sack_top = self.sack_top.max(index + 1);
             if index >= self.edge {
                 self.sacked_above_edge += 1;
@@ -649,7 +640,7 @@ mod tests {
         assert_eq!((progress.sacked, board.sacked(), board.lost()), (3, 3, 1));
         assert_eq!(board.in_flight(), 6);
         assert_eq!(board.next_lost(), Some(0));
-        board.retransmit(0, Instant::from_nanos(99), false, |_| {});
+        board.retransmit(0, Instant::from_nanos(99), false);
         assert_eq!((board.in_flight(), board.next_lost()), (7, None));
         board.advance(1 + 4 * MSS, &mut progress);
         assert_eq!((board.outstanding(), board.in_flight(), board.sacked(), board.lost()), (6, 6, 0, 0));
@@ -667,7 +658,7 @@ mod tests {
         assert_eq!(board.mark_lost_by_count(3), 3);
         let mut lost = vec![];
         while let Some(index) = board.next_lost() {
-            board.retransmit(index, Instant::ZERO, false, |_| {});
+            board.retransmit(index, Instant::ZERO, false);
             lost.push(index);
         }
         assert_eq!(lost, [0, 2, 3]);
@@ -707,7 +698,7 @@ mod tests {
         let (lost, _) =
             board.mark_lost_by_time(|_, end| if end < 3001 { Verdict::Lost } else { Verdict::Unknown });
         assert_eq!((lost, board.next_lost()), (1, Some(0)));
-        board.retransmit(0, Instant::from_nanos(9), false, |_| {});
+        board.retransmit(0, Instant::from_nanos(9), false);
         board.advance(3001, &mut progress);
         assert!(progress.repeated_acked);
     }
@@ -718,7 +709,7 @@ mod tests {
         let mut board = board(6);
         let mut progress = Progress::default();
         board.sack(block(1, 1), &mut progress);
-        board.retransmit(0, Instant::from_nanos(9), true, |_| {});
+        board.retransmit(0, Instant::from_nanos(9), true);
         assert_eq!(board.in_flight(), 6);
         board.sack(block(1, 3), &mut progress);
         assert_eq!((board.mark_lost_by_count(3), board.in_flight()), (1, 3), "the original is gone");
@@ -772,7 +763,7 @@ mod tests {
                 let now = Instant::from_nanos(tick);
                 if let Some(index) = board.next_lost() {
                     let again = board.get(index).is_some_and(|record| record.has(Mark::REPEATED));
-                    board.retransmit(index, now, false, |_| {});
+                    board.retransmit(index, now, false);
                     path.push_back((index, !by_time || again || index % 10_000 != 50));
                 } else if sent < segments {
                     board.push(Scoreboard::record(1 + sent * MSS, MSS as u32, now));

@@ -103,8 +103,8 @@ impl Sender {
             cx.stats.timeouts += 1;
             cx.trace(Event::Timeout { consecutive: self.timeouts });
         }
-        self.refresh(cx.now);
-        match self.judge_timeout(cx, answered) {
+        let path = self.path(cx.now);
+        match self.judge_timeout(cx, answered, &path) {
             RtoAction::Retransmit { back_off } => {
                 if back_off {
                     self.rtt.back_off();
@@ -156,7 +156,7 @@ impl Sender {
         if harmless || self.una == probe.end || !self.episode.is_open() {
             return;
         }
-        self.refresh(cx.now);
+        let path = self.path(cx.now);
         let loss = Loss {
             cause: Cause::Loss,
             lost: 1,
@@ -164,7 +164,7 @@ impl Sender {
             in_flight: self.board.in_flight().max(1),
             validated: self.validated(cx.config),
         };
-        self.cc.on_loss(&loss, &self.path);
+        self.cc.on_loss(&loss, &path);
     }
 
     /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).

@@ -3,6 +3,7 @@
 use bentpipe_base::{Duration, Extension, Instant, Probe, Rate};
 use bentpipe_cc::{Accounting, Sent};
 
+use super::rate::Totals;
 use super::recovery::{Episode, TimeoutDoubt};
 use super::scoreboard::{Index, Scoreboard};
 use super::{Deadline, Limit, Sender};
@@ -108,7 +109,7 @@ impl Sender {
         if self.asked.is_some() {
             return None;
         }
-        if self.cc.withholds() {
+        if self.withholds() {
             self.withheld = true;
             return None;
         }
@@ -199,8 +200,10 @@ impl Sender {
     /// New data cannot leave although the window has room.
     fn stopped(&mut self, cx: &mut Context, limit: Limit) {
         self.limit = limit;
-        if limit == Limit::Application {
-            self.rate.app_limited(self.nxt - self.una);
+        if limit == Limit::Application
+            && let Some(rate) = &mut self.rate
+        {
+            rate.app_limited(self.delivered, self.nxt - self.una);
         }
         if limit == Limit::Receiver && self.board.is_empty() {
             self.arm_persist(cx);
@@ -220,16 +223,9 @@ impl Sender {
     }
 
     fn send_again(&mut self, cx: &mut Context, index: Index) -> Outgoing {
-        let idle = self.board.in_flight() == 0;
-        let in_flight = self.board.in_flight() + 1;
-        let total_lost = self.board.total_lost;
-        let rate = &mut self.rate;
+        self.stamp(index, cx.now);
         let early = self.recovery == Recovery::Sack && !self.episode.is_open();
-        self.board.retransmit(index, cx.now, early, |record| {
-            rate.stamp(record, cx.now, idle);
-            record.tx_in_flight = in_flight;
-            record.lost_before = total_lost;
-        });
+        self.board.retransmit(index, cx.now, early);
         self.forced = self.forced.saturating_sub(1);
         // The pace may have held it back since the loss was found, when the timer was restarted.
         if index == self.board.front_index() {
@@ -275,12 +271,9 @@ impl Sender {
     #[inline]
     pub(super) fn depart(&mut self, cx: &mut Context, len: u32, fin: bool) {
         let seq = self.nxt;
-        let in_flight = self.board.in_flight();
+        self.stamp(self.board.next_index(), cx.now);
         let mut record = Scoreboard::record(seq, len + u32::from(fin), cx.now);
-        self.rate.stamp(&mut record, cx.now, in_flight == 0);
         record.marks.set(super::scoreboard::Mark::FIN, fin);
-        record.tx_in_flight = in_flight + 1;
-        record.lost_before = self.board.total_lost;
         self.nxt = record.end();
         self.board.push(record);
         self.last_segment = (seq, len);
@@ -301,16 +294,25 @@ impl Sender {
         }
     }
 
+    /// Notes the counts for the delivery rate at which a segment leaves, if anybody wants to know it.
+    #[inline]
+    fn stamp(&mut self, index: Index, now: Instant) {
+        if let Some(rate) = &mut self.rate {
+            let totals = Totals { delivered: self.delivered, lost: self.board.total_lost };
+            rate.stamp(index, now, (totals, self.board.in_flight()));
+        }
+    }
+
     /// Tells the algorithm of a departure and takes the fields it wants in the segment.
     fn told(&mut self, sent: Sent, now: Instant) -> Extension {
         if !self.wants.sent && !self.feedback {
             return Extension::None;
         }
-        self.refresh(now);
+        let path = self.path(now);
         if self.wants.sent {
-            self.cc.on_sent(&sent, &self.path);
+            self.cc.on_sent(&sent, &path);
         }
-        if self.feedback { self.cc.stamp(&sent, &self.path) } else { Extension::None }
+        if self.feedback { self.cc.stamp(&sent, &path) } else { Extension::None }
     }
 
     /// Books a departure. True if the window is now full beyond doubt.
@@ -337,13 +339,27 @@ impl Sender {
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
             // One paced ACK covers half a window, which would leave at once and look like a queue to whoever measures delay.
             Pacing::Algorithm if self.recovery == Recovery::Snack => Pacing::USUAL_GAINS,
-            Pacing::Algorithm => return self.cc.pacing_rate().filter(|rate| *rate != Rate::ZERO),
+            Pacing::Algorithm => return self.own_rate().filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
         };
-        if let Some(rate) = self.cc.pacing_rate() {
+        if let Some(rate) = self.own_rate() {
             return Some(rate).filter(|rate| *rate != Rate::ZERO);
         }
         self.window_rate(slow_start_gain, avoidance_gain)
+    }
+
+    /// The rate that the algorithm sets.
+    #[inline]
+    fn own_rate(&self) -> Option<Rate> {
+        debug_assert!(!self.wants.window_only || self.cc.pacing_rate().is_none(), "the window says it all");
+        if self.wants.window_only { None } else { self.cc.pacing_rate() }
+    }
+
+    /// Whether the algorithm lets no data leave for now.
+    #[inline]
+    pub(super) fn withholds(&self) -> bool {
+        debug_assert!(!self.wants.window_only || !self.cc.withholds(), "the window says it all");
+        !self.wants.window_only && self.cc.withholds()
     }
 
     /// A window per smoothed round-trip time, times a gain.

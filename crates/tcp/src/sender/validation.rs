@@ -39,11 +39,11 @@ impl Sender {
     fn measure_use(&mut self, now: Instant, config: &Config) {
         let v = self.validation.get_or_insert_default();
         let round = self.rtt.srtt.max(Duration::from_millis(1));
-        v.current = (self.rate.delivered - v.delivered_since) as f64 / f64::from(self.mss);
+        v.current = (self.delivered - v.delivered_since) as f64 / f64::from(self.mss);
         if now.since(v.since) >= round {
             v.previous = v.current;
             v.since = now;
-            v.delivered_since = self.rate.delivered;
+            v.delivered_since = self.delivered;
         }
         // RFC 7661 section 4.3: validated while more than half of the window is used.
         if v.pipe_ack() >= self.cc.window() / 2.0 || self.limit != Limit::Application {
@@ -54,8 +54,8 @@ impl Sender {
         if now.since(since) >= NON_VALIDATED_PERIOD {
             v.unused_since = Some(now);
             let floor = f64::from(config.initial_window.segments(self.mss));
-            self.refresh(now);
-            self.cc.on_unvalidated(floor, &self.path);
+            let path = self.path(now);
+            self.cc.on_unvalidated(floor, &path);
         }
     }
 
@@ -76,7 +76,7 @@ impl Sender {
         }
         let restart = f64::from(config.initial_window.segments(self.mss));
         self.last_sent = now;
-        self.refresh(now);
-        self.cc.on_idle_restart(restart, &self.path);
+        let path = self.path(now);
+        self.cc.on_idle_restart(restart, &path);
     }
 }
