@@ -99,6 +99,7 @@ impl Driver {
             }
             self.meter.lost(self.devices[to].flush());
             self.meter.backlog(overdue);
+            self.sleeper.met(overdue);
             while let Some(frame) = self.chains[from].pop_dropped() {
                 recycle(&mut self.pool, frame);
             }
