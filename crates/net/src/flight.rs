@@ -48,7 +48,8 @@ pub(crate) struct InFlight<P> {
 pub(crate) struct Flight<P> {
     /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
     next_due: Instant,
-    line: Order<P>,
+    /// None while nothing has flown, in order: on most links of a large world nothing ever does.
+    line: Option<Box<Order<P>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,25 +62,25 @@ enum Order<P> {
 
 impl<P> Flight<P> {
     pub fn new(may_reorder: bool) -> Self {
-        let line = if may_reorder {
-            Order::ByTime { heap: BinaryHeap::new(), pushed: 0 }
-        } else {
-            Order::InOrder(VecDeque::new())
-        };
-        Self { next_due: Instant::FAR_FUTURE, line }
+        let by_time = || Box::new(Order::ByTime { heap: BinaryHeap::new(), pushed: 0 });
+        Self { next_due: Instant::FAR_FUTURE, line: may_reorder.then(by_time) }
+    }
+
+    #[inline(always)]
+    fn line(&mut self) -> &mut Order<P> {
+        self.line.get_or_insert_with(|| Box::new(Order::InOrder(VecDeque::new())))
     }
 
     #[inline(always)]
     pub fn push(&mut self, flying: InFlight<P>) {
-        match &mut self.line {
+        self.next_due = self.next_due.min(flying.due);
+        match self.line() {
             Order::InOrder(line) => {
                 debug_assert!(line.back().is_none_or(|last| last.due <= flying.due), "due times descend");
-                self.next_due = self.next_due.min(flying.due);
                 line.push_back(flying);
             }
             Order::ByTime { heap, pushed } => {
                 *pushed += 1;
-                self.next_due = self.next_due.min(flying.due);
                 heap.push(Reverse(Ranked { rank: *pushed, flying }));
             }
         }
@@ -94,7 +95,7 @@ impl<P> Flight<P> {
     /// The packet behind `ahead` others, if the flight is in order.
     #[inline]
     pub fn behind(&self, ahead: usize) -> Option<&P> {
-        match &self.line {
+        match self.line.as_deref()? {
             Order::InOrder(line) => line.get(ahead).map(|flying| &flying.packet),
             Order::ByTime { .. } => None,
         }
@@ -108,7 +109,7 @@ impl<P> Flight<P> {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<InFlight<P>> {
-        match &mut self.line {
+        match self.line.as_deref_mut()? {
             Order::InOrder(line) => {
                 let flying = line.pop_front();
                 self.next_due = line.front().map_or(Instant::FAR_FUTURE, |next| next.due);
@@ -125,7 +126,7 @@ impl<P> Flight<P> {
     /// Puts a packet back in front of all others; it must have been taken just before.
     pub fn push_front(&mut self, flying: InFlight<P>) {
         self.next_due = flying.due;
-        match &mut self.line {
+        match self.line() {
             Order::InOrder(line) => line.push_front(flying),
             // Ranks begin at 1.
             Order::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
@@ -134,7 +135,8 @@ impl<P> Flight<P> {
 
     /// Takes back the `count` packets pushed last, in the order in which they were pushed.
     pub fn take_back(&mut self, count: usize) -> Vec<InFlight<P>> {
-        let taken = match &mut self.line {
+        let line = self.line();
+        let taken = match line {
             Order::InOrder(line) => line.drain(line.len().saturating_sub(count)..).collect(),
             Order::ByTime { heap, .. } => {
                 let mut ranked: Vec<_> = std::mem::take(heap).into_iter().map(|ranked| ranked.0).collect();
@@ -144,7 +146,7 @@ impl<P> Flight<P> {
                 taken.into_iter().map(|ranked| ranked.flying).collect()
             }
         };
-        let next = match &self.line {
+        let next = match line {
             Order::InOrder(line) => line.front().map(|flying| flying.due),
             Order::ByTime { heap, .. } => heap.peek().map(|ranked| ranked.0.flying.due),
         };
@@ -154,16 +156,17 @@ impl<P> Flight<P> {
 
     /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
     pub fn last_due(&self) -> Instant {
-        let last = match &self.line {
-            Order::InOrder(line) => line.back().map(|flying| flying.due),
-            Order::ByTime { heap, .. } => heap.iter().map(|ranked| ranked.0.flying.due).max(),
+        let last = match self.line.as_deref() {
+            None => None,
+            Some(Order::InOrder(line)) => line.back().map(|flying| flying.due),
+            Some(Order::ByTime { heap, .. }) => heap.iter().map(|ranked| ranked.0.flying.due).max(),
         };
         last.unwrap_or_default()
     }
 
     /// Lets packets arrive in another order than they are sent from now on.
     pub fn allow_reordering(&mut self) {
-        if let Order::InOrder(line) = &mut self.line {
+        if let Order::InOrder(line) = self.line() {
             let mut by_time = Self::new(true);
             line.drain(..).for_each(|flying| by_time.push(flying));
             *self = by_time;
@@ -172,13 +175,14 @@ impl<P> Flight<P> {
 
     /// True if no packet pushed later can be due before one that is in flight.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.line, Order::InOrder(_))
+        !matches!(self.line.as_deref(), Some(Order::ByTime { .. }))
     }
 
     pub fn len(&self) -> usize {
-        match &self.line {
-            Order::InOrder(line) => line.len(),
-            Order::ByTime { heap, .. } => heap.len(),
+        match self.line.as_deref() {
+            None => 0,
+            Some(Order::InOrder(line)) => line.len(),
+            Some(Order::ByTime { heap, .. }) => heap.len(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::loss::{Loss, Sending};
 use crate::outage::{OutageCursor, OutageEffect};
 use crate::schedule::Evaluator;
 use crate::size_cache::SizeCache;
+use crate::{LossModel, Quantity, Schedule};
 
 /// Transmitter and path: turns the start of a transmission into its end, an arrival and a fate.
 ///
@@ -61,17 +62,23 @@ pub(crate) struct Passage {
 impl Line {
     /// Of a validated configuration; the random streams are those of `name` in a run with `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        let mut changes = Changes::new(config, seed, name);
-        let loss = Rng::stream(seed, &format!("{name}/loss"));
+        // Most links of a large world have neither losses nor changes: nothing is made for them.
+        let mut changes = (!config.is_plain()).then(|| Box::new(Changes::new(config, seed, name)));
+        let (bps, delay_one_way) = match &mut changes {
+            Some(changes) => (changes.rate.at(Instant::ZERO), changes.delay_one_way.at(Instant::ZERO)),
+            None => (initial(&config.rate), initial(&config.delay_one_way)),
+        };
+        let is_lossy = !matches!(config.loss.model, LossModel::None);
+        let loss = || Loss::new(&config.loss, Rng::stream(seed, &format!("{name}/loss")));
         Self {
-            bps: changes.rate.at(Instant::ZERO),
-            delay_one_way: Duration::from_nanos(changes.delay_one_way.at(Instant::ZERO)),
+            bps,
+            delay_one_way: Duration::from_nanos(delay_one_way),
             times: SizeCache::new(),
             free_at: Instant::ZERO,
             last_end: Instant::ZERO,
             given: Duration::ZERO,
-            loss: Loss::new(&config.loss, loss).map(Box::new),
-            changes: (!config.is_plain()).then(|| Box::new(changes)),
+            loss: is_lossy.then(loss).flatten().map(Box::new),
+            changes,
             gaps: Gaps::default(),
         }
     }
@@ -304,6 +311,10 @@ impl Changes {
         self.last_due = self.last_due.max(due);
         self.last_due
     }
+}
+
+fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
+    Evaluator::new(schedule).at(Instant::ZERO)
 }
 
 fn chance(dice: &mut Option<(f64, Rng)>) -> bool {

@@ -64,7 +64,7 @@ impl<P: Packet> Link<P> {
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            queue: Queue::new(&config.queue, Rng::stream(seed, &format!("{name}/queue"))),
+            queue: Queue::new(&config.queue, || Rng::stream(seed, &format!("{name}/queue"))),
             path: Path {
                 line: Line::new(config, seed, name),
                 flight: Flight::new(config.may_reorder()),
@@ -244,7 +244,7 @@ impl<P: Packet> Link<P> {
             self.path.flight.allow_reordering();
         }
         if from.queue != to.queue {
-            let queue = Queue::new(&to.queue, Rng::stream(seed, &format!("{name}/queue")));
+            let queue = Queue::new(&to.queue, || Rng::stream(seed, &format!("{name}/queue")));
             self.replace_queue(now, queue);
         }
         Ok(())

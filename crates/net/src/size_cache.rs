@@ -1,30 +1,33 @@
 /// Remembers a value that depends on the packet size only, for the few sizes that traffic consists of.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeCache<T> {
-    slots: [(u32, T); 2],
+    /// Side by side, because a number and a long value together would have a gap.
+    sizes: [u32; 2],
+    values: [T; 2],
 }
 
 impl<T: Copy + Default> SizeCache<T> {
     pub fn new() -> Self {
-        Self { slots: [(0, T::default()); 2] }
+        Self { sizes: [0; 2], values: [T::default(); 2] }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.slots = [(0, T::default()); 2];
+        *self = Self::new();
     }
 
     /// The value for `size`, computed only when it is not remembered.
     #[inline]
     pub fn get(&mut self, size: u32, compute: impl FnOnce() -> T) -> T {
         // Data packets and ACKs: the one that was not asked for last gives way.
-        if self.slots[0].0 != size {
-            self.slots.swap(0, 1);
-            if self.slots[0].0 != size {
-                self.slots[0] = (size, compute());
+        if self.sizes[0] != size {
+            self.sizes.swap(0, 1);
+            self.values.swap(0, 1);
+            if self.sizes[0] != size {
+                (self.sizes[0], self.values[0]) = (size, compute());
             }
         }
-        self.slots[0].1
+        self.values[0]
     }
 }
 

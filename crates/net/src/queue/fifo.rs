@@ -16,8 +16,8 @@ pub(crate) struct Fifo {
     admission: Admission,
     waiting: VecDeque<Turn>,
     backlog: Backlog,
-    /// The latest turn that has begun.
-    in_service: Turn,
+    /// When the latest turn that has begun ends.
+    service_end: Instant,
 }
 
 /// The transmission of one packet.
@@ -33,8 +33,15 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug)]
 pub(crate) enum Admission {
     DropTail(Limit),
-    Threshold { limit: Limit, low_priority_threshold: u32 },
+    Threshold(Box<Threshold>),
     Red(Box<Red>),
+}
+
+/// Room for all, and the most waiting at which low priority is accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct Threshold {
+    pub limit: Limit,
+    pub low_priority_threshold: u32,
 }
 
 /// The decision on an arrival.
@@ -48,10 +55,10 @@ pub(crate) enum Admit {
 
 impl Fifo {
     pub fn new(admission: Admission) -> Self {
-        Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), in_service: Turn::default() }
+        Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), service_end: Instant::ZERO }
     }
 
-    /// Lets another rule decide on those who come from now on; who waits keeps its turn.
+    /// Lets another rule decide on those who come from now on; who waits keeps its turn. RED then knows of no turn before.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
     }
@@ -70,21 +77,29 @@ impl Fifo {
             && turn.start <= now
         {
             self.backlog.remove(turn.size);
-            self.in_service = turn;
+            self.begin(turn);
             self.waiting.pop_front();
+        }
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, turn: Turn) {
+        self.service_end = turn.end;
+        if let Admission::Red(red) = &mut self.admission {
+            red.note_turn(turn);
         }
     }
 
     /// Decides on a packet that arrives at `now`; call [`Fifo::advance`] before.
     #[inline(always)]
     pub fn admit<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {
-        let limit = match self.admission {
-            Admission::DropTail(limit) => limit,
-            Admission::Threshold { limit, low_priority_threshold } => {
-                if packet.low_priority() && self.backlog.packets > low_priority_threshold {
+        let limit = match &self.admission {
+            Admission::DropTail(limit) => *limit,
+            Admission::Threshold(threshold) => {
+                if packet.low_priority() && self.backlog.packets > threshold.low_priority_threshold {
                     return Admit::Drop(DropCause::LowPriority);
                 }
-                limit
+                threshold.limit
             }
             Admission::Red(_) => return self.admit_by_red(now, packet),
         };
@@ -103,14 +118,21 @@ impl Fifo {
             self.backlog.add(turn.size);
             self.waiting.push_back(turn);
         } else {
-            self.in_service = turn;
+            self.begin(turn);
         }
         waits
     }
 
     /// The transmitter went on with something of its own until `end` after the latest turn, for which nothing waits.
     pub fn prolong(&mut self, end: Instant) {
-        self.waiting.back_mut().unwrap_or(&mut self.in_service).end = end;
+        if let Some(last) = self.waiting.back_mut() {
+            last.end = end;
+            return;
+        }
+        self.service_end = end;
+        if let Admission::Red(red) = &mut self.admission {
+            red.prolong(end);
+        }
     }
 
     /// What waits, as of the latest [`Fifo::advance`].
@@ -127,25 +149,21 @@ impl Fifo {
 
     /// When the transmission ends that has begun last.
     pub fn service_end(&self) -> Instant {
-        self.in_service.end
+        self.service_end
     }
 
     /// Transmission time already given away that lies after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
-        let in_service = self.in_service.end.since(now);
+        let in_service = self.service_end.since(now);
         self.waiting.iter().fold(in_service, |sum, turn| sum + turn.end.since(turn.start.max(now)))
     }
 
     fn admit_by_red<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {
         let Admission::Red(red) = &mut self.admission else { return Admit::Accept };
-        let Turn { start, end, size } = self.in_service;
-        let idle = now.since(end);
-        if self.waiting.is_empty() && !idle.is_zero() && size > 0 {
-            let per_byte = end.since(start).as_secs_f64() / f64::from(size);
-            let packet_time = Duration::from_secs_f64(per_byte * f64::from(red.config().mean_packet_bytes));
-            red.age(idle, packet_time);
-        } else {
-            red.sample(self.backlog);
+        let idle = now.since(self.service_end);
+        match red.mean_packet_time().filter(|_| self.backlog.packets == 0 && !idle.is_zero()) {
+            Some(packet_time) => red.age(idle, packet_time),
+            None => red.sample(self.backlog),
         }
         let early = red.decide(packet.size());
         if !red.config().limit.has_room(self.backlog, packet.size()) {

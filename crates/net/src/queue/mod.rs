@@ -22,7 +22,7 @@ use core::fmt;
 use bentpipe_base::Rng;
 use codel::CoDel;
 pub use codel::CoDelConfig;
-use fifo::Admission;
+use fifo::{Admission, Threshold};
 pub(crate) use fifo::{Admit, Fifo, Turn};
 use fq_codel::FqCoDel;
 pub use fq_codel::FqCoDelConfig;
@@ -213,14 +213,15 @@ pub(crate) enum Queue<P> {
 }
 
 impl<P: Packet> Queue<P> {
-    /// Of a validated configuration; `rng` is the link's stream for queues.
-    pub fn new(config: &QueueConfig, mut rng: Rng) -> Self {
+    /// Of a validated configuration; `rng` makes the link's stream for queues, for those that roll dice.
+    pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Rng) -> Self {
         match *config {
             QueueConfig::DropTail { limit } => Self::Fifo(Fifo::new(Admission::DropTail(limit))),
             QueueConfig::Threshold { limit, low_priority_threshold } => {
-                Self::Fifo(Fifo::new(Admission::Threshold { limit, low_priority_threshold }))
+                let threshold = Threshold { limit, low_priority_threshold };
+                Self::Fifo(Fifo::new(Admission::Threshold(Box::new(threshold))))
             }
-            QueueConfig::Red(red) => Self::Fifo(Fifo::new(Admission::Red(Box::new(Red::new(red, rng))))),
+            QueueConfig::Red(red) => Self::Fifo(Fifo::new(Admission::Red(Box::new(Red::new(red, rng()))))),
             QueueConfig::PushOut { limit } => Self::Held(Box::new(Held::PushOut(PushOut::new(limit)))),
             QueueConfig::Strict { limit } => {
                 Self::Held(Box::new(Held::Priority(Priority::new(Room::Shared(limit)))))
@@ -232,7 +233,7 @@ impl<P: Packet> Queue<P> {
                 Self::Held(Box::new(Held::CoDel(CoDel::new(limit, codel))))
             }
             QueueConfig::FqCoDel(config) => {
-                Self::Held(Box::new(Held::FqCoDel(FqCoDel::new(config, rng.bits()))))
+                Self::Held(Box::new(Held::FqCoDel(FqCoDel::new(config, rng().bits()))))
             }
         }
     }

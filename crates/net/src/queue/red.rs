@@ -8,9 +8,9 @@
 //! | q_time, s | idle time and transmission time of a mean packet, given by the queue |
 //! | p_b, p_a | the probability by the average alone, and after spreading the drops evenly |
 
-use bentpipe_base::{Duration, Rng};
+use bentpipe_base::{Duration, Instant, Rng};
 
-use super::{Backlog, Limit};
+use super::{Backlog, Limit, Turn};
 use crate::ConfigError;
 use crate::error::check_probability;
 
@@ -101,16 +101,36 @@ pub(crate) struct Red {
     average: f64,
     /// Packets since the last drop or mark, the arriving one included; none while the average is below min_th.
     since_drop: Option<u32>,
+    /// The latest turn that has begun; of no bytes before the first.
+    turn: Turn,
     rng: Rng,
 }
 
 impl Red {
     pub fn new(config: RedConfig, rng: Rng) -> Self {
-        Self { config, average: 0.0, since_drop: None, rng }
+        Self { config, average: 0.0, since_drop: None, turn: Turn::default(), rng }
     }
 
     pub fn config(&self) -> &RedConfig {
         &self.config
+    }
+
+    /// A turn on the transmitter begins.
+    pub fn note_turn(&mut self, turn: Turn) {
+        self.turn = turn;
+    }
+
+    /// The transmitter goes on until `end` with something of its own.
+    pub fn prolong(&mut self, end: Instant) {
+        self.turn.end = end;
+    }
+
+    /// How long a mean packet takes, by the latest turn; unknown before the first.
+    pub fn mean_packet_time(&self) -> Option<Duration> {
+        let Turn { start, end, size } = self.turn;
+        let per_byte = end.since(start).as_secs_f64() / f64::from(size);
+        let packet_time = per_byte * f64::from(self.config.mean_packet_bytes);
+        (size > 0).then(|| Duration::from_secs_f64(packet_time))
     }
 
     /// Takes a sample of the queue on an arrival at a busy link.
