@@ -225,7 +225,7 @@ fn route(
         return Err(PathError::NoRoute { flow: flow.name.clone(), from: name(from), to: name(to) });
     }
     for link in there.iter().chain(&onward) {
-        let node = topology.node(topology.graph.hops[*link as usize].to);
+        let node = topology.node(topology.graph.hop(*link).to);
         let plain = matches!(node.kind, NodeKind::Host | NodeKind::Router | NodeKind::GroundStation(_));
         let found = format!("node.{} ({})", node.name, node.kind.name());
         if !plain && !left_out.contains(&found) {

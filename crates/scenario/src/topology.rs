@@ -105,8 +105,11 @@ struct SkyEdge<'a> {
 /// What routes are found in.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// One for each direction of each link.
-    pub hops: Vec<Hop>,
+    /// Near and far end of each duplex link.
+    ends: Vec<[NodeId; 2]>,
+    /// Typical one-way delays forward and reverse of the links of a group, which begin at this duplex link; those of a constellation are
+    /// left out.
+    delays: Vec<(u32, [Duration; 2])>,
     /// Directions of links that lead to each node, those to one after those to another.
     into: Vec<LinkId>,
     /// Where those to each node end in `into`.
@@ -133,8 +136,6 @@ pub struct Hop {
     pub from: NodeId,
     /// Where it leads.
     pub to: NodeId,
-    /// Typical one-way delay.
-    pub delay_one_way: Duration,
 }
 
 /// One direction of a link.
@@ -218,7 +219,7 @@ impl<'a> Topology<'a> {
 
     /// How many directions of links there are.
     pub fn link_count(&self) -> usize {
-        self.graph.hops.len()
+        2 * self.graph.ends.len()
     }
 
     /// How many of them are of the ground; those of the constellation come after.
@@ -294,7 +295,7 @@ impl<'a> Topology<'a> {
             let name = format!("{constellation}.{near}~{far}");
             let configs = link.configs(group);
             let [near, far] = link.ends.map(|end| plan.node(end, &graph.stations, first));
-            graph.add_link((near, far), configs.each_ref());
+            graph.ends.push([near, far]);
             self.sky_links.push(SkyEdge { name, group: constellation, configs });
         }
         let name = |satellite| format!("{constellation}.{}", satellites.name(satellite));
@@ -353,12 +354,11 @@ impl<'a> Topology<'a> {
             return Err(TopologyError::Unpairable { link: group.name.clone(), from: n, to: m });
         }
         let count = n.max(m);
-        self.links.push(Members { first: graph.hops.len() as u32 / 2, count, group });
-        graph.hops.reserve(2 * count as usize);
-        for index in 0..count {
-            let ends = (from.start + index % n, to.start + index % m);
-            graph.add_link(ends, [&group.forward, &group.reverse]);
-        }
+        let first = graph.ends.len() as u32;
+        self.links.push(Members { first, count, group });
+        let delay = |config: &LinkConfig| Duration::from_nanos(initial(&config.delay_one_way));
+        graph.delays.push((first, [&group.forward, &group.reverse].map(delay)));
+        graph.ends.extend((0..count).map(|index| [from.start + index % n, to.start + index % m]));
         Ok(())
     }
 
@@ -368,6 +368,11 @@ impl<'a> Topology<'a> {
         let graph = &self.graph;
         let tree = self.trees.entry(to).or_insert_with(|| graph.tree(to, |_| true));
         graph.crossing(tree, from)
+    }
+
+    /// Forgets what routes were found with, which takes memory and is found anew for those that are asked for later.
+    pub fn forget_trees(&mut self) {
+        self.trees.clear();
     }
 
     /// Rate of a link, the first if it varies.
@@ -381,7 +386,7 @@ impl<'a> Topology<'a> {
         // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
         let graph = &self.graph;
         let (root, last) = match *graph.leading_to(to) {
-            [only] => (graph.hops[only as usize].from, Some(only)),
+            [only] => (graph.hop(only).from, Some(only)),
             _ => (to, None),
         };
         if root != from && last.is_some() && !graph.forwards[root as usize] {
@@ -398,7 +403,7 @@ impl<'a> Topology<'a> {
                 }
                 link => {
                     route.push(link);
-                    node = graph.hops[link as usize].to;
+                    node = graph.hop(link).to;
                 }
             }
         }
@@ -414,22 +419,27 @@ impl Graph {
         &self.into[begin as usize..self.into_ends[node as usize] as usize]
     }
 
-    /// Adds both directions of a link, that from `near` to `far` first.
-    fn add_link(&mut self, (near, far): (NodeId, NodeId), configs: [&LinkConfig; 2]) {
-        for ((from, to), config) in [(near, far), (far, near)].into_iter().zip(configs) {
-            let delay_one_way = Duration::from_nanos(initial(&config.delay_one_way));
-            self.hops.push(Hop { from, to, delay_one_way });
-        }
+    /// A direction of a link.
+    pub fn hop(&self, link: LinkId) -> Hop {
+        let [near, far] = self.ends[link as usize / 2];
+        if link.is_multiple_of(2) { Hop { from: near, to: far } } else { Hop { from: far, to: near } }
+    }
+
+    /// Typical one-way delay of a link that is not of a constellation.
+    fn delay_one_way(&self, link: LinkId) -> Duration {
+        let group = self.delays.partition_point(|(first, _)| *first <= link / 2) - 1;
+        self.delays[group].1[link as usize % 2]
     }
 
     /// Sorts the directions of links by where they lead to.
     fn collect_into(&mut self) {
-        self.hops.shrink_to_fit();
-        self.into = (0..self.hops.len() as LinkId).collect();
-        let Self { hops, into, into_ends, .. } = self;
-        into.sort_by_key(|link| hops[*link as usize].to);
-        let end = |node| into.partition_point(|link| hops[*link as usize].to <= node) as u32;
-        *into_ends = (0..self.forwards.len() as NodeId).map(end).collect();
+        self.ends.shrink_to_fit();
+        let mut into: Vec<_> = (0..2 * self.ends.len() as LinkId).collect();
+        let to = |link: &LinkId| self.hop(*link).to;
+        into.sort_by_key(to);
+        let end = |node| into.partition_point(|link| to(link) <= node) as u32;
+        self.into_ends = (0..self.forwards.len() as NodeId).map(end).collect();
+        self.into = into;
     }
 
     /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
@@ -447,15 +457,13 @@ impl Graph {
                 continue;
             }
             let links = self.leading_to(node).iter().copied().filter(|link| usable(*link));
-            let over_links = links.map(|link| (link, self.hops[link as usize]));
+            let over_links = links.map(|link| (link, self.hop(link).from, self.delay_one_way(link)));
             let station = self.stations.iter().position(|station| *station == node);
             let lands = landing.is_none().then_some(station).flatten();
             landing = landing.or(lands.map(|station| station as u32));
             let takers = lands.map_or(&[][..], |_| &self.stations).iter().filter(|station| **station != node);
-            let over_sky = |from: &NodeId| Hop { from: *from, to: node, delay_one_way: Duration::ZERO };
-            for (link, Hop { from, delay_one_way, .. }) in
-                over_links.chain(takers.map(|from| (THROUGH_SKY, over_sky(from))))
-            {
+            let over_sky = takers.map(|from| (THROUGH_SKY, *from, Duration::ZERO));
+            for (link, from, delay_one_way) in over_links.chain(over_sky) {
                 let from = from as usize;
                 let further = (cost.0 + 1, cost.1.saturating_add(delay_one_way.as_nanos()));
                 if further < costs[from] {
@@ -478,7 +486,7 @@ impl Graph {
                     let entry = self.stations.iter().position(|station| *station == node)?;
                     return Some((entry as u32, tree.landing?));
                 }
-                link => node = self.hops[link as usize].to,
+                link => node = self.hop(link).to,
             }
         }
     }

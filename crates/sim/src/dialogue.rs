@@ -212,7 +212,7 @@ impl<W: Witness> Simulation<W> {
             dialogue.lines[number as usize] = None;
             dialogue.client.handle_failure(now, number);
         }
-        self.flows[flow as usize].counts.failures += 1;
+        self.flows[flow as usize].counts.gone().failures += 1;
         self.ends[(end ^ 1) as usize].connection.abort(now);
         if let Relay::With(other) = self.ends[(end ^ 1) as usize].relay {
             self.ends[other as usize].connection.abort(now);

@@ -31,17 +31,12 @@ pub(crate) struct Circumstances {
 impl Counts {
     /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
-        let gone = self.gone.get_or_insert_default();
+        let gone = self.gone();
         add(&mut gone.stats[side], connection.stats());
         if side == 0 {
             gone.acknowledged += connection.acknowledged_bytes();
             gone.srtt = connection.srtt().or(gone.srtt);
         }
-    }
-
-    /// What connections counted that are gone.
-    fn of_gone(&self) -> Gone {
-        self.gone.as_deref().cloned().unwrap_or_default()
     }
 }
 
@@ -94,6 +89,11 @@ pub(crate) fn outcome<W: Witness>(
     close_books(simulation);
     let span = simulation.now.since(Instant::ZERO);
     let now = simulation.now;
+    // The results take memory, too: what they are made of goes before the next, unless a witness wants to see it.
+    let links = link_outcomes(topology, simulation, span);
+    if !W::WATCHES {
+        simulation.links = Vec::new();
+    }
     let legs = &simulation.interior.legs;
     let pace = &simulation.interior.pace;
     let flow = |(index, flow): (usize, &Flow)| FlowOutcome {
@@ -117,7 +117,7 @@ pub(crate) fn outcome<W: Witness>(
         events: simulation.events,
         totals: Totals { convergence_s, ..totals(&flows, data_packets_delivered) },
         flows,
-        links: link_outcomes(topology, simulation, span),
+        links,
         nodes: node_outcomes(topology, &simulation.interior, &simulation.flows),
         media: simulation.interior.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
         stranded_packets: simulation.interior.wayfinder.as_ref().map_or(0, |wayfinder| wayfinder.stranded),
@@ -160,7 +160,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
-    let Gone { stats: [sender, receiver], srtt, .. } = counts.of_gone();
+    let Gone { stats: [sender, receiver], srtt, aborted, .. } = counts.of_gone();
     let progress = flow.party.as_ref().map(|party| party.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
@@ -190,7 +190,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         probe_repairs: receiver.probe_repairs,
         srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
-        aborted: counts.aborted,
+        aborted,
         stream: service.stream,
         call: service.call,
         transfers: service.transfers,
@@ -248,9 +248,10 @@ impl Service {
                 ..Self::default()
             },
             Application::Dialogue(dialogue) => match dialogue.client.service(now) {
-                traffic::Service::Transfers(transfers) => {
-                    Self { transfers: Some(transfer_outcome(transfers, counts.failures)), ..Self::default() }
-                }
+                traffic::Service::Transfers(transfers) => Self {
+                    transfers: Some(transfer_outcome(transfers, counts.of_gone().failures)),
+                    ..Self::default()
+                },
                 traffic::Service::Viewing(viewing) => {
                     Self { player: Some(player_outcome(&viewing)), ..Self::default() }
                 }

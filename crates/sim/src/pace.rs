@@ -16,10 +16,38 @@ const HELD: usize = 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Convergence {
     /// Bytes of the latest seconds, in turn.
-    latest: [u64; HELD],
+    latest: Latest,
     seen: u32,
     /// Number of the second, from 0; [`NEVER`] while there is none.
     found: u32,
+}
+
+/// Numbers of bytes in the latest seconds: half as long as long as all are below 2^32.
+#[derive(Clone, Debug)]
+enum Latest {
+    Few([u32; HELD]),
+    Many(Box<[u64; HELD]>),
+}
+
+impl Latest {
+    fn set(&mut self, place: usize, bytes: u64) {
+        match (&mut *self, u32::try_from(bytes)) {
+            (Self::Few(latest), Ok(bytes)) => latest[place] = bytes,
+            (Self::Few(_), Err(_)) => {
+                let mut latest = Box::new(self.all());
+                latest[place] = bytes;
+                *self = Self::Many(latest);
+            }
+            (Self::Many(latest), _) => latest[place] = bytes,
+        }
+    }
+
+    fn all(&self) -> [u64; HELD] {
+        match self {
+            Self::Few(latest) => latest.map(u64::from),
+            Self::Many(latest) => **latest,
+        }
+    }
 }
 
 /// No second.
@@ -27,7 +55,7 @@ const NEVER: u32 = u32::MAX;
 
 impl Default for Convergence {
     fn default() -> Self {
-        Self { latest: [0; HELD], seen: 0, found: NEVER }
+        Self { latest: Latest::Few([0; HELD]), seen: 0, found: NEVER }
     }
 }
 
@@ -37,12 +65,13 @@ impl Convergence {
         if self.found != NEVER {
             return;
         }
-        self.latest[self.seen as usize % HELD] = bytes;
+        self.latest.set(self.seen as usize % HELD, bytes);
         self.seen += 1;
-        let sum = self.latest.iter().sum::<u64>();
+        let latest = self.latest.all();
+        let sum = latest.iter().sum::<u64>();
         // |bytes - mean| <= mean / 10, in whole numbers.
         let is_near = |bytes: &u64| (bytes * 100).abs_diff(sum * 10) <= sum;
-        if self.seen >= HELD as u32 && sum > 0 && self.latest.iter().all(is_near) {
+        if self.seen >= HELD as u32 && sum > 0 && latest.iter().all(is_near) {
             self.found = self.seen - HELD as u32;
         }
     }
@@ -110,10 +139,8 @@ impl<W: Witness> Simulation<W> {
         self.catch_up(clock, self.now - LOOK);
         let mut pace = std::mem::take(&mut self.interior.pace);
         pace.delivered.clear();
-        let of_gone = |flow: &crate::world::Flow| {
-            let gone = flow.counts.gone.as_ref().map_or(0, |gone| gone.stats[1].delivered_bytes);
-            gone + flow.counts.plain_bytes
-        };
+        let of_gone =
+            |flow: &crate::world::Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
         pace.delivered.extend(self.flows.iter().map(of_gone));
         let mut vacant = self.vacant.clone();
         vacant.sort_unstable();
@@ -161,6 +188,7 @@ mod tests {
         assert_eq!(found([90, 110, 90, 110, 90, 110, 90, 110, 90, 110]), Some(0));
         assert_eq!(found([89, 111, 90, 110, 90, 110, 90, 110, 90, 110]), None);
         assert_eq!(found([0; 20]), None, "silence is no rate");
+        assert_eq!(found([90, 110].map(|bytes| bytes << 26).repeat(5)), Some(0), "of many bytes as well");
     }
 
     #[test]

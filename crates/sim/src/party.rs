@@ -207,7 +207,9 @@ impl<W: Witness> Simulation<W> {
         }
         let is_file = matches!(flow.application, Application::File { .. });
         let incomplete = progress.incomplete.filter(|_| is_file);
-        flow.counts.aborted = flow.counts.aborted.or(progress.failed).or(incomplete);
+        if let Some(reason) = progress.failed.or(incomplete) {
+            flow.counts.gone().aborted.get_or_insert(reason);
+        }
         if is_file && progress.all_acknowledged && flow.counts.completed == 0 {
             flow.counts.completed = 1;
             flow.counts.completion_sum = now.since(flow.counts.begun);

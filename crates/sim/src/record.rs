@@ -185,10 +185,10 @@ impl FlowRecord {
 
 /// What a curve of a link is called, and whose it is: that of a ground station to its satellite goes on when another takes over.
 fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
-    let (edge, hops) = (topology.link(id), &topology.graph.hops);
+    let edge = topology.link(id);
     let sky = topology.ground_link_count() as LinkId..topology.link_count() as LinkId;
     let is_station = |node: NodeId| topology.graph.stations.contains(&node);
-    let of = |link: LinkId| hops[link as usize];
+    let of = |link: LinkId| topology.graph.hop(link);
     let name = edge.name.to_string();
     let (station, _) = name.split_once('~').unwrap_or((&name, ""));
     match (sky.contains(&id), is_station(of(id).from), is_station(of(id).to)) {

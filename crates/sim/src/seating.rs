@@ -236,7 +236,7 @@ fn stops<C: Default + Copy>(
 ) -> Vec<(NodeId, C)> {
     let mut links = Vec::new();
     topology.route(from, to, &mut links);
-    let passed = links.iter().map(|link| topology.graph.hops[*link as usize].to).filter(|node| *node != to);
+    let passed = links.iter().map(|link| topology.graph.hop(*link).to).filter(|node| *node != to);
     let routers = passed.filter_map(|node| of(topology.node(node).kind).map(|config| (node, config)));
     let end = C::default();
     let mut stops = vec![(from, end)];

@@ -790,7 +790,7 @@ impl<W: Witness> Simulation<W> {
         if !is_present {
             return;
         }
-        flow.counts.aborted = Some(reason);
+        flow.counts.gone().aborted = Some(reason);
         flow.sender = None;
         if let Application::Pages(pages) = &mut flow.application {
             // The reader tries the next page.

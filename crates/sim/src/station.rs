@@ -31,8 +31,8 @@ pub(crate) struct Station {
 #[derive(Debug, Default)]
 pub(crate) struct Interior {
     pub stations: Vec<Station>,
-    /// The station at each node; none anywhere if there is none at all.
-    pub station_at: Vec<Option<u32>>,
+    /// The station at each node, as far as there are any.
+    pub stations_at: Vec<Option<u32>>,
     pub proxies: Vec<Proxy>,
     /// Legs of flows behind proxies.
     pub legs: Vec<Leg>,
@@ -51,15 +51,29 @@ pub(crate) struct Interior {
 }
 
 impl Interior {
+    /// Puts a station at its node.
+    pub fn add(&mut self, station: Station) {
+        let nodes = self.stations_at.len().max(station.node as usize + 1);
+        self.stations_at.resize(nodes, None);
+        self.stations_at[station.node as usize] = Some(self.stations.len() as u32);
+        self.stations.push(station);
+    }
+
+    /// The station at a node.
+    #[inline]
+    pub fn station_at(&self, node: NodeId) -> Option<u32> {
+        self.stations_at.get(node as usize).copied().flatten()
+    }
+
     /// True if a gateway at the node acknowledges in the name of others.
     pub fn spoofs(&self, node: NodeId) -> bool {
-        let station = self.station_at[node as usize].map(|station| &self.stations[station as usize]);
+        let station = self.station_at(node).map(|station| &self.stations[station as usize]);
         station.is_some_and(|station| matches!(station.middlebox, Middlebox::Spoofing(_)))
     }
 
     /// The node that a link leads to.
     pub fn head(&self, link: LinkId) -> NodeId {
-        self.graph.hops[link as usize].to
+        self.graph.hop(link).to
     }
 
     /// Packets meet nothing but links.
@@ -122,8 +136,9 @@ impl<W: Witness> Simulation<W> {
 
     /// The node that a packet is at tells its way.
     fn look_up(&mut self, destination: u32, mut ticket: Ticket, here: Here) {
-        let Interior { stations, station_at, wayfinder, .. } = &mut self.interior;
-        let wayfinder = wayfinder.as_mut().expect("only a world whose routes change looks them up");
+        let station = self.interior.station_at(here.node).filter(|_| !here.served);
+        let wayfinder =
+            self.interior.wayfinder.as_mut().expect("only a world whose routes change looks them up");
         match wayfinder.next(destination, here.node) {
             Way::Here => self.arrive(ticket),
             Way::None => {
@@ -131,8 +146,6 @@ impl<W: Witness> Simulation<W> {
                 self.arena.release(ticket.slot());
             }
             Way::Link(onward) => {
-                let station = if stations.is_empty() { None } else { station_at[here.node as usize] };
-                let station = station.filter(|_| !here.served);
                 if station.is_none_or(|station| self.serve(station, &mut ticket, onward)) {
                     self.enqueue(onward, ticket);
                 }
@@ -175,7 +188,7 @@ impl<W: Witness> Simulation<W> {
     /// Shows what transmission errors have spoilt to the middlebox at the end of the link.
     pub(crate) fn show_spoilt(&mut self, link: LinkId, ticket: &Ticket) {
         let node = self.interior.head(link);
-        let Some(station) = self.interior.station_at[node as usize] else { return };
+        let Some(station) = self.interior.station_at(node) else { return };
         // Of a plain packet `to` is no end.
         let parcel = self.arena.get(ticket.slot());
         if ticket.has(Marks::PLAIN) || self.ends[parcel.to as usize].incarnation != parcel.incarnation {
@@ -266,7 +279,7 @@ impl<W: Witness> Simulation<W> {
             InFlight::Rerouted => {
                 let waiting = self.links[id as usize].take_back_waiting(now);
                 self.bury_dropped(id);
-                let here = Here { node: self.interior.graph.hops[id as usize].from, served: true };
+                let here = Here { node: self.interior.graph.hop(id).from, served: true };
                 for ticket in waiting {
                     self.witness.link(now, id, Crossing::TakenBack { ticket: &ticket });
                     self.go(ticket, here);

@@ -18,7 +18,6 @@ use crate::BuildError;
 use crate::feed::Pattern;
 use crate::islands::Alarm;
 use crate::media::{Media, doorway};
-use crate::pace::Pace;
 use crate::party::Party;
 use crate::proxy::{Proxy, Relay};
 use crate::seating::relayed;
@@ -125,23 +124,36 @@ pub(crate) struct Flow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// What connections counted that are gone, once there are any: few flows have several.
-    pub gone: Option<Box<Gone>>,
+    gone: Option<Box<Gone>>,
     /// When the present file or page was begun; far before the first.
     pub begun: Instant,
     /// Files or pages completed.
     pub completed: u64,
     /// Sum of the times that took.
     pub completion_sum: Duration,
-    /// Connections of a client that ended before their time.
-    pub failures: u64,
     /// Its data packets that links lost.
     pub lost_packets: u64,
-    /// Why the connection ended before its time.
-    pub aborted: Option<&'static str>,
     /// Plain packets that arrived, copies not counted.
     pub plain_packets: u64,
     /// Their payload.
     pub plain_bytes: u64,
+}
+
+impl Counts {
+    /// What connections counted that are gone, to be read.
+    pub fn of_gone(&self) -> Gone {
+        self.gone.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub fn gone(&mut self) -> &mut Gone {
+        self.gone.get_or_insert_default()
+    }
+
+    /// Bytes that their receivers delivered.
+    pub fn gone_delivered_bytes(&self) -> u64 {
+        self.gone.as_ref().map_or(0, |gone| gone.stats[1].delivered_bytes)
+    }
 }
 
 /// What the connections of a flow counted that are gone.
@@ -153,6 +165,10 @@ pub(crate) struct Gone {
     pub acknowledged: u64,
     /// Smoothed round-trip time of the last of them.
     pub srtt: Option<Duration>,
+    /// Those of a client that ended before their time.
+    pub failures: u64,
+    /// Why the connection ended before its time.
+    pub aborted: Option<&'static str>,
 }
 
 /// 32-bit FNV-1a: spreads names.
@@ -195,6 +211,7 @@ impl World {
         }
         world.add_exits(topology, scenario)?;
         world.routes.shrink_to_fit();
+        topology.forget_trees();
         Ok(world)
     }
 
@@ -300,7 +317,7 @@ impl World {
             self.routes.push(link);
             self.routes.extend(self.interior.media.door(link).map(|_| Special::Door.step()));
             let node = self.interior.head(link);
-            let station = self.interior.station_at[node as usize];
+            let station = self.interior.station_at(node);
             self.routes.extend(station.map(|station| Special::Station(station).step()));
         }
         self.routes.push(ARRIVED);
@@ -334,16 +351,13 @@ impl World {
 
 impl Interior {
     fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
-        let mut stations = Vec::new();
-        let mut station_at = vec![None; topology.node_count()];
-        let mut proxies = Vec::new();
+        let mut interior = Self { graph: topology.graph.clone(), ..Self::default() };
         for (node, state) in topology.nodes().enumerate() {
             if let NodeKind::Proxy(config) = state.kind {
-                proxies.push(Proxy::new(state.name.to_string(), node as NodeId, config));
+                interior.proxies.push(Proxy::new(state.name.to_string(), node as NodeId, config));
             }
             if let NodeKind::Middlebox(config) = state.kind {
-                station_at[node] = Some(stations.len() as u32);
-                stations.push(Station {
+                interior.add(Station {
                     name: state.name.to_string(),
                     kind: config.name(),
                     node: node as NodeId,
@@ -352,22 +366,11 @@ impl Interior {
                 });
             }
         }
-        let wayfinder = match scenario.routing {
+        interior.wayfinder = match scenario.routing {
             Routing::Fixed if topology.sky.is_none() => None,
             routing => Some(Wayfinder::new(topology, routing)),
         };
-        Self {
-            stations,
-            station_at,
-            proxies,
-            legs: Vec::new(),
-            wayfinder,
-            graph: topology.graph.clone(),
-            nested: 0,
-            emissions: Vec::new(),
-            media: Media::default(),
-            pace: Pace::default(),
-        }
+        interior
     }
 }
 
