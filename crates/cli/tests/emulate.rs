@@ -112,6 +112,25 @@ fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
     }
 }
 
+/// Also what the shell of a server started in its turn: the death of the shell alone would not reach it.
+#[test]
+fn servers_do_not_outlive_a_crash() {
+    let Some(_alone) = ready(&["python3"]) else { return };
+    let marker = tempfile::NamedTempFile::new().unwrap();
+    let path = marker.path().to_str().unwrap();
+    let alive = || {
+        let output = Command::new("ps").args(["-A", "-o", "args="]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.contains(path)).count()
+    };
+    let server = format!("tail -f {path} & python3 -m http.server 8000 2>&1; true");
+    let mut command = bentpipe(&["emulate", "geo-single", "--listen", &server, "--", "sleep", "60"]);
+    let mut emulation = Sleeper(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    // The emulation itself, the shell of the server, and what that started.
+    wait_until(|| alive() >= 3, "the server runs");
+    emulation.end_by("KILL");
+    wait_until(|| alive() == 0, "nothing of it is left");
+}
+
 /// An emulation that does nothing for a minute.
 struct Sleeper(Child);
 

@@ -16,6 +16,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
 use crate::error::Error;
+use crate::janitor::Janitor;
 use crate::namespace::Namespace;
 
 /// How long a server may take until it listens.
@@ -74,10 +75,11 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 pub(crate) struct Servers(Vec<Child>);
 
 impl Servers {
-    /// Starts each of the shell commands, and waits until it listens. `devices` are those that the namespace has without them.
+    /// Starts each of the shell commands, and waits until it listens. `devices` are those that the namespace has without them. The
+    /// janitor ends them where we cannot.
     pub fn start(
         commands: &[OsString],
-        namespace: &Namespace,
+        (namespace, janitor): (&Namespace, &mut Janitor),
         surroundings: &[(&str, String)],
         devices: [&str; 2],
     ) -> Result<Self, Error> {
@@ -86,7 +88,9 @@ impl Servers {
             let mut shell = Command::new("sh");
             shell.arg("-c").arg(command).envs(surroundings.iter().cloned()).process_group(0);
             let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
+            let minded = janitor.mind_server(child.id());
             servers.0.push(child);
+            minded.map_err(Error::at("the process that ends servers"))?;
             servers.wait_for_last(command, namespace, devices)?;
         }
         Ok(servers)

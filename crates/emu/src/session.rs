@@ -109,11 +109,13 @@ struct World {
     devices: Option<[Device; 2]>,
     reaches_host: bool,
     _servers: Servers,
-    _janitor: Option<Janitor>,
+    // After the servers: they end first, in order.
+    _janitor: Janitor,
 }
 
 impl World {
     fn build(servers: &[OsString]) -> Result<Self, Error> {
+        let mut janitor = Janitor::start().map_err(Error::at("cannot start a process"))?;
         let privileged = geteuid().is_root();
         let reaches_host = privileged && servers.is_empty();
         if !privileged {
@@ -125,10 +127,6 @@ impl World {
             }
             namespace::become_administrator().map_err(forbidden)?;
         }
-        let mut janitor = match reaches_host {
-            true => Some(Janitor::start().map_err(Error::at("cannot start a process"))?),
-            false => None,
-        };
         let beyond = if reaches_host { Namespace::current() } else { Namespace::create() };
         let (beyond, command_side) = (beyond.map_err(forbidden)?, Namespace::create().map_err(forbidden)?);
         let (addresses, outer) = outer_device(&beyond)?;
@@ -139,11 +137,12 @@ impl World {
         };
         set_up(&beyond, &|| configure_beyond(&addresses, reaches_host))?;
         set_up(&command_side, &|| configure_command_side(&addresses))?;
-        if let Some(janitor) = &mut janitor {
+        if reaches_host {
             janitor.open_host(&addresses)?;
         }
         let devices = ["lo", &addresses.device()];
-        let servers = Servers::start(servers, &beyond, &surroundings(&addresses, Place::Beyond), devices)?;
+        let surroundings = surroundings(&addresses, Place::Beyond);
+        let servers = Servers::start(servers, (&beyond, &mut janitor), &surroundings, devices)?;
         let devices = Some([inner, outer]);
         Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _janitor: janitor })
     }
