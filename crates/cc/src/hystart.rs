@@ -93,13 +93,18 @@ enum Stage {
     Standard,
     /// Conservative slow start (CSS): grow slowly until it is clear whether the rise of the delay was a false alarm.
     Conservative { baseline: Duration, rounds: u32 },
-    /// Plain slow start. After the first one the threshold is known, and nothing needs to be watched (section 4.3).
-    Plain,
 }
 
 /// The slow start of RFC 9406.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStart {
+    /// None in plain slow start. After the first one the threshold is known, and nothing needs to be watched (section 4.3).
+    watch: Option<Box<Watch>>,
+}
+
+/// What the first slow start watches.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
     pace: Pace,
     round: Round,
     stage: Stage,
@@ -108,12 +113,12 @@ pub struct HyStart {
 impl HyStart {
     /// For a connection about to begin.
     pub fn new(pace: Pace) -> Self {
-        Self { pace, round: Round::FIRST, stage: Stage::Standard }
+        Self { watch: Some(Box::new(Watch { pace, round: Round::FIRST, stage: Stage::Standard })) }
     }
 
     /// Plain slow start of RFC 5681 from the beginning: the option turned off.
     pub fn off() -> Self {
-        Self { pace: Pace::Paced, round: Round::FIRST, stage: Stage::Plain }
+        Self { watch: None }
     }
 
     /// [`HyStart::new`] for a sender that does not pace, or [`HyStart::off`], as configured.
@@ -124,30 +129,33 @@ impl HyStart {
     /// Grows the window for an ACK of new data in slow start; ends slow start by lowering `ssthresh` to the window.
     pub fn grow(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let acked = f64::from(ack.acked);
-        windows.cwnd += match self.stage {
-            Stage::Standard => acked.min(self.pace.limit()),
-            Stage::Conservative { .. } => acked.min(self.pace.limit()) / CSS_GROWTH_DIVISOR,
-            Stage::Plain => {
-                windows.cwnd += acked;
-                return;
-            }
+        let Some(watch) = &mut self.watch else {
+            windows.cwnd += acked;
+            return;
+        };
+        windows.cwnd += match watch.stage {
+            Stage::Standard => acked.min(watch.pace.limit()),
+            Stage::Conservative { .. } => acked.min(watch.pace.limit()) / CSS_GROWTH_DIVISOR,
         };
         if let Some(rtt) = ack.rtt {
-            self.round.sample(rtt);
+            watch.round.sample(rtt);
         }
-        self.watch();
-        if path.snd_una >= self.round.end {
-            self.end_round(windows, path);
+        watch.look();
+        if path.snd_una >= watch.round.end && watch.ends_slow_start(path) {
+            windows.ssthresh = windows.cwnd;
+            self.stop();
         }
     }
 
     /// A loss, mark or timeout: slow start ends here for good (section 4.2).
     pub fn stop(&mut self) {
-        self.stage = Stage::Plain;
+        self.watch = None;
     }
+}
 
+impl Watch {
     /// Between slow start and its conservative form, in both directions (section 4.2).
-    fn watch(&mut self) {
+    fn look(&mut self) {
         self.stage = match self.stage {
             Stage::Standard if self.round.shows_queue() => {
                 Stage::Conservative { baseline: self.round.min_rtt, rounds: 0 }
@@ -161,21 +169,18 @@ impl HyStart {
         };
     }
 
-    fn end_round(&mut self, windows: &mut Windows, path: &Path) {
+    /// A round is over, and slow start with it if enough of them were conservative.
+    fn ends_slow_start(&mut self, path: &Path) -> bool {
         // The first ACK finds no round yet; the initial window, which it belongs to, is the first round.
         let began = self.round.end > 0;
         if !began {
             self.round.end = path.snd_nxt;
-            return;
+            return false;
         }
         self.round = self.round.next(path.snd_nxt);
-        if let Stage::Conservative { rounds, .. } = &mut self.stage {
-            *rounds += 1;
-            if *rounds >= CSS_ROUNDS {
-                windows.ssthresh = windows.cwnd;
-                self.stage = Stage::Plain;
-            }
-        }
+        let Stage::Conservative { rounds, .. } = &mut self.stage else { return false };
+        *rounds += 1;
+        *rounds >= CSS_ROUNDS
     }
 }
 
@@ -202,6 +207,10 @@ mod tests {
                 una: 1,
                 nxt: 1 + 10 * MSS,
             }
+        }
+
+        fn stage(&self) -> Stage {
+            self.hystart.watch.as_ref().expect("slow start is watched").stage
         }
 
         fn ack(&mut self, acked: u32, rtt_ms: u64) {
@@ -238,7 +247,7 @@ mod tests {
             let mut feed = Feed::new();
             feed.round(base);
             feed.round(base + rise);
-            let conservative = matches!(feed.hystart.stage, Stage::Conservative { .. });
+            let conservative = matches!(feed.stage(), Stage::Conservative { .. });
             assert_eq!(conservative, queue, "{base} ms + {rise} ms");
         }
     }
@@ -250,9 +259,9 @@ mod tests {
         for _ in 0..7 {
             feed.ack(1, 600);
         }
-        assert!(matches!(feed.hystart.stage, Stage::Standard));
+        assert!(matches!(feed.stage(), Stage::Standard));
         feed.ack(1, 600);
-        assert!(matches!(feed.hystart.stage, Stage::Conservative { .. }));
+        assert!(matches!(feed.stage(), Stage::Conservative { .. }));
     }
 
     #[test]
@@ -276,7 +285,7 @@ mod tests {
         feed.round(550);
         feed.round(600);
         feed.round(560);
-        assert!(matches!(feed.hystart.stage, Stage::Standard));
+        assert!(matches!(feed.stage(), Stage::Standard));
         assert!(feed.windows.in_slow_start());
     }
 

@@ -382,7 +382,7 @@ fn a_window_of_zero_for_a_minute_is_waited_for() {
     let kernel = Kernel::start("pause", KERNEL[0], 0);
     let id = path.connect(false, config("cubic"));
     let (_, took) = path.exchange(id, &pattern(20_000_000));
-    let stats = *path.stack.connection(id).unwrap().stats();
+    let stats = path.stack.connection(id).unwrap().stats();
     assert_eq!(kernel.finish().0, 20_000_000);
     assert!(took > Duration::from_secs(60), "{took}");
     // A closed window is no silence.
@@ -437,7 +437,7 @@ fn over_satellite(cc: &str, seed: u64, transfer: &Transfer) -> Outcome {
     let kernel = Kernel::start("listen", KERNEL[0], 0);
     let id = path.connect(false, config(cc));
     let (_, took) = path.exchange(id, &pattern(bytes));
-    let stats = *path.stack.connection(id).unwrap().stats();
+    let stats = path.stack.connection(id).unwrap().stats();
     assert_eq!(kernel.finish().0, bytes);
     Outcome { stats, took, refused: path.links[0].stats().dropped_low_priority }
 }

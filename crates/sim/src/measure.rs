@@ -32,7 +32,7 @@ impl Counts {
     /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
         let gone = self.gone();
-        add(&mut gone.stats[side], connection.stats());
+        add(&mut gone.stats[side], &connection.stats());
         if side == 0 {
             gone.acknowledged += connection.acknowledged_bytes();
             gone.srtt = connection.srtt().or(gone.srtt);

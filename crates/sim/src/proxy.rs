@@ -99,7 +99,7 @@ impl Proxy {
 impl Leg {
     /// Keeps the books of the sending end of a connection that goes away.
     fn retire(&mut self, connection: &Connection) {
-        add(&mut self.gone, connection.stats());
+        add(&mut self.gone, &connection.stats());
         self.gone_srtt = connection.srtt().or(self.gone_srtt);
     }
 }

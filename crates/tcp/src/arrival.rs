@@ -126,14 +126,18 @@ impl Connection {
         if segment.len > 0 {
             self.stats.received_segments += 1;
             self.stats.received_bytes += u64::from(segment.len);
-            self.stats.duplicate_segments += u64::from(arrival == Arrival::Duplicate);
+            if arrival == Arrival::Duplicate {
+                self.stats.rare().duplicate_segments += 1;
+            }
         }
         if let Some(reflector) = &mut self.reflector {
             reflector.on_data(now, segment, arrival == Arrival::Duplicate);
         }
         self.note_marks(segment);
         if is_probe {
-            self.stats.probe_repairs += u64::from(matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder));
+            if matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder) {
+                self.stats.rare().probe_repairs += 1;
+            }
             self.receiver.forget_duplicate();
         } else if arrival == Arrival::OutsideWindow
             || (arrival == Arrival::Duplicate && self.ack_pace().is_none())

@@ -13,6 +13,7 @@ use crate::handshake::Handshake;
 use crate::predicted::Outlook;
 use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Outgoing, Sender, Verdict};
+use crate::stats::Counts;
 use crate::timers::{Timers, expired};
 use crate::{AckDelay, AckPace, Config, Stats};
 
@@ -105,24 +106,27 @@ impl State {
 /// 4. [`next_timeout`](Self::next_timeout), and `handle_timeout` no later than then.
 ///
 /// Times must not go backwards.
+// What every segment changes stands in front.
+#[repr(C)]
 pub struct Connection {
     pub(crate) config: Arc<Config>,
-    pub(crate) state: State,
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
-    pub(crate) handshake: Handshake,
-    pub(crate) timers: Timers,
-    pub(crate) events: Events,
     /// What the short way may rely on; empty where it is not known.
     pub(crate) outlook: Outlook,
-    pub(crate) stats: Stats,
-    pub(crate) reflector: Option<Box<dyn Reflector>>,
+    pub(crate) events: Events,
+    pub(crate) state: State,
     /// Timestamps were agreed on.
     pub(crate) timestamps: bool,
     /// How the two ends report what lies above the cumulative ACK.
     pub(crate) reports: Reports,
+    pub(crate) receiver: Receiver,
     /// Last arrival of anything acceptable, for keep-alive.
     pub(crate) last_heard: Instant,
+    pub(crate) stats: Counts,
+    pub(crate) timers: Timers,
+    pub(crate) sender: Sender,
+    /// Until it is over.
+    pub(crate) handshake: Option<Box<Handshake>>,
+    pub(crate) reflector: Option<Box<dyn Reflector>>,
     /// Last answer to an empty segment that could not be.
     pub(crate) challenged_at: Instant,
     keep_alives: u32,
@@ -131,6 +135,9 @@ pub struct Connection {
     pub(crate) reset: Option<Box<Segment>>,
     pub(crate) tracer: Option<Box<Tracer>>,
 }
+
+// Worlds hold tens of thousands: what few of them need lies behind a pointer.
+const _: () = assert!(size_of::<Connection>() <= 832);
 
 /// Largest sequence number taken from the wire or promised to an application.
 pub(crate) const MAX_SEQ: u64 = 1 << 62;
@@ -158,11 +165,11 @@ impl Connection {
             state,
             sender: Sender::new(&config, seed),
             receiver: Receiver::new(&config),
-            handshake: Handshake::new(seed),
+            handshake: Some(Box::new(Handshake::new(seed))),
             timers: Timers::OFF,
             events: Events::empty(),
             outlook: Outlook::empty(),
-            stats: Stats::default(),
+            stats: Counts::default(),
             reflector: None,
             timestamps: false,
             reports: Reports::None,
@@ -255,7 +262,7 @@ impl Connection {
         let Some(patience) = self.config.best_effort.filter(|_| self.state.receives()) else { return };
         let bytes = self.receiver.skip_hole(now, patience);
         if bytes > 0 {
-            self.stats.missing_bytes += bytes;
+            self.stats.rare().missing_bytes += bytes;
             self.events |= Events::READABLE;
             if self.receiver.finished() {
                 self.after_their_fin(now);
@@ -507,8 +514,8 @@ impl Connection {
     }
 
     /// Counts since the connection began.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        self.stats.stats()
     }
 
     /// Window, threshold and phase now.
@@ -574,7 +581,9 @@ impl Connection {
 
     /// Bytes of memory held, the structure itself included.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.sender.heap_bytes() + self.receiver.heap_bytes()
+        let handshake = self.handshake.as_ref().map_or(0, |handshake| size_of_val(&**handshake));
+        let halves = self.sender.heap_bytes() + self.receiver.heap_bytes();
+        size_of::<Self>() + halves + handshake + self.stats.heap_bytes()
     }
 
     /// Turns the recording of events on or off; [`poll_trace`](Self::poll_trace) returns them.

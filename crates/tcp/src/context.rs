@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use bentpipe_base::{Instant, WindowState};
 use bentpipe_trace::Event;
 
+use crate::stats::Counts;
 use crate::timers::Timers;
-use crate::{Config, Events, Stats};
+use crate::{Config, Events};
 
 /// Borrowed parts of a connection beside the half that works.
 pub(crate) struct Context<'a> {
     pub now: Instant,
     pub config: &'a Config,
-    pub stats: &'a mut Stats,
+    pub stats: &'a mut Counts,
     pub timers: &'a mut Timers,
     pub events: &'a mut Events,
     pub tracer: &'a mut Option<Box<Tracer>>,

@@ -42,9 +42,13 @@ impl Handshake {
 }
 
 impl Connection {
+    fn shaking(&mut self) -> &mut Handshake {
+        self.handshake.as_mut().expect("nobody forgets the handshake before it is over")
+    }
+
     pub(crate) fn begin_handshake(&mut self, now: Instant) {
-        self.handshake.due = true;
-        self.timers.retransmit = now + self.sender.rto();
+        self.shaking().due = true;
+        self.timers.retransmit = now + self.sender.rto(&self.config);
     }
 
     /// LISTEN: only a SYN opens.
@@ -93,45 +97,47 @@ impl Connection {
     /// Remembers what the peer's SYN offers.
     fn note_syn(&mut self, segment: &Segment) {
         self.receiver.synchronise();
-        self.handshake.peer = segment.syn_options;
+        let handshake = self.shaking();
+        handshake.peer = segment.syn_options;
         // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
         let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
-        self.handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
+        handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
         if let Some((value, _)) = segment.timestamps {
-            self.handshake.peer_timestamps = true;
+            handshake.peer_timestamps = true;
             self.receiver.ts_recent = value;
         }
     }
 
     /// A SYN or SYN-ACK, if one is due.
     pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
-        if !std::mem::take(&mut self.handshake.due) {
+        let answers = self.state == State::SynReceived;
+        let handshake = self.shaking();
+        if !std::mem::take(&mut handshake.due) {
             return None;
         }
-        let answers = self.state == State::SynReceived;
-        self.handshake.sent_at = now;
-        self.handshake.first_sent_at.get_or_insert(now);
+        handshake.sent_at = now;
+        handshake.first_sent_at.get_or_insert(now);
+        let Handshake { ecn, peer_timestamps, peer, .. } = *handshake;
         self.sender.nxt = 1;
         let mut flags = Flags::SYN;
         flags.set(Flags::ACK, answers);
-        flags.set(Flags::ECE, self.config.ecn && (!answers || self.handshake.ecn));
+        flags.set(Flags::ECE, self.config.ecn && (!answers || ecn));
         flags.set(Flags::CWR, self.config.ecn && !answers);
-        let timestamps = self.config.timestamps && (!answers || self.handshake.peer_timestamps);
+        let timestamps = self.config.timestamps && (!answers || peer_timestamps);
         Some(Segment {
             seq: 0,
             ack: if answers { self.receiver.nxt } else { 0 },
             window: self.receiver.syn_window(),
             flags,
             timestamps: timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
-            syn_options: Some(self.offer(answers)),
+            syn_options: Some(self.offer(peer.filter(|_| answers))),
             ..Segment::default()
         })
     }
 
-    /// What our SYN offers, or our SYN-ACK agrees to.
-    fn offer(&self, answers: bool) -> SynOptions {
+    /// What our SYN offers, or our SYN-ACK agrees to of what the `peer` offered.
+    fn offer(&self, peer: Option<SynOptions>) -> SynOptions {
         let config = &self.config;
-        let peer = self.handshake.peer.filter(|_| answers);
         let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
         let wants = self.sender.wants();
         let reflected = |peer: SynOptions| {
@@ -161,11 +167,12 @@ impl Connection {
     }
 
     fn establish(&mut self, now: Instant, segment: &Segment) {
-        let peer = self.handshake.peer.unwrap_or_default();
+        let Some(handshake) = self.handshake.take() else { return };
+        let peer = handshake.peer.unwrap_or_default();
         self.state = State::Established;
         self.timers.retransmit = Instant::FAR_FUTURE;
         self.reports = self.agree_on_reports(peer);
-        self.timestamps = self.config.timestamps && self.handshake.peer_timestamps;
+        self.timestamps = self.config.timestamps && handshake.peer_timestamps;
         self.sender.timestamps = self.timestamps;
         if peer.window_scale.is_none() {
             self.receiver.scale = 0;
@@ -174,16 +181,16 @@ impl Connection {
         if self.reports == Reports::Snack && self.can_do_without() && peer.best_effort {
             self.receiver.do_without();
         }
-        let lost_syn = self.handshake.tries > 0;
+        let lost_syn = handshake.tries > 0;
         self.sender.reset_back_off();
         let mss = peer.mss.map_or(DEFAULT_MSS, u32::from);
-        self.sender.limit_mss(&self.config, mss, self.handshake.seed);
+        self.sender.limit_mss(&self.config, mss, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
-        self.sender.ecn = self.config.ecn && self.handshake.ecn;
+        self.sender.ecn = self.config.ecn && handshake.ecn;
         self.agree_on_probes_and_feedback(peer);
         self.arm_keep_alive(now);
         self.events |= Events::ESTABLISHED;
-        self.time_handshake(now, segment, lost_syn);
+        self.time_handshake(now, segment, &handshake);
         self.sender.established(now, lost_syn);
         if self.sender.fin_queued {
             self.state = State::FinWait1;
@@ -191,16 +198,16 @@ impl Connection {
     }
 
     /// The first round-trip sample: of a SYN sent more than once only timestamps tell which one was answered.
-    fn time_handshake(&mut self, now: Instant, segment: &Segment, lost_syn: bool) {
+    fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) {
         let echo = segment.timestamps.filter(|(_, echo)| self.timestamps && *echo != 0);
-        let Some(first) = self.handshake.first_sent_at.filter(|_| lost_syn) else {
-            return self.sender.handshake_rtt(now.since(self.handshake.sent_at));
+        let Some(first) = handshake.first_sent_at.filter(|_| handshake.tries > 0) else {
+            return self.sender.handshake_rtt(now.since(handshake.sent_at), &self.config);
         };
         let longest = now.since(first);
         let by_echo = echo.map(|(_, echo)| Duration::from_millis(clock_ms(now).wrapping_sub(echo).into()));
         match by_echo.filter(|rtt| !rtt.is_zero() && *rtt <= longest) {
-            Some(rtt) => self.sender.handshake_rtt(rtt),
-            None => self.sender.guess_rtt(longest),
+            Some(rtt) => self.sender.handshake_rtt(rtt, &self.config),
+            None => self.sender.guess_rtt(longest, &self.config),
         }
     }
 
@@ -232,10 +239,12 @@ impl Connection {
 
     /// The SYN or SYN-ACK was not answered in time.
     pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Verdict {
-        if self.handshake.tries >= self.config.syn_retries {
+        let most = self.config.syn_retries;
+        let handshake = self.shaking();
+        if handshake.tries >= most {
             return Verdict::GiveUp;
         }
-        self.handshake.tries += 1;
+        handshake.tries += 1;
         self.sender.back_off();
         self.begin_handshake(now);
         Verdict::GoOn
@@ -243,7 +252,8 @@ impl Connection {
 
     /// The peer repeated its SYN: our answer was lost.
     pub(crate) fn repeat_syn_ack(&mut self) {
-        self.handshake.due = true;
-        self.handshake.tries += 1;
+        let handshake = self.shaking();
+        handshake.due = true;
+        handshake.tries += 1;
     }
 }

@@ -41,53 +41,62 @@ pub(crate) struct Owed {
 
 /// State of the receiving half.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// Next sequence number expected.
     pub nxt: u64,
     /// Everything below was handed to the application.
     read_to: u64,
-    /// Position of the peer's FIN, once known.
-    fin_at: Option<u64>,
-    /// Ranges held above `nxt`, in order, disjoint and not touching.
-    ranges: VecDeque<SackRange>,
-    /// Ranges as last reported, most recent first (RFC 2018 section 4), since there were any.
-    recent: Option<Box<[SackRange; 4]>>,
-    /// Ranges that changed since the last ACK.
-    unreported: u8,
-    /// Duplicate to report once (RFC 2883).
-    dsack: Option<SackRange>,
-    due: AckDue,
-    /// Something went missing since this was last asked.
-    opened_hole: bool,
+    /// Right edge as the peer understood it: the scale rounds up, by less than one unit, and never more than once.
+    granted: u64,
+    /// Right edge of the window as meant.
+    edge: u64,
+    /// Receive buffer in bytes.
+    buffer: u64,
+    /// Widest window advertised.
+    widest: u64,
+    /// `nxt` of the last ACK sent, and the window in it.
+    last_ack: u64,
+    advertised: u32,
+    /// Timestamp to echo (RFC 7323 section 4.3).
+    pub ts_recent: u32,
     /// Payload bytes received in order since the last ACK.
     unacked_bytes: u32,
     /// Segments still to be acknowledged at once.
     quick: u32,
-    /// Right edge of the window as meant.
-    edge: u64,
-    /// Right edge as the peer understood it: the scale rounds up, by less than one unit, and never more than once.
-    granted: u64,
-    /// Widest window advertised.
-    widest: u64,
-    /// Receive buffer in bytes.
-    buffer: u64,
+    /// Ranges that changed since the last ACK.
+    unreported: u8,
+    due: AckDue,
+    /// Something went missing since this was last asked.
+    opened_hole: bool,
     /// Window scale that this end announced.
     pub scale: u8,
-    /// Timestamp to echo (RFC 7323 section 4.3).
-    pub ts_recent: u32,
-    /// `nxt` of the last ACK sent.
-    last_ack: u64,
     /// A congestion mark arrived and the sender has not yet confirmed a reduction.
     pub ecn_echo: bool,
+    /// What arrived out of order or twice, once something did.
+    astray: Option<Box<Astray>>,
     /// Tags of the probes to answer.
     #[expect(
         clippy::box_collection,
         reason = "most connections have none: a pointer keeps the others small"
     )]
     probes: Option<Box<VecDeque<ProbeTag>>>,
-    tuning: Tuning,
     /// Only of a best-effort connection.
     gaps: Option<Box<Gaps>>,
+    /// Position of the peer's FIN, once known.
+    fin_at: Option<u64>,
+    tuning: Tuning,
+}
+
+/// What arrived out of order or twice.
+#[derive(Debug, Default)]
+struct Astray {
+    /// Ranges held above `nxt`, in order, disjoint and not touching.
+    ranges: VecDeque<SackRange>,
+    /// Ranges as last reported, most recent first (RFC 2018 section 4).
+    recent: [SackRange; 4],
+    /// Duplicate to report once (RFC 2883).
+    dsack: Option<SackRange>,
 }
 
 /// What a best-effort receiver waits for, and what it no longer waits for.
@@ -125,10 +134,8 @@ impl Receiver {
             nxt: 0,
             read_to: 1,
             fin_at: None,
-            ranges: VecDeque::new(),
-            recent: None,
+            astray: None,
             unreported: 0,
-            dsack: None,
             due: AckDue::No,
             opened_hole: false,
             unacked_bytes: 0,
@@ -140,6 +147,7 @@ impl Receiver {
             scale: if config.window_scaling { scale } else { 0 },
             ts_recent: 0,
             last_ack: 0,
+            advertised: 0,
             ecn_echo: false,
             probes: None,
             tuning: Tuning::default(),
@@ -158,7 +166,7 @@ impl Receiver {
     #[inline]
     pub fn watch_hole(&mut self, now: Instant) {
         let Some(gaps) = &mut self.gaps else { return };
-        if self.ranges.is_empty() {
+        if self.astray.as_ref().is_none_or(|astray| astray.ranges.is_empty()) {
             gaps.waits_at = u64::MAX;
         } else if gaps.waits_at != self.nxt {
             (gaps.waits_at, gaps.since) = (self.nxt, now);
@@ -167,7 +175,11 @@ impl Receiver {
 
     /// Goes on behind a hole that is `patience` old; returns its bytes, zero if there is none.
     pub fn skip_hole(&mut self, now: Instant, patience: Duration) -> u64 {
-        let (Some(gaps), Some(front)) = (&mut self.gaps, self.ranges.front()) else { return 0 };
+        let (Some(gaps), Some(front)) =
+            (&mut self.gaps, self.astray.as_ref().and_then(|astray| astray.ranges.front()))
+        else {
+            return 0;
+        };
         if gaps.waits_at != self.nxt || now < gaps.since + patience {
             return 0;
         }
@@ -232,7 +244,7 @@ impl Receiver {
     /// Takes `[start, end)`; the FIN, if any, is the last sequence number of it. What lies beyond the window is cut off.
     pub fn take(&mut self, start: u64, end: u64, fin: bool) -> Arrival {
         if end <= self.nxt {
-            self.dsack = Some(SackRange { start, end });
+            self.astray().dsack = Some(SackRange { start, end });
             return Arrival::Duplicate;
         }
         // One byte is taken even into a closed window: some peers probe with it.
@@ -261,7 +273,7 @@ impl Receiver {
 
     /// Whether nothing is missing or over.
     pub fn is_plain(&self) -> bool {
-        self.ranges.is_empty() && self.fin_at.is_none()
+        !self.has_holes() && self.fin_at.is_none()
     }
 
     /// Takes the next piece of the stream, which ends at `end` and was expected.
@@ -270,26 +282,38 @@ impl Receiver {
         self.nxt = end;
     }
 
+    /// Something before what arrived is missing.
+    #[inline]
+    fn has_holes(&self) -> bool {
+        self.astray.as_ref().is_some_and(|astray| !astray.ranges.is_empty())
+    }
+
+    fn astray(&mut self) -> &mut Astray {
+        self.astray.get_or_insert_default()
+    }
+
     /// End of everything that arrived.
     fn highest(&self) -> u64 {
-        self.ranges.back().map_or(self.nxt, |last| last.end)
+        self.astray.as_ref().and_then(|astray| astray.ranges.back()).map_or(self.nxt, |last| last.end)
     }
 
     /// Moves `nxt` over the ranges that it reached.
     fn absorb(&mut self) {
-        while let Some(front) = self.ranges.front() {
+        let Some(Astray { ranges, .. }) = self.astray.as_deref_mut() else { return };
+        while let Some(front) = ranges.front() {
             if front.start > self.nxt {
                 break;
             }
             self.nxt = self.nxt.max(front.end);
-            self.ranges.pop_front();
+            ranges.pop_front();
         }
     }
 
     /// Keeps a range above `nxt`, merged with what it touches.
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
-        match self.ranges.back_mut() {
+        let Astray { ranges, dsack, .. } = &mut **self.astray.get_or_insert_default();
+        match ranges.back_mut() {
             None => self.open_hole(new),
             Some(last) if last.end < new.start => self.open_hole(new),
             // The usual case while a hole is open: the next segment in sequence.
@@ -298,15 +322,15 @@ impl Receiver {
                 merged = *last;
             }
             Some(_) => {
-                let at = self.ranges.partition_point(|range| range.end < new.start);
-                let covers =
-                    self.ranges.get(at).is_some_and(|range| range.start <= new.start && new.end <= range.end);
-                if covers {
-                    self.dsack = Some(new);
-                    self.report(self.ranges[at]);
+                let at = ranges.partition_point(|range| range.end < new.start);
+                let covering =
+                    ranges.get(at).filter(|range| range.start <= new.start && new.end <= range.end).copied();
+                if let Some(covering) = covering {
+                    *dsack = Some(new);
+                    self.report(covering);
                     return Arrival::Duplicate;
                 }
-                merged = self.merge_at(at, new);
+                merged = merge_at(ranges, at, new);
             }
         }
         self.report(merged);
@@ -315,28 +339,19 @@ impl Receiver {
 
     fn open_hole(&mut self, above: SackRange) {
         self.opened_hole = true;
-        self.ranges.push_back(above);
-    }
-
-    fn merge_at(&mut self, at: usize, mut merged: SackRange) -> SackRange {
-        while let Some(range) = self.ranges.get(at).copied().filter(|range| range.start <= merged.end) {
-            merged = SackRange { start: merged.start.min(range.start), end: merged.end.max(range.end) };
-            self.ranges.remove(at);
-        }
-        self.ranges.insert(at, merged);
-        merged
+        self.astray().ranges.push_back(above);
     }
 
     /// Puts a range at the head of those reported; what it swallowed leaves the list.
     fn report(&mut self, range: SackRange) {
-        let recent = self.recent.get_or_insert_default();
-        let old = **recent;
+        let recent = &mut self.astray.get_or_insert_default().recent;
+        let old = *recent;
         let again = range.start <= old[0].start && old[0].end <= range.end;
         if self.unreported == 0 || !again {
             self.unreported = self.unreported.saturating_add(1);
         }
         let others = old.iter().filter(|old| old.start < range.start || old.end > range.end);
-        **recent = [SackRange::default(); 4];
+        *recent = [SackRange::default(); 4];
         for (slot, reported) in recent.iter_mut().zip(core::iter::once(&range).chain(others)) {
             *slot = *reported;
         }
@@ -345,26 +360,17 @@ impl Receiver {
     /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
     #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
-        if self.dsack.is_some() || !self.ranges.is_empty() {
-            self.list_blocks(room, dsack, blocks);
-        }
-    }
-
-    fn list_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
-        if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
-            blocks.push(duplicate);
-        }
-        for &range in self.recent.iter().flat_map(|recent| recent.iter()) {
-            if range.start > self.nxt && blocks.len() < room {
-                blocks.push(range);
-            }
+        if let Some(astray) = &mut self.astray
+            && (astray.dsack.is_some() || !astray.ranges.is_empty())
+        {
+            astray.list_blocks((room, dsack), self.nxt, blocks);
         }
     }
 
     /// Whether the next ACK is full: of what arrives before it leaves something might never be reported. A duplicate is reported once, and of
     /// ranges as many as fit beside timestamps (RFC 2018 section 3).
     pub fn reports_are_full(&self) -> bool {
-        self.dsack.is_some() || self.unreported >= 3
+        self.astray.as_ref().is_some_and(|astray| astray.dsack.is_some()) || self.unreported >= 3
     }
 
     /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
@@ -381,7 +387,7 @@ impl Receiver {
             return None;
         };
         self.unacked_bytes = self.unacked_bytes.saturating_add(len);
-        let gap = arrival != Arrival::InOrder || !self.ranges.is_empty() || self.finished();
+        let gap = arrival != Arrival::InOrder || self.has_holes() || self.finished();
         if gap {
             // After a hole the sender needs its ACKs quickly again.
             self.quick = self.quick.max(2);
@@ -411,8 +417,8 @@ impl Receiver {
 
     /// The holes in blocks of `unit` bytes, if there are any.
     pub fn snack(&self, unit: u32) -> Option<Snack> {
-        let held = self.ranges.iter().copied();
-        if self.ranges.is_empty() { None } else { Snack::describe(self.nxt, unit, held) }
+        let ranges = &self.astray.as_ref().filter(|astray| !astray.ranges.is_empty())?.ranges;
+        Snack::describe(self.nxt, unit, ranges.iter().copied())
     }
 
     /// Another ACK must follow when the timer says.
@@ -422,7 +428,9 @@ impl Receiver {
 
     /// A duplicate that came as a probe is no news to the sender.
     pub fn forget_duplicate(&mut self) {
-        self.dsack = None;
+        if let Some(astray) = &mut self.astray {
+            astray.dsack = None;
+        }
     }
 
     pub fn ack_now(&mut self) {
@@ -435,13 +443,16 @@ impl Receiver {
 
     /// Takes away what is owed beside replies to probes, which must not stand in for it: they are the first to be dropped.
     pub fn set_aside(&mut self) -> Owed {
-        Owed { due: self.due, unacked_bytes: self.unacked_bytes, dsack: self.dsack.take() }
+        let dsack = self.astray.as_mut().and_then(|astray| astray.dsack.take());
+        Owed { due: self.due, unacked_bytes: self.unacked_bytes, dsack }
     }
 
     pub fn owe_again(&mut self, owed: Owed) {
         self.due = owed.due;
         self.unacked_bytes = owed.unacked_bytes;
-        self.dsack = owed.dsack;
+        if owed.dsack.is_some() {
+            self.astray().dsack = owed.dsack;
+        }
     }
 
     /// A probe arrived and wants its own answer.
@@ -465,8 +476,13 @@ impl Receiver {
         self.due = AckDue::No;
         self.unreported = 0;
         self.unacked_bytes = 0;
-        self.last_ack = self.nxt;
-        self.advertise(config)
+        // Who only sends says the same all the time.
+        let again = self.last_ack == self.nxt && self.edge == self.read_to.saturating_add(self.buffer);
+        if !again {
+            self.last_ack = self.nxt;
+            self.advertised = self.advertise(config);
+        }
+        self.advertised
     }
 
     /// Advances the right edge in worthwhile steps only (silly window avoidance, RFC 9293 section 3.8.6.2.2), never back.
@@ -522,10 +538,34 @@ impl Receiver {
 
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        self.ranges.capacity() * size_of::<SackRange>()
-            + self.recent.as_ref().map_or(0, |recent| size_of_val(&**recent))
+        let astray = self.astray.as_ref();
+        astray.map_or(0, |astray| size_of_val(&**astray) + astray.ranges.capacity() * size_of::<SackRange>())
             + self.probes.as_ref().map_or(0, |probes| probes.capacity() * size_of::<ProbeTag>())
     }
+}
+
+impl Astray {
+    /// Lists what an ACK of everything before `nxt` reports, the duplicate if it may be told.
+    fn list_blocks(&mut self, (room, dsack): (usize, bool), nxt: u64, blocks: &mut SackBlocks) {
+        if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
+            blocks.push(duplicate);
+        }
+        for &range in &self.recent {
+            if range.start > nxt && blocks.len() < room {
+                blocks.push(range);
+            }
+        }
+    }
+}
+
+/// Puts a range at its place among `ranges`, merged with those that it touches.
+fn merge_at(ranges: &mut VecDeque<SackRange>, at: usize, mut merged: SackRange) -> SackRange {
+    while let Some(range) = ranges.get(at).copied().filter(|range| range.start <= merged.end) {
+        merged = SackRange { start: merged.start.min(range.start), end: merged.end.max(range.end) };
+        ranges.remove(at);
+    }
+    ranges.insert(at, merged);
+    merged
 }
 
 #[cfg(test)]

@@ -36,3 +36,40 @@ pub struct Stats {
     /// Bytes that the application must do without.
     pub missing_bytes: u64,
 }
+
+/// The same as it is kept: what every connection counts, and the rest once there is something to count.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub sent_segments: u64,
+    pub sent_bytes: u64,
+    pub acks_sent: u64,
+    pub received_segments: u64,
+    pub received_bytes: u64,
+    pub delivered_bytes: u64,
+    rare: Option<Box<Stats>>,
+}
+
+impl Counts {
+    /// What few connections count: all other fields.
+    pub fn rare(&mut self) -> &mut Stats {
+        self.rare.get_or_insert_default()
+    }
+
+    /// All of it.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            sent_segments: self.sent_segments,
+            sent_bytes: self.sent_bytes,
+            acks_sent: self.acks_sent,
+            received_segments: self.received_segments,
+            received_bytes: self.received_bytes,
+            delivered_bytes: self.delivered_bytes,
+            ..self.rare.as_deref().copied().unwrap_or_default()
+        }
+    }
+
+    /// Bytes on the heap, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| size_of_val(&**rare))
+    }
+}

@@ -58,7 +58,7 @@ fn transfer(entry: &Entry, peer: Peer) -> Transfer {
     }
     let seconds = pair.now.since(begin).as_secs_f64();
     pair.run(ROUND_TRIP);
-    let stats = *pair.ends[0].stats();
+    let stats = pair.ends[0].stats();
     let asks = |flags: Flags, feedback: u8| flags.contains(Flags::SYN) && feedback != 0;
     Transfer {
         seconds,

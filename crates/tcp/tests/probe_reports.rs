@@ -61,7 +61,7 @@ fn reports_of_duplicates_are_replies() {
 fn losses_are_repaired_and_probes_prove_none() {
     for cc in PROBERS {
         let (pair, reported) = transfer(cc, plain_host(true), 0.003);
-        let stats = *pair.ends[0].stats();
+        let stats = pair.ends[0].stats();
         assert!(stats.recoveries >= 3, "{cc}: {}", stats.recoveries);
         assert_eq!(stats.timeouts, 0, "{cc}");
         let lost = 0.003 * (BYTES / 1000) as f64;

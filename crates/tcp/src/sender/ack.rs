@@ -49,7 +49,7 @@ impl Sender {
         let same_window = segment.window == self.peer_window;
         self.update_window(segment);
         let mut step = self.take_reports(segment);
-        self.take_probe_reports(cx.now, segment, &mut step);
+        self.take_probe_reports(cx, segment, &mut step);
         step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
         self.measure(cx, segment, &mut step);
         if step.advanced {
@@ -97,11 +97,12 @@ impl Sender {
 
     /// A duplicate with the range of a probe is its reply, where the peer knows no other; then it is neither a sign that something
     /// was sent twice in vain nor one that something is missing.
-    fn take_probe_reports(&mut self, now: Instant, segment: &Segment, step: &mut Step) {
+    fn take_probe_reports(&mut self, cx: &Context, segment: &Segment, step: &mut Step) {
         let Some(first) = segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
-        let patience = self.rtt.rto() + self.rtt.srtt * 2;
+        let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
         if let Some(unreplied) = &mut self.unreplied {
-            step.reported = unreplied.report(*first, Reported { at: now, patience, shortest: self.rtt.min });
+            step.reported =
+                unreplied.report(*first, Reported { at: cx.now, patience, shortest: self.rtt.min });
             step.dsack &= !step.reported;
         }
     }
@@ -139,7 +140,7 @@ impl Sender {
             }),
         };
         if let Some(rtt) = step.rtt.filter(|rtt| !rtt.is_zero()) {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, &cx.config.rto);
             self.rtt.reset_back_off();
             cx.trace(Event::Rtt { sample_ns: rtt.as_nanos(), srtt_ns: self.rtt.srtt.as_nanos() });
         }
@@ -208,7 +209,9 @@ impl Sender {
         {
             self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
         }
-        if step.reported && self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(cx.stats)) {
+        if step.reported
+            && self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(&cx.stats.stats()))
+        {
             self.peer_probes = PeerProbes::Ordinary;
         }
         if self.wants.doubts {
@@ -242,7 +245,7 @@ impl Sender {
     }
 
     fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
-        cx.stats.probes_acked += 1;
+        cx.stats.rare().probes_acked += 1;
         self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
     }
 
@@ -309,6 +312,7 @@ impl Sender {
         self.validate_window(cx.now, cx.config);
         if self.una == self.nxt && self.una >= self.written {
             *cx.events |= Events::ALL_ACKED;
+            self.board.release();
         }
         if self.blocked_writer && self.written.saturating_sub(self.una) < cx.config.send_buffer {
             if self.endless {

@@ -57,101 +57,105 @@ enum Limit {
 }
 
 /// State of the sending half.
+// What every segment changes stands in front.
+#[repr(C)]
 pub(crate) struct Sender {
     /// First unacknowledged sequence number.
     pub una: u64,
     /// Next sequence number to send for the first time.
     pub nxt: u64,
+    /// Sequence and acknowledgement number of the last window update (RFC 9293 SND.WL1, SND.WL2).
+    window_seq: u64,
+    window_ack: u64,
+    /// Right edge of the peer's receive window.
+    edge: u64,
+    /// Receive window as last advertised, and the largest ever.
+    peer_window: u32,
+    largest_window: u32,
+    /// Payload bytes of a full segment, agreed with the peer.
+    pub mss: u32,
+    /// Data segments sent since the last arrival or wake-up.
+    burst: u32,
+    /// Since when the oldest data waits for an acknowledgement (user timeout).
+    waiting_since: Instant,
     /// End of what the application wrote.
     pub written: u64,
+    /// Sequence numbers known to have arrived.
+    delivered: u64,
+    pub cc: Box<dyn CongestionControl>,
+    /// Only if the algorithm wants to know.
+    rate: Option<Box<DeliveryRate>>,
+    rtt: RttEstimator,
+    /// The peer's window in whole segments.
+    peer_segments: u32,
+    /// Duplicate ACKs in a row, for the recoveries without SACK.
+    duplicates: u32,
+    /// Smoothed round-trip time when the algorithm was last called.
+    told_srtt: Duration,
+    /// Time of the last transmission of data.
+    last_sent: Instant,
+    /// Sequence number and length of the data segment sent last.
+    last_segment: (u64, u32),
+    limit: Limit,
+    deadline: Deadline,
+    /// The configured recovery, or NewReno if the peer does not know SACK.
+    recovery: Recovery,
+    wants: Wants,
     /// The application closed: a FIN follows what it wrote.
     pub fin_queued: bool,
     /// A write was cut short: tell the application when there is room.
     pub blocked_writer: bool,
     /// The application always has more to write.
     endless: bool,
-    /// Payload bytes of a full segment, agreed with the peer.
-    pub mss: u32,
-    /// Right edge of the peer's receive window.
-    edge: u64,
-    /// Receive window as last advertised, and the largest ever.
-    peer_window: u32,
-    largest_window: u32,
-    /// Sequence and acknowledgement number of the last window update (RFC 9293 SND.WL1, SND.WL2).
-    window_seq: u64,
-    window_ack: u64,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    /// Sequence numbers known to have arrived.
-    delivered: u64,
-    /// Only if the algorithm wants to know.
-    rate: Option<Box<DeliveryRate>>,
-    pacer: Pacer,
-    pub cc: Box<dyn CongestionControl>,
-    wants: Wants,
+    /// Timestamps were agreed on.
+    pub timestamps: bool,
+    /// The peer echoes marks and this end honours them (RFC 3168).
+    pub ecn: bool,
+    /// The next new segment confirms the reduction.
+    pub congestion_reduced: bool,
+    /// The peer has the receiver half that the algorithm asks for.
+    pub feedback: bool,
+    /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
+    withheld: bool,
+    /// An empty segment below `una` is due, to which the peer must answer.
+    pub window_probe: bool,
+    /// The next new segment may be silly: nothing better fits the peer's window for long.
+    override_silly: bool,
     /// Whether the peer replies to probes.
     peer_probes: PeerProbes,
-    /// The peer's window in whole segments.
-    peer_segments: u32,
-    /// Smoothed round-trip time when the algorithm was last called.
-    told_srtt: Duration,
-    /// The configured recovery, or NewReno if the peer does not know SACK.
-    recovery: Recovery,
-    episode: Episode,
-    /// Duplicate ACKs in a row, for the recoveries without SACK.
-    duplicates: u32,
-    /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
-    inflation: f64,
-    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
-    recover_point: u64,
+    board: Scoreboard,
+    /// Only where losses are found by it.
+    rack: Option<Box<Rack>>,
+    /// A window is spaced over a round trip until this is acknowledged: the timeout was none.
+    spaced_until: u64,
     /// Retransmissions that leave whatever the window says.
     forced: u32,
     /// New segments that leave instead of retransmissions (F-RTO).
     prefer_new: u32,
     /// New segments that leave though the congestion window is full (tail loss probe).
     beyond_window: u32,
-    /// A segment to send once more, whatever the window says: a tail loss probe or a question.
-    question: Option<Index>,
-    /// An empty segment below `una` is due, to which the peer must answer.
-    pub window_probe: bool,
-    /// Sequence number and length of the data segment sent last.
-    last_segment: (u64, u32),
-    rack: Rack,
-    deadline: Deadline,
     /// Consecutive retransmission timeouts.
     timeouts: u32,
-    /// The next new segment may be silly: nothing better fits the peer's window for long.
-    override_silly: bool,
     /// Consecutive zero-window probes, and those of them that nothing followed.
     persists: u32,
     unanswered: u32,
-    /// A question was asked before a timeout is believed; nothing else leaves.
-    asked: Option<Asked>,
     /// Questions of the engine itself in this run of timeouts.
     questions: u32,
-    /// A window is spaced over a round trip until this is acknowledged: the timeout was none.
-    spaced_until: u64,
-    /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
-    withheld: bool,
-    limit: Limit,
-    /// Data segments sent since the last arrival or wake-up.
-    burst: u32,
-    /// Time of the last transmission of data.
-    last_sent: Instant,
-    /// Since when the oldest data waits for an acknowledgement (user timeout).
-    waiting_since: Instant,
+    episode: Episode,
+    /// Only if segments are spaced.
+    pacer: Option<Box<Pacer>>,
+    /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
+    inflation: f64,
+    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
+    recover_point: u64,
+    /// A segment to send once more, whatever the window says: a tail loss probe or a question.
+    question: Option<Index>,
+    /// A question was asked before a timeout is believed; nothing else leaves.
+    asked: Option<Asked>,
     /// Only if the configuration asks for it.
     validation: Option<Box<Validation>>,
-    /// Timestamps were agreed on.
-    pub timestamps: bool,
-    /// The peer echoes marks and this end honours them (RFC 3168).
-    pub ecn: bool,
     /// Marks up to here belong to the reduction already made.
     ecn_recover: u64,
-    /// The next new segment confirms the reduction.
-    pub congestion_reduced: bool,
-    /// The peer has the receiver half that the algorithm asks for.
-    pub feedback: bool,
     /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
     unreplied: Option<Box<Unreplied>>,
 }
@@ -174,10 +178,10 @@ impl Sender {
             window_seq: 0,
             window_ack: 0,
             board: Scoreboard::default(),
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::new(&config.rto),
             delivered: 0,
             rate: (!wants.window_only).then(Box::default),
-            pacer: Pacer::default(),
+            pacer: None,
             cc,
             wants,
             peer_probes: PeerProbes::Unknown,
@@ -194,7 +198,7 @@ impl Sender {
             question: None,
             window_probe: false,
             last_segment: (0, 0),
-            rack: Rack::default(),
+            rack: None,
             deadline: Deadline::Retransmission,
             timeouts: 0,
             override_silly: false,
@@ -282,13 +286,13 @@ impl Sender {
     }
 
     /// A round trip measured by the handshake.
-    pub fn handshake_rtt(&mut self, rtt: Duration) {
-        self.rtt.sample(rtt);
+    pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
+        self.rtt.sample(rtt, &config.rto);
     }
 
     /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).
-    pub fn guess_rtt(&mut self, rtt: Duration) {
-        self.rtt.guess(rtt);
+    pub fn guess_rtt(&mut self, rtt: Duration, config: &Config) {
+        self.rtt.guess(rtt, &config.rto);
     }
 
     pub fn peer_answers_probes(&mut self) {
@@ -343,8 +347,8 @@ impl Sender {
         self.peer_probes == PeerProbes::Ordinary
     }
 
-    pub fn rto(&self) -> Duration {
-        self.rtt.rto()
+    pub fn rto(&self, config: &Config) -> Duration {
+        self.rtt.rto(&config.rto)
     }
 
     pub fn back_off(&mut self) {
@@ -428,6 +432,8 @@ impl Sender {
     pub fn heap_bytes(&self) -> usize {
         let unreplied = self.unreplied.as_ref().map_or(0, |unreplied| unreplied.heap_bytes());
         let rate = self.rate.as_ref().map_or(0, |rate| rate.heap_bytes());
-        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate
+        let rack = self.rack.as_ref().map_or(0, |rack| size_of_val(&**rack));
+        let pacer = self.pacer.as_ref().map_or(0, |pacer| size_of_val(&**pacer));
+        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate + rack + pacer
     }
 }

@@ -28,7 +28,7 @@ impl Sender {
         self.episode.is_open()
             && self.asked.is_none()
             && !self.feedback
-            && self.rack.tail_probe.is_none()
+            && self.tail_probe().is_none()
             && counts == 0
             && !self.rtt.is_backed_off()
     }
@@ -122,17 +122,18 @@ impl Sender {
         let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
             // Then everything still under way left later, and time says nothing of it.
-            let newer = self.rack.is_news(sent_at, segment.ack) && self.board.is_free_of_repairs();
+            let rack = self.rack.get_or_insert_default();
+            let newer = rack.is_news(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {
                 return false;
             }
-            self.rack.deliver(rtt, (sent_at, self.una, segment.ack));
+            rack.deliver(rtt, (sent_at, self.una, segment.ack));
             cx.timers.reorder = Instant::FAR_FUTURE;
         }
         let delivered_bytes = segment.ack - self.una;
         self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, &cx.config.rto);
         }
         let rate = self.sample_rate(self.board.front_index() + u64::from(acked) - 1, sent_at);
         self.board.remove_plain(acked);

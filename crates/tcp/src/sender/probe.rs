@@ -25,7 +25,7 @@ impl Sender {
         {
             return None;
         }
-        cx.stats.probes_sent += 1;
+        cx.stats.rare().probes_sent += 1;
         if let Some(unreplied) = self.unreplied.as_mut().filter(|_| len > 0) {
             let end = seq + u64::from(len);
             unreplied.ask(SackRange { start: seq, end }, request.tag, cx.now);

@@ -89,7 +89,7 @@ impl Sender {
         if step.advanced {
             self.asked = None;
             self.rtt.reset_back_off();
-            self.rtt.widen(self.rtt.srtt);
+            self.rtt.widen(self.rtt.srtt, &cx.config.rto);
             // To wait for an answer was not to be idle.
             self.last_sent = cx.now;
             if asked.asker == Asker::Engine {

@@ -119,22 +119,24 @@ impl Sender {
         dsack: bool,
         config: &Config,
     ) -> (u32, Option<Instant>) {
+        let rack = self.rack.get_or_insert_default();
         if let Some(newest) = &progress.newest {
-            self.rack.update(now, newest, self.rtt.min);
-            self.rack.note_reordering(progress, progress.highest);
+            rack.update(now, newest, self.rtt.min);
+            rack.note_reordering(progress, progress.highest);
         }
         if dsack {
-            self.rack.widen(self.una, self.nxt);
+            rack.widen(self.una, self.nxt);
         }
         self.rack_detect(now, config)
     }
 
     /// Step 5: everything sent a reordering window before the newest delivery is lost.
     pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
-        let Rack { xmit, end, rtt, .. } = self.rack;
-        if rtt.is_zero() {
+        let Some(Rack { xmit, end, rtt, .. }) =
+            self.rack.as_deref().copied().filter(|rack| !rack.rtt.is_zero())
+        else {
             return (0, None);
-        }
+        };
         let wait = rtt + self.reordering_window(config);
         self.board.mark_lost_by_time(|sent_at, segment_end| {
             if (sent_at, segment_end) >= (xmit, end) {
@@ -149,10 +151,11 @@ impl Sender {
 
     fn reordering_window(&self, config: &Config) -> Duration {
         let proven = !self.episode.is_open() || self.board.sacked() >= config.dup_thresh;
-        if !self.rack.reordering_seen && proven {
+        let Some(rack) = &self.rack else { return Duration::ZERO };
+        if !rack.reordering_seen && proven {
             return Duration::ZERO;
         }
         let quarter = if self.rtt.min == Duration::MAX { Duration::ZERO } else { self.rtt.min / 4 };
-        (quarter * self.rack.window_quarters).min(self.rtt.srtt)
+        (quarter * rack.window_quarters).min(self.rtt.srtt)
     }
 }

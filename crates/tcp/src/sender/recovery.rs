@@ -135,9 +135,9 @@ impl Sender {
         if !sack {
             self.inflate(INITIAL_INFLATION);
         }
-        self.rack.tail_probe = None;
+        self.forget_tail_probe();
         self.arm_retransmission(cx);
-        cx.stats.recoveries += 1;
+        cx.stats.rare().recoveries += 1;
         cx.trace(Event::RecoveryEntered);
     }
 
@@ -172,7 +172,9 @@ impl Sender {
         self.duplicates = 0;
         self.forced = 0;
         self.prefer_new = 0;
-        self.rack.recovered();
+        if let Some(rack) = &mut self.rack {
+            rack.recovered();
+        }
         cx.trace(Event::RecoveryLeft);
     }
 
@@ -238,10 +240,10 @@ impl Sender {
         self.board.unmark_lost();
         self.leave_episode(cx);
         self.rtt.reset_back_off();
-        self.rtt.widen(self.told_srtt);
+        self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
         self.cc.on_undo(&path);
-        cx.stats.undone += 1;
+        cx.stats.rare().undone += 1;
         cx.trace(Event::Undone);
     }
 
@@ -259,10 +261,10 @@ impl Sender {
         if let Episode::Loss { doubt, .. } = &mut self.episode {
             *doubt = TimeoutDoubt::None;
         }
-        self.rtt.widen(self.told_srtt);
+        self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
         self.cc.on_undo_threshold(&path);
-        cx.stats.undone += 1;
+        cx.stats.rare().undone += 1;
         cx.trace(Event::Undone);
     }
 
@@ -297,7 +299,7 @@ impl Sender {
             validated: self.validated(cx.config),
         };
         self.cc.on_loss(&loss, &path);
-        cx.stats.ecn_reductions += 1;
+        cx.stats.rare().ecn_reductions += 1;
     }
 
     /// The reordering timer came: what has not arrived by now is lost.

@@ -12,6 +12,9 @@ use bentpipe_base::{Instant, SackRange};
 /// Index of a segment since the connection began; never reused.
 pub(super) type Index = u64;
 
+/// A ring for so many segments is kept while nothing is outstanding.
+const SMALL: usize = 8;
+
 bitflags::bitflags! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub(super) struct Mark: u8 {
@@ -310,6 +313,14 @@ impl Scoreboard {
             repairs.lost.clear();
             repairs.lost_again.clear();
             repairs.in_flight.clear();
+        }
+    }
+
+    /// Nothing is outstanding, and may not be for long: gives the memory of a wide window back.
+    pub fn release(&mut self) {
+        self.repairs = None;
+        if self.records.capacity() > SMALL {
+            self.records = VecDeque::new();
         }
     }
 

@@ -35,7 +35,7 @@ impl Sender {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        cx.timers.retransmit = cx.now + self.rtt.rto() + self.peer_ack_delay();
+        cx.timers.retransmit = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
         self.deadline = Deadline::Retransmission;
         self.arm_tail_probe(cx);
         if let Some(limit) = cx.config.user_timeout {
@@ -56,7 +56,7 @@ impl Sender {
         let may = self.recovery == Recovery::Rack
             && self.episode.is_open()
             && self.board.sacked() == 0
-            && self.rack.tail_probe.is_none()
+            && self.tail_probe().is_none()
             && !self.rtt.srtt.is_zero();
         if may {
             let extra = if self.board.outstanding() == 1 { WORST_DELAYED_ACK } else { Duration::ZERO };
@@ -100,7 +100,7 @@ impl Sender {
         // The answer to a question belongs to the expiry that asked it.
         if !answered {
             self.timeouts += 1;
-            cx.stats.timeouts += 1;
+            cx.stats.rare().timeouts += 1;
             cx.trace(Event::Timeout { consecutive: self.timeouts });
         }
         let path = self.path(cx.now);
@@ -126,32 +126,44 @@ impl Sender {
         }
         self.duplicates = 0;
         self.burst = 0;
-        self.rack.tail_probe = None;
+        self.forget_tail_probe();
         self.arm_retransmission(cx);
+    }
+
+    /// The tail loss probe in flight.
+    pub(super) fn tail_probe(&self) -> Option<TailProbe> {
+        self.rack.as_ref().and_then(|rack| rack.tail_probe)
+    }
+
+    pub(super) fn forget_tail_probe(&mut self) {
+        if let Some(rack) = &mut self.rack {
+            rack.tail_probe = None;
+        }
     }
 
     /// RFC 8985 section 7.3: one new segment if the window of the receiver allows, else the newest once more.
     fn send_tail_probe(&mut self, cx: &mut Context) {
         let new = self.next_new(cx).is_ok();
         // With new data the probe is settled by the ACK of that data.
-        self.rack.tail_probe = Some(TailProbe { end: self.nxt + u64::from(new), retransmission: !new });
+        let probe = TailProbe { end: self.nxt + u64::from(new), retransmission: !new };
+        self.rack.get_or_insert_default().tail_probe = Some(probe);
         if new {
             self.beyond_window = 1;
         } else {
             self.question = self.board.back_index();
         }
-        cx.stats.tail_loss_probes += 1;
+        cx.stats.rare().tail_loss_probes += 1;
         self.arm_retransmission(cx);
     }
 
     /// RFC 8985 section 7.4: the probe is answered; if it repaired a loss, the window shrinks as for any other.
     pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, step: &Step) {
-        let Some(probe) = self.rack.tail_probe.filter(|probe| self.una >= probe.end) else { return };
+        let Some(probe) = self.tail_probe().filter(|probe| self.una >= probe.end) else { return };
         // Nothing was lost if the probe carried new data or arrived as a duplicate, which plain receivers tell by repeating
         // their ACK.
         let harmless = !probe.retransmission || step.dsack || step.repeats;
         if harmless || self.una > probe.end {
-            self.rack.tail_probe = None;
+            self.forget_tail_probe();
         }
         if harmless || self.una == probe.end || !self.episode.is_open() {
             return;
@@ -170,7 +182,8 @@ impl Sender {
     /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).
     pub(super) fn arm_persist(&mut self, cx: &mut Context) {
         if cx.timers.persist == Instant::FAR_FUTURE {
-            let wait = (self.rtt.rto() * (1_u64 << self.persists.min(16))).min(cx.config.rto.ceiling);
+            let wait =
+                (self.rtt.rto(&cx.config.rto) * (1_u64 << self.persists.min(16))).min(cx.config.rto.ceiling);
             cx.timers.persist = cx.now + wait;
         }
     }

@@ -66,27 +66,29 @@ impl Sender {
             return Some(self.send_again(cx, index));
         }
         let Some(pick) = self.pick_unless_withheld(cx) else {
-            self.pacer.rest();
+            self.rest_pacer();
             return None;
         };
         if cx.timers.pace < cx.now {
             // Somebody asks before the timer is looked at.
-            self.pacer.wake(cx.now, std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE));
+            let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
+            self.on_pace(cx.now, due);
         }
         if let Some(rate) = self.pacing_rate(cx) {
-            let ready = self.pacer.ready_at(cx.now);
+            let pacer = self.pacer.get_or_insert_default();
+            let ready = pacer.ready_at(cx.now);
             if ready > cx.now {
-                self.pacer.rest();
+                pacer.rest();
                 cx.timers.pace = ready;
                 return None;
             }
-            self.pacer.begin(self.cc.pacing_quantum());
+            pacer.begin(self.cc.pacing_quantum());
             // A small segment takes little of the rate: a full one would hold up a peer with a tiny window for ever.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
                 Pick::New { len, .. } => len,
             };
-            self.pacer.sent(cx.now, bytes, rate);
+            pacer.sent(cx.now, bytes, rate);
         }
         let mut outgoing = match pick {
             Pick::Again(index) => self.send_again(cx, index),
@@ -94,14 +96,22 @@ impl Sender {
         };
         outgoing.last = self.account(cx);
         if outgoing.last {
-            self.pacer.rest();
+            self.rest_pacer();
         }
         Some(outgoing)
     }
 
     /// The time came at which a paced segment was to leave.
     pub fn on_pace(&mut self, now: Instant, due: Instant) {
-        self.pacer.wake(now, due);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.wake(now, due);
+        }
+    }
+
+    fn rest_pacer(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.rest();
+        }
     }
 
     /// Chooses, unless nothing at all may leave for now.
@@ -240,7 +250,7 @@ impl Sender {
         };
         cx.stats.sent_segments += 1;
         cx.stats.sent_bytes += u64::from(len);
-        cx.stats.retransmitted_segments += 1;
+        cx.stats.rare().retransmitted_segments += 1;
         self.last_segment = (seq, len);
         Outgoing {
             fin,

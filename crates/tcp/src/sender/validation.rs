@@ -70,7 +70,7 @@ impl Sender {
     pub(super) fn restart_after_idle(&mut self, now: Instant, config: &Config) {
         let idle = self.board.is_empty()
             && self.last_sent != Instant::ZERO
-            && now.since(self.last_sent) > self.rtt.rto();
+            && now.since(self.last_sent) > self.rtt.rto(&config.rto);
         if !idle || config.window_validation != WindowValidation::Restart {
             return;
         }
