@@ -112,6 +112,15 @@ fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
     }
 }
 
+/// The way back leads over a link of its own.
+#[test]
+fn delays_that_a_shorthand_leaves_are_told() {
+    let Some(_alone) = ready(&[]) else { return };
+    let output = emulate(&["vsat-rain", "--delay-one-way", "50ms"], "true");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("260 ms of `spot`, reverse"), "{said}");
+}
+
 /// Also what the shell of a server started in its turn: the death of the shell alone would not reach it.
 #[test]
 fn servers_do_not_outlive_a_crash() {

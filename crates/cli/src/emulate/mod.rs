@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
 use bentpipe_emu::{At, Ended, LinkState, Override, Path, Remote, Wish, run};
-use bentpipe_scenario::Draft;
+use bentpipe_net::Schedule;
+use bentpipe_scenario::{Draft, Scenario};
 use status::Status;
 
 use crate::args::{EmulateArgs, Place};
@@ -117,7 +118,27 @@ fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Fail
             _ => change.queue = Some(link.queue),
         }
     }
+    if args.delay_one_way.is_some() {
+        tell_other_delays(&draft.scenario()?, &part)?;
+    }
     Ok((change != Override::default()).then_some((part, change)))
+}
+
+/// Says which delays of the path are not those of `part`: the way back may lead over other links than the way there.
+fn tell_other_delays(scenario: &Scenario, part: &str) -> Result<(), Failure> {
+    let path = Path::of(scenario, At::Receiver).map_err(bentpipe_emu::Error::from)?;
+    let mut others: Vec<String> = Vec::new();
+    for hop in path.up.iter().chain(&path.down).filter(|hop| hop.group != part) {
+        if let Schedule::Constant(delay) = &hop.config.delay_one_way
+            && !delay.is_zero()
+        {
+            others.push(format!("{delay} of `{}`, {}", hop.group, hop.direction));
+        }
+    }
+    if !others.is_empty() {
+        eprintln!("bentpipe: --delay-one-way is that of `{part}`; the path keeps {}", others.join("; "));
+    }
+    Ok(())
 }
 
 /// The link that the shorthands mean where there is one of this name, and a scenario in which it takes all of them.
