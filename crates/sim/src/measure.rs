@@ -127,15 +127,22 @@ pub(crate) fn outcome<W: Witness>(
 /// Adds what the present connections counted to the books of their flows.
 fn close_books<W: Witness>(simulation: &mut Simulation<W>) {
     let vacant = std::mem::take(&mut simulation.vacant);
-    // The results take memory, too: each end goes as soon as it is not needed any more.
-    let ends = std::mem::take(&mut simulation.ends);
+    let mut ends = std::mem::take(&mut simulation.ends);
     let mut used = vec![true; ends.len()];
     for sender in vacant {
         used[sender as usize] = false;
         used[sender as usize + 1] = false;
     }
-    for (index, (end, _)) in ends.into_iter().zip(used).enumerate().filter(|(_, (_, used))| *used) {
-        simulation.keep_books_of(&end, index % 2);
+    // The books take memory, too: each end goes as soon as it is not needed any more, and its room soon after. The first are taken first.
+    ends.reverse();
+    for (index, used) in used.into_iter().enumerate() {
+        let Some(end) = ends.pop() else { break };
+        if used {
+            simulation.keep_books_of(&end, index % 2);
+        }
+        if ends.len() < ends.capacity() - ends.capacity() / 16 {
+            ends.shrink_to_fit();
+        }
     }
 }
 
