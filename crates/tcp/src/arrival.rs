@@ -100,8 +100,9 @@ impl Connection {
     /// Answers what cannot be. Two ends that disagree must not answer each other for ever: empty segments are answered
     /// now and then only (RFC 5961 section 7).
     fn challenge(&mut self, now: Instant, segment: &Segment) {
-        if segment.seq_len() > 0 || now.since(self.challenged_at) >= CHALLENGE_INTERVAL {
-            self.challenged_at = now;
+        let upkeep = self.upkeep.get_or_insert_default();
+        if segment.seq_len() > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL {
+            upkeep.challenged_at = now;
             self.receiver.ack_now();
         }
     }

@@ -127,17 +127,24 @@ pub struct Connection {
     /// Until it is over.
     pub(crate) handshake: Option<Box<Handshake>>,
     pub(crate) reflector: Option<Box<dyn Reflector>>,
-    /// Last answer to an empty segment that could not be.
-    pub(crate) challenged_at: Instant,
-    keep_alives: u32,
-    /// Time of the last of them.
-    keep_alive_at: Instant,
+    /// Once there was a reason.
+    pub(crate) upkeep: Option<Box<Upkeep>>,
     pub(crate) reset: Option<Box<Segment>>,
     pub(crate) tracer: Option<Box<Tracer>>,
 }
 
+/// What a connection does without having data.
+#[derive(Debug, Default)]
+pub(crate) struct Upkeep {
+    /// Last answer to an empty segment that could not be.
+    pub challenged_at: Instant,
+    keep_alives: u32,
+    /// Time of the last of them.
+    keep_alive_at: Instant,
+}
+
 // Worlds hold tens of thousands: what few of them need lies behind a pointer.
-const _: () = assert!(size_of::<Connection>() <= 832);
+const _: () = assert!(size_of::<Connection>() <= 800);
 
 /// Largest sequence number taken from the wire or promised to an application.
 pub(crate) const MAX_SEQ: u64 = 1 << 62;
@@ -174,9 +181,7 @@ impl Connection {
             timestamps: false,
             reports: Reports::None,
             last_heard: Instant::ZERO,
-            challenged_at: Instant::ZERO,
-            keep_alives: 0,
-            keep_alive_at: Instant::ZERO,
+            upkeep: None,
             reset: None,
             tracer: None,
             config,
@@ -674,16 +679,17 @@ impl Connection {
             return;
         };
         let idle_until = self.last_heard + keep_alive.idle;
-        if self.last_heard > self.keep_alive_at {
-            self.keep_alives = 0;
+        let upkeep = self.upkeep.get_or_insert_default();
+        if self.last_heard > upkeep.keep_alive_at {
+            upkeep.keep_alives = 0;
         }
         if now < idle_until {
             self.timers.life = idle_until;
-        } else if self.keep_alives >= keep_alive.probes {
+        } else if upkeep.keep_alives >= keep_alive.probes {
             self.give_up();
         } else {
-            self.keep_alives += 1;
-            self.keep_alive_at = now;
+            upkeep.keep_alives += 1;
+            upkeep.keep_alive_at = now;
             self.sender.window_probe = true;
             self.timers.life = now + keep_alive.interval;
         }
