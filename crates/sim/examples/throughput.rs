@@ -1,8 +1,8 @@
 //! How fast the simulator is: `cargo run --release -p bentpipe-sim --example throughput [NAME]...`
 //!
 //! Prints, for worlds like `geo-dumbbell` of three sizes, the data packets delivered end to end in a second of CPU time, with and
-//! without the time to build the world, and the memory that a flow takes (of the first world asked for; later ones begin with what
-//! earlier ones needed).
+//! without the time to build the world, and the memory that a flow takes at most, what the program takes without flows left out (of the
+//! first world asked for; later ones begin with what earlier ones needed).
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -19,17 +19,14 @@ fn user_s() -> f64 {
     stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
 }
 
-/// Memory of this process, in KiB: now and at most.
-fn resident_kib() -> (f64, f64) {
+/// The most memory that this process has had, in KiB.
+fn peak_kib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(f64::NAN)
-    };
-    (field("VmRSS:"), field("VmHWM:"))
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(f64::NAN)
 }
 
-fn measure(name: &str, scenario: &Scenario) {
+fn measure(name: &str, scenario: &Scenario, bare_kib: f64) {
     let flows = scenario.flows.iter().map(|group| group.count).sum::<u32>();
     let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
     let before = user_s();
@@ -47,13 +44,17 @@ fn measure(name: &str, scenario: &Scenario) {
         outcome.events as f64 / packets,
         1e3 / per_packet,
         outcome.totals.goodput_bps / 1e6,
-        resident_kib().1 / f64::from(flows),
+        (peak_kib() - bare_kib) / f64::from(flows),
     );
 }
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    // A small world shows what the program takes.
     let secs = Duration::from_secs;
+    run(&common::geo_bulk(1, Rate::from_mbps(10), secs(1)), &RunOptions::default())
+        .expect("the world can be built");
+    let bare_kib = peak_kib();
     // A page of one segment each, and then nothing: what flows take that do not send.
     let mut idle = common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(10));
     let rest = Idle::Fixed(secs(1000));
@@ -68,7 +69,7 @@ fn main() {
     ];
     for (name, scenario) in worlds {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
-            measure(name, &scenario);
+            measure(name, &scenario, bare_kib);
         }
     }
 }
