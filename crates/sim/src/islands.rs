@@ -14,23 +14,22 @@
 //! Worlds in which anything else would look at a host meanwhile do without ([`find_islands`](crate::shores::find_islands) tells which);
 //! the clock, which looks at all of them, is a horizon for each.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::prefetch::prefetch;
+use crate::mailroom::{Line, Mail, Mailroom};
+use crate::prefetch::{prefetch, prefetch_all};
 use crate::simulation::Simulation;
-use crate::step::lane;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
 use crate::witness::Witness;
 use crate::world::{EndId, Flow, FlowId};
 
 /// Packets that are known to come to a lane behind the one at hand, as far as the memory of their contents is asked for.
-const AHEAD: usize = 3;
+const AHEAD: u32 = 4;
 
 /// The order of events: by time, by since when they are known, and by whom they concern, as in the wheel.
 pub(crate) type Key = (Instant, Instant, u64);
@@ -62,20 +61,13 @@ impl Alarm {
     }
 }
 
-/// A packet that comes to a lane.
-#[derive(Clone, Copy, Debug)]
-struct Mail {
-    at: Instant,
-    ticket: Ticket,
-}
-
 /// The links from a junction to a host.
 #[derive(Debug)]
+// One line of the cache.
+#[repr(C, align(64))]
 pub(crate) struct Lane {
-    mail: VecDeque<Mail>,
+    mail: Line,
     island: u32,
-    /// Its island is on the list.
-    is_listed: bool,
     /// The first of the links.
     link: LinkId,
     /// The packet that arrives next, and when; [`NEVER`] without one.
@@ -85,7 +77,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// A lane of an island that begins with a link.
     pub fn new(island: u32, link: LinkId) -> Self {
-        Self { mail: VecDeque::new(), island, is_listed: false, link, front: (NEVER, Ticket::NOTHING) }
+        Self { mail: Line::default(), island, link, front: (NEVER, Ticket::NOTHING) }
     }
 
     pub fn link(&self) -> LinkId {
@@ -97,9 +89,22 @@ impl Lane {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     flow: FlowId,
-    /// The first of its pair of connection ends, once it is open.
-    ends: Option<EndId>,
+    /// The first of its pair of connection ends, once it is open; [`NOT_OPEN`] before.
+    first_end: EndId,
+    /// The links over which these send.
+    links: [LinkId; 2],
     alarm: Alarm,
+}
+
+/// Of a connection that is not open.
+const NOT_OPEN: EndId = EndId::MAX;
+
+impl Member {
+    /// The ends of its connection, once it is open.
+    #[inline(always)]
+    fn ends(self) -> Option<[EndId; 2]> {
+        (self.first_end != NOT_OPEN).then(|| [self.first_end, self.first_end + 1])
+    }
 }
 
 /// Consecutive numbers.
@@ -130,12 +135,15 @@ pub(crate) struct Island {
     pub lanes: Numbers,
     pub members: Numbers,
     is_listed: bool,
+    /// Nothing happens here before this unless mail comes.
+    quiet_until: Instant,
 }
 
 impl Island {
     /// An island with members of these numbers.
     pub fn new(begin: u32, end: u32) -> Self {
-        Self { lanes: Numbers::default(), members: Numbers { begin, end }, is_listed: false }
+        let (lanes, members) = (Numbers::default(), Numbers { begin, end });
+        Self { lanes, members, is_listed: false, quiet_until: Instant::ZERO }
     }
 }
 
@@ -154,11 +162,16 @@ enum Next {
 pub(crate) struct Islands {
     islands: Vec<Island>,
     lanes: Vec<Lane>,
+    mailroom: Mailroom,
     members: Vec<Member>,
     /// The member that a flow is.
     member_of: Vec<u32>,
-    /// Islands that got mail since the last round.
+    /// Islands whose turn comes at the next round: they got mail since the last, or have something to do soon after it.
     listed: Vec<u32>,
+    /// Empty; kept for its memory.
+    spare: Vec<u32>,
+    /// When the first of those has something to do that was known at the last round.
+    next_due: Instant,
     /// Nothing that comes to a junction is at a host sooner than so long after.
     lookahead: Duration,
     /// Nothing that waits at a junction came there before this.
@@ -182,13 +195,17 @@ impl Islands {
         for (member, flow) in flows.iter().enumerate() {
             member_of[*flow as usize] = member as u32;
         }
-        let member = |flow: &FlowId| Member { flow: *flow, ends: None, alarm: Alarm::OFF };
+        let member =
+            |flow: &FlowId| Member { flow: *flow, first_end: NOT_OPEN, links: [0; 2], alarm: Alarm::OFF };
         Self {
             islands,
             lanes,
+            mailroom: Mailroom::default(),
             members: flows.iter().map(member).collect(),
             member_of,
             listed: Vec::new(),
+            spare: Vec::new(),
+            next_due: Instant::FAR_FUTURE,
             lookahead,
             waiting_since: Instant::FAR_FUTURE,
             next_look: Instant::ZERO,
@@ -228,23 +245,21 @@ impl Islands {
         self.members[self.member_of[flow as usize] as usize].alarm.set(at, times);
     }
 
-    /// The connection of a flow is open.
-    pub fn note_opened(&mut self, flow: FlowId, first: EndId) {
-        self.members[self.member_of[flow as usize] as usize].ends = Some(first);
+    /// The connection of a flow is open; its ends send over these links.
+    pub fn note_opened(&mut self, flow: FlowId, first: EndId, links: [LinkId; 2]) {
+        let member = &mut self.members[self.member_of[flow as usize] as usize];
+        (member.first_end, member.links) = (first, links);
     }
 
     /// A packet comes to a lane.
     #[inline(always)]
     pub fn post(&mut self, lane: u32, Passing { at, packet: ticket, .. }: Passing<Ticket>) {
         let lane = &mut self.lanes[lane as usize];
-        lane.mail.push_back(Mail { at, ticket });
-        if !lane.is_listed {
-            lane.is_listed = true;
-            let island = &mut self.islands[lane.island as usize];
-            if !island.is_listed {
-                island.is_listed = true;
-                self.listed.push(lane.island);
-            }
+        let (is_first, island) = (lane.mail.is_empty(), lane.island);
+        self.mailroom.push(&mut lane.mail, Mail { at, ticket });
+        // For those before it, the island has its turn or its alarm.
+        if is_first {
+            self.list(island, Instant::FAR_FUTURE);
         }
     }
 
@@ -256,9 +271,20 @@ impl Islands {
         is_earlier.then(|| self.next_round())
     }
 
-    /// What waits at the junctions first would be at a host by then.
+    /// What waits at the junctions first would be at a host by then, or somebody has something to do.
     fn next_round(&self) -> Instant {
-        self.waiting_since + self.lookahead
+        (self.waiting_since + self.lookahead).min(self.next_due)
+    }
+
+    /// An island's turn comes at the next round, at the latest at `due`.
+    #[inline(always)]
+    fn list(&mut self, id: u32, due: Instant) {
+        self.next_due = self.next_due.min(due);
+        let island = &mut self.islands[id as usize];
+        if !island.is_listed {
+            island.is_listed = true;
+            self.listed.push(id);
+        }
     }
 
     /// Packets on a lane.
@@ -310,61 +336,75 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Asks for the memory that packets lead to which leave later: theirs, then their routes, their lanes, and the places there.
+    /// Asks for the memory that packets lead to which leave later: theirs, then their lanes, and the places there.
     #[inline(always)]
     fn fetch_along_gathering(&self, id: u32, place: usize) {
         let gathering = &self.junctions[id as usize].gathering;
-        gathering.prefetch(place + 12);
-        let next_of = |place| gathering.ahead(place).map(|ticket| &self.routes[ticket.position() + 1]);
-        if let Some(next) = next_of(place + 9) {
-            prefetch(next);
+        gathering.prefetch(place + 24);
+        let lane_of = |place| gathering.lane(place).and_then(|lane| self.islands.lanes.get(lane as usize));
+        if let Some(ticket) = gathering.ticket(place + 16) {
+            prefetch(&self.routes[ticket.position() + 1]);
         }
-        if let Some(lane) = next_of(place + 6).and_then(|next| lane(*next)) {
-            prefetch(&self.islands.lanes[lane as usize]);
+        if let Some(lane) = lane_of(place + 14) {
+            prefetch(&lane.mail);
         }
-        if let Some(lane) = next_of(place + 3).and_then(|next| lane(*next))
-            && let Some(last) = self.islands.lanes[lane as usize].mail.back()
-        {
-            prefetch(last);
+        if let Some(lane) = lane_of(place + 7) {
+            prefetch(&self.islands.islands[lane.island as usize]);
+            self.islands.mailroom.prefetch_place(&lane.mail);
         }
     }
 
-    /// The islands that got mail go on to the horizon.
+    /// The listed islands go on to the horizon.
     fn run_listed(&mut self) {
         let horizon = self.horizon();
-        let mut listed = std::mem::take(&mut self.islands.listed);
+        let spare = std::mem::take(&mut self.islands.spare);
+        let mut listed = std::mem::replace(&mut self.islands.listed, spare);
+        self.islands.next_due = Instant::FAR_FUTURE;
         for (place, &id) in listed.iter().enumerate() {
-            if let Some(&next) = listed.get(place + 1) {
-                self.prefetch_island(next);
+            if self.is_large() {
+                self.fetch_along_list(&listed[place..]);
             }
-            let island = &mut self.islands.islands[id as usize];
-            island.is_listed = false;
-            for lane in &mut self.islands.lanes[island.lanes.places()] {
-                lane.is_listed = false;
-            }
+            self.islands.islands[id as usize].is_listed = false;
             self.run_island(id, horizon);
         }
         listed.clear();
-        self.islands.listed = listed;
+        self.islands.spare = listed;
     }
 
-    /// Asks for the memory of an island whose turn comes soon.
-    fn prefetch_island(&self, id: u32) {
-        if !self.is_large() {
-            return;
+    /// Asks for the memory of islands whose turn comes soon: each time for what the last time told the place of.
+    #[inline(always)]
+    fn fetch_along_list(&self, listed: &[u32]) {
+        let Islands { islands, lanes, members, mailroom, .. } = &self.islands;
+        let island = |place: usize| listed.get(place).map(|id| &islands[*id as usize]);
+        if let Some(island) = island(6) {
+            prefetch(island);
         }
-        let Island { lanes, members, .. } = self.islands.islands[id as usize];
-        for lane in &self.islands.lanes[lanes.places()] {
-            prefetch(&self.links[lane.link as usize]);
-            for mail in lane.mail.iter().take(AHEAD) {
-                self.arena.prefetch(mail.ticket.slot());
+        if let Some(island) = island(4) {
+            prefetch_all(&lanes[island.lanes.places()]);
+            prefetch_all(&members[island.members.places()]);
+            self.wheel.prefetch(self.first_island + listed[4]);
+        }
+        if let Some(island) = island(2) {
+            for lane in &lanes[island.lanes.places()] {
+                prefetch(&self.links[lane.link as usize]);
+                self.wheel.prefetch_salt(lane.link);
+                mailroom.prefetch_first(&lane.mail);
+            }
+            for member @ Member { links, .. } in &members[island.members.places()] {
+                let Some([first, last]) = member.ends() else { continue };
+                prefetch_all(&self.ends[first as usize..=last as usize]);
+                for link in links {
+                    prefetch(&self.links[*link as usize]);
+                    self.wheel.prefetch_salt(*link);
+                }
             }
         }
-        for member in &self.islands.members[members.places()] {
-            let Some(first) = member.ends else { continue };
-            for end in &self.ends[first as usize..first as usize + 2] {
-                prefetch(end);
-                prefetch(&self.links[self.routes[end.route as usize] as usize]);
+        if let Some(island) = island(1) {
+            for lane in &lanes[island.lanes.places()] {
+                mailroom.prefetch_second(&lane.mail);
+                for ticket in (0..AHEAD).map_while(|places| mailroom.ahead(&lane.mail, places)) {
+                    self.arena.prefetch(ticket.slot());
+                }
             }
         }
     }
@@ -390,9 +430,15 @@ impl<W: Witness> Simulation<W> {
         self.wheel.schedule(self.first_junction, self.islands.next_round());
     }
 
-    /// An island has something to do.
+    /// An island has something to do, unless it did it when mail came.
     pub(crate) fn happen_on_island(&mut self, id: u32) {
-        self.run_island(id, self.horizon());
+        let Island { quiet_until, .. } = self.islands.islands[id as usize];
+        if quiet_until <= self.now {
+            self.run_island(id, self.horizon());
+            self.wheel.schedule(self.first_junction, self.islands.next_round());
+        } else {
+            self.wheel.schedule(self.first_island + id, quiet_until);
+        }
     }
 
     /// Everything happens on an island that happens before `horizon`.
@@ -432,7 +478,13 @@ impl<W: Witness> Simulation<W> {
             }
         };
         self.now = clock;
-        self.wheel.schedule(self.first_island + id, woken_at);
+        self.islands.islands[id as usize].quiet_until = woken_at;
+        // Who has something to do soon need not be woken: all these take their turns at the next round.
+        if woken_at < horizon.0 + self.islands.lookahead {
+            self.islands.list(id, woken_at);
+        } else {
+            self.wheel.schedule(self.first_island + id, woken_at);
+        }
     }
 
     /// What happens first on an island, and when.
@@ -453,7 +505,7 @@ impl<W: Witness> Simulation<W> {
     fn look_at_alarms(&mut self, mut first: (Key, Next), members: Numbers) -> (Key, Next) {
         self.islands.quiet_until = Instant::FAR_FUTURE;
         for member in members.iter() {
-            let Member { flow, ends, alarm } = self.islands.members[member as usize];
+            let state @ Member { flow, alarm, .. } = self.islands.members[member as usize];
             let mut see = |alarm: Alarm, owner, next| {
                 self.islands.quiet_until = self.islands.quiet_until.min(alarm.time);
                 if alarm.key(owner) < first.0 {
@@ -461,7 +513,7 @@ impl<W: Witness> Simulation<W> {
                 }
             };
             see(alarm, flow, Next::Member(member));
-            for end in ends.into_iter().flat_map(|first| [first, first + 1]) {
+            for end in state.ends().into_iter().flatten() {
                 see(self.ends[end as usize].alarm, self.first_end + end, Next::End(end));
             }
         }
@@ -471,9 +523,12 @@ impl<W: Witness> Simulation<W> {
     /// Brings the next packet of a lane to its host.
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
-        while let Some(Mail { at, ticket }) = self.islands.lanes[lane as usize].mail.pop_front() {
-            if let Some(ahead) = self.islands.lanes[lane as usize].mail.get(AHEAD - 1) {
-                self.arena.prefetch(ahead.ticket.slot());
+        loop {
+            let Islands { lanes, mailroom, .. } = &mut self.islands;
+            let mail = &mut lanes[lane as usize].mail;
+            let Some(Mail { at, ticket }) = mailroom.pop(mail) else { break };
+            if let Some(ahead) = mailroom.ahead(mail, AHEAD - 1) {
+                self.arena.prefetch(ahead.slot());
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);

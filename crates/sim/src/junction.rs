@@ -17,7 +17,7 @@ use bentpipe_scenario::LinkId;
 
 use crate::gathering::Gathering;
 use crate::prefetch::prefetch;
-use crate::procession::{Arrival, Procession};
+use crate::procession::{Arrival, NO_LANE, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
 use crate::ticket::{Marks, Ticket};
@@ -131,7 +131,8 @@ impl<W: Witness> Simulation<W> {
             (Onward::Inbox(next), _) if !self.islands.is_empty() => {
                 let Passing { at, next_since: since, packet: ticket } = passing;
                 let salt = self.wheel.salt(link);
-                self.junctions[next as usize].gathering.push(Arrival { at, since, salt, ticket });
+                let lane = lane(self.routes[ticket.position() + 1]).unwrap_or(NO_LANE);
+                self.junctions[next as usize].gathering.push(Arrival { at, since, salt, lane, ticket });
                 if let Some(round) = self.islands.note_waiting(at) {
                     self.wheel.schedule(self.first_junction, round);
                 }

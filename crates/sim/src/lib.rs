@@ -13,6 +13,7 @@ mod feed;
 mod gathering;
 mod islands;
 mod junction;
+mod mailroom;
 mod measure;
 mod media;
 mod observe;

@@ -7,22 +7,21 @@ const LINE: usize = 64;
 /// Fetches `value` into the cache. Changes nothing else, and does nothing where there is no such instruction.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
-    prefetch_front(value, size_of::<T>().div_ceil(LINE));
+    prefetch_all(std::slice::from_ref(value));
 }
 
-/// Fetches the first `lines` cache lines of `value`.
+/// Fetches all `values`.
 #[inline(always)]
-pub(crate) fn prefetch_front<T>(value: &T, lines: usize) {
-    debug_assert!((lines - 1) * LINE < size_of::<T>(), "not beyond the value");
+pub(crate) fn prefetch_all<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = core::ptr::from_ref(value).cast::<i8>();
-        for line in 0..lines {
-            // SAFETY: a prefetch never faults and has no architectural effect; the address stays within `value`.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(line * LINE)) };
+        let start = values.as_ptr().cast::<i8>();
+        for offset in (0..size_of_val(values)).step_by(LINE) {
+            // SAFETY: a prefetch never faults and has no architectural effect; the address stays within `values`.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(offset)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = (values, LINE);
 }

@@ -12,6 +12,9 @@ use crate::wheel::lot;
 /// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
 const REACH: usize = 32;
 
+/// No lane.
+pub(crate) const NO_LANE: u32 = u32::MAX;
+
 /// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by lot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
@@ -19,6 +22,8 @@ pub(crate) struct Arrival {
     pub since: Instant,
     /// What the link that it comes from draws lots with.
     pub salt: u32,
+    /// The lane that it goes to from where it arrives, a hint for whoever fetches ahead; [`NO_LANE`] if it is not known.
+    pub lane: u32,
     pub ticket: Ticket,
 }
 
@@ -48,7 +53,7 @@ impl Procession {
     pub fn push(&mut self, passing: Passing<Ticket>, salt: u32) {
         let Passing { at, next_since: since, packet: ticket } = passing;
         if self.line.back().is_none_or(|last| (last.at, last.since) < (at, since)) {
-            self.line.push_back(Arrival { at, since, salt, ticket });
+            self.line.push_back(Arrival { at, since, salt, lane: NO_LANE, ticket });
         } else {
             self.put_in((at, since), salt, ticket);
         }
@@ -56,7 +61,7 @@ impl Procession {
 
     #[inline(never)]
     fn put_in(&mut self, (at, since): (Instant, Instant), salt: u32, ticket: Ticket) {
-        let arrival = Arrival { at, since, salt, ticket };
+        let arrival = Arrival { at, since, salt, lane: NO_LANE, ticket };
         let behind = self.line.iter().rev().take(REACH).take_while(|other| **other > arrival).count();
         if behind < REACH {
             self.line.insert(self.line.len() - behind, arrival);

@@ -708,7 +708,8 @@ impl<W: Witness> Simulation<W> {
                 if self.islands.is_empty() {
                     self.wheel.add_owners(2);
                 } else {
-                    self.islands.note_opened(id, self.ends.len() as EndId - 2);
+                    let links = routes.map(|route| self.routes[route as usize]);
+                    self.islands.note_opened(id, self.ends.len() as EndId - 2, links);
                 }
                 self.ends.len() as EndId - 2
             }

@@ -12,6 +12,8 @@
 use bentpipe_base::Instant;
 use bentpipe_scenario::LinkId;
 
+use crate::prefetch::prefetch;
+
 /// Nanoseconds in a slot of the lowest level, as a power of two: 16 us. Wide enough that a busy world sees several events ahead.
 const SLOT_BITS: u32 = 14;
 /// Slots in a level, as a power of two.
@@ -282,6 +284,18 @@ impl Wheel {
         self.tick = time >> SLOT_BITS;
         self.now = time;
         Some((Instant::from_nanos(time), owner))
+    }
+
+    /// Asks for the memory of what a link draws its lots with.
+    #[inline(always)]
+    pub fn prefetch_salt(&self, link: LinkId) {
+        prefetch(&self.salts[link as usize]);
+    }
+
+    /// Asks for the memory of what an owner is scheduled by.
+    #[inline(always)]
+    pub fn prefetch(&self, owner: Owner) {
+        prefetch(&self.nodes[owner as usize]);
     }
 
     /// True if nothing will ever happen.
