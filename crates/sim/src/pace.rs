@@ -147,7 +147,7 @@ impl<W: Witness> Simulation<W> {
         for (index, end) in self.ends.iter().enumerate().skip(1).step_by(2) {
             let present = vacant.binary_search(&(index as u32 - 1)).is_err();
             if present && self.leg_after(end.flow, end.line).is_none() {
-                pace.delivered[end.flow as usize] += end.connection.stats().delivered_bytes;
+                pace.delivered[end.flow as usize] += end.connection.delivered_bytes();
             }
         }
         let now = self.now;

@@ -318,7 +318,7 @@ impl<W: Witness> Simulation<W> {
         }
         let connection = &mut self.ends[id as usize].connection;
         let bytes = connection.read(self.now, u64::MAX);
-        let delivered = connection.stats().delivered_bytes;
+        let delivered = connection.delivered_bytes();
         self.witness.end(self.now, id, Deed::Read(bytes));
         if self.ends[id as usize].interest == Interest::Arrivals {
             self.note_read(id, bytes);

@@ -523,6 +523,11 @@ impl Connection {
         self.stats.stats()
     }
 
+    /// Bytes handed to the application since the connection began: [`Stats::delivered_bytes`] without the others.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.stats.delivered_bytes
+    }
+
     /// Window, threshold and phase now.
     pub fn window_state(&self) -> WindowState {
         self.sender.snapshot()
