@@ -592,8 +592,9 @@ impl Connection {
     /// Bytes of memory held, the structure itself included.
     pub fn memory_bytes(&self) -> usize {
         let handshake = self.handshake.as_ref().map_or(0, |handshake| size_of_val(&**handshake));
+        let upkeep = self.upkeep.as_ref().map_or(0, |upkeep| size_of_val(&**upkeep));
         let halves = self.sender.heap_bytes() + self.receiver.heap_bytes();
-        size_of::<Self>() + halves + handshake + self.stats.heap_bytes()
+        size_of::<Self>() + halves + handshake + upkeep + self.stats.heap_bytes()
     }
 
     /// Turns the recording of events on or off; [`poll_trace`](Self::poll_trace) returns them.
@@ -684,13 +685,15 @@ impl Connection {
             return;
         };
         let idle_until = self.last_heard + keep_alive.idle;
+        if now < idle_until {
+            self.timers.life = idle_until;
+            return;
+        }
         let upkeep = self.upkeep.get_or_insert_default();
         if self.last_heard > upkeep.keep_alive_at {
             upkeep.keep_alives = 0;
         }
-        if now < idle_until {
-            self.timers.life = idle_until;
-        } else if upkeep.keep_alives >= keep_alive.probes {
+        if upkeep.keep_alives >= keep_alive.probes {
             self.give_up();
         } else {
             upkeep.keep_alives += 1;
