@@ -66,7 +66,7 @@ impl Line {
         let mut changes = (!config.is_plain()).then(|| Box::new(Changes::new(config, seed, name)));
         let (bps, delay_one_way) = match &mut changes {
             Some(changes) => (changes.rate.at(Instant::ZERO), changes.delay_one_way.at(Instant::ZERO)),
-            None => (initial(&config.rate), initial(&config.delay_one_way)),
+            None => (at_start(&config.rate), at_start(&config.delay_one_way)),
         };
         let is_lossy = !matches!(config.loss.model, LossModel::None);
         let loss = || Loss::new(&config.loss, Rng::stream(seed, &format!("{name}/loss")));
@@ -313,7 +313,8 @@ impl Changes {
     }
 }
 
-fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
+/// What a schedule says at time zero.
+fn at_start<T: Quantity>(schedule: &Schedule<T>) -> u64 {
     Evaluator::new(schedule).at(Instant::ZERO)
 }
 
