@@ -67,7 +67,7 @@ impl Recorder {
         let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
         let empty = || Thinned::new(buckets);
         let everything = |flow: &Flow| flow.application.interest() == Interest::Everything;
-        let name = |flow: &Flow| flow.name(&scenario.flows[flow.group as usize]).to_string();
+        let name = |flow: &Flow| flow.name_in(scenario).to_string();
         let lines = world.flows.iter().map(|flow| (name(flow), &flow.configs[0], everything(flow)));
         let lines = lines.chain(legs.iter().map(|leg| (leg.name.clone(), &leg.configs[0], false)));
         let flows = lines.map(|(name, sender, is_bundle)| FlowRecord {

@@ -261,8 +261,7 @@ impl World {
     fn add_exits(&mut self, topology: &mut Topology<'_>, scenario: &Scenario) -> Result<(), BuildError> {
         for station in 0..self.interior.stations.len() {
             let node = self.interior.stations[station].node;
-            let name = |flow: &Flow| flow.name(&scenario.flows[flow.group as usize]).to_string();
-            let of_flows = self.flows.iter().map(|flow| (name(flow), flow.nodes));
+            let of_flows = self.flows.iter().map(|flow| (flow.name_in(scenario).to_string(), flow.nodes));
             let of_legs = self.interior.legs.iter().map(|leg| (leg.name.clone(), leg.nodes));
             for (name, [from, to]) in of_flows.chain(of_legs).collect::<Vec<_>>() {
                 for to in [to, from] {
@@ -410,6 +409,11 @@ impl Flow {
     /// Its name, as a member of its group.
     pub fn name<'a>(&self, group: &'a FlowGroup) -> Name<'a> {
         Name::of_member(&group.name, self.index, group.count)
+    }
+
+    /// Its name, as one of all flows of a scenario.
+    pub fn name_in<'a>(&self, scenario: &'a Scenario) -> Name<'a> {
+        self.name(&scenario.flows[self.group as usize])
     }
 }
 
