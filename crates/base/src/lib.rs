@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod prefetch;
 mod rate;
 mod rng;
 mod segment;
@@ -11,6 +12,7 @@ mod snack;
 mod time;
 mod window;
 
+pub use prefetch::prefetch;
 pub use rate::Rate;
 pub use rng::Rng;
 pub use segment::{

@@ -1,8 +1,6 @@
 //! The packets on their way: one slab, so that links carry small tickets and a segment is written once.
 
-use bentpipe_base::{EcnField, Extension, Flags, Probe, SackBlocks, Segment, SynOptions};
-
-use crate::prefetch::prefetch;
+use bentpipe_base::{EcnField, Extension, Flags, Probe, SackBlocks, Segment, SynOptions, prefetch};
 
 /// Place of a packet's contents in the [`Arena`].
 pub(crate) type Slot = u32;

@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, prefetch};
 
-use crate::prefetch::prefetch;
 use crate::procession::Arrival;
 use crate::ticket::Ticket;
 use crate::wheel::lot;

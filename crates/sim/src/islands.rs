@@ -16,12 +16,11 @@
 
 use std::ops::Range;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::mailroom::{Line, Mail, Mailroom};
-use crate::prefetch::{prefetch, prefetch_all};
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
@@ -380,8 +379,8 @@ impl<W: Witness> Simulation<W> {
             prefetch(island);
         }
         if let Some(island) = island(4) {
-            prefetch_all(&lanes[island.lanes.places()]);
-            prefetch_all(&members[island.members.places()]);
+            prefetch(&lanes[island.lanes.places()]);
+            prefetch(&members[island.members.places()]);
             self.wheel.prefetch(self.first_island + listed[4]);
         }
         if let Some(island) = island(2) {
@@ -392,7 +391,7 @@ impl<W: Witness> Simulation<W> {
             }
             for member @ Member { links, .. } in &members[island.members.places()] {
                 let Some([first, last]) = member.ends() else { continue };
-                prefetch_all(&self.ends[first as usize..=last as usize]);
+                prefetch(&self.ends[first as usize..=last as usize]);
                 for link in links {
                     prefetch(&self.links[*link as usize]);
                     self.wheel.prefetch_salt(*link);

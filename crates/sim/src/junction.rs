@@ -11,12 +11,11 @@
 //! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own; worlds
 //! that somebody watches run like that.
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
 use crate::gathering::Gathering;
-use crate::prefetch::prefetch;
 use crate::procession::{Arrival, NO_LANE, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};

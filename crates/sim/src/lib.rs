@@ -20,7 +20,6 @@ mod observe;
 mod outcome;
 mod pace;
 mod party;
-mod prefetch;
 mod procession;
 mod proxy;
 mod record;

@@ -2,9 +2,8 @@
 //!
 //! A ring for each lane would hold as much as the lane ever held, and walk through all of it.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, prefetch};
 
-use crate::prefetch::prefetch;
 use crate::ticket::Ticket;
 
 /// A packet that comes to a lane.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bentpipe_base::{EcnField, Instant, Segment};
+use bentpipe_base::{EcnField, Instant, Segment, prefetch};
 use bentpipe_net::Link;
 use bentpipe_tcp::{Connection, Events, Exchange, State, Transmit};
 use bentpipe_trace::DropCause;
@@ -13,7 +13,6 @@ use crate::RunOptions;
 use crate::arena::{Arena, Parcel};
 use crate::islands::{Alarm, Islands};
 use crate::junction::{Junction, find_junctions};
-use crate::prefetch::prefetch;
 use crate::proxy::Relay;
 use crate::shores::find_islands;
 use crate::station::{Here, Interior};

@@ -9,10 +9,8 @@
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
 //! every ACK costs one event for each timeout interval and nothing for each ACK.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, prefetch};
 use bentpipe_scenario::LinkId;
-
-use crate::prefetch::prefetch;
 
 /// Nanoseconds in a slot of the lowest level, as a power of two: 16 us. Wide enough that a busy world sees several events ahead.
 const SLOT_BITS: u32 = 14;
