@@ -75,7 +75,7 @@ impl Gathering {
         self.order.len() + self.late.len()
     }
 
-    /// Puts in order who comes by `limit`: so many.
+    /// Puts in order who comes by `limit`: so many. Who comes together is put in order by [`get`](Self::get), when a cache holds them.
     pub fn sort(&mut self, limit: Instant) -> usize {
         while self.late.peek().is_some_and(|first| first.0.at < self.until) {
             let Some(Reverse(first)) = self.late.pop() else { break };
@@ -87,29 +87,36 @@ impl Gathering {
             // Of those that come at the same time, the first to be known stays in front.
             radsort::sort_by_key(&mut self.order, |key| (key >> 32) as u32);
         }
-        let leaving = self.order.partition_point(|key| self.time(*key) <= limit);
-        for together in self.order[..leaving].chunk_by_mut(|one, other| *one >> 32 == *other >> 32) {
-            if let [first, _, ..] = together {
-                let at = self.base + Duration::from_nanos(*first >> 32);
-                let origin = |key: &u64| {
-                    let Gathered { since, salt, .. } = self.soon[*key as u32 as usize];
-                    (since, lot(at, salt))
-                };
-                together.sort_unstable_by_key(origin);
-            }
-        }
-        leaving
+        self.order.partition_point(|key| self.time(*key) <= limit)
+    }
+
+    /// Puts in order who comes together with the one at a place.
+    #[inline(never)]
+    fn sort_together(&mut self, place: usize) {
+        let Self { order, soon, .. } = self;
+        let first = order[place];
+        let at = self.base + Duration::from_nanos(first >> 32);
+        let together = order[place..].iter().take_while(|key| **key >> 32 == first >> 32).count();
+        order[place..place + together].sort_unstable_by_key(|key| {
+            let Gathered { since, salt, .. } = soon[*key as u32 as usize];
+            (since, lot(at, salt))
+        });
     }
 
     fn time(&self, key: u64) -> Instant {
         self.base + Duration::from_nanos(key >> 32)
     }
 
-    /// When the one comes at a place of the order, and its ticket.
+    /// When the one comes at a place of the order, and its ticket. To be asked for one place after the other.
     #[inline]
-    pub fn get(&self, place: usize) -> (Instant, Ticket) {
+    pub fn get(&mut self, place: usize) -> (Instant, Ticket) {
         let key = self.order[place];
-        (self.time(key), self.soon[key as u32 as usize].ticket)
+        let comes_with = |other: &u64| key >> 32 == *other >> 32;
+        let comes_with_last = place > 0 && comes_with(&self.order[place - 1]);
+        if self.order.get(place + 1).is_some_and(comes_with) && !comes_with_last {
+            self.sort_together(place);
+        }
+        (self.time(key), self.soon[self.order[place] as u32 as usize].ticket)
     }
 
     /// The ticket of the one at a place, if there is one.
