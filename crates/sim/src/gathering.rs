@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use bentpipe_base::{Duration, Instant, prefetch};
 
-use crate::procession::Arrival;
+use crate::procession::{Arrival, NO_LANE};
 use crate::ticket::Ticket;
 use crate::wheel::lot;
 
@@ -128,7 +128,7 @@ impl Gathering {
     /// The lane of the one at a place, if there is one and it is known.
     #[inline]
     pub fn lane(&self, place: usize) -> Option<u32> {
-        self.order.get(place).map(|key| self.soon[*key as u32 as usize].lane)
+        self.order.get(place).map(|key| self.soon[*key as u32 as usize].lane).filter(|lane| *lane != NO_LANE)
     }
 
     /// Asks for the memory of the one at a place.

@@ -20,15 +20,12 @@ use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::mailroom::{Line, Mail, Mailroom};
+use crate::mailroom::{Mail, Mailroom};
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
 use crate::witness::Witness;
 use crate::world::{EndId, Flow, FlowId};
-
-/// Packets that are known to come to a lane behind the one at hand, as far as the memory of their contents is asked for.
-const AHEAD: u32 = 4;
 
 /// The order of events: by time, by since when they are known, and by whom they concern, as in the wheel.
 pub(crate) type Key = (Instant, Instant, u64);
@@ -65,7 +62,6 @@ impl Alarm {
 // One line of the cache.
 #[repr(C, align(64))]
 pub(crate) struct Lane {
-    mail: Line,
     island: u32,
     /// The first of the links.
     link: LinkId,
@@ -76,7 +72,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// A lane of an island that begins with a link.
     pub fn new(island: u32, link: LinkId) -> Self {
-        Self { mail: Line::default(), island, link, front: (NEVER, Ticket::NOTHING) }
+        Self { island, link, front: (NEVER, Ticket::NOTHING) }
     }
 
     pub fn link(&self) -> LinkId {
@@ -161,7 +157,10 @@ enum Next {
 pub(crate) struct Islands {
     islands: Vec<Island>,
     lanes: Vec<Lane>,
+    /// The packets that come to each lane.
     mailroom: Mailroom,
+    /// Lanes that were empty before they got their first packet since the last round.
+    filled: Vec<u32>,
     members: Vec<Member>,
     /// The member that a flow is.
     member_of: Vec<u32>,
@@ -198,8 +197,9 @@ impl Islands {
             |flow: &FlowId| Member { flow: *flow, first_end: NOT_OPEN, links: [0; 2], alarm: Alarm::OFF };
         Self {
             islands,
+            mailroom: Mailroom::new(lanes.len()),
             lanes,
-            mailroom: Mailroom::default(),
+            filled: Vec::new(),
             members: flows.iter().map(member).collect(),
             member_of,
             listed: Vec::new(),
@@ -253,13 +253,20 @@ impl Islands {
     /// A packet comes to a lane.
     #[inline(always)]
     pub fn post(&mut self, lane: u32, Passing { at, packet: ticket, .. }: Passing<Ticket>) {
-        let lane = &mut self.lanes[lane as usize];
-        let (is_first, island) = (lane.mail.is_empty(), lane.island);
-        self.mailroom.push(&mut lane.mail, Mail { at, ticket });
-        // For those before it, the island has its turn or its alarm.
-        if is_first {
-            self.list(island, Instant::FAR_FUTURE);
+        if self.mailroom.push(lane, Mail { at, ticket }) {
+            self.filled.push(lane);
         }
+    }
+
+    /// Lists the islands that got mail. Where there was some before, the island has its turn or its alarm.
+    fn list_filled(&mut self) {
+        let mut filled = std::mem::take(&mut self.filled);
+        // In the order of memory.
+        filled.sort_unstable();
+        for lane in filled.drain(..) {
+            self.list(self.lanes[lane as usize].island, Instant::FAR_FUTURE);
+        }
+        self.filled = filled;
     }
 
     /// A packet has come to a junction, or will: when it is time for a round, if that is earlier than was known.
@@ -288,8 +295,7 @@ impl Islands {
 
     /// Packets on a lane.
     fn packets_on(&self, lane: u32) -> usize {
-        let Lane { mail, front, .. } = &self.lanes[lane as usize];
-        mail.len() + usize::from(front.0 != NEVER)
+        self.mailroom.len(lane) + usize::from(self.lanes[lane as usize].front.0 != NEVER)
     }
 }
 
@@ -314,6 +320,7 @@ impl<W: Witness> Simulation<W> {
         for id in 0..self.junctions.len() as u32 {
             self.let_gathered_through(id, self.now - Duration::from_nanos(1));
         }
+        self.islands.list_filled();
         let first = self.junctions.iter().map(|junction| junction.gathering.first_at()).min();
         self.islands.waiting_since = first.unwrap_or(Instant::FAR_FUTURE);
     }
@@ -340,16 +347,14 @@ impl<W: Witness> Simulation<W> {
     fn fetch_along_gathering(&self, id: u32, place: usize) {
         let gathering = &self.junctions[id as usize].gathering;
         gathering.prefetch(place + 24);
-        let lane_of = |place| gathering.lane(place).and_then(|lane| self.islands.lanes.get(lane as usize));
         if let Some(ticket) = gathering.ticket(place + 16) {
             prefetch(&self.routes[ticket.position() + 1]);
         }
-        if let Some(lane) = lane_of(place + 14) {
-            prefetch(&lane.mail);
+        if let Some(lane) = gathering.lane(place + 14) {
+            self.islands.mailroom.prefetch(lane);
         }
-        if let Some(lane) = lane_of(place + 7) {
-            prefetch(&self.islands.islands[lane.island as usize]);
-            self.islands.mailroom.prefetch_place(&lane.mail);
+        if let Some(lane) = gathering.lane(place + 7) {
+            self.islands.mailroom.prefetch_place(lane);
         }
     }
 
@@ -384,10 +389,10 @@ impl<W: Witness> Simulation<W> {
             self.wheel.prefetch(self.first_island + listed[4]);
         }
         if let Some(island) = island(2) {
-            for lane in &lanes[island.lanes.places()] {
+            for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
                 self.wheel.prefetch_salt(lane.link);
-                mailroom.prefetch_first(&lane.mail);
+                mailroom.prefetch_first(id);
             }
             for member @ Member { links, .. } in &members[island.members.places()] {
                 let Some([first, last]) = member.ends() else { continue };
@@ -399,11 +404,9 @@ impl<W: Witness> Simulation<W> {
             }
         }
         if let Some(island) = island(1) {
-            for lane in &lanes[island.lanes.places()] {
-                mailroom.prefetch_second(&lane.mail);
-                for ticket in (0..AHEAD).map_while(|places| mailroom.ahead(&lane.mail, places)) {
-                    self.arena.prefetch(ticket.slot());
-                }
+            for id in island.lanes.iter() {
+                mailroom.prefetch_second(id);
+                mailroom.at_hand(id).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
             }
         }
     }
@@ -523,11 +526,11 @@ impl<W: Witness> Simulation<W> {
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
         loop {
-            let Islands { lanes, mailroom, .. } = &mut self.islands;
-            let mail = &mut lanes[lane as usize].mail;
-            let Some(Mail { at, ticket }) = mailroom.pop(mail) else { break };
-            if let Some(ahead) = mailroom.ahead(mail, AHEAD - 1) {
-                self.arena.prefetch(ahead.slot());
+            let mailroom = &mut self.islands.mailroom;
+            let Some(Mail { at, ticket }) = mailroom.pop(lane) else { break };
+            if mailroom.has_new_bag(lane) {
+                mailroom.prefetch_second(lane);
+                mailroom.at_hand(lane).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);

@@ -33,7 +33,7 @@ impl Bag {
 
 /// The packets that wait for one lane, in order. Without packets only the length says anything.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Line {
+struct Line {
     len: u32,
     /// The first and the last bag.
     first: u32,
@@ -44,98 +44,119 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    fn add_bag(&mut self, bags: &mut Vec<Bag>, free: &mut Vec<u32>) {
+        let new = free.pop().unwrap_or_else(|| {
+            bags.push(Bag::EMPTY);
+            bags.len() as u32 - 1
+        });
+        if self.len == 0 {
+            (self.first, self.begin) = (new, 0);
+        } else {
+            bags[self.last as usize].next = new;
+        }
+        (self.last, self.end) = (new, 0);
     }
 }
 
 /// All lines. The bag released last is used first.
 #[derive(Debug, Default)]
 pub(crate) struct Mailroom {
+    lines: Vec<Line>,
     bags: Vec<Bag>,
     free: Vec<u32>,
 }
 
 impl Mailroom {
-    /// A packet joins a line.
-    #[inline(always)]
-    pub fn push(&mut self, line: &mut Line, mail: Mail) {
-        if line.is_empty() || line.end == BAG {
-            self.add_bag(line);
-        }
-        self.bags[line.last as usize].mail[line.end as usize] = mail;
-        line.end += 1;
-        line.len += 1;
+    /// With so many lines, all empty.
+    pub fn new(lines: usize) -> Self {
+        Self { lines: vec![Line::default(); lines], ..Self::default() }
     }
 
-    fn add_bag(&mut self, line: &mut Line) {
-        let new = self.free.pop().unwrap_or_else(|| {
-            self.bags.push(Bag::EMPTY);
-            self.bags.len() as u32 - 1
-        });
-        if line.is_empty() {
-            (line.first, line.begin) = (new, 0);
-        } else {
-            self.bags[line.last as usize].next = new;
+    /// Packets in a line.
+    pub fn len(&self, line: u32) -> usize {
+        self.lines[line as usize].len as usize
+    }
+
+    /// A packet joins a line. True if it is the first.
+    #[inline(always)]
+    pub fn push(&mut self, line: u32, mail: Mail) -> bool {
+        let Self { lines, bags, free } = self;
+        let line = &mut lines[line as usize];
+        let is_first = line.len == 0;
+        if is_first || line.end == BAG {
+            line.add_bag(bags, free);
         }
-        (line.last, line.end) = (new, 0);
+        bags[line.last as usize].mail[line.end as usize] = mail;
+        line.end += 1;
+        line.len += 1;
+        is_first
     }
 
     /// The first of a line leaves it.
     #[inline(always)]
-    pub fn pop(&mut self, line: &mut Line) -> Option<Mail> {
-        if line.is_empty() {
+    pub fn pop(&mut self, line: u32) -> Option<Mail> {
+        let line = &mut self.lines[line as usize];
+        if line.len == 0 {
             return None;
         }
         let Bag { mail, next } = &self.bags[line.first as usize];
         let mail = mail[line.begin as usize];
         line.begin += 1;
         line.len -= 1;
-        if line.is_empty() || line.begin == BAG {
+        if line.len == 0 || line.begin == BAG {
             self.free.push(line.first);
             (line.first, line.begin) = (*next, 0);
         }
         Some(mail)
     }
 
-    /// The ticket of the packet so many places behind the first of a line.
+    /// The first packets of a line: what the bag at hand still holds.
     #[inline(always)]
-    pub fn ahead(&self, line: &Line, places: u32) -> Option<Ticket> {
-        if places >= line.len {
-            return None;
+    pub fn at_hand(&self, line: u32) -> &[Mail] {
+        let &Line { len, first, begin, .. } = &self.lines[line as usize];
+        if len == 0 {
+            return &[];
         }
-        let (mut bag, mut place) = (&self.bags[line.first as usize], u32::from(line.begin) + places);
-        while place >= u32::from(BAG) {
-            (bag, place) = (&self.bags[bag.next as usize], place - u32::from(BAG));
-        }
-        Some(bag.mail[place as usize].ticket)
+        let begin = begin as usize;
+        &self.bags[first as usize].mail[begin..(begin + len as usize).min(BAG as usize)]
     }
 
-    /// Asks for the memory of the first bag of a line.
+    /// True if the bag at hand has just been opened.
     #[inline(always)]
-    pub fn prefetch_first(&self, line: &Line) {
-        if !line.is_empty() {
-            prefetch(&self.bags[line.first as usize]);
+    pub fn has_new_bag(&self, line: u32) -> bool {
+        self.lines[line as usize].begin == 0
+    }
+
+    /// Asks for the memory of a line.
+    #[inline(always)]
+    pub fn prefetch(&self, line: u32) {
+        prefetch(&self.lines[line as usize]);
+    }
+
+    /// Asks for the memory of the bag at hand.
+    #[inline(always)]
+    pub fn prefetch_first(&self, line: u32) {
+        let Line { len, first, .. } = self.lines[line as usize];
+        if len > 0 {
+            prefetch(&self.bags[first as usize]);
         }
     }
 
-    /// Asks for the memory of the second bag of a line.
+    /// Asks for the memory of the bag behind the one at hand, which is in the cache.
     #[inline(always)]
-    pub fn prefetch_second(&self, line: &Line) {
-        if u32::from(line.begin) + line.len > u32::from(BAG) {
-            prefetch(&self.bags[self.bags[line.first as usize].next as usize]);
+    pub fn prefetch_second(&self, line: u32) {
+        let Line { len, first, begin, .. } = self.lines[line as usize];
+        if u32::from(begin) + len > u32::from(BAG) {
+            prefetch(&self.bags[self.bags[first as usize].next as usize]);
         }
     }
 
     /// Asks for the memory of the place that the next packet of a line will take.
     #[inline(always)]
-    pub fn prefetch_place(&self, line: &Line) {
-        if !line.is_empty() && line.end < BAG {
-            prefetch(&self.bags[line.last as usize].mail[line.end as usize]);
+    pub fn prefetch_place(&self, line: u32) {
+        let Line { len, last, end, .. } = self.lines[line as usize];
+        if len > 0 && end < BAG {
+            prefetch(&self.bags[last as usize].mail[end as usize]);
         } else if let Some(&bag) = self.free.last() {
             prefetch(&self.bags[bag as usize].mail[0]);
         }
@@ -153,25 +174,25 @@ mod tests {
     #[test]
     fn every_line_keeps_its_order() {
         let mut rng = Rng::stream(1, "mailroom");
-        let mut room = Mailroom::default();
-        let mut lines = [Line::default(); 5];
+        let mut room = Mailroom::new(5);
         let mut models: [VecDeque<u32>; 5] = Default::default();
         for number in 0..30_000 {
-            let which = rng.below(5) as usize;
-            let (line, model) = (&mut lines[which], &mut models[which]);
+            let line = rng.below(5) as u32;
+            let model = &mut models[line as usize];
             // Lines grow at times, and shrink at others.
-            if rng.below(10) < 4 + u64::from(number / 5_000 % 2 == 0) * 2 {
+            if rng.below(10) < 4 + u64::from(number / 5_000 % 2 == 1) * 2 {
                 let ticket = Ticket::new((number, 0), 0, 0, Marks::empty());
-                room.push(line, Mail { at: Instant::from_nanos(u64::from(number)), ticket });
+                let is_first = room.push(line, Mail { at: Instant::from_nanos(u64::from(number)), ticket });
+                assert_eq!(is_first, model.is_empty());
                 model.push_back(number);
             } else {
                 assert_eq!(room.pop(line).map(|mail| mail.ticket.slot()), model.pop_front());
             }
-            let places = rng.below(30) as u32;
-            let ahead = room.ahead(line, places).map(Ticket::slot);
-            assert_eq!((line.len(), ahead), (model.len(), model.get(places as usize).copied()));
+            assert_eq!(room.len(line), model.len());
+            let at_hand: Vec<_> = room.at_hand(line).iter().map(|mail| mail.ticket.slot()).collect();
+            assert!(model.iter().take(at_hand.len()).eq(&at_hand) && at_hand.is_empty() == model.is_empty());
         }
-        for (line, model) in lines.iter_mut().zip(models) {
+        for (line, model) in (0..).zip(models) {
             let rest: VecDeque<_> =
                 std::iter::from_fn(|| room.pop(line)).map(|mail| mail.ticket.slot()).collect();
             assert!(!rest.is_empty());
