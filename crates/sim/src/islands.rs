@@ -404,7 +404,13 @@ impl<W: Witness> Simulation<W> {
             }
         }
         if let Some(island) = island(1) {
-            for id in island.lanes.iter() {
+            for member @ Member { links, .. } in &members[island.members.places()] {
+                let Some(ends) = member.ends() else { continue };
+                ends.iter().for_each(|end| self.ends[*end as usize].connection.prefetch());
+                links.iter().for_each(|link| self.links[*link as usize].prefetch());
+            }
+            for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
+                self.links[lane.link as usize].prefetch();
                 mailroom.prefetch_second(id);
                 mailroom.at_hand(id).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
             }

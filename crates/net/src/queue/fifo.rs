@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_trace::DropCause;
 
 use super::red::{Early, Red};
@@ -61,6 +61,14 @@ impl Fifo {
     /// Lets another rule decide on those who come from now on; who waits keeps its turn. RED then knows of no turn before.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
+    }
+
+    /// Asks for the memory of the first turn.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(first) = self.waiting.front() {
+            prefetch(first);
+        }
     }
 
     /// Lets the turns begin that start at or before `now`.

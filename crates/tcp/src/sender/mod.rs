@@ -21,7 +21,7 @@ pub(crate) use predicted::Prediction;
 pub(crate) use timeout::Verdict;
 pub(crate) use transmit::Outgoing;
 
-use bentpipe_base::{Duration, Instant, WindowState};
+use bentpipe_base::{Duration, Instant, WindowState, prefetch};
 use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
 
 use crate::connection::{MAX_SEQ, Reports};
@@ -161,6 +161,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Asks for the memory behind pointers that the next arrival leads to.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(&*self.cc);
+        self.board.prefetch();
+    }
+
     pub fn new(config: &Config, seed: u64) -> Self {
         let cc = config.cc.build(&Self::start(config, config.mss, seed));
         let wants = cc.wants();

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Instant, SackRange};
+use bentpipe_base::{Instant, SackRange, prefetch};
 
 /// Index of a segment since the connection began; never reused.
 pub(super) type Index = u64;
@@ -241,6 +241,16 @@ impl Scoreboard {
         }
         if self.records.is_empty() {
             self.forget();
+        }
+    }
+
+    /// Asks for the memory of the oldest records and of the latest.
+    #[inline]
+    pub fn prefetch(&self) {
+        let (older, newer) = self.records.as_slices();
+        prefetch(&older[..older.len().min(4)]);
+        if let Some(latest) = newer.last().or(older.last()) {
+            prefetch(latest);
         }
     }
 
