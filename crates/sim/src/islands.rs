@@ -8,8 +8,9 @@
 //!
 //! An island is what must not be separated: flows, and links that nobody else uses between their hosts and the junctions next to them.
 //! Flows that share such a link are on the same island. When it is time for a round, the junctions let through what has come to them before
-//! now. What is through waits in the lane of its island, and one island after the other goes on to the horizon. An island that has something
-//! to do but no mail is woken by the wheel. So whenever the wheel turns to a time, each island has done what there was to do before it.
+//! now. What is through waits in the lane of its island, and one island after the other goes on to the horizon, if it has mail or something
+//! to do soon; what it has to do much later, the wheel wakes it for. So whenever the wheel turns to a time, each island has done what there
+//! was to do before it.
 //!
 //! Worlds in which anything else would look at a host meanwhile do without ([`find_islands`](crate::shores::find_islands) tells which);
 //! the clock, which looks at all of them, is a horizon for each.
@@ -131,14 +132,14 @@ pub(crate) struct Island {
     pub members: Numbers,
     is_listed: bool,
     /// Nothing happens here before this unless mail comes.
-    quiet_until: Instant,
+    due: Instant,
 }
 
 impl Island {
     /// An island with members of these numbers.
     pub fn new(begin: u32, end: u32) -> Self {
         let (lanes, members) = (Numbers::default(), Numbers { begin, end });
-        Self { lanes, members, is_listed: false, quiet_until: Instant::ZERO }
+        Self { lanes, members, is_listed: false, due: Instant::ZERO }
     }
 }
 
@@ -440,12 +441,12 @@ impl<W: Witness> Simulation<W> {
 
     /// An island has something to do, unless it did it when mail came.
     pub(crate) fn happen_on_island(&mut self, id: u32) {
-        let Island { quiet_until, .. } = self.islands.islands[id as usize];
-        if quiet_until <= self.now {
+        let Island { due, .. } = self.islands.islands[id as usize];
+        if due <= self.now {
             self.run_island(id, self.horizon());
             self.wheel.schedule(self.first_junction, self.islands.next_round());
         } else {
-            self.wheel.schedule(self.first_island + id, quiet_until);
+            self.wheel.schedule(self.first_island + id, due);
         }
     }
 
@@ -459,7 +460,7 @@ impl<W: Witness> Simulation<W> {
                 self.fill_front(lane);
             }
         }
-        let woken_at = loop {
+        let due = loop {
             let (key, next) = self.next_on_island(lanes, members);
             if key >= horizon {
                 break key.0;
@@ -486,12 +487,12 @@ impl<W: Witness> Simulation<W> {
             }
         };
         self.now = clock;
-        self.islands.islands[id as usize].quiet_until = woken_at;
+        self.islands.islands[id as usize].due = due;
         // Who has something to do soon need not be woken: all these take their turns at the next round.
-        if woken_at < horizon.0 + self.islands.lookahead {
-            self.islands.list(id, woken_at);
+        if due < horizon.0 + self.islands.lookahead {
+            self.islands.list(id, due);
         } else {
-            self.wheel.schedule(self.first_island + id, woken_at);
+            self.wheel.schedule(self.first_island + id, due);
         }
     }
 
