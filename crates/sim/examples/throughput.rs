@@ -64,7 +64,7 @@ fn main() {
         ("20", common::geo_bulk(20, Rate::from_mbps(10), secs(5500))),
         ("200", common::geo_bulk(200, Rate::from_mbps(100), secs(200))),
         ("2000", common::geo_bulk(2000, Rate::from_mbps(1000), secs(55))),
-        ("20000", common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(10))),
+        ("20000", common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(40))),
         ("20000-slow", common::geo_bulk(20_000, Rate::from_mbps(1000), secs(55))),
     ];
     for (name, scenario) in worlds {
