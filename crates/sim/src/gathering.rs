@@ -107,25 +107,21 @@ impl Gathering {
         self.base + Duration::from_nanos(key >> 32)
     }
 
-    /// When the one comes at a place of the order, and its ticket. To be asked for one place after the other.
+    /// When the one comes at a place of the order, its ticket, and the lane that it goes to, if any. To be asked for one place after the
+    /// other.
     #[inline]
-    pub fn get(&mut self, place: usize) -> (Instant, Ticket) {
+    pub fn get(&mut self, place: usize) -> (Instant, Ticket, Option<u32>) {
         let key = self.order[place];
         let comes_with = |other: &u64| key >> 32 == *other >> 32;
         let comes_with_last = place > 0 && comes_with(&self.order[place - 1]);
         if self.order.get(place + 1).is_some_and(comes_with) && !comes_with_last {
             self.sort_together(place);
         }
-        (self.time(key), self.soon[self.order[place] as u32 as usize].ticket)
+        let Gathered { ticket, lane, .. } = self.soon[self.order[place] as u32 as usize];
+        (self.time(key), ticket, (lane != NO_LANE).then_some(lane))
     }
 
-    /// The ticket of the one at a place, if there is one.
-    #[inline]
-    pub fn ticket(&self, place: usize) -> Option<Ticket> {
-        self.order.get(place).map(|key| self.soon[*key as u32 as usize].ticket)
-    }
-
-    /// The lane of the one at a place, if there is one and it is known.
+    /// The lane that the one at a place goes to, if there is one.
     #[inline]
     pub fn lane(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|key| self.soon[*key as u32 as usize].lane).filter(|lane| *lane != NO_LANE)
@@ -190,7 +186,9 @@ mod tests {
                 let limit = Instant::from_nanos(limit);
                 while gathering.first_at() <= limit {
                     let count = gathering.sort(limit);
-                    left.extend((0..count).map(|place| gathering.get(place)));
+                    left.extend(
+                        (0..count).map(|place| gathering.get(place)).map(|(at, ticket, _)| (at, ticket)),
+                    );
                     gathering.forget(count, limit, Duration::from_nanos(reach));
                 }
                 assert_eq!(left, expected);

@@ -335,22 +335,22 @@ impl<W: Witness> Simulation<W> {
                 if self.is_large() {
                     self.fetch_along_gathering(id, place);
                 }
-                let (at, ticket) = self.junctions[id as usize].gathering.get(place);
-                self.run_ahead((at, link), ticket, Some(id));
+                let (at, ticket, lane) = self.junctions[id as usize].gathering.get(place);
+                match lane {
+                    Some(lane) => self.run_to_lane((at, link), ticket, lane),
+                    None => self.run_ahead((at, link), ticket, Some(id)),
+                }
             }
             let reach = self.islands.lookahead * 2;
             self.junctions[id as usize].gathering.forget(leaving, limit, reach);
         }
     }
 
-    /// Asks for the memory that packets lead to which leave later: theirs, then their lanes, and the places there.
+    /// Asks for the memory of packets that leave later, then of their lanes, and of the places there.
     #[inline(always)]
     fn fetch_along_gathering(&self, id: u32, place: usize) {
         let gathering = &self.junctions[id as usize].gathering;
         gathering.prefetch(place + 24);
-        if let Some(ticket) = gathering.ticket(place + 16) {
-            prefetch(&self.routes[ticket.position() + 1]);
-        }
         if let Some(lane) = gathering.lane(place + 14) {
             self.islands.mailroom.prefetch(lane);
         }
@@ -414,6 +414,9 @@ impl<W: Witness> Simulation<W> {
                 self.links[lane.link as usize].prefetch();
                 mailroom.prefetch_second(id);
                 mailroom.at_hand(id).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
+                if let Some(mail) = mailroom.at_hand(id).first() {
+                    prefetch(&self.routes[mail.ticket.position() + 1]);
+                }
             }
         }
     }

@@ -159,6 +159,24 @@ impl<W: Witness> Simulation<W> {
         self.follow(place, ticket, true).map(|(passing, last, _)| (passing, last))
     }
 
+    /// Offers a packet to a link behind which it is known to go to a lane.
+    #[inline(always)]
+    pub(crate) fn run_to_lane(&mut self, (at, link): (Instant, LinkId), ticket: Ticket, lane: u32) {
+        let Some(mut passing) = self.links[link as usize].pass(at, ticket, self.until) else {
+            return self.keep_on(link);
+        };
+        passing.packet.step_on();
+        self.events += 1;
+        self.islands.post(lane, passing);
+    }
+
+    /// A packet stays on a link, or is lost there.
+    #[inline]
+    fn keep_on(&mut self, link: LinkId) {
+        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+        self.bury_dropped(link);
+    }
+
     /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
     #[inline(always)]
     fn follow(
@@ -190,8 +208,7 @@ impl<W: Witness> Simulation<W> {
                 _ => return Some((passing, link, onward)),
             }
         }
-        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
-        self.bury_dropped(link);
+        self.keep_on(link);
         None
     }
 

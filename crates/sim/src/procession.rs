@@ -22,7 +22,7 @@ pub(crate) struct Arrival {
     pub since: Instant,
     /// What the link that it comes from draws lots with.
     pub salt: u32,
-    /// The lane that it goes to from where it arrives, a hint for whoever fetches ahead; [`NO_LANE`] if it is not known.
+    /// The lane that it goes to over the link where it arrives; [`NO_LANE`] if it goes elsewhere.
     pub lane: u32,
     pub ticket: Ticket,
 }
