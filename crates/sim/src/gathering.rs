@@ -41,6 +41,14 @@ struct Gathered {
     lane: u32,
 }
 
+impl Gathered {
+    /// The lane that it goes to, if it goes to one.
+    #[inline]
+    fn lane(&self) -> Option<u32> {
+        (self.lane != NO_LANE).then_some(self.lane)
+    }
+}
+
 impl Gathering {
     pub fn new() -> Self {
         Self {
@@ -117,14 +125,14 @@ impl Gathering {
         if self.order.get(place + 1).is_some_and(comes_with) && !comes_with_last {
             self.sort_together(place);
         }
-        let Gathered { ticket, lane, .. } = self.soon[self.order[place] as u32 as usize];
-        (self.time(key), ticket, (lane != NO_LANE).then_some(lane))
+        let one = &self.soon[self.order[place] as u32 as usize];
+        (self.time(key), one.ticket, one.lane())
     }
 
     /// The lane that the one at a place goes to, if there is one.
     #[inline]
     pub fn lane(&self, place: usize) -> Option<u32> {
-        self.order.get(place).map(|key| self.soon[*key as u32 as usize].lane).filter(|lane| *lane != NO_LANE)
+        self.order.get(place).and_then(|key| self.soon[*key as u32 as usize].lane())
     }
 
     /// Asks for the memory of the one at a place.
@@ -156,7 +164,6 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procession::NO_LANE;
     use crate::ticket::Marks;
     use bentpipe_base::Rng;
 

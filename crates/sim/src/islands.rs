@@ -412,13 +412,20 @@ impl<W: Witness> Simulation<W> {
             }
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 self.links[lane.link as usize].prefetch();
-                mailroom.prefetch_second(id);
-                mailroom.at_hand(id).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
+                self.fetch_bag(id);
                 if let Some(mail) = mailroom.at_hand(id).first() {
                     prefetch(&self.routes[mail.ticket.position() + 1]);
                 }
             }
         }
+    }
+
+    /// Asks for the contents of the packets in the bag at hand of a lane, and for the bag behind it.
+    #[inline(always)]
+    fn fetch_bag(&self, lane: u32) {
+        let mailroom = &self.islands.mailroom;
+        mailroom.prefetch_second(lane);
+        mailroom.at_hand(lane).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
     }
 
     /// Everybody does what there is to do before the clock's look at this time, which it knew of since `since`.
@@ -535,12 +542,9 @@ impl<W: Witness> Simulation<W> {
     /// Brings the next packet of a lane to its host.
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
-        loop {
-            let mailroom = &mut self.islands.mailroom;
-            let Some(Mail { at, ticket }) = mailroom.pop(lane) else { break };
-            if mailroom.has_new_bag(lane) {
-                mailroom.prefetch_second(lane);
-                mailroom.at_hand(lane).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
+        while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane) {
+            if self.islands.mailroom.has_new_bag(lane) {
+                self.fetch_bag(lane);
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);
