@@ -161,13 +161,6 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Asks for the memory behind pointers that the next arrival leads to.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch(&*self.cc);
-        self.board.prefetch();
-    }
-
     pub fn new(config: &Config, seed: u64) -> Self {
         let cc = config.cc.build(&Self::start(config, config.mss, seed));
         let wants = cc.wants();
@@ -433,6 +426,13 @@ impl Sender {
         let extra =
             if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
         self.board.outstanding() - extra.min(self.board.outstanding())
+    }
+
+    /// Asks for the memory behind pointers that the next arrival leads to.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(&*self.cc);
+        self.board.prefetch();
     }
 
     /// Bytes on the heap, for the memory bound.
