@@ -198,6 +198,14 @@ impl Arena {
         prefetch(&self.parcels[slot as usize]);
     }
 
+    /// Asks for the memory of what few segments carry, if this one does; its parcel is at hand.
+    #[inline(always)]
+    pub fn prefetch_enclosure(&self, slot: Slot) {
+        if let Some(enclosure) = self.enclosures.get(self.parcels[slot as usize].enclosure as usize) {
+            prefetch(enclosure);
+        }
+    }
+
     /// Slots in use.
     pub fn used(&self) -> usize {
         self.parcels.len() - self.free.len()

@@ -244,12 +244,13 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Asks for the memory of the connection end that a packet goes to.
+    /// Asks for the memory of the connection end that a packet goes to, and of what else the packet carries.
     #[inline]
     pub fn prefetch_end(&self, ticket: Ticket) {
         if let Some(end) = self.ends.get(self.arena.address(ticket.slot()).0 as usize) {
             prefetch(end);
         }
+        self.arena.prefetch_enclosure(ticket.slot());
     }
 
     /// Packets on links.
