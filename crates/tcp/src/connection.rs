@@ -356,7 +356,9 @@ impl Connection {
     /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies, and
     /// the call that finds nothing. Without a segment, `out` is left in an undefined but valid state.
     pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
-        if let Some(transmit) = self.predicted_segment(now, out) {
+        if !self.sender.is_repairing()
+            && let Some(transmit) = self.predicted_segment(now, out)
+        {
             return transmit;
         }
         self.outlook = Outlook::empty();

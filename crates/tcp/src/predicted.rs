@@ -2,7 +2,8 @@
 //!
 //! Nearly every segment is either the next piece of data on a connection that has nothing under way itself, or an empty
 //! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
-//! Review 20(1), 1990). Both leave most of the state as it is. What happens to them here is what the long way in `arrival` and
+//! Review 20(1), 1990). Where segments are lost all the time, data are seldom the next of the stream, but nearly always the next to what
+//! came before them. All leave most of the state as it is. What happens to them here is what the long way in `arrival` and
 //! `sender/ack` does with them; a connection that is traced takes only that one, so that runs with and without a trace
 //! compare the two.
 //!
@@ -39,6 +40,8 @@ bitflags::bitflags! {
         const WAKELESS = 0x80;
         /// Nothing has been sent since the sender was laid to rest.
         const RESTING = 0x100;
+        /// To take data behind what came before them, while something else is missing.
+        const BEYOND = 0x200;
     }
 }
 
@@ -64,7 +67,8 @@ impl Connection {
     #[inline]
     pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
         let deadline = self.timers.retransmit;
-        let simple = self.outlook().contains(Outlook::WAKELESS) && self.events.is_empty();
+        let simple =
+            is_usual(segment) && self.events.is_empty() && self.outlook().contains(Outlook::WAKELESS);
         if !simple || !self.predict(now, segment) {
             return Exchange::Unclear;
         }
@@ -107,7 +111,9 @@ impl Connection {
         let wakeless = !wants.wakes && !wants.probes && self.timers.algorithm == Instant::FAR_FUTURE;
         let mut outlook = Outlook::KNOWN;
         outlook.set(Outlook::ARRIVALS, arrivals);
-        outlook.set(Outlook::DATA, arrivals && self.state.receives() && self.receiver.is_plain());
+        let data = arrivals && self.state.receives() && !self.receiver.knows_end();
+        outlook.set(Outlook::DATA, data && !self.receiver.has_holes());
+        outlook.set(Outlook::BEYOND, data);
         outlook.set(Outlook::REST, rest);
         outlook.set(Outlook::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
         outlook.set(Outlook::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
@@ -116,13 +122,11 @@ impl Connection {
         outlook
     }
 
-    /// Handles a segment if it is one of the two. False, with nothing changed, if it is not.
+    /// Handles a segment if it is one of these. False, with nothing changed, if it is not.
     #[inline(always)]
     pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
-        let plain = segment.flags.difference(Flags::PSH) == Flags::ACK
-            && segment.seq == self.receiver.nxt
-            && segment.sack.is_empty()
-            && segment.probe == Probe::No;
+        let is_next = segment.seq == self.receiver.nxt;
+        let plain = is_usual(segment) && (is_next || self.receiver.goes_on_at(segment.seq));
         if !plain || !self.outlook().contains(Outlook::ARRIVALS) {
             return false;
         }
@@ -130,7 +134,12 @@ impl Connection {
         if timestamp.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent)) {
             return false;
         }
-        let taken = if segment.len > 0 { self.take_next(now, segment) } else { self.take_ack(now, segment) };
+        let arrival = if is_next { Arrival::InOrder } else { Arrival::OutOfOrder };
+        let taken = if segment.len > 0 {
+            self.take_next(now, segment, arrival)
+        } else {
+            is_next && self.take_ack(now, segment)
+        };
         if taken {
             self.last_heard = now;
             if let Some((value, _)) = timestamp {
@@ -180,11 +189,13 @@ impl Connection {
         true
     }
 
-    /// The next piece of data, while nothing of ours is under way.
-    #[inline]
-    fn take_next(&mut self, now: Instant, segment: &Segment) -> bool {
+    /// The next piece of data, in order or behind what arrived beyond a hole, while nothing of ours is under way.
+    #[inline(always)]
+    fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
         let end = segment.seq + u64::from(segment.len);
-        if !self.outlook.contains(Outlook::DATA) || end > self.receiver.granted_edge() {
+        let in_order = arrival == Arrival::InOrder;
+        let needed = if in_order { Outlook::DATA } else { Outlook::BEYOND };
+        if !self.outlook.contains(needed) || end > self.receiver.granted_edge() {
             return false;
         }
         let resting = self.outlook.contains(Outlook::RESTING);
@@ -194,7 +205,12 @@ impl Connection {
         }
         self.outlook |= Outlook::RESTING;
         self.after_our_fin(now);
-        self.receiver.extend(end);
+        if in_order {
+            self.receiver.extend(end);
+            self.events |= Events::READABLE;
+        } else {
+            self.receiver.extend_last(end);
+        }
         self.stats.received_segments += 1;
         self.stats.received_bytes += u64::from(segment.len);
         if let Some(reflector) = &mut self.reflector {
@@ -206,9 +222,16 @@ impl Connection {
         if self.outlook.contains(Outlook::ACK_EACH) {
             self.receiver.ack_now();
         } else {
-            self.schedule_ack(now, Arrival::InOrder, segment.len);
+            self.schedule_ack(now, arrival, segment.len);
         }
-        self.events |= Events::READABLE;
         true
     }
+}
+
+/// Whether a segment has no more to say than its numbers.
+#[inline(always)]
+fn is_usual(segment: &Segment) -> bool {
+    segment.flags.difference(Flags::PSH) == Flags::ACK
+        && segment.sack.is_empty()
+        && segment.probe == Probe::No
 }

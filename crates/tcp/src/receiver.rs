@@ -271,9 +271,9 @@ impl Receiver {
         self.keep(SackRange { start, end })
     }
 
-    /// Whether nothing is missing or over.
-    pub fn is_plain(&self) -> bool {
-        !self.has_holes() && self.fin_at.is_none()
+    /// Whether it is known where the peer's stream ends.
+    pub fn knows_end(&self) -> bool {
+        self.fin_at.is_some()
     }
 
     /// Takes the next piece of the stream, which ends at `end` and was expected.
@@ -282,9 +282,28 @@ impl Receiver {
         self.nxt = end;
     }
 
+    /// Whether something is missing, and what arrived last ends at `seq`, above all else.
+    #[inline]
+    pub fn goes_on_at(&self, seq: u64) -> bool {
+        self.astray.as_ref().is_some_and(|astray| {
+            let last = astray.ranges.back();
+            last.is_some_and(|last| last.end == seq && *last == astray.recent[0])
+        })
+    }
+
+    /// Takes the piece behind that, which ends at `end`.
+    #[inline]
+    pub fn extend_last(&mut self, end: u64) {
+        let Some(Astray { ranges, recent, .. }) = self.astray.as_deref_mut() else { return };
+        if let Some(last) = ranges.back_mut() {
+            (last.end, recent[0].end) = (end, end);
+            self.unreported = self.unreported.max(1);
+        }
+    }
+
     /// Something before what arrived is missing.
     #[inline]
-    fn has_holes(&self) -> bool {
+    pub fn has_holes(&self) -> bool {
         self.astray.as_ref().is_some_and(|astray| !astray.ranges.is_empty())
     }
 
@@ -617,6 +636,31 @@ mod tests {
         assert_eq!(receiver.take(1, 1001, false), Arrival::InOrder);
         assert_eq!(receiver.nxt, 4001);
         assert_eq!(blocks(&mut receiver), [(5001, 6001)]);
+    }
+
+    /// The short way beyond a hole does what the long one does.
+    #[test]
+    fn what_goes_on_behind_the_last_arrival_is_reported_as_any_other() {
+        let (mut long, mut short) = (receiver(), receiver());
+        let both = [&mut long, &mut short];
+        for receiver in both {
+            for start in [1001, 5001, 2001, 8001] {
+                receiver.take(start, start + 1000, false);
+                assert!(receiver.goes_on_at(start + 1000) == (start != 2001), "{start}");
+            }
+            assert!(!receiver.goes_on_at(3001) && !receiver.goes_on_at(8001));
+        }
+        assert_eq!(long.take(9001, 10_001, false), Arrival::OutOfOrder);
+        short.extend_last(10_001);
+        assert_eq!(blocks(&mut long), [(8001, 10_001), (1001, 3001), (5001, 6001)]);
+        assert_eq!(blocks(&mut short), [(8001, 10_001), (1001, 3001), (5001, 6001)]);
+        for receiver in [&mut long, &mut short] {
+            assert!(receiver.goes_on_at(10_001));
+            receiver.take(1, 1001, false);
+            receiver.take(3001, 5001, false);
+            receiver.take(6001, 8001, false);
+            assert_eq!(receiver.nxt, 10_001);
+        }
     }
 
     #[test]

@@ -33,6 +33,12 @@ impl Sender {
             && !self.rtt.is_backed_off()
     }
 
+    /// Nothing that leaves now is ordinary.
+    #[inline(always)]
+    pub fn is_repairing(&self) -> bool {
+        !(self.board.is_empty() || self.episode.is_open() && self.board.is_plain())
+    }
+
     /// New data are nothing special: nothing else must leave before or is to be told of them.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
         let wants = self.wants;

@@ -116,6 +116,26 @@ struct Repairs {
     lost_again: VecDeque<Index>,
     /// Retransmissions in flight by time of transmission.
     in_flight: VecDeque<(Index, Instant)>,
+    /// The SACK blocks that were new last.
+    reports: [Report; 4],
+    /// Times that one of them made room for another.
+    replaced: usize,
+}
+
+impl Repairs {
+    /// The place of the report that makes room for another.
+    fn oldest_report(&mut self) -> usize {
+        self.replaced += 1;
+        self.replaced % self.reports.len()
+    }
+}
+
+/// A SACK block that was taken. ACKs repeat them, most of them unchanged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    range: SackRange,
+    /// Index of the first segment that does not end in it.
+    next: Index,
 }
 
 /// The ring and its counts.
@@ -317,12 +337,13 @@ impl Scoreboard {
         self.edge = self.edge.max(self.base);
     }
 
-    /// Nothing is outstanding: the queues hold only stale entries.
+    /// Nothing is outstanding, or nothing that was reported is believed: the queues hold only stale entries.
     fn forget(&mut self) {
         if let Some(repairs) = &mut self.repairs {
             repairs.lost.clear();
             repairs.lost_again.clear();
             repairs.in_flight.clear();
+            repairs.reports = Default::default();
         }
     }
 
@@ -336,14 +357,29 @@ impl Scoreboard {
 
     /// Takes one SACK block. Parts outside what is outstanding are ignored.
     pub fn sack(&mut self, block: SackRange, progress: &mut Progress) {
-        let mut at = self.position(block.start);
+        let repairs = self.repairs.get_or_insert_default();
+        let known = repairs.reports.iter().position(|report| report.range.start == block.start);
+        let place = known.unwrap_or_else(|| repairs.oldest_report());
+        let Report { range, next } = repairs.reports[place];
+        if known.is_some() && block.end <= range.end {
+            return;
+        }
+        let behind = known.and_then(|_| next.checked_sub(self.base));
+        let at = behind.map_or_else(|| self.position(block.start), |at| at as usize);
+        let next = self.base + self.sack_from(at, block.end, progress) as u64;
+        if let Some(repairs) = &mut self.repairs {
+            repairs.reports[place] = Report { range: block, next };
+        }
+    }
+
+    /// Takes what lies at a position or behind and ends by `end` as reported. Returns the position behind it.
+    fn sack_from(&mut self, mut at: usize, end: u64, progress: &mut Progress) -> usize {
         loop {
             count_step();
             at = self.next_unsacked(at);
-            let Some(record) = self.records.get_mut(at) else { return };
-            if record.end() > block.end {
-                return;
-            }
+            let Some(record) = self.records.get_mut(at).filter(|record| record.end() <= end) else {
+                return at;
+            };
             let index = self.base + at as u64;
             progress.sacked += 1;
             progress.deliver(record, index);
@@ -632,7 +668,7 @@ thread_local! {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_base::SackBlocks;
+    use bentpipe_base::{Rng, SackBlocks};
 
     use super::*;
 
@@ -746,12 +782,46 @@ mod tests {
     fn skips_shorten() {
         let mut board = board(10_000);
         let mut progress = Progress::default();
+        // More beginnings than are remembered.
         for i in 1..10_000 {
-            board.sack(block(1, i), &mut progress);
+            board.sack(block(1 + i % 7, i), &mut progress);
         }
         assert_eq!(board.sacked(), 9_999);
         board.next_unsacked(1);
         assert!(board.records[1].skip > 1_000);
+    }
+
+    /// ACKs repeat blocks, grown or not, and beginnings move up with the cumulative ACK: what is remembered of them leads nowhere else
+    /// than their numbers.
+    #[test]
+    fn remembered_reports_change_nothing() {
+        let mut rng = Rng::stream(1, "reports");
+        let (mut one, mut other) = (board(300), board(300));
+        let mut blocks = [block(0, 0); 6];
+        for round in 0..2000 {
+            let which = rng.below(6) as usize;
+            let grown = blocks[which].end + rng.below(4) * 500;
+            let first = rng.below(298);
+            blocks[which] = match rng.below(4) {
+                0 => block(first, first + rng.below(3)),
+                1 => SackRange { start: blocks[which].start + 400, end: blocks[which].end + 400 },
+                _ => SackRange { end: grown, ..blocks[which] },
+            };
+            let mut seen = [Progress::default(), Progress::default()];
+            one.sack(blocks[which], &mut seen[0]);
+            if let Some(repairs) = &mut other.repairs {
+                repairs.reports = Default::default();
+            }
+            other.sack(blocks[which], &mut seen[1]);
+            if round % 50 == 49 {
+                let ack = one.front().map_or(0, |front| front.start) + 700;
+                one.advance(ack, &mut seen[0]);
+                other.advance(ack, &mut seen[1]);
+            }
+            assert_eq!(format!("{:?}", seen[0]), format!("{:?}", seen[1]), "round {round}");
+            assert_eq!(one.in_flight(), other.in_flight());
+        }
+        assert!(one.sacked() > 100);
     }
 
     /// A window of 100,000 segments of which every hundredth is lost, and every ten-thousandth once more: the work for an

@@ -334,11 +334,12 @@ impl Sender {
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
         }
-        let full = self.used(cx.config) >= self.window();
+        let full = !self.has_room(cx);
         if full {
             self.limit = Limit::Window;
         }
-        full && self.episode.is_open() && self.forced == 0
+        let more = self.forced > 0 || self.beyond_window > 0;
+        full && !more && (self.episode.is_open() || !self.withholds())
     }
 
     /// The rate at which segments are spaced, if they are.
