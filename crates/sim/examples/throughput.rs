@@ -10,8 +10,10 @@ mod common;
 use std::fs;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::{Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout};
 use bentpipe_scenario::{Idle, Scenario, Traffic};
 use bentpipe_sim::{RunOptions, run};
+use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
 
 /// CPU time of this process in user mode, in seconds.
 fn user_s() -> f64 {
@@ -48,6 +50,40 @@ fn measure(name: &str, scenario: &Scenario, bare_kib: f64) {
     );
 }
 
+/// An algorithm that keeps its window, whatever happens.
+struct Steady;
+
+impl CongestionControl for Steady {
+    fn window(&self) -> f64 {
+        LARGE.into()
+    }
+
+    fn on_ack(&mut self, _: &Ack, _: &Path) {}
+
+    fn on_loss(&mut self, _: &Loss, _: &Path) {}
+
+    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
+        RtoAction::Retransmit { back_off: true }
+    }
+}
+
+/// Segments of 1000 bytes that fill 1 Gbit/s for 550 ms.
+const LARGE: u32 = 69_000;
+
+/// One flow that keeps its window at [`LARGE`] segments, over a link that loses data packets with this probability.
+fn wide(loss: f64, duration: Duration) -> Scenario {
+    let gbps = Rate::from_mbps(1000);
+    let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady) };
+    let config = Config {
+        cc: Algorithm::Custom(Custom { name: "steady", build }),
+        recovery: Recovery::Rack,
+        receive_window: ReceiveWindow::Fixed(512 << 20),
+        ..common::paper_tcp(u64::from(LARGE) * 4)
+    };
+    let bulk = common::flows("bulk", 1, Traffic::Bulk, config);
+    common::Dumbbell::geo(1, (gbps, gbps), 2 * LARGE).with_loss(loss).scenario(duration, vec![bulk])
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     // A small world shows what the program takes.
@@ -65,6 +101,8 @@ fn main() {
         ("200", common::geo_bulk(200, Rate::from_mbps(100), secs(200))),
         ("2000", common::geo_bulk(2000, Rate::from_mbps(1000), secs(55))),
         ("20000", common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(40))),
+        ("69000", wide(0.0, secs(40))),
+        ("69000-loss", wide(0.01, secs(40))),
         ("20000-slow", common::geo_bulk(20_000, Rate::from_mbps(1000), secs(55))),
     ];
     for (name, scenario) in worlds {
