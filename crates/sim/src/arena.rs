@@ -58,11 +58,15 @@ impl Packed {
 
 /// What few segments carry.
 #[derive(Clone, Copy, Debug)]
+// Two lines of the cache.
+#[repr(C, align(64))]
 struct Enclosure {
-    syn_options: Option<SynOptions>,
-    extension: Extension,
     sack: SackBlocks,
+    extension: Extension,
+    syn_options: Option<SynOptions>,
 }
+
+const _: () = assert!(size_of::<Enclosure>() == 128);
 
 /// A slab of parcels. The slot released last is used first, because it is still in the cache.
 #[derive(Debug, Default)]
