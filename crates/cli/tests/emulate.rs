@@ -469,20 +469,11 @@ else:
 fn one_scenario_simulated_and_in_real_time_gives_the_same_goodput() {
     let Some(_alone) = ready(&["python3"]) else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/validate-reality");
-    // One run is one draw: a packet more or less before a loss, for a millisecond of delay, and another one is lost. So a run may differ
-    // by chance, even one that the emulator calls valid (0.930 was seen); two engines that differ would do so every time.
-    let mut seen = String::new();
-    for _ in 0..3 {
-        let output = Command::new(script)
-            .args([env!("CARGO_BIN_EXE_bentpipe"), "--quick"])
-            .output()
-            .expect("the script is there");
-        seen += &format!("{output:?}\n");
-        if String::from_utf8_lossy(&output.stdout).contains("0 of 1 pairs") {
-            return;
-        }
-    }
-    panic!("{seen}");
+    let output = Command::new(script)
+        .args([env!("CARGO_BIN_EXE_bentpipe"), "--quick"])
+        .output()
+        .expect("the script is there");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("0 of 1 pairs"), "{output:?}");
 }
 
 #[test]
