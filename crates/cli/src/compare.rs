@@ -153,14 +153,22 @@ fn write_files(prepared: Prepared, comparison: &Comparison, interrupt: &Interrup
         target.write(&bytes)?;
     }
     if let Some(target) = prepared.report {
+        let world =
+            run::world(drawn((&prepared.plan, &prepared.scenarios), comparison).unwrap_or(&prepared.base))?;
         let examples =
             examples(&prepared.plan, prepared.scenarios, (comparison, prepared.threads, interrupt));
-        let (provenance, world) = (run::provenance(&prepared.base), run::world(&prepared.base)?);
+        let provenance = run::provenance(&prepared.base);
         let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
         let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
         target.write(html.as_bytes())?;
     }
     Ok(())
+}
+
+/// The scenario that the report draws: where the algorithms differ most.
+fn drawn<'a>((plan, scenarios): (&Plan, &'a [Scenario]), comparison: &Comparison) -> Option<&'a Scenario> {
+    let vary = most_telling(comparison)?;
+    plan.cells().into_iter().zip(scenarios).find(|(cell, _)| cell.vary == vary).map(|(_, scenario)| scenario)
 }
 
 /// One run of each algorithm over time, where the algorithms differ most.

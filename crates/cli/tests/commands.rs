@@ -140,9 +140,13 @@ fn files_are_written_and_hold_everything() {
     assert!(text(&output.stdout).contains("link.satellite.loss.rate"));
     assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 1 + 2 * 2 * 2);
     let html = fs::read_to_string(&html).unwrap();
-    for wanted in
-        ["Goodput", "Congestion window", "duration = &quot;5 s&quot;", "bentpipe compare geo-dumbbell"]
-    {
+    for wanted in [
+        "Goodput",
+        "Congestion window",
+        "duration = &quot;5 s&quot;",
+        "bentpipe compare geo-dumbbell",
+        " lost, ACKs not",
+    ] {
         assert!(html.contains(wanted), "{wanted}");
     }
     let (pcap, trace) = (path("run.pcapng"), path("run.jsonl"));

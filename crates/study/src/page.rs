@@ -30,6 +30,7 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
             .chain(advice(&outcome.claims).map(|advice| ("Advice", advice)))
             .collect(),
         network: None,
+        drawn_at: String::new(),
         sections: outcome.figures.iter().map(|figure| section(figure, &outcome.claims)).collect(),
         grids: grids(outcome),
     };

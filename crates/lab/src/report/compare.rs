@@ -16,7 +16,7 @@ use crate::stats::Summary;
 pub struct ComparePage<'a> {
     /// Where it comes from.
     pub provenance: &'a Provenance,
-    /// What it shows of the scenario.
+    /// What it shows of the scenario, at the [`most_telling`] combination.
     pub world: &'a World,
     /// What was measured.
     pub comparison: &'a Comparison,
@@ -67,6 +67,7 @@ impl ComparePage<'_> {
             finding: self.finding(),
             facts: self.facts(),
             network: None,
+            drawn_at: most_telling(self.comparison).map(shown).unwrap_or_default(),
             sections: [Some(self.results()), self.examples()].into_iter().flatten().collect(),
             grids: vec![
                 self.table(Metric::Goodput),
@@ -280,7 +281,9 @@ mod tests {
         };
         let html = page.render().unwrap();
         let finding = "1.99 times what reno did (404.0).";
-        for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", "duration = &quot;100 s&quot;"] {
+        let drawn = "Here with link.satellite.loss.rate = 1e-3.";
+        let given = "duration = &quot;100 s&quot;";
+        for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", drawn, given] {
             assert!(html.contains(wanted), "{wanted}");
         }
     }

@@ -76,6 +76,8 @@ pub struct Page {
     pub facts: Vec<(&'static str, String)>,
     /// The network that was simulated.
     pub network: Option<Network>,
+    /// The varied values at which it is drawn, empty if nothing varies.
+    pub drawn_at: String,
     /// The charts.
     pub sections: Vec<Section>,
     /// The tables.
@@ -106,6 +108,7 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
         finding => page.finding.as_str(),
         facts => Serde(&page.facts),
         network => Serde(&page.network),
+        drawn_at => page.drawn_at.as_str(),
         sections => Serde(page.sections.iter().map(Section::outline).collect::<Vec<_>>()),
         grids => Serde(&page.grids),
         title => provenance.title.as_str(),

@@ -45,6 +45,7 @@ impl RunPage<'_> {
             ),
             facts: self.facts(),
             network: None,
+            drawn_at: String::new(),
             sections: self.sections(),
             grids: vec![self.flows(), self.links()],
         };
