@@ -642,11 +642,10 @@ mod tests {
     #[test]
     fn what_goes_on_behind_the_last_arrival_is_reported_as_any_other() {
         let (mut long, mut short) = (receiver(), receiver());
-        let both = [&mut long, &mut short];
-        for receiver in both {
+        for receiver in [&mut long, &mut short] {
             for start in [1001, 5001, 2001, 8001] {
                 receiver.take(start, start + 1000, false);
-                assert!(receiver.goes_on_at(start + 1000) == (start != 2001), "{start}");
+                assert_eq!(receiver.goes_on_at(start + 1000), start != 2001, "{start}");
             }
             assert!(!receiver.goes_on_at(3001) && !receiver.goes_on_at(8001));
         }
