@@ -40,8 +40,12 @@ pub(crate) struct Junction {
 }
 
 impl Junction {
-    fn next_event(&self) -> Instant {
-        self.outbox.first_at().min(self.inbox.first_at() + self.foresight)
+    /// When something is to be done here, and since when that is known: of a packet that is at its host then, since when it is the next on
+    /// its last link. So it arrives before or after a deadline of the same time as it would if each link had events of its own. Those that
+    /// are to go through come before anything else.
+    #[inline(always)]
+    fn next_event(&self) -> (Instant, Instant) {
+        self.outbox.first().min((self.inbox.first_at() + self.foresight, Instant::ZERO))
     }
 
     /// Packets on their way to hosts.
@@ -139,7 +143,7 @@ impl<W: Witness> Simulation<W> {
             (Onward::Inbox(next), _) => {
                 let junction = &mut self.junctions[next as usize];
                 junction.inbox.push(passing, self.wheel.salt(link));
-                self.wheel.schedule(self.first_junction + next, junction.next_event());
+                self.wheel.schedule_since(self.first_junction + next, junction.next_event());
             }
             (Onward::Lane(lane), _) => self.islands.post(lane, passing),
             (_, Some(through)) => {
@@ -230,18 +234,19 @@ impl<W: Witness> Simulation<W> {
     /// It is time that packets go through a junction, or that one which has been through arrives.
     pub(crate) fn happen_at_junction(&mut self, id: u32) {
         let junction = &self.junctions[id as usize];
-        let latest = junction.inbox.first_at() + junction.foresight;
-        if latest <= self.now || junction.inbox.len() >= MANY {
+        let is_time = junction.inbox.first_at() + junction.foresight <= self.now;
+        if is_time || junction.inbox.len() >= MANY {
             // Of what comes at this very time not all may be known.
             self.let_through(id, self.now - Duration::from_nanos(1));
         }
-        while let Some((_, ticket)) = self.junctions[id as usize].outbox.pop(self.now) {
+        // What arrives at this very time has an event of its own, for something else may come before it, or between it and another.
+        if !is_time && let Some((_, ticket)) = self.junctions[id as usize].outbox.pop(self.now) {
             if self.is_large() {
                 self.fetch_along_outbox(id);
             }
             self.arrive(ticket);
         }
-        self.wheel.schedule(self.first_junction + id, self.junctions[id as usize].next_event());
+        self.wheel.schedule_since(self.first_junction + id, self.junctions[id as usize].next_event());
     }
 
     /// Asks for the memory of the link that a packet comes to behind the junction.

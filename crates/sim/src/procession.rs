@@ -73,8 +73,15 @@ impl Procession {
     /// Time of the first, [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
     pub fn first_at(&self) -> Instant {
-        let first = self.line.front().map_or(Instant::FAR_FUTURE, |first| first.at);
-        self.apart.peek().map_or(first, |apart| apart.0.at.min(first))
+        self.first().0
+    }
+
+    /// The same, and since when the first is the next on its link.
+    #[inline(always)]
+    pub fn first(&self) -> (Instant, Instant) {
+        let key = |arrival: &Arrival| (arrival.at, arrival.since);
+        let first = self.line.front().map_or((Instant::FAR_FUTURE, Instant::FAR_FUTURE), key);
+        self.apart.peek().map_or(first, |apart| key(&apart.0).min(first))
     }
 
     /// Takes the first if it arrives at or before `limit`: when, and its ticket.

@@ -1,9 +1,10 @@
 //! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
 //!
 //! Events come out in the order of time, at equal times in that in which they were scheduled, and of those scheduled at the same time in
-//! the order of their owners: a rule by which others can tell the order as well. Among links, lots decide instead ([`lot`]). Every
-//! operation takes constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its
-//! time; bitmaps name the slots that hold something.
+//! the order of their owners: a rule by which others can tell the order as well. Whoever schedules an event at another time than others
+//! would says since when it counts as known ([`Wheel::schedule_since`]). Among links, lots decide instead ([`lot`]). Every operation takes
+//! constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the
+//! slots that hold something.
 //!
 //! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
@@ -41,7 +42,7 @@ pub(crate) fn lot(time: Instant, salt: u32) -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Upcoming {
     time: u64,
-    /// Time of scheduling.
+    /// Since when it is known: mostly the time of scheduling.
     since: u64,
     /// Decides between events that agree in both.
     turn: u64,
@@ -194,7 +195,14 @@ impl Wheel {
     /// Sees to it that `owner` is woken at `at` or earlier.
     #[inline(always)]
     pub fn schedule(&mut self, owner: Owner, at: Instant) {
-        let time = at.as_nanos();
+        self.schedule_since(owner, (at, Instant::from_nanos(self.now)));
+    }
+
+    /// The same for an event that counts as known since another time than now: it comes before those of its own time that are known since
+    /// later.
+    #[inline(always)]
+    pub fn schedule_since(&mut self, owner: Owner, (at, since): (Instant, Instant)) {
+        let (time, since) = (at.as_nanos(), since.as_nanos());
         let pending = self.nodes[owner as usize].time;
         if time >= pending || time > self.end {
             return;
@@ -202,21 +210,21 @@ impl Wheel {
         let tick = time >> SLOT_BITS;
         // Nearly always there is no other event, and this one lies in a slot of the lowest level that is not open.
         if pending == NEVER && tick > self.tick && tick ^ self.tick < SLOTS as u64 {
-            append(&mut self.near, &mut self.nodes, (owner, time, self.now), tick as usize);
+            append(&mut self.near, &mut self.nodes, (owner, time, since), tick as usize);
         } else {
-            self.reschedule(owner, time);
+            self.reschedule(owner, time, since);
         }
     }
 
     #[inline(never)]
-    fn reschedule(&mut self, owner: Owner, time: u64) {
+    fn reschedule(&mut self, owner: Owner, time: u64, since: u64) {
         if self.nodes[owner as usize].time != NEVER {
             self.cancel(owner);
         }
         if time >> SLOT_BITS > self.tick {
-            self.push(owner, time, self.now);
+            self.push(owner, time, since);
         } else {
-            self.insert_open(owner, time);
+            self.insert_open(owner, time, since);
         }
     }
 
@@ -316,10 +324,10 @@ impl Wheel {
     }
 
     /// Puts an event into the open slot, in its place among those that have not happened.
-    fn insert_open(&mut self, owner: Owner, time: u64) {
-        let event = self.upcoming_event(time, self.now, owner);
+    fn insert_open(&mut self, owner: Owner, time: u64, since: u64) {
+        let event = self.upcoming_event(time, since, owner);
         let node = &mut self.nodes[owner as usize];
-        (node.time, node.since) = (time, self.now);
+        (node.time, node.since) = (time, since);
         if self.done == self.open.len() {
             self.open.clear();
             self.done = 0;
@@ -426,6 +434,22 @@ mod tests {
         let far = 5_000_000_000;
         let rest = [(7, 5), (7, 2), (far, 0), (far, 3), (far, 4), (far, 1)];
         assert_eq!(drain(&mut wheel), rest);
+    }
+
+    #[test]
+    fn equal_times_come_in_the_order_in_which_they_count_as_known() {
+        let far = 5_000_000_000;
+        let mut wheel = Wheel::new(at(NEVER));
+        wheel.add_owners(4);
+        wheel.schedule(3, at(10));
+        assert_eq!(wheel.pop(), Some((at(10), 3)));
+        // In the open slot, and in one that will be opened.
+        for (now, time) in [(10, 20), (20, far)] {
+            wheel.schedule(0, at(time));
+            wheel.schedule_since(1, (at(time), at(now - 1)));
+            wheel.schedule_since(2, (at(time), at(now + 1)));
+            assert_eq!(drain(&mut wheel), [(time, 1), (time, 0), (time, 2)]);
+        }
     }
 
     #[test]

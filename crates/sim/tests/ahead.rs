@@ -1,10 +1,10 @@
-//! Hosts that run ahead of the clock live through the same as those that take turns at every event: worlds that nobody watches, in
-//! which they do, have the same results as when they are watched, in which they do not.
+//! Hosts that run ahead of the clock live through the same as those that take turns at every event, and so do those to which packets
+//! run ahead: worlds that nobody watches, in which they do, have the same results as when they are watched, in which they do not.
 
 mod common;
 
 use bentpipe_base::{Duration, Rate, Rng};
-use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig, RedConfig};
+use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig, RedConfig, Schedule};
 use bentpipe_scenario::{FlowGroup, Scenario, Traffic, Transport};
 use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, DelayedAck, Recovery};
@@ -94,28 +94,69 @@ fn json(scenario: &Scenario, verify: bool) -> String {
     serde_json::to_string_pretty(&outcome).expect("an outcome is plain data")
 }
 
-#[test]
-fn nobody_can_tell_from_the_results_whether_hosts_were_ahead_of_the_clock() {
-    let seeds = std::env::var("BENTPIPE_AHEAD_WORLDS").map_or(60, |worlds| worlds.parse().expect("a number"));
-    let differs = |seed: &u64| {
-        let scenario = random_world(*seed);
-        json(&scenario, false) != json(&scenario, true)
-    };
-    let different: Vec<u64> = (0..seeds).filter(differs).collect();
-    assert_eq!(different, [0; 0], "seeds of worlds");
+/// The same world with satellites so close that its hosts take turns at every event; packets still run ahead.
+fn with_close_satellites(mut scenario: Scenario) -> Scenario {
+    let delay = ms(pick(&mut Rng::stream(scenario.seed, "close"), &[1, 5, 20]));
+    for link in scenario.links.iter_mut().filter(|link| ["satellite", "second"].contains(&&*link.name)) {
+        for direction in [&mut link.forward, &mut link.reverse] {
+            direction.delay_one_way = Schedule::Constant(delay);
+        }
+    }
+    scenario
 }
 
-/// Data and ACKs of many flows come to the satellite at the same nanosecond, and deadlines fall on arrivals.
+/// Seeds of worlds that have other results when they are watched.
+fn different(world: impl Fn(u64) -> Scenario) -> Vec<u64> {
+    let seeds = std::env::var("BENTPIPE_AHEAD_WORLDS").map_or(60, |worlds| worlds.parse().expect("a number"));
+    let differs = |seed: &u64| {
+        let scenario = world(*seed);
+        json(&scenario, false) != json(&scenario, true)
+    };
+    (0..seeds).filter(differs).collect()
+}
+
+#[test]
+fn nobody_can_tell_from_the_results_whether_hosts_were_ahead_of_the_clock() {
+    assert_eq!(different(random_world), [0; 0], "seeds of worlds");
+}
+
+#[test]
+fn nor_whether_packets_were() {
+    assert_eq!(different(|seed| with_close_satellites(random_world(seed))), [0; 0], "seeds of worlds");
+}
+
+/// Data and ACKs of many flows come to the satellite at the same nanosecond, and deadlines fall on arrivals: with hosts ahead of the clock
+/// behind the far satellite, and with packets only behind the close one.
 #[test]
 fn not_even_where_everything_happens_at_the_same_time() {
-    for acks in [DelayedAck::Off, Config::default().delayed_ack] {
-        let rate = Rate::from_mbps(16);
+    for (acks, mbps, delay) in [
+        (DelayedAck::Off, 16, 273),
+        (Config::default().delayed_ack, 16, 273),
+        (Config::default().delayed_ack, 10, 30),
+    ] {
+        let rate = Rate::from_mbps(mbps);
         let tcp = Config { delayed_ack: acks, ..paper_tcp(16) };
         let groups = vec![
             flows("bulk", 12, Traffic::Bulk, tcp.clone()),
             flows("file", 12, Traffic::File { bytes: 50_000 }, tcp),
         ];
-        let scenario = Dumbbell::geo(12, (rate, rate), 20).scenario(Duration::from_secs(30), groups);
+        let mut dumbbell = Dumbbell::geo(12, (rate, rate), 20);
+        dumbbell.satellite.delay_one_way = Schedule::Constant(ms(delay));
+        let scenario = dumbbell.scenario(Duration::from_secs(30), groups);
         assert_eq!(json(&scenario, false), json(&scenario, true));
     }
+}
+
+/// Hosts at the routers, and times that are multiples of each other: packets arrive at the very time at which others must go on.
+#[test]
+fn nor_where_packets_arrive_when_it_is_time_for_others_to_go_on() {
+    let rate = Rate::from_mbps(8);
+    let tcp = Config { delayed_ack: Config::default().delayed_ack, ..paper_tcp(16) };
+    let cbr = Traffic::Cbr { rate: Rate::from_bps(200_000), packet_bytes: 1000, spacing: Spacing::Even };
+    let groups = vec![flows("bulk", 4, Traffic::Bulk, tcp.clone()), flows("cbr", 2, cbr, tcp)];
+    let mut dumbbell = Dumbbell::geo(2, (rate, rate), 20);
+    dumbbell.satellite.delay_one_way = Schedule::Constant(ms(2));
+    dumbbell.access.delay_one_way = Schedule::Constant(ms(0));
+    let scenario = dumbbell.scenario(Duration::from_secs(2), groups);
+    assert_eq!(json(&scenario, false), json(&scenario, true));
 }
