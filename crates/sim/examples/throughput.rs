@@ -1,19 +1,22 @@
 //! How fast the simulator is: `cargo run --release -p bentpipe-sim --example throughput [NAME]...`
 //!
-//! Prints, for worlds like `geo-dumbbell` of three sizes, the data packets delivered end to end in a second of CPU time, with and
-//! without the time to build the world, and the memory that a flow takes at most, what the program takes without flows left out (of the
-//! first world asked for; later ones begin with what earlier ones needed).
+//! Prints, for worlds like `geo-dumbbell` of several sizes and for a single flow with a wide window, the data packets delivered end to end
+//! in a second of CPU time, with and without the time to build the world, and the memory that a flow takes at most, what the program takes
+//! without flows left out (of the first world asked for; later ones begin with what earlier ones needed).
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../../tcp/benches/steady/mod.rs"]
+mod steady;
 
 use std::fs;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::{Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout};
+use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_scenario::{Idle, Scenario, Traffic};
 use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use steady::{LARGE, Steady};
 
 /// CPU time of this process in user mode, in seconds.
 fn user_s() -> f64 {
@@ -50,30 +53,10 @@ fn measure(name: &str, scenario: &Scenario, bare_kib: f64) {
     );
 }
 
-/// An algorithm that keeps its window, whatever happens.
-struct Steady;
-
-impl CongestionControl for Steady {
-    fn window(&self) -> f64 {
-        LARGE.into()
-    }
-
-    fn on_ack(&mut self, _: &Ack, _: &Path) {}
-
-    fn on_loss(&mut self, _: &Loss, _: &Path) {}
-
-    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
-        RtoAction::Retransmit { back_off: true }
-    }
-}
-
-/// Segments of 1000 bytes that fill 1 Gbit/s for 550 ms.
-const LARGE: u32 = 69_000;
-
 /// One flow that keeps its window at [`LARGE`] segments, over a link that loses data packets with this probability.
 fn wide(loss: f64, duration: Duration) -> Scenario {
     let gbps = Rate::from_mbps(1000);
-    let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady) };
+    let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady(LARGE)) };
     let config = Config {
         cc: Algorithm::Custom(Custom { name: "steady", build }),
         recovery: Recovery::Rack,

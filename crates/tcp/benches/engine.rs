@@ -1,38 +1,21 @@
 //! What a segment costs the two engines at its ends, over an ideal pipe: 1 Gbit/s and a round trip of 550 ms, or a small window.
 //! With loss, a segment may cost at most twice as much.
 
+mod steady;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng, Segment};
-use bentpipe_cc::{Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout};
+use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_tcp::{Config, Connection, DelayedAck, Events, ReceiveWindow, Recovery, Transmit};
 use criterion::{Criterion, criterion_group, criterion_main};
+use steady::{LARGE, Steady};
 
 const DELAY_ONE_WAY: Duration = Duration::from_millis(275);
 /// Of a segment of 1000 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(8);
 const BUFFER: u64 = 512 << 20;
-/// Segments that fill 1 Gbit/s for 550 ms.
-const LARGE: u32 = 69_000;
-
-/// An algorithm that keeps its window, whatever happens.
-struct Steady(u32);
-
-impl CongestionControl for Steady {
-    fn window(&self) -> f64 {
-        f64::from(self.0)
-    }
-
-    fn on_ack(&mut self, _: &Ack, _: &Path) {}
-
-    fn on_loss(&mut self, _: &Loss, _: &Path) {}
-
-    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
-        RtoAction::Retransmit { back_off: true }
-    }
-}
-
 fn small(_: &Start) -> Box<dyn CongestionControl> {
     Box::new(Steady(64))
 }

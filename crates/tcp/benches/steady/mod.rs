@@ -1,0 +1,23 @@
+//! An algorithm for measurements.
+
+use bentpipe_cc::{Ack, CongestionControl, Loss, Path, RtoAction, Timeout};
+
+/// Segments of 1000 bytes that fill 1 Gbit/s for 550 ms.
+pub const LARGE: u32 = 69_000;
+
+/// An algorithm that keeps its window, in segments, whatever happens.
+pub struct Steady(pub u32);
+
+impl CongestionControl for Steady {
+    fn window(&self) -> f64 {
+        f64::from(self.0)
+    }
+
+    fn on_ack(&mut self, _: &Ack, _: &Path) {}
+
+    fn on_loss(&mut self, _: &Loss, _: &Path) {}
+
+    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
+        RtoAction::Retransmit { back_off: true }
+    }
+}
