@@ -69,7 +69,7 @@ impl Connection {
         let deadline = self.timers.retransmit;
         let simple =
             is_usual(segment) && self.events.is_empty() && self.outlook().contains(Outlook::WAKELESS);
-        if !simple || !self.predict(now, segment) {
+        if !simple || !self.predict_usual(now, segment) {
             return Exchange::Unclear;
         }
         if self.events == Events::READABLE {
@@ -125,9 +125,15 @@ impl Connection {
     /// Handles a segment if it is one of these. False, with nothing changed, if it is not.
     #[inline(always)]
     pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
+        is_usual(segment) && self.predict_usual(now, segment)
+    }
+
+    /// The same, of one that has no more to say than its numbers.
+    #[inline(always)]
+    fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
         let is_next = segment.seq == self.receiver.nxt;
-        let plain = is_usual(segment) && (is_next || self.receiver.goes_on_at(segment.seq));
-        if !plain || !self.outlook().contains(Outlook::ARRIVALS) {
+        let is_expected = is_next || self.receiver.goes_on_at(segment.seq);
+        if !is_expected || !self.outlook().contains(Outlook::ARRIVALS) {
             return false;
         }
         let timestamp = segment.timestamps.filter(|_| self.timestamps);

@@ -338,6 +338,7 @@ impl Sender {
         if full {
             self.limit = Limit::Window;
         }
+        // Who withholds data in an episode has it noted when asked again.
         let more = self.forced > 0 || self.beyond_window > 0;
         full && !more && (self.episode.is_open() || !self.withholds())
     }
