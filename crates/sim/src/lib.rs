@@ -19,6 +19,7 @@ mod media;
 mod observe;
 mod outcome;
 mod pace;
+mod paging;
 mod party;
 mod procession;
 mod proxy;
