@@ -92,11 +92,16 @@ impl Arena {
     pub fn put(&mut self, parcel: &Parcel) -> Slot {
         let slot = self.paging.take(&mut self.cursor);
         if slot as usize >= self.parcels.len() {
-            self.parcels.resize(self.paging.places(), Packed::EMPTY);
+            self.grow();
         }
         self.used += 1;
         self.write(slot, parcel);
         slot
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.parcels.resize(self.paging.places(), Packed::EMPTY);
     }
 
     /// Writes a parcel into a slot that has no enclosure.

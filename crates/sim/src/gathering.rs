@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bentpipe_base::{Duration, Instant, prefetch};
+use bentpipe_base::{Duration, Instant};
 
-use crate::procession::{Arrival, NO_LANE};
-use crate::ticket::Ticket;
+use crate::mailroom::{Mailroom, Place, Waiting};
+use crate::paging::Cursor;
+use crate::procession::Arrival;
 use crate::wheel::lot;
 
 /// From so many on, sorting by digits is quicker than by comparisons. Measured.
@@ -18,57 +19,36 @@ const MANY: usize = 1000;
 /// and again: a packet takes time that grows with the logarithm of those that leave together.
 #[derive(Debug)]
 pub(crate) struct Gathering {
-    /// Of each packet that comes soon: how long after `base` in the high half, its place among the others in the low one.
+    /// Of each packet that comes soon: how long after `base` in the high half, its place in the mailroom in the low one.
     order: Vec<u64>,
-    soon: Vec<Gathered>,
+    cursor: Cursor,
     base: Instant,
     /// Who comes from this time on waits apart.
     until: Instant,
     late: BinaryHeap<Reverse<Arrival>>,
     /// No packet comes before this.
     first_at: Instant,
-    /// Empty; kept for its memory.
-    rest: Vec<Arrival>,
-}
-
-/// A packet that comes soon, without the time.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(32))]
-struct Gathered {
-    since: Instant,
-    ticket: Ticket,
-    salt: u32,
-    lane: u32,
-}
-
-impl Gathered {
-    /// The lane that it goes to, if it goes to one.
-    #[inline]
-    fn lane(&self) -> Option<u32> {
-        (self.lane != NO_LANE).then_some(self.lane)
-    }
 }
 
 impl Gathering {
     pub fn new() -> Self {
         Self {
             order: Vec::new(),
-            soon: Vec::new(),
+            cursor: Cursor::default(),
             base: Instant::ZERO,
             until: Instant::ZERO,
             late: BinaryHeap::new(),
             first_at: Instant::FAR_FUTURE,
-            rest: Vec::new(),
         }
     }
 
     #[inline(always)]
-    pub fn push(&mut self, arrival: Arrival) {
+    pub fn push(&mut self, arrival: Arrival, mailroom: &mut Mailroom) {
         self.first_at = self.first_at.min(arrival.at);
         if arrival.at < self.until {
             let Arrival { at, since, salt, lane, ticket } = arrival;
-            self.order.push(at.since(self.base).as_nanos() << 32 | self.soon.len() as u64);
-            self.soon.push(Gathered { since, ticket, salt, lane });
+            let place = mailroom.put(&mut self.cursor, Waiting { since, ticket, salt, lane });
+            self.order.push(at.since(self.base).as_nanos() << 32 | u64::from(place));
         } else {
             self.late.push(Reverse(arrival));
         }
@@ -84,29 +64,27 @@ impl Gathering {
     }
 
     /// Puts in order who comes by `limit`: so many. Who comes together is put in order by [`get`](Self::get), when a cache holds them.
-    pub fn sort(&mut self, limit: Instant) -> usize {
+    pub fn sort(&mut self, limit: Instant, mailroom: &mut Mailroom) -> usize {
         while self.late.peek().is_some_and(|first| first.0.at < self.until) {
             let Some(Reverse(first)) = self.late.pop() else { break };
-            self.push(first);
+            self.push(first, mailroom);
         }
         if self.order.len() < MANY {
             self.order.sort_unstable();
         } else {
-            // Of those that come at the same time, the first to be known stays in front.
             radsort::sort_by_key(&mut self.order, |key| (key >> 32) as u32);
         }
         self.order.partition_point(|key| self.time(*key) <= limit)
     }
 
-    /// Puts in order who comes together with the one at a place.
+    /// Puts in order who comes together with the one at a position.
     #[inline(never)]
-    fn sort_together(&mut self, place: usize) {
-        let Self { order, soon, .. } = self;
-        let first = order[place];
-        let at = self.base + Duration::from_nanos(first >> 32);
-        let together = order[place..].iter().take_while(|key| **key >> 32 == first >> 32).count();
-        order[place..place + together].sort_unstable_by_key(|key| {
-            let Gathered { since, salt, .. } = soon[*key as u32 as usize];
+    fn sort_together(&mut self, position: usize, mailroom: &Mailroom) {
+        let first = self.order[position];
+        let at = self.time(first);
+        let together = self.order[position..].iter().take_while(|key| **key >> 32 == first >> 32).count();
+        self.order[position..position + together].sort_unstable_by_key(|key| {
+            let Waiting { since, salt, .. } = mailroom.waiting(*key as Place);
             (since, lot(at, salt))
         });
     }
@@ -115,56 +93,42 @@ impl Gathering {
         self.base + Duration::from_nanos(key >> 32)
     }
 
-    /// When the one comes at a place of the order, its ticket, and the lane that it goes to, if any. To be asked for one place after the
-    /// other.
+    /// When the one comes at a position of the order, and its place. To be asked for one position after the other.
     #[inline]
-    pub fn get(&mut self, place: usize) -> (Instant, Ticket, Option<u32>) {
-        let key = self.order[place];
+    pub fn get(&mut self, position: usize, mailroom: &Mailroom) -> (Instant, Place) {
+        let key = self.order[position];
         let comes_with = |other: &u64| key >> 32 == *other >> 32;
-        let comes_with_last = place > 0 && comes_with(&self.order[place - 1]);
-        if self.order.get(place + 1).is_some_and(comes_with) && !comes_with_last {
-            self.sort_together(place);
+        let comes_with_last = position > 0 && comes_with(&self.order[position - 1]);
+        if self.order.get(position + 1).is_some_and(comes_with) && !comes_with_last {
+            self.sort_together(position, mailroom);
         }
-        let one = &self.soon[self.order[place] as u32 as usize];
-        (self.time(key), one.ticket, one.lane())
+        (self.time(key), self.order[position] as Place)
     }
 
-    /// The lane that the one at a place goes to, if there is one.
+    /// The place of the one at a position, if there is one.
     #[inline]
-    pub fn lane(&self, place: usize) -> Option<u32> {
-        self.order.get(place).and_then(|key| self.soon[*key as u32 as usize].lane())
-    }
-
-    /// Asks for the memory of the one at a place.
-    #[inline]
-    pub fn prefetch(&self, place: usize) {
-        if let Some(key) = self.order.get(place) {
-            prefetch(&self.soon[*key as u32 as usize]);
-        }
+    pub fn place(&self, position: usize) -> Option<Place> {
+        self.order.get(position).map(|key| *key as Place)
     }
 
     /// Forgets the first `left`, who came by `limit`. From now on who comes within `reach` of that comes soon.
     pub fn forget(&mut self, left: usize, limit: Instant, reach: Duration) {
-        let mut rest = std::mem::take(&mut self.rest);
-        rest.extend(self.order[left..].iter().map(|&key| {
-            let Gathered { since, ticket, salt, lane } = self.soon[key as u32 as usize];
-            Arrival { at: self.time(key), since, salt, lane, ticket }
-        }));
-        self.order.clear();
-        self.soon.clear();
+        self.order.drain(..left);
         let first_late = self.late.peek().map_or(Instant::FAR_FUTURE, |first| first.0.at);
+        let passed = self.base;
         self.base = limit.min(first_late);
+        let passed = self.base.since(passed).as_nanos() << 32;
+        self.order.iter_mut().for_each(|key| *key -= passed);
         self.until = self.base + reach.min(Duration::from_nanos(u64::from(u32::MAX)));
-        self.first_at = first_late;
-        rest.drain(..).for_each(|arrival| self.push(arrival));
-        self.rest = rest;
+        self.first_at = self.order.first().map_or(first_late, |first| self.time(*first));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ticket::Marks;
+    use crate::mailroom::NO_LANE;
+    use crate::ticket::{Marks, Ticket};
     use bentpipe_base::Rng;
 
     /// Whoever comes soon or late, within machine words of the base or far beyond, all leave by time and origin, each once.
@@ -172,7 +136,7 @@ mod tests {
     fn packets_leave_in_the_order_of_their_arrival() {
         let mut rng = Rng::stream(1, "gathering");
         for (spread, reach) in [(1, 10), (50, 10), (5_000, 1_000), (1 << 40, 1 << 36)] {
-            let mut gathering = Gathering::new();
+            let (mut gathering, mut mailroom) = (Gathering::new(), Mailroom::new(0));
             let (mut model, mut limit) = (Vec::new(), 0);
             for round in 0..60 {
                 for _ in 0..rng.below(40) {
@@ -181,7 +145,7 @@ mod tests {
                     let since = Instant::from_nanos(rng.below(2));
                     let ticket = Ticket::new((slot, 0), 0, 0, Marks::empty());
                     let arrival = Arrival { at, since, salt, lane: NO_LANE, ticket };
-                    gathering.push(arrival);
+                    gathering.push(arrival, &mut mailroom);
                     model.push(arrival);
                 }
                 limit += 1 + rng.below(spread / 2 + 2);
@@ -192,10 +156,12 @@ mod tests {
                 let mut left = Vec::new();
                 let limit = Instant::from_nanos(limit);
                 while gathering.first_at() <= limit {
-                    let count = gathering.sort(limit);
-                    left.extend(
-                        (0..count).map(|place| gathering.get(place)).map(|(at, ticket, _)| (at, ticket)),
-                    );
+                    let count = gathering.sort(limit, &mut mailroom);
+                    for position in 0..count {
+                        let (at, place) = gathering.get(position, &mailroom);
+                        left.push((at, mailroom.waiting(place).ticket));
+                        mailroom.release(place);
+                    }
                     gathering.forget(count, limit, Duration::from_nanos(reach));
                 }
                 assert_eq!(left, expected);

@@ -21,7 +21,7 @@ use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::mailroom::{Mail, Mailroom};
+use crate::mailroom::{Mail, Mailroom, NO_LANE, Place, Waiting};
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
@@ -95,6 +95,9 @@ struct Member {
 /// Of a connection that is not open.
 const NOT_OPEN: EndId = EndId::MAX;
 
+/// The memory of so many packets of a lane is asked for before they come to their host. Measured.
+const TOLD_AHEAD: u32 = 4;
+
 impl Member {
     /// The ends of its connection, once it is open.
     #[inline(always)]
@@ -158,8 +161,8 @@ enum Next {
 pub(crate) struct Islands {
     islands: Vec<Island>,
     lanes: Vec<Lane>,
-    /// The packets that come to each lane.
-    mailroom: Mailroom,
+    /// The packets that wait at junctions or come to lanes.
+    pub mailroom: Mailroom,
     /// Lanes that were empty before they got their first packet since the last round.
     filled: Vec<u32>,
     members: Vec<Member>,
@@ -259,6 +262,19 @@ impl Islands {
         }
     }
 
+    /// A packet that waited at a junction in a place comes to a lane.
+    #[inline(always)]
+    pub fn post_from(
+        &mut self,
+        place: Place,
+        lane: u32,
+        Passing { at, packet: ticket, .. }: Passing<Ticket>,
+    ) {
+        if self.mailroom.join(lane, place, Mail { at, ticket }) {
+            self.filled.push(lane);
+        }
+    }
+
     /// Lists the islands that got mail. Where there was some before, the island has its turn or its alarm.
     fn list_filled(&mut self) {
         let mut filled = std::mem::take(&mut self.filled);
@@ -330,15 +346,19 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn let_gathered_through(&mut self, id: u32, limit: Instant) {
         let link = self.junctions[id as usize].link;
         while self.junctions[id as usize].gathering.first_at() <= limit {
-            let leaving = self.junctions[id as usize].gathering.sort(limit);
-            for place in 0..leaving {
+            let leaving = self.junctions[id as usize].gathering.sort(limit, &mut self.islands.mailroom);
+            for position in 0..leaving {
                 if self.is_large() {
-                    self.fetch_along_gathering(id, place);
+                    self.fetch_along_gathering(id, position);
                 }
-                let (at, ticket, lane) = self.junctions[id as usize].gathering.get(place);
-                match lane {
-                    Some(lane) => self.run_to_lane((at, link), ticket, lane),
-                    None => self.run_ahead((at, link), ticket, Some(id)),
+                let mailroom = &mut self.islands.mailroom;
+                let (at, place) = self.junctions[id as usize].gathering.get(position, mailroom);
+                let Waiting { ticket, lane, .. } = mailroom.waiting(place);
+                if lane == NO_LANE {
+                    mailroom.release(place);
+                    self.run_ahead((at, link), ticket, Some(id));
+                } else {
+                    self.run_to_lane((at, link), place, lane);
                 }
             }
             let reach = self.islands.lookahead * 2;
@@ -346,16 +366,19 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Asks for the memory of packets that leave later, then of their lanes, and of the places there.
+    /// Asks for the memory of packets that leave later, then of their lanes.
     #[inline(always)]
-    fn fetch_along_gathering(&self, id: u32, place: usize) {
+    fn fetch_along_gathering(&self, id: u32, position: usize) {
         let gathering = &self.junctions[id as usize].gathering;
-        gathering.prefetch(place + 24);
-        if let Some(lane) = gathering.lane(place + 14) {
-            self.islands.mailroom.prefetch(lane);
+        let mailroom = &self.islands.mailroom;
+        if let Some(place) = gathering.place(position + 24) {
+            mailroom.prefetch_place(place);
         }
-        if let Some(lane) = gathering.lane(place + 7) {
-            self.islands.mailroom.prefetch_place(lane);
+        if let Some(place) = gathering.place(position + 10) {
+            let lane = mailroom.waiting(place).lane;
+            if lane != NO_LANE {
+                mailroom.prefetch(lane);
+            }
         }
     }
 
@@ -378,8 +401,8 @@ impl<W: Witness> Simulation<W> {
 
     /// Asks for the memory of islands whose turn comes soon: each time for what the last time told the place of.
     #[inline(always)]
-    fn fetch_along_list(&self, listed: &[u32]) {
-        let Islands { islands, lanes, members, mailroom, .. } = &self.islands;
+    fn fetch_along_list(&mut self, listed: &[u32]) {
+        let Islands { islands, lanes, members, mailroom, .. } = &mut self.islands;
         let island = |place: usize| listed.get(place).map(|id| &islands[*id as usize]);
         if let Some(island) = island(6) {
             prefetch(island);
@@ -393,7 +416,7 @@ impl<W: Witness> Simulation<W> {
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
                 self.wheel.prefetch_salt(lane.link);
-                mailroom.prefetch_first(id);
+                mailroom.prefetch_first(id, 2 * TOLD_AHEAD);
             }
             for member @ Member { links, .. } in &members[island.members.places()] {
                 let Some([first, last]) = member.ends() else { continue };
@@ -412,20 +435,12 @@ impl<W: Witness> Simulation<W> {
             }
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 self.links[lane.link as usize].prefetch();
-                self.fetch_bag(id);
-                if let Some(mail) = mailroom.at_hand(id).first() {
-                    prefetch(&self.routes[mail.ticket.position() + 1]);
+                while let Some(ticket) = mailroom.tell_ahead(id, TOLD_AHEAD) {
+                    self.arena.prefetch(ticket.slot());
+                    prefetch(&self.routes[ticket.position() + 1]);
                 }
             }
         }
-    }
-
-    /// Asks for the contents of the packets in the bag at hand of a lane, and for the bag behind it.
-    #[inline(always)]
-    fn fetch_bag(&self, lane: u32) {
-        let mailroom = &self.islands.mailroom;
-        mailroom.prefetch_second(lane);
-        mailroom.at_hand(lane).iter().for_each(|mail| self.arena.prefetch(mail.ticket.slot()));
     }
 
     /// Everybody does what there is to do before the clock's look at this time, which it knew of since `since`.
@@ -543,8 +558,10 @@ impl<W: Witness> Simulation<W> {
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
         while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane) {
-            if self.islands.mailroom.has_new_bag(lane) {
-                self.fetch_bag(lane);
+            if self.islands.mailroom.is_large() {
+                while let Some(ticket) = self.islands.mailroom.tell_ahead(lane, TOLD_AHEAD) {
+                    self.arena.prefetch(ticket.slot());
+                }
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);

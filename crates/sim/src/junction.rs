@@ -16,7 +16,8 @@ use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
 use crate::gathering::Gathering;
-use crate::procession::{Arrival, NO_LANE, Procession};
+use crate::mailroom::{NO_LANE, Place};
+use crate::procession::{Arrival, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
 use crate::ticket::{Marks, Ticket};
@@ -135,7 +136,8 @@ impl<W: Witness> Simulation<W> {
                 let Passing { at, next_since: since, packet: ticket } = passing;
                 let salt = self.wheel.salt(link);
                 let lane = lane(self.routes[ticket.position() + 1]).unwrap_or(NO_LANE);
-                self.junctions[next as usize].gathering.push(Arrival { at, since, salt, lane, ticket });
+                let arrival = Arrival { at, since, salt, lane, ticket };
+                self.junctions[next as usize].gathering.push(arrival, &mut self.islands.mailroom);
                 if let Some(round) = self.islands.note_waiting(at) {
                     self.wheel.schedule(self.first_junction, round);
                 }
@@ -163,15 +165,17 @@ impl<W: Witness> Simulation<W> {
         self.follow(place, ticket, true).map(|(passing, last, _)| (passing, last))
     }
 
-    /// Offers a packet to a link behind which it is known to go to a lane.
+    /// Offers the packet in a place to a link behind which it is known to go to a lane.
     #[inline(always)]
-    pub(crate) fn run_to_lane(&mut self, (at, link): (Instant, LinkId), ticket: Ticket, lane: u32) {
+    pub(crate) fn run_to_lane(&mut self, (at, link): (Instant, LinkId), place: Place, lane: u32) {
+        let ticket = self.islands.mailroom.waiting(place).ticket;
         let Some(mut passing) = self.links[link as usize].pass(at, ticket, self.until) else {
+            self.islands.mailroom.release(place);
             return self.keep_on(link);
         };
         passing.packet.step_on();
         self.events += 1;
-        self.islands.post(lane, passing);
+        self.islands.post_from(place, lane, passing);
     }
 
     /// A packet stays on a link, or is lost there.

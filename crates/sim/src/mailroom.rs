@@ -1,10 +1,22 @@
-//! Packets on their way to lanes: in bags from one pool, so that a bag that is empty is filled again while a cache still holds it.
+//! Packets from when islands send them until islands take them in: each stays in one place meanwhile, whether it waits in front of a junction
+//! or, once it is through, in the line of a lane.
 //!
-//! A ring for each lane would hold as much as the lane ever held, and walk through all of it.
+//! What an island sends lies together and is through in much the same order, so whoever takes it in reads memory from front to back. The
+//! places are on pages from one pool; a page that has been read is written next, while a cache still holds it.
 
 use bentpipe_base::{Instant, prefetch};
 
+use crate::paging::{Cursor, Paging};
 use crate::ticket::Ticket;
+
+/// Number of a place.
+pub(crate) type Place = u32;
+
+/// Places on a page: many times as many as an island fills in a turn, so that few of them go over from one page to the next.
+const PAGE: usize = 256;
+
+/// As many packets, with their contents, fit into the caches close to a processor.
+const FEW: usize = 16 * PAGE;
 
 /// A packet that comes to a lane.
 #[derive(Clone, Copy, Debug)]
@@ -13,63 +25,72 @@ pub(crate) struct Mail {
     pub ticket: Ticket,
 }
 
-/// As many packets as fit into two lines of the cache.
-const BAG: u8 = 5;
-
+/// A packet in front of a junction, without the time of its arrival there.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Bag {
-    mail: [Mail; BAG as usize],
-    /// The bag behind it, if it is not the last of its line.
-    next: u32,
+pub(crate) struct Waiting {
+    /// Since when it is the next on its link.
+    pub since: Instant,
+    pub ticket: Ticket,
+    /// What its link draws lots with.
+    pub salt: u32,
+    /// The lane behind the junction; [`NO_LANE`] if it goes elsewhere.
+    pub lane: u32,
 }
 
-const _: () = assert!(size_of::<Bag>() == 128);
+/// No lane.
+pub(crate) const NO_LANE: u32 = u32::MAX;
 
-impl Bag {
-    const EMPTY: Self =
-        Self { mail: [Mail { at: Instant::ZERO, ticket: Ticket::NOTHING }; BAG as usize], next: 0 };
+/// A packet in its place. Two of them fill a line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+struct Item {
+    /// Of one that waits at a junction since when it is the next on its link, of one in line when it comes to its lane.
+    time: Instant,
+    ticket: Ticket,
+    /// Of one that waits at a junction what its link draws lots with, of one in line the place of the one behind it.
+    salt_or_next: u32,
+    lane: u32,
 }
 
-/// The packets that wait for one lane, in order. Without packets only the length says anything.
+const _: () = assert!(size_of::<Item>() == 32);
+
+impl Item {
+    const EMPTY: Self = Self { time: Instant::ZERO, ticket: Ticket::NOTHING, salt_or_next: 0, lane: NO_LANE };
+}
+
+/// The packets that are on their way to one lane, in order. Without packets only the length says anything.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(16))]
 struct Line {
+    first: Place,
+    last: Place,
     len: u32,
-    /// The first and the last bag.
-    first: u32,
-    last: u32,
-    /// Where in the first bag the first packet lies, and how many packets the last bag has been given.
-    begin: u8,
-    end: u8,
 }
 
-impl Line {
-    fn add_bag(&mut self, bags: &mut Vec<Bag>, free: &mut Vec<u32>) {
-        let new = free.pop().unwrap_or_else(|| {
-            bags.push(Bag::EMPTY);
-            bags.len() as u32 - 1
-        });
-        if self.len == 0 {
-            (self.first, self.begin) = (new, 0);
-        } else {
-            bags[self.last as usize].next = new;
-        }
-        (self.last, self.end) = (new, 0);
-    }
+/// How many of the first in a line have been told ahead, and where the last of them is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    count: u32,
+    last: Place,
 }
 
-/// All lines. The bag released last is used first.
+/// All places and all lines.
 #[derive(Debug, Default)]
 pub(crate) struct Mailroom {
     lines: Vec<Line>,
-    bags: Vec<Bag>,
-    free: Vec<u32>,
+    /// Of each line; apart, because whoever joins a line does not look at it.
+    told: Vec<Told>,
+    items: Vec<Item>,
+    paging: Paging<PAGE>,
+    /// For packets that come to lanes without having waited at a junction in a place of their own.
+    cursor: Cursor,
 }
 
 impl Mailroom {
     /// With so many lines, all empty.
     pub fn new(lines: usize) -> Self {
-        Self { lines: vec![Line::default(); lines], ..Self::default() }
+        let (lines, told) = (vec![Line::default(); lines], vec![Told::default(); lines]);
+        Self { lines, told, ..Self::default() }
     }
 
     /// Packets in a line.
@@ -77,54 +98,100 @@ impl Mailroom {
         self.lines[line as usize].len as usize
     }
 
-    /// A packet joins a line. True if it is the first.
+    /// Puts a packet that comes to a junction into a place.
     #[inline(always)]
-    pub fn push(&mut self, line: u32, mail: Mail) -> bool {
-        let Self { lines, bags, free } = self;
+    pub fn put(&mut self, cursor: &mut Cursor, waiting: Waiting) -> Place {
+        let place = self.paging.take(cursor);
+        if place as usize >= self.items.len() {
+            self.grow();
+        }
+        let Waiting { since, ticket, salt, lane } = waiting;
+        self.items[place as usize] = Item { time: since, ticket, salt_or_next: salt, lane };
+        place
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.items.resize(self.paging.places(), Item::EMPTY);
+    }
+
+    /// The packet in a place, which waits at a junction.
+    #[inline(always)]
+    pub fn waiting(&self, place: Place) -> Waiting {
+        let Item { time: since, ticket, salt_or_next: salt, lane } = self.items[place as usize];
+        Waiting { since, ticket, salt, lane }
+    }
+
+    /// A packet that waited at a junction leaves its place.
+    #[inline(always)]
+    pub fn release(&mut self, place: Place) {
+        self.paging.release(place);
+    }
+
+    /// A packet that waited in a place joins a line. True if it is the first.
+    #[inline(always)]
+    pub fn join(&mut self, line: u32, place: Place, mail: Mail) -> bool {
+        let Self { lines, items, .. } = self;
         let line = &mut lines[line as usize];
         let is_first = line.len == 0;
-        if is_first || line.end == BAG {
-            line.add_bag(bags, free);
+        if is_first {
+            line.first = place;
+        } else if place != line.last + 1 {
+            items[line.last as usize].salt_or_next = place;
         }
-        bags[line.last as usize].mail[line.end as usize] = mail;
-        line.end += 1;
+        line.last = place;
         line.len += 1;
+        let item = &mut items[place as usize];
+        // The next in line will most likely lie in the next place.
+        (item.time, item.ticket, item.salt_or_next) = (mail.at, mail.ticket, place + 1);
         is_first
+    }
+
+    /// A packet that waited nowhere joins a line. True if it is the first.
+    pub fn push(&mut self, line: u32, mail: Mail) -> bool {
+        let mut cursor = std::mem::take(&mut self.cursor);
+        let Mail { at: since, ticket } = mail;
+        let place = self.put(&mut cursor, Waiting { since, ticket, salt: 0, lane: line });
+        self.cursor = cursor;
+        self.join(line, place, mail)
     }
 
     /// The first of a line leaves it.
     #[inline(always)]
     pub fn pop(&mut self, line: u32) -> Option<Mail> {
-        let line = &mut self.lines[line as usize];
-        if line.len == 0 {
+        let index = line as usize;
+        let line = &mut self.lines[index];
+        line.len = line.len.checked_sub(1)?;
+        let place = line.first;
+        let Item { time: at, ticket, salt_or_next: next, .. } = self.items[place as usize];
+        line.first = next;
+        let told = &mut self.told[index].count;
+        *told = told.saturating_sub(1);
+        self.release(place);
+        Some(Mail { at, ticket })
+    }
+
+    /// True if a cache does not hold all of it, so that it pays to ask for memory ahead.
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        self.items.len() > FEW
+    }
+
+    /// Of the first so many packets of a line, tells the next that has not been told yet, and asks for the memory of the one behind it.
+    #[inline(always)]
+    pub fn tell_ahead(&mut self, line: u32, limit: u32) -> Option<Ticket> {
+        let Line { first, len, .. } = self.lines[line as usize];
+        let told = &mut self.told[line as usize];
+        if told.count == limit.min(len) {
             return None;
         }
-        let Bag { mail, next } = &self.bags[line.first as usize];
-        let mail = mail[line.begin as usize];
-        line.begin += 1;
-        line.len -= 1;
-        if line.len == 0 || line.begin == BAG {
-            self.free.push(line.first);
-            (line.first, line.begin) = (*next, 0);
+        let place = if told.count == 0 { first } else { self.items[told.last as usize].salt_or_next };
+        *told = Told { count: told.count + 1, last: place };
+        let Item { ticket, salt_or_next: next, .. } = self.items[place as usize];
+        if let Some(next) = self.items.get(next as usize) {
+            prefetch(next);
         }
-        Some(mail)
-    }
-
-    /// The first packets of a line: what the bag at hand still holds.
-    #[inline(always)]
-    pub fn at_hand(&self, line: u32) -> &[Mail] {
-        let &Line { len, first, begin, .. } = &self.lines[line as usize];
-        if len == 0 {
-            return &[];
-        }
-        let begin = begin as usize;
-        &self.bags[first as usize].mail[begin..(begin + len as usize).min(BAG as usize)]
-    }
-
-    /// True if the bag at hand has just been opened.
-    #[inline(always)]
-    pub fn has_new_bag(&self, line: u32) -> bool {
-        self.lines[line as usize].begin == 0
+        Some(ticket)
     }
 
     /// Asks for the memory of a line.
@@ -133,32 +200,18 @@ impl Mailroom {
         prefetch(&self.lines[line as usize]);
     }
 
-    /// Asks for the memory of the bag at hand.
+    /// Asks for the memory of a packet.
     #[inline(always)]
-    pub fn prefetch_first(&self, line: u32) {
-        let Line { len, first, .. } = self.lines[line as usize];
-        if len > 0 {
-            prefetch(&self.bags[first as usize]);
-        }
+    pub fn prefetch_place(&self, place: Place) {
+        prefetch(&self.items[place as usize]);
     }
 
-    /// Asks for the memory of the bag behind the one at hand, which is in the cache.
+    /// Asks for the memory of the first so many packets of a line, as far as they lie in a row.
     #[inline(always)]
-    pub fn prefetch_second(&self, line: u32) {
-        let Line { len, first, begin, .. } = self.lines[line as usize];
-        if u32::from(begin) + len > u32::from(BAG) {
-            prefetch(&self.bags[self.bags[first as usize].next as usize]);
-        }
-    }
-
-    /// Asks for the memory of the place that the next packet of a line will take.
-    #[inline(always)]
-    pub fn prefetch_place(&self, line: u32) {
-        let Line { len, last, end, .. } = self.lines[line as usize];
-        if len > 0 && end < BAG {
-            prefetch(&self.bags[last as usize].mail[end as usize]);
-        } else if let Some(&bag) = self.free.last() {
-            prefetch(&self.bags[bag as usize].mail[0]);
+    pub fn prefetch_first(&self, line: u32, count: u32) {
+        let Line { first, len, .. } = self.lines[line as usize];
+        if let Some(items) = self.items.get(first as usize..(first + count.min(len)) as usize) {
+            prefetch(items);
         }
     }
 }
@@ -170,34 +223,68 @@ mod tests {
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
 
-    /// Many lines in one pool: each in its order, none of another's, and no bag is lost.
+    fn slot(mail: Option<Mail>) -> Option<u32> {
+        mail.map(|mail| mail.ticket.slot())
+    }
+
+    /// Packets join in another order than they were put down, get lost, or come without having waited: each line keeps its order, tells its
+    /// first packets once each, and no place is lost.
     #[test]
     fn every_line_keeps_its_order() {
         let mut rng = Rng::stream(1, "mailroom");
         let mut room = Mailroom::new(5);
+        let mut cursors = [Cursor::default(), Cursor::default()];
+        let mut waiting: Vec<(Place, u32)> = Vec::new();
         let mut models: [VecDeque<u32>; 5] = Default::default();
-        for number in 0..30_000 {
+        let (mut told, mut longest) = ([0; 5], 0);
+        for number in 0..60_000 {
             let line = rng.below(5) as u32;
-            let model = &mut models[line as usize];
+            let at = Instant::from_nanos(u64::from(number));
+            let ticket = Ticket::new((number, 0), 0, 0, Marks::empty());
+            let (model, told) = (&mut models[line as usize], &mut told[line as usize]);
             // Lines grow at times, and shrink at others.
-            if rng.below(10) < 4 + u64::from(number / 5_000 % 2 == 1) * 2 {
-                let ticket = Ticket::new((number, 0), 0, 0, Marks::empty());
-                let is_first = room.push(line, Mail { at: Instant::from_nanos(u64::from(number)), ticket });
-                assert_eq!(is_first, model.is_empty());
-                model.push_back(number);
-            } else {
-                assert_eq!(room.pop(line).map(|mail| mail.ticket.slot()), model.pop_front());
+            match rng.below(10) + 2 * u64::from(number / 5_000 % 2) {
+                0..3 => {
+                    let cursor = &mut cursors[rng.below(2) as usize];
+                    let packet = Waiting { since: at, ticket, salt: number, lane: NO_LANE };
+                    waiting.push((room.put(cursor, packet), number));
+                }
+                3..6 if !waiting.is_empty() => {
+                    // Most of them leave as they came.
+                    let choice = rng.below(waiting.len().min(3) as u64) as usize;
+                    let (place, number) = waiting.remove(choice);
+                    let packet = room.waiting(place);
+                    assert_eq!((packet.ticket.slot(), packet.salt), (number, number));
+                    if rng.below(20) == 0 {
+                        room.release(place);
+                        continue;
+                    }
+                    assert_eq!(room.join(line, place, Mail { at, ticket: packet.ticket }), model.is_empty());
+                    model.push_back(number);
+                }
+                6 => {
+                    assert_eq!(room.push(line, Mail { at, ticket }), model.is_empty());
+                    model.push_back(number);
+                }
+                7 => {
+                    let expected = model.get(*told).filter(|_| *told < 4).copied();
+                    assert_eq!(room.tell_ahead(line, 4).map(Ticket::slot), expected);
+                    *told += usize::from(expected.is_some());
+                }
+                _ => {
+                    assert_eq!(slot(room.pop(line)), model.pop_front());
+                    *told = told.saturating_sub(1);
+                }
             }
-            assert_eq!(room.len(line), model.len());
-            let at_hand: Vec<_> = room.at_hand(line).iter().map(|mail| mail.ticket.slot()).collect();
-            assert!(model.iter().take(at_hand.len()).eq(&at_hand) && at_hand.is_empty() == model.is_empty());
+            assert_eq!(room.len(line), models[line as usize].len());
+            longest = longest.max(room.len(line));
         }
+        assert!(longest > 2 * PAGE / 5);
         for (line, model) in (0..).zip(models) {
-            let rest: VecDeque<_> =
-                std::iter::from_fn(|| room.pop(line)).map(|mail| mail.ticket.slot()).collect();
-            assert!(!rest.is_empty());
+            let rest: VecDeque<_> = std::iter::from_fn(|| slot(room.pop(line))).collect();
             assert_eq!(rest, model);
         }
-        assert_eq!(room.free.len(), room.bags.len());
+        waiting.into_iter().for_each(|(place, _)| room.release(place));
+        assert!(room.paging.pages_in_use() <= 3);
     }
 }

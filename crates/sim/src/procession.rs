@@ -6,14 +6,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use bentpipe_base::Instant;
 use bentpipe_net::Passing;
 
+use crate::mailroom::NO_LANE;
 use crate::ticket::Ticket;
 use crate::wheel::lot;
 
 /// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
 const REACH: usize = 32;
-
-/// No lane.
-pub(crate) const NO_LANE: u32 = u32::MAX;
 
 /// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by lot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
