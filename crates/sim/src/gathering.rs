@@ -115,10 +115,10 @@ impl Gathering {
     pub fn forget(&mut self, left: usize, limit: Instant, reach: Duration) {
         self.order.drain(..left);
         let first_late = self.late.peek().map_or(Instant::FAR_FUTURE, |first| first.0.at);
-        let passed = self.base;
-        self.base = limit.min(first_late);
-        let passed = self.base.since(passed).as_nanos() << 32;
-        self.order.iter_mut().for_each(|key| *key -= passed);
+        let base = limit.min(first_late);
+        let later = base.since(self.base).as_nanos() << 32;
+        self.order.iter_mut().for_each(|key| *key -= later);
+        self.base = base;
         self.until = self.base + reach.min(Duration::from_nanos(u64::from(u32::MAX)));
         self.first_at = self.order.first().map_or(first_late, |first| self.time(*first));
     }

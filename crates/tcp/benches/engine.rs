@@ -16,6 +16,7 @@ const DELAY_ONE_WAY: Duration = Duration::from_millis(275);
 /// Of a segment of 1000 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(8);
 const BUFFER: u64 = 512 << 20;
+
 fn small(_: &Start) -> Box<dyn CongestionControl> {
     Box::new(Steady(64))
 }
