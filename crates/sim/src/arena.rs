@@ -2,7 +2,7 @@
 
 use bentpipe_base::{EcnField, Extension, Flags, Probe, SackBlocks, Segment, SynOptions, prefetch};
 
-use crate::paging::{Cursor, Paging};
+use crate::paging::{Cursor, Pages};
 
 /// Place of a packet's contents in the [`Arena`].
 pub(crate) type Slot = u32;
@@ -44,23 +44,6 @@ struct Packed {
 
 const _: () = assert!(size_of::<Packed>() == 64);
 
-impl Packed {
-    const EMPTY: Self = Self {
-        to: 0,
-        incarnation: 0,
-        seq: 0,
-        ack: 0,
-        len: 0,
-        window: 0,
-        timestamps: None,
-        probe: Probe::No,
-        flags: Flags::empty(),
-        ecn: EcnField::NotCapable,
-        low_priority: false,
-        enclosure: NONE,
-    };
-}
-
 /// What few segments carry.
 #[derive(Clone, Copy, Debug)]
 // Two lines of the cache.
@@ -77,11 +60,8 @@ const _: () = assert!(size_of::<Enclosure>() == 128);
 /// is used first.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    parcels: Vec<Packed>,
-    paging: Paging<PAGE>,
+    parcels: Pages<Packed, PAGE>,
     cursor: Cursor,
-    /// Slots in use.
-    used: usize,
     enclosures: Vec<Enclosure>,
     free_enclosures: Vec<u32>,
 }
@@ -90,29 +70,18 @@ impl Arena {
     /// Keeps a parcel.
     #[inline]
     pub fn put(&mut self, parcel: &Parcel) -> Slot {
-        let slot = self.paging.take(&mut self.cursor);
-        if slot as usize >= self.parcels.len() {
-            self.grow();
-        }
-        self.used += 1;
-        self.write(slot, parcel);
-        slot
+        let packed = self.pack(parcel);
+        self.parcels.put(&mut self.cursor, packed)
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        self.parcels.resize(self.paging.places(), Packed::EMPTY);
-    }
-
-    /// Writes a parcel into a slot that has no enclosure.
     #[inline]
-    fn write(&mut self, slot: Slot, parcel: &Parcel) {
+    fn pack(&mut self, parcel: &Parcel) -> Packed {
         let segment = &parcel.segment;
         let is_bare = segment.sack.is_empty()
             && matches!(segment.extension, Extension::None)
             && segment.syn_options.is_none();
         let enclosure = if is_bare { NONE } else { self.enclose(segment) };
-        self.parcels[slot as usize] = Packed {
+        Packed {
             to: parcel.to,
             incarnation: parcel.incarnation,
             seq: segment.seq,
@@ -125,7 +94,7 @@ impl Arena {
             ecn: segment.ecn,
             low_priority: segment.low_priority,
             enclosure,
-        };
+        }
     }
 
     #[inline(never)]
@@ -147,7 +116,7 @@ impl Arena {
     /// Copies the parcel in `slot` to a place of the caller's, whatever it held.
     #[inline]
     pub fn read(&self, slot: Slot, parcel: &mut Parcel) {
-        let packed = &self.parcels[slot as usize];
+        let packed = &self.parcels[slot];
         (parcel.to, parcel.incarnation) = (packed.to, packed.incarnation);
         let segment = &mut parcel.segment;
         (segment.seq, segment.ack) = (packed.seq, packed.ack);
@@ -177,19 +146,19 @@ impl Arena {
     /// Replaces the parcel in `slot`.
     pub fn replace(&mut self, slot: Slot, parcel: &Parcel) {
         self.release_enclosure(slot);
-        self.write(slot, parcel);
+        self.parcels[slot] = self.pack(parcel);
     }
 
     /// Where the parcel in `slot` is going: the end and its incarnation.
     #[inline]
     pub fn address(&self, slot: Slot) -> (u32, u32) {
-        let packed = &self.parcels[slot as usize];
+        let packed = &self.parcels[slot];
         (packed.to, packed.incarnation)
     }
 
     #[inline]
     fn release_enclosure(&mut self, slot: Slot) {
-        let enclosure = self.parcels[slot as usize].enclosure;
+        let enclosure = self.parcels[slot].enclosure;
         if enclosure != NONE {
             self.free_enclosures.push(enclosure);
         }
@@ -199,8 +168,7 @@ impl Arena {
     #[inline]
     pub fn release(&mut self, slot: Slot) {
         self.release_enclosure(slot);
-        self.used -= 1;
-        self.paging.release(slot);
+        self.parcels.release(slot);
     }
 
     /// A second slot with the same contents.
@@ -212,20 +180,20 @@ impl Arena {
     /// Asks for the memory of a parcel.
     #[inline(always)]
     pub fn prefetch(&self, slot: Slot) {
-        prefetch(&self.parcels[slot as usize]);
+        prefetch(&self.parcels[slot]);
     }
 
     /// Asks for the memory of what few segments carry, if this one does; its parcel is at hand.
     #[inline(always)]
     pub fn prefetch_enclosure(&self, slot: Slot) {
-        if let Some(enclosure) = self.enclosures.get(self.parcels[slot as usize].enclosure as usize) {
+        if let Some(enclosure) = self.enclosures.get(self.parcels[slot].enclosure as usize) {
             prefetch(enclosure);
         }
     }
 
     /// Slots in use.
     pub fn used(&self) -> usize {
-        self.used
+        self.parcels.used(&[self.cursor])
     }
 }
 
@@ -248,7 +216,7 @@ mod tests {
             let slot = arena.put(&parcel(3));
             arena.release(slot);
         }
-        assert_eq!((arena.used(), arena.parcels.len()), (3, 2 * PAGE));
+        assert_eq!((arena.used(), arena.parcels.places().len()), (3, 2 * PAGE));
     }
 
     /// Whatever a segment carries, and whatever the slot and the reader's place held before.
@@ -284,7 +252,7 @@ mod tests {
                 arena.release(slot);
             }
         }
-        assert_eq!((arena.used(), arena.parcels.len()), (0, PAGE));
+        assert_eq!((arena.used(), arena.parcels.places().len()), (0, PAGE));
         assert_eq!((arena.enclosures.len(), arena.free_enclosures.len()), (1, 1));
     }
 }

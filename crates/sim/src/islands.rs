@@ -21,7 +21,7 @@ use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::mailroom::{Mail, Mailroom, NO_LANE, Place, Waiting};
+use crate::mailroom::{Mail, Mailroom, Place};
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
@@ -254,12 +254,11 @@ impl Islands {
         (member.first_end, member.links) = (first, links);
     }
 
-    /// A packet comes to a lane.
+    /// A packet that has no place in the mailroom yet comes to a lane.
     #[inline(always)]
-    pub fn post(&mut self, lane: u32, Passing { at, packet: ticket, .. }: Passing<Ticket>) {
-        if self.mailroom.push(lane, Mail { at, ticket }) {
-            self.filled.push(lane);
-        }
+    pub fn post(&mut self, lane: u32, passing: Passing<Ticket>) {
+        let place = self.mailroom.put_to_join(passing.packet);
+        self.post_from(place, lane, passing);
     }
 
     /// A packet that waited at a junction in a place comes to a lane.
@@ -353,12 +352,13 @@ impl<W: Witness> Simulation<W> {
                 }
                 let mailroom = &mut self.islands.mailroom;
                 let (at, place) = self.junctions[id as usize].gathering.get(position, mailroom);
-                let Waiting { ticket, lane, .. } = mailroom.waiting(place);
-                if lane == NO_LANE {
-                    mailroom.release(place);
-                    self.run_ahead((at, link), ticket, Some(id));
-                } else {
-                    self.run_to_lane((at, link), place, lane);
+                let waiting = mailroom.waiting(place);
+                match waiting.lane() {
+                    Some(lane) => self.run_to_lane((at, link), (place, waiting.ticket), lane),
+                    None => {
+                        mailroom.release(place);
+                        self.run_ahead((at, link), waiting.ticket, Some(id));
+                    }
                 }
             }
             let reach = self.islands.lookahead * 2;
@@ -374,11 +374,8 @@ impl<W: Witness> Simulation<W> {
         if let Some(place) = gathering.place(position + 24) {
             mailroom.prefetch_place(place);
         }
-        if let Some(place) = gathering.place(position + 10) {
-            let lane = mailroom.waiting(place).lane;
-            if lane != NO_LANE {
-                mailroom.prefetch(lane);
-            }
+        if let Some(lane) = gathering.place(position + 10).and_then(|place| mailroom.waiting(place).lane()) {
+            mailroom.prefetch(lane);
         }
     }
 

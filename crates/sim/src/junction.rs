@@ -167,8 +167,12 @@ impl<W: Witness> Simulation<W> {
 
     /// Offers the packet in a place to a link behind which it is known to go to a lane.
     #[inline(always)]
-    pub(crate) fn run_to_lane(&mut self, (at, link): (Instant, LinkId), place: Place, lane: u32) {
-        let ticket = self.islands.mailroom.waiting(place).ticket;
+    pub(crate) fn run_to_lane(
+        &mut self,
+        (at, link): (Instant, LinkId),
+        (place, ticket): (Place, Ticket),
+        lane: u32,
+    ) {
         let Some(mut passing) = self.links[link as usize].pass(at, ticket, self.until) else {
             self.islands.mailroom.release(place);
             return self.keep_on(link);

@@ -6,7 +6,7 @@
 
 use bentpipe_base::{Instant, prefetch};
 
-use crate::paging::{Cursor, Paging};
+use crate::paging::{Cursor, Pages};
 use crate::ticket::Ticket;
 
 /// Number of a place.
@@ -37,6 +37,14 @@ pub(crate) struct Waiting {
     pub lane: u32,
 }
 
+impl Waiting {
+    /// The lane behind the junction, if it goes to one.
+    #[inline(always)]
+    pub fn lane(&self) -> Option<u32> {
+        (self.lane != NO_LANE).then_some(self.lane)
+    }
+}
+
 /// No lane.
 pub(crate) const NO_LANE: u32 = u32::MAX;
 
@@ -53,10 +61,6 @@ struct Item {
 }
 
 const _: () = assert!(size_of::<Item>() == 32);
-
-impl Item {
-    const EMPTY: Self = Self { time: Instant::ZERO, ticket: Ticket::NOTHING, salt_or_next: 0, lane: NO_LANE };
-}
 
 /// The packets that are on their way to one lane, in order. Without packets only the length says anything.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,9 +84,8 @@ pub(crate) struct Mailroom {
     lines: Vec<Line>,
     /// Of each line; apart, because whoever joins a line does not look at it.
     told: Vec<Told>,
-    items: Vec<Item>,
-    paging: Paging<PAGE>,
-    /// For packets that come to lanes without having waited at a junction in a place of their own.
+    items: Pages<Item, PAGE>,
+    /// For packets that come to lanes without a place.
     cursor: Cursor,
 }
 
@@ -101,31 +104,21 @@ impl Mailroom {
     /// Puts a packet that comes to a junction into a place.
     #[inline(always)]
     pub fn put(&mut self, cursor: &mut Cursor, waiting: Waiting) -> Place {
-        let place = self.paging.take(cursor);
-        if place as usize >= self.items.len() {
-            self.grow();
-        }
         let Waiting { since, ticket, salt, lane } = waiting;
-        self.items[place as usize] = Item { time: since, ticket, salt_or_next: salt, lane };
-        place
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        self.items.resize(self.paging.places(), Item::EMPTY);
+        self.items.put(cursor, Item { time: since, ticket, salt_or_next: salt, lane })
     }
 
     /// The packet in a place, which waits at a junction.
     #[inline(always)]
     pub fn waiting(&self, place: Place) -> Waiting {
-        let Item { time: since, ticket, salt_or_next: salt, lane } = self.items[place as usize];
+        let Item { time: since, ticket, salt_or_next: salt, lane } = self.items[place];
         Waiting { since, ticket, salt, lane }
     }
 
     /// A packet that waited at a junction leaves its place.
     #[inline(always)]
     pub fn release(&mut self, place: Place) {
-        self.paging.release(place);
+        self.items.release(place);
     }
 
     /// A packet that waited in a place joins a line. True if it is the first.
@@ -137,23 +130,20 @@ impl Mailroom {
         if is_first {
             line.first = place;
         } else if place != line.last + 1 {
-            items[line.last as usize].salt_or_next = place;
+            items[line.last].salt_or_next = place;
         }
         line.last = place;
         line.len += 1;
-        let item = &mut items[place as usize];
+        let item = &mut items[place];
         // The next in line will most likely lie in the next place.
         (item.time, item.ticket, item.salt_or_next) = (mail.at, mail.ticket, place + 1);
         is_first
     }
 
-    /// A packet that waited nowhere joins a line. True if it is the first.
-    pub fn push(&mut self, line: u32, mail: Mail) -> bool {
-        let mut cursor = std::mem::take(&mut self.cursor);
-        let Mail { at: since, ticket } = mail;
-        let place = self.put(&mut cursor, Waiting { since, ticket, salt: 0, lane: line });
-        self.cursor = cursor;
-        self.join(line, place, mail)
+    /// Puts a packet that has no place yet into one, for a line that it joins at once.
+    pub fn put_to_join(&mut self, ticket: Ticket) -> Place {
+        let item = Item { time: Instant::ZERO, ticket, salt_or_next: 0, lane: NO_LANE };
+        self.items.put(&mut self.cursor, item)
     }
 
     /// The first of a line leaves it.
@@ -163,7 +153,7 @@ impl Mailroom {
         let line = &mut self.lines[index];
         line.len = line.len.checked_sub(1)?;
         let place = line.first;
-        let Item { time: at, ticket, salt_or_next: next, .. } = self.items[place as usize];
+        let Item { time: at, ticket, salt_or_next: next, .. } = self.items[place];
         line.first = next;
         let told = &mut self.told[index].count;
         *told = told.saturating_sub(1);
@@ -174,7 +164,7 @@ impl Mailroom {
     /// True if a cache does not hold all of it, so that it pays to ask for memory ahead.
     #[inline(always)]
     pub fn is_large(&self) -> bool {
-        self.items.len() > FEW
+        self.items.places().len() > FEW
     }
 
     /// Of the first so many packets of a line, tells the next that has not been told yet, and asks for the memory of the one behind it.
@@ -185,10 +175,10 @@ impl Mailroom {
         if told.count == limit.min(len) {
             return None;
         }
-        let place = if told.count == 0 { first } else { self.items[told.last as usize].salt_or_next };
+        let place = if told.count == 0 { first } else { self.items[told.last].salt_or_next };
         *told = Told { count: told.count + 1, last: place };
-        let Item { ticket, salt_or_next: next, .. } = self.items[place as usize];
-        if let Some(next) = self.items.get(next as usize) {
+        let Item { ticket, salt_or_next: next, .. } = self.items[place];
+        if let Some(next) = self.items.places().get(next as usize) {
             prefetch(next);
         }
         Some(ticket)
@@ -203,14 +193,14 @@ impl Mailroom {
     /// Asks for the memory of a packet.
     #[inline(always)]
     pub fn prefetch_place(&self, place: Place) {
-        prefetch(&self.items[place as usize]);
+        prefetch(&self.items[place]);
     }
 
     /// Asks for the memory of the first so many packets of a line, as far as they lie in a row.
     #[inline(always)]
     pub fn prefetch_first(&self, line: u32, count: u32) {
         let Line { first, len, .. } = self.lines[line as usize];
-        if let Some(items) = self.items.get(first as usize..(first + count.min(len)) as usize) {
+        if let Some(items) = self.items.places().get(first as usize..(first + count.min(len)) as usize) {
             prefetch(items);
         }
     }
@@ -263,7 +253,8 @@ mod tests {
                     model.push_back(number);
                 }
                 6 => {
-                    assert_eq!(room.push(line, Mail { at, ticket }), model.is_empty());
+                    let place = room.put_to_join(ticket);
+                    assert_eq!(room.join(line, place, Mail { at, ticket }), model.is_empty());
                     model.push_back(number);
                 }
                 7 => {
@@ -285,6 +276,6 @@ mod tests {
             assert_eq!(rest, model);
         }
         waiting.into_iter().for_each(|(place, _)| room.release(place));
-        assert!(room.paging.pages_in_use() <= 3);
+        assert_eq!(room.items.used(&[cursors[0], cursors[1], room.cursor]), 0);
     }
 }
