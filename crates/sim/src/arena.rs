@@ -1,8 +1,12 @@
 //! The packets on their way: one slab, so that links carry small tickets and a segment is written once.
+//!
+//! A packet lies in one line of the cache, with where it is: whoever sends it, lets it through a junction or takes it in touches nothing else
+//! of it.
 
-use bentpipe_base::{EcnField, Extension, Flags, Probe, SackBlocks, Segment, SynOptions, prefetch};
+use bentpipe_base::{EcnField, Extension, Flags, Instant, Probe, Segment, prefetch};
 
 use crate::paging::{Cursor, Pages};
+use crate::ticket::Ticket;
 
 /// Place of a packet's contents in the [`Arena`].
 pub(crate) type Slot = u32;
@@ -21,47 +25,89 @@ pub(crate) struct Parcel {
 /// Slots on a page: as many bytes as on one of the processor's.
 const PAGE: usize = 64;
 
-/// No enclosure.
-const NONE: u32 = u32::MAX;
+/// Where a packet is that has gone ahead of the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Way {
+    /// Of one that waits at a junction since when it is the next on its link, of one in line when it comes to its lane.
+    pub time: Instant,
+    pub ticket: Ticket,
+    /// Of one that waits at a junction what its link draws lots with, of one in line the slot of the one behind it.
+    pub salt_or_next: u32,
+    /// The lane behind the junction that it waits at; [`NO_LANE`] if it goes elsewhere.
+    pub lane: u32,
+}
 
-/// A parcel as it is kept: what every segment carries in one cache line, and a word that tells where the rest is.
-#[derive(Clone, Copy, Debug)]
+/// As many packets fit into the caches close to a processor.
+const FEW: usize = 64 * PAGE;
+
+/// No lane.
+pub(crate) const NO_LANE: u32 = u32::MAX;
+
+/// A segment with more bits in its sequence number is enclosed.
+const SEQ_BITS: u32 = 48;
+
+bitflags::bitflags! {
+    /// What there is about a segment.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Traits: u8 {
+        const TIMESTAMPS = 0x01;
+        const LOW_PRIORITY = 0x02;
+        const ECN_CAPABLE = 0x04;
+        const CONGESTED = 0x08;
+        /// The whole segment is enclosed; instead of the window stands where.
+        const ENCLOSED = 0x10;
+    }
+}
+
+/// A parcel as it is kept, in one line of the cache: what nearly every segment carries, and the packet's way.
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
-struct Packed {
+struct Kept {
+    /// The length in the low 16 bits.
+    seq_and_len: u64,
+    /// Traits in the low 8 bits, and 8 of flags above them.
+    ack_and_traits: u64,
     to: u32,
     incarnation: u32,
-    seq: u64,
-    ack: u64,
-    len: u32,
-    window: u32,
-    timestamps: Option<(u32, u32)>,
-    probe: Probe,
-    flags: Flags,
-    ecn: EcnField,
-    low_priority: bool,
-    enclosure: u32,
+    timestamps: [u32; 2],
+    window_or_enclosure: u32,
+    // From here on the way: of the ticket all but the slot.
+    position: u32,
+    nature: u64,
+    time: Instant,
+    salt_or_next: u32,
+    lane: u32,
 }
 
-const _: () = assert!(size_of::<Packed>() == 64);
+const _: () = assert!(size_of::<Kept>() == 64);
 
-/// What few segments carry.
+impl Kept {
+    fn traits(&self) -> Traits {
+        Traits::from_bits_retain(self.ack_and_traits as u8)
+    }
+
+    /// Where the segment is enclosed, if it is.
+    #[inline(always)]
+    fn enclosure(&self) -> Option<u32> {
+        self.traits().contains(Traits::ENCLOSED).then_some(self.window_or_enclosure)
+    }
+}
+
+/// What few segments carry, with all else.
 #[derive(Clone, Copy, Debug)]
-// Two lines of the cache.
+// Three lines of the cache.
 #[repr(C, align(64))]
-struct Enclosure {
-    sack: SackBlocks,
-    extension: Extension,
-    syn_options: Option<SynOptions>,
-}
+struct Enclosure(Segment);
 
-const _: () = assert!(size_of::<Enclosure>() == 128);
+const _: () = assert!(size_of::<Enclosure>() == 192);
 
-/// A slab of parcels. Those that are put down one after the other lie in a row; of enclosures, of which there are few, the place released last
-/// is used first.
+/// A slab of packets. Those that are put down one after the other for the same side of flows lie in a row; of segments that are enclosed,
+/// which are few, the place released last is used first.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    parcels: Pages<Packed, PAGE>,
-    cursor: Cursor,
+    packets: Pages<Kept, PAGE>,
+    /// For packets to either side.
+    cursors: [Cursor; 2],
     enclosures: Vec<Enclosure>,
     free_enclosures: Vec<u32>,
 }
@@ -70,44 +116,46 @@ impl Arena {
     /// Keeps a parcel.
     #[inline]
     pub fn put(&mut self, parcel: &Parcel) -> Slot {
-        let packed = self.pack(parcel);
-        self.parcels.put(&mut self.cursor, packed)
+        let slot = self.packets.next(&mut self.cursors[(parcel.to % 2) as usize]);
+        self.write(slot, parcel);
+        slot
     }
 
-    #[inline]
-    fn pack(&mut self, parcel: &Parcel) -> Packed {
+    #[inline(always)]
+    fn write(&mut self, slot: Slot, parcel: &Parcel) {
         let segment = &parcel.segment;
-        let is_bare = segment.sack.is_empty()
+        let is_usual = segment.sack.is_empty()
             && matches!(segment.extension, Extension::None)
-            && segment.syn_options.is_none();
-        let enclosure = if is_bare { NONE } else { self.enclose(segment) };
-        Packed {
-            to: parcel.to,
-            incarnation: parcel.incarnation,
-            seq: segment.seq,
-            ack: segment.ack,
-            len: segment.len,
-            window: segment.window,
-            timestamps: segment.timestamps,
-            probe: segment.probe,
-            flags: segment.flags,
-            ecn: segment.ecn,
-            low_priority: segment.low_priority,
-            enclosure,
-        }
+            && segment.syn_options.is_none()
+            && segment.probe == Probe::No
+            && segment.len >> 16 == 0
+            && (segment.seq | segment.ack) >> SEQ_BITS == 0
+            && segment.flags.bits() >> 8 == 0;
+        let mut traits = Traits::empty();
+        traits.set(Traits::TIMESTAMPS, segment.timestamps.is_some());
+        traits.set(Traits::LOW_PRIORITY, segment.low_priority);
+        traits.set(Traits::ECN_CAPABLE, segment.ecn == EcnField::Capable);
+        traits.set(Traits::CONGESTED, segment.ecn == EcnField::Congested);
+        traits.set(Traits::ENCLOSED, !is_usual);
+        let enclosure = if is_usual { segment.window } else { self.enclose(segment) };
+        let kept = &mut self.packets[slot];
+        kept.seq_and_len = segment.seq << 16 | u64::from(segment.len as u16);
+        let flags = u64::from(segment.flags.bits() as u8);
+        kept.ack_and_traits = segment.ack << 16 | flags << 8 | u64::from(traits.bits());
+        (kept.to, kept.incarnation) = (parcel.to, parcel.incarnation);
+        kept.timestamps = segment.timestamps.map_or([0; 2], |(value, echo)| [value, echo]);
+        kept.window_or_enclosure = enclosure;
     }
 
     #[inline(never)]
     fn enclose(&mut self, segment: &Segment) -> u32 {
-        let &Segment { syn_options, extension, sack, .. } = segment;
-        let enclosure = Enclosure { syn_options, extension, sack };
         match self.free_enclosures.pop() {
             Some(place) => {
-                self.enclosures[place as usize] = enclosure;
+                self.enclosures[place as usize] = Enclosure(*segment);
                 place
             }
             None => {
-                self.enclosures.push(enclosure);
+                self.enclosures.push(Enclosure(*segment));
                 self.enclosures.len() as u32 - 1
             }
         }
@@ -116,24 +164,30 @@ impl Arena {
     /// Copies the parcel in `slot` to a place of the caller's, whatever it held.
     #[inline]
     pub fn read(&self, slot: Slot, parcel: &mut Parcel) {
-        let packed = &self.parcels[slot];
-        (parcel.to, parcel.incarnation) = (packed.to, packed.incarnation);
+        let kept = &self.packets[slot];
+        (parcel.to, parcel.incarnation) = (kept.to, kept.incarnation);
         let segment = &mut parcel.segment;
-        (segment.seq, segment.ack) = (packed.seq, packed.ack);
-        (segment.len, segment.window) = (packed.len, packed.window);
-        segment.timestamps = packed.timestamps;
-        segment.probe = packed.probe;
-        segment.flags = packed.flags;
-        segment.ecn = packed.ecn;
-        segment.low_priority = packed.low_priority;
-        if packed.enclosure == NONE {
-            segment.syn_options = None;
-            segment.extension = Extension::None;
-            segment.sack.clear();
-        } else {
-            let Enclosure { syn_options, extension, sack } = self.enclosures[packed.enclosure as usize];
-            (segment.syn_options, segment.extension, segment.sack) = (syn_options, extension, sack);
+        if let Some(enclosure) = kept.enclosure() {
+            *segment = self.enclosures[enclosure as usize].0;
+            return;
         }
+        let traits = kept.traits();
+        (segment.seq, segment.len) = (kept.seq_and_len >> 16, u32::from(kept.seq_and_len as u16));
+        segment.ack = kept.ack_and_traits >> 16;
+        segment.window = kept.window_or_enclosure;
+        segment.flags = Flags::from_bits_retain((kept.ack_and_traits >> 8 & 0xff) as u16);
+        segment.ecn = match () {
+            () if traits.contains(Traits::CONGESTED) => EcnField::Congested,
+            () if traits.contains(Traits::ECN_CAPABLE) => EcnField::Capable,
+            () => EcnField::NotCapable,
+        };
+        segment.low_priority = traits.contains(Traits::LOW_PRIORITY);
+        segment.probe = Probe::No;
+        let [value, echo] = kept.timestamps;
+        segment.timestamps = traits.contains(Traits::TIMESTAMPS).then_some((value, echo));
+        segment.syn_options = None;
+        segment.extension = Extension::None;
+        segment.sack.clear();
     }
 
     /// The parcel in `slot`.
@@ -146,20 +200,40 @@ impl Arena {
     /// Replaces the parcel in `slot`.
     pub fn replace(&mut self, slot: Slot, parcel: &Parcel) {
         self.release_enclosure(slot);
-        self.parcels[slot] = self.pack(parcel);
+        self.write(slot, parcel);
     }
 
     /// Where the parcel in `slot` is going: the end and its incarnation.
     #[inline]
     pub fn address(&self, slot: Slot) -> (u32, u32) {
-        let packed = &self.parcels[slot];
-        (packed.to, packed.incarnation)
+        let kept = &self.packets[slot];
+        (kept.to, kept.incarnation)
+    }
+
+    /// Notes where a packet is.
+    #[inline(always)]
+    pub fn set_way(&mut self, way: Way) {
+        let kept = &mut self.packets[way.ticket.slot()];
+        (kept.position, kept.nature) = way.ticket.without_slot();
+        (kept.time, kept.salt_or_next, kept.lane) = (way.time, way.salt_or_next, way.lane);
+    }
+
+    /// Where the packet in `slot` is.
+    #[inline(always)]
+    pub fn way(&self, slot: Slot) -> Way {
+        let Kept { position, nature, time, salt_or_next, lane, .. } = self.packets[slot];
+        Way { time, ticket: Ticket::with_slot(slot, (position, nature)), salt_or_next, lane }
+    }
+
+    /// Notes the slot of the packet behind one in line.
+    #[inline(always)]
+    pub fn set_next(&mut self, slot: Slot, next: Slot) {
+        self.packets[slot].salt_or_next = next;
     }
 
     #[inline]
     fn release_enclosure(&mut self, slot: Slot) {
-        let enclosure = self.parcels[slot].enclosure;
-        if enclosure != NONE {
+        if let Some(enclosure) = self.packets[slot].enclosure() {
             self.free_enclosures.push(enclosure);
         }
     }
@@ -168,7 +242,7 @@ impl Arena {
     #[inline]
     pub fn release(&mut self, slot: Slot) {
         self.release_enclosure(slot);
-        self.parcels.release(slot);
+        self.packets.release(slot);
     }
 
     /// A second slot with the same contents.
@@ -177,30 +251,44 @@ impl Arena {
         self.put(&parcel)
     }
 
-    /// Asks for the memory of a parcel.
+    /// True if the caches close to a processor do not hold all of it, so that it pays to ask for memory ahead.
     #[inline(always)]
-    pub fn prefetch(&self, slot: Slot) {
-        prefetch(&self.parcels[slot]);
+    pub fn is_large(&self) -> bool {
+        self.packets.places().len() > FEW
     }
 
-    /// Asks for the memory of what few segments carry, if this one does; its parcel is at hand.
+    /// Asks for the memory of a packet.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: Slot) {
+        prefetch(&self.packets[slot]);
+    }
+
+    /// Asks for the memory of some packets that may lie in a row, as far as there are so many slots.
+    #[inline(always)]
+    pub fn prefetch_row(&self, first: Slot, count: u32) {
+        if let Some(packets) = self.packets.places().get(first as usize..(first + count) as usize) {
+            prefetch(packets);
+        }
+    }
+
+    /// Asks for the memory of what few packets carry, if this one does; itself it is at hand.
     #[inline(always)]
     pub fn prefetch_enclosure(&self, slot: Slot) {
-        if let Some(enclosure) = self.enclosures.get(self.parcels[slot].enclosure as usize) {
-            prefetch(enclosure);
+        if let Some(enclosure) = self.packets[slot].enclosure() {
+            prefetch(&self.enclosures[enclosure as usize]);
         }
     }
 
     /// Slots in use.
     pub fn used(&self) -> usize {
-        self.parcels.used(&[self.cursor])
+        self.packets.used(&self.cursors)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{Notice, ProbeTag, SackRange};
+    use bentpipe_base::{Notice, ProbeTag, SackBlocks, SackRange, SynOptions};
 
     fn parcel(to: u32) -> Parcel {
         Parcel { to, incarnation: 7, segment: Segment { seq: 5, len: 960, ..Segment::default() } }
@@ -209,14 +297,19 @@ mod tests {
     #[test]
     fn slots_are_used_in_a_row_and_again() {
         let mut arena = Arena::default();
-        let [a, b] = [1, 2].map(|to| arena.put(&parcel(to)));
+        let [a, other, b] = [2, 1, 4].map(|to| arena.put(&parcel(to)));
         let copy = arena.duplicate(a);
-        assert_eq!((b, copy, arena.address(copy), arena.used()), (a + 1, b + 1, (1, 7), 3));
+        assert_eq!(
+            (b, copy, other / PAGE as u32),
+            (a + 1, b + 1, 1),
+            "those for the other side lie elsewhere"
+        );
+        assert_eq!((arena.address(copy), arena.used()), ((2, 7), 4));
         for _ in 0..10 * PAGE {
             let slot = arena.put(&parcel(3));
             arena.release(slot);
         }
-        assert_eq!((arena.used(), arena.parcels.places().len()), (3, 2 * PAGE));
+        assert_eq!((arena.used(), arena.packets.places().len()), (4, 3 * PAGE));
     }
 
     /// Whatever a segment carries, and whatever the slot and the reader's place held before.
@@ -236,6 +329,17 @@ mod tests {
             Segment { sack, ecn: EcnField::Congested, ..plain },
             Segment { syn_options: Some(SynOptions { mss: Some(960), ..SynOptions::default() }), ..plain },
             Segment { extension: Extension::Notice(Notice::Spoilt(77)), ..plain },
+            Segment { seq: 1 << SEQ_BITS, ..plain },
+            Segment { ack: u64::MAX, ecn: EcnField::Capable, ..plain },
+            Segment {
+                seq: (1 << SEQ_BITS) - 1,
+                ack: 77,
+                len: 0xffff,
+                window: u32::MAX,
+                flags: Flags::all(),
+                ..plain
+            },
+            Segment { len: 0x10000, ..plain },
             Segment::default(),
         ];
         let mut arena = Arena::default();
@@ -252,7 +356,7 @@ mod tests {
                 arena.release(slot);
             }
         }
-        assert_eq!((arena.used(), arena.parcels.places().len()), (0, PAGE));
+        assert_eq!((arena.used(), arena.packets.places().len()), (0, PAGE));
         assert_eq!((arena.enclosures.len(), arena.free_enclosures.len()), (1, 1));
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BinaryHeap;
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::mailroom::{Mailroom, Place, Waiting};
-use crate::paging::Cursor;
+use crate::arena::{Arena, Slot, Way};
 use crate::procession::Arrival;
 use crate::wheel::lot;
 
@@ -19,9 +18,8 @@ const MANY: usize = 1000;
 /// and again: a packet takes time that grows with the logarithm of those that leave together.
 #[derive(Debug)]
 pub(crate) struct Gathering {
-    /// Of each packet that comes soon: how long after `base` in the high half, its place in the mailroom in the low one.
+    /// Of each packet that comes soon: how long after `base` in the high half, its slot in the low one.
     order: Vec<u64>,
-    cursor: Cursor,
     base: Instant,
     /// Who comes from this time on waits apart.
     until: Instant,
@@ -34,7 +32,6 @@ impl Gathering {
     pub fn new() -> Self {
         Self {
             order: Vec::new(),
-            cursor: Cursor::default(),
             base: Instant::ZERO,
             until: Instant::ZERO,
             late: BinaryHeap::new(),
@@ -43,12 +40,12 @@ impl Gathering {
     }
 
     #[inline(always)]
-    pub fn push(&mut self, arrival: Arrival, mailroom: &mut Mailroom) {
+    pub fn push(&mut self, arrival: Arrival, arena: &mut Arena) {
         self.first_at = self.first_at.min(arrival.at);
         if arrival.at < self.until {
             let Arrival { at, since, salt, lane, ticket } = arrival;
-            let place = mailroom.put(&mut self.cursor, Waiting { since, ticket, salt, lane });
-            self.order.push(at.since(self.base).as_nanos() << 32 | u64::from(place));
+            arena.set_way(Way { time: since, ticket, salt_or_next: salt, lane });
+            self.order.push(at.since(self.base).as_nanos() << 32 | u64::from(ticket.slot()));
         } else {
             self.late.push(Reverse(arrival));
         }
@@ -64,10 +61,10 @@ impl Gathering {
     }
 
     /// Puts in order who comes by `limit`: so many. Who comes together is put in order by [`get`](Self::get), when a cache holds them.
-    pub fn sort(&mut self, limit: Instant, mailroom: &mut Mailroom) -> usize {
+    pub fn sort(&mut self, limit: Instant, arena: &mut Arena) -> usize {
         while self.late.peek().is_some_and(|first| first.0.at < self.until) {
             let Some(Reverse(first)) = self.late.pop() else { break };
-            self.push(first, mailroom);
+            self.push(first, arena);
         }
         if self.order.len() < MANY {
             self.order.sort_unstable();
@@ -79,12 +76,12 @@ impl Gathering {
 
     /// Puts in order who comes together with the one at a position.
     #[inline(never)]
-    fn sort_together(&mut self, position: usize, mailroom: &Mailroom) {
+    fn sort_together(&mut self, position: usize, arena: &Arena) {
         let first = self.order[position];
         let at = self.time(first);
         let together = self.order[position..].iter().take_while(|key| **key >> 32 == first >> 32).count();
         self.order[position..position + together].sort_unstable_by_key(|key| {
-            let Waiting { since, salt, .. } = mailroom.waiting(*key as Place);
+            let Way { time: since, salt_or_next: salt, .. } = arena.way(*key as Slot);
             (since, lot(at, salt))
         });
     }
@@ -93,22 +90,22 @@ impl Gathering {
         self.base + Duration::from_nanos(key >> 32)
     }
 
-    /// When the one comes at a position of the order, and its place. To be asked for one position after the other.
+    /// When the one comes at a position of the order, and its slot. To be asked for one position after the other.
     #[inline]
-    pub fn get(&mut self, position: usize, mailroom: &Mailroom) -> (Instant, Place) {
+    pub fn get(&mut self, position: usize, arena: &Arena) -> (Instant, Slot) {
         let key = self.order[position];
         let comes_with = |other: &u64| key >> 32 == *other >> 32;
         let comes_with_last = position > 0 && comes_with(&self.order[position - 1]);
         if self.order.get(position + 1).is_some_and(comes_with) && !comes_with_last {
-            self.sort_together(position, mailroom);
+            self.sort_together(position, arena);
         }
-        (self.time(key), self.order[position] as Place)
+        (self.time(key), self.order[position] as Slot)
     }
 
-    /// The place of the one at a position, if there is one.
+    /// The slot of the one at a position, if there is one.
     #[inline]
-    pub fn place(&self, position: usize) -> Option<Place> {
-        self.order.get(position).map(|key| *key as Place)
+    pub fn slot(&self, position: usize) -> Option<Slot> {
+        self.order.get(position).map(|key| *key as Slot)
     }
 
     /// Forgets the first `left`, who came by `limit`. From now on who comes within `reach` of that comes soon.
@@ -127,7 +124,7 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mailroom::NO_LANE;
+    use crate::arena::{NO_LANE, Parcel};
     use crate::ticket::{Marks, Ticket};
     use bentpipe_base::Rng;
 
@@ -136,16 +133,16 @@ mod tests {
     fn packets_leave_in_the_order_of_their_arrival() {
         let mut rng = Rng::stream(1, "gathering");
         for (spread, reach) in [(1, 10), (50, 10), (5_000, 1_000), (1 << 40, 1 << 36)] {
-            let (mut gathering, mut mailroom) = (Gathering::new(), Mailroom::new(0));
+            let (mut gathering, mut arena) = (Gathering::new(), Arena::default());
             let (mut model, mut limit) = (Vec::new(), 0);
-            for round in 0..60 {
+            for _ in 0..60 {
                 for _ in 0..rng.below(40) {
                     let at = Instant::from_nanos(limit + 1 + rng.below(spread));
-                    let (slot, salt) = (model.len() as u32 + 1000 * round, rng.bits() as u32);
+                    let (slot, salt) = (arena.put(&Parcel::default()), rng.bits() as u32);
                     let since = Instant::from_nanos(rng.below(2));
                     let ticket = Ticket::new((slot, 0), 0, 0, Marks::empty());
                     let arrival = Arrival { at, since, salt, lane: NO_LANE, ticket };
-                    gathering.push(arrival, &mut mailroom);
+                    gathering.push(arrival, &mut arena);
                     model.push(arrival);
                 }
                 limit += 1 + rng.below(spread / 2 + 2);
@@ -156,11 +153,11 @@ mod tests {
                 let mut left = Vec::new();
                 let limit = Instant::from_nanos(limit);
                 while gathering.first_at() <= limit {
-                    let count = gathering.sort(limit, &mut mailroom);
+                    let count = gathering.sort(limit, &mut arena);
                     for position in 0..count {
-                        let (at, place) = gathering.get(position, &mailroom);
-                        left.push((at, mailroom.waiting(place).ticket));
-                        mailroom.release(place);
+                        let (at, slot) = gathering.get(position, &arena);
+                        left.push((at, arena.way(slot).ticket));
+                        arena.release(slot);
                     }
                     gathering.forget(count, limit, Duration::from_nanos(reach));
                 }

@@ -21,7 +21,8 @@ use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::mailroom::{Mail, Mailroom, Place};
+use crate::arena::{Arena, NO_LANE, Way};
+use crate::mailroom::{Mail, Mailroom};
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
 use crate::wheel::{Owner, Wheel};
@@ -161,7 +162,7 @@ enum Next {
 pub(crate) struct Islands {
     islands: Vec<Island>,
     lanes: Vec<Lane>,
-    /// The packets that wait at junctions or come to lanes.
+    /// The packets that come to lanes.
     pub mailroom: Mailroom,
     /// Lanes that were empty before they got their first packet since the last round.
     filled: Vec<u32>,
@@ -254,22 +255,15 @@ impl Islands {
         (member.first_end, member.links) = (first, links);
     }
 
-    /// A packet that has no place in the mailroom yet comes to a lane.
+    /// A packet comes to a lane.
     #[inline(always)]
-    pub fn post(&mut self, lane: u32, passing: Passing<Ticket>) {
-        let place = self.mailroom.put_to_join(passing.packet);
-        self.post_from(place, lane, passing);
-    }
-
-    /// A packet that waited at a junction in a place comes to a lane.
-    #[inline(always)]
-    pub fn post_from(
+    pub fn post(
         &mut self,
-        place: Place,
         lane: u32,
         Passing { at, packet: ticket, .. }: Passing<Ticket>,
+        arena: &mut Arena,
     ) {
-        if self.mailroom.join(lane, place, Mail { at, ticket }) {
+        if self.mailroom.join(lane, Mail { at, ticket }, arena) {
             self.filled.push(lane);
         }
     }
@@ -345,20 +339,15 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn let_gathered_through(&mut self, id: u32, limit: Instant) {
         let link = self.junctions[id as usize].link;
         while self.junctions[id as usize].gathering.first_at() <= limit {
-            let leaving = self.junctions[id as usize].gathering.sort(limit, &mut self.islands.mailroom);
+            let leaving = self.junctions[id as usize].gathering.sort(limit, &mut self.arena);
             for position in 0..leaving {
                 if self.is_large() {
                     self.fetch_along_gathering(id, position);
                 }
-                let mailroom = &mut self.islands.mailroom;
-                let (at, place) = self.junctions[id as usize].gathering.get(position, mailroom);
-                let waiting = mailroom.waiting(place);
-                match waiting.lane() {
-                    Some(lane) => self.run_to_lane((at, link), (place, waiting.ticket), lane),
-                    None => {
-                        mailroom.release(place);
-                        self.run_ahead((at, link), waiting.ticket, Some(id));
-                    }
+                let (at, slot) = self.junctions[id as usize].gathering.get(position, &self.arena);
+                match self.arena.way(slot) {
+                    Way { ticket, lane: NO_LANE, .. } => self.run_ahead((at, link), ticket, Some(id)),
+                    Way { ticket, lane, .. } => self.run_to_lane((at, link), ticket, lane),
                 }
             }
             let reach = self.islands.lookahead * 2;
@@ -370,12 +359,12 @@ impl<W: Witness> Simulation<W> {
     #[inline(always)]
     fn fetch_along_gathering(&self, id: u32, position: usize) {
         let gathering = &self.junctions[id as usize].gathering;
-        let mailroom = &self.islands.mailroom;
-        if let Some(place) = gathering.place(position + 24) {
-            mailroom.prefetch_place(place);
+        if let Some(slot) = gathering.slot(position + 40) {
+            self.arena.prefetch(slot);
         }
-        if let Some(lane) = gathering.place(position + 10).and_then(|place| mailroom.waiting(place).lane()) {
-            mailroom.prefetch(lane);
+        let lane = gathering.slot(position + 12).map(|slot| self.arena.way(slot).lane);
+        if let Some(lane) = lane.filter(|lane| *lane != NO_LANE) {
+            self.islands.mailroom.prefetch(lane);
         }
     }
 
@@ -413,7 +402,7 @@ impl<W: Witness> Simulation<W> {
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
                 self.wheel.prefetch_salt(lane.link);
-                mailroom.prefetch_first(id, 2 * TOLD_AHEAD);
+                mailroom.prefetch_first(id, 2 * TOLD_AHEAD, &self.arena);
             }
             for member @ Member { links, .. } in &members[island.members.places()] {
                 let Some([first, last]) = member.ends() else { continue };
@@ -432,9 +421,8 @@ impl<W: Witness> Simulation<W> {
             }
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 self.links[lane.link as usize].prefetch();
-                while let Some(ticket) = mailroom.tell_ahead(id, TOLD_AHEAD) {
-                    self.arena.prefetch(ticket.slot());
-                    prefetch(&self.routes[ticket.position() + 1]);
+                while let Some(slot) = mailroom.tell_ahead(id, TOLD_AHEAD, &self.arena) {
+                    self.arena.prefetch(slot);
                 }
             }
         }
@@ -554,10 +542,10 @@ impl<W: Witness> Simulation<W> {
     /// Brings the next packet of a lane to its host.
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
-        while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane) {
-            if self.islands.mailroom.is_large() {
-                while let Some(ticket) = self.islands.mailroom.tell_ahead(lane, TOLD_AHEAD) {
-                    self.arena.prefetch(ticket.slot());
+        while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane, &self.arena) {
+            if self.arena.is_large() {
+                while let Some(slot) = self.islands.mailroom.tell_ahead(lane, TOLD_AHEAD, &self.arena) {
+                    self.arena.prefetch(slot);
                 }
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {

@@ -15,8 +15,8 @@ use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
+use crate::arena::NO_LANE;
 use crate::gathering::Gathering;
-use crate::mailroom::{NO_LANE, Place};
 use crate::procession::{Arrival, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
@@ -137,7 +137,7 @@ impl<W: Witness> Simulation<W> {
                 let salt = self.wheel.salt(link);
                 let lane = lane(self.routes[ticket.position() + 1]).unwrap_or(NO_LANE);
                 let arrival = Arrival { at, since, salt, lane, ticket };
-                self.junctions[next as usize].gathering.push(arrival, &mut self.islands.mailroom);
+                self.junctions[next as usize].gathering.push(arrival, &mut self.arena);
                 if let Some(round) = self.islands.note_waiting(at) {
                     self.wheel.schedule(self.first_junction, round);
                 }
@@ -147,7 +147,7 @@ impl<W: Witness> Simulation<W> {
                 junction.inbox.push(passing, self.wheel.salt(link));
                 self.wheel.schedule_since(self.first_junction + next, junction.next_event());
             }
-            (Onward::Lane(lane), _) => self.islands.post(lane, passing),
+            (Onward::Lane(lane), _) => self.islands.post(lane, passing, &mut self.arena),
             (_, Some(through)) => {
                 self.junctions[through as usize].outbox.push(passing, self.wheel.salt(link));
             }
@@ -165,21 +165,15 @@ impl<W: Witness> Simulation<W> {
         self.follow(place, ticket, true).map(|(passing, last, _)| (passing, last))
     }
 
-    /// Offers the packet in a place to a link behind which it is known to go to a lane.
+    /// Offers a packet to a link behind which it is known to go to a lane.
     #[inline(always)]
-    pub(crate) fn run_to_lane(
-        &mut self,
-        (at, link): (Instant, LinkId),
-        (place, ticket): (Place, Ticket),
-        lane: u32,
-    ) {
+    pub(crate) fn run_to_lane(&mut self, (at, link): (Instant, LinkId), ticket: Ticket, lane: u32) {
         let Some(mut passing) = self.links[link as usize].pass(at, ticket, self.until) else {
-            self.islands.mailroom.release(place);
             return self.keep_on(link);
         };
         passing.packet.step_on();
         self.events += 1;
-        self.islands.post_from(place, lane, passing);
+        self.islands.post(lane, passing, &mut self.arena);
     }
 
     /// A packet stays on a link, or is lost there.

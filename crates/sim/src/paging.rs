@@ -25,25 +25,24 @@ impl<T, const PAGE: usize> Default for Pages<T, PAGE> {
     }
 }
 
-impl<T: Copy, const PAGE: usize> Pages<T, PAGE> {
-    /// Puts something down in the next place of a cursor; returns the number of the place.
+impl<T: Copy + Default, const PAGE: usize> Pages<T, PAGE> {
+    /// The next place of a cursor, where something is to be put down.
     #[inline(always)]
-    pub fn put(&mut self, cursor: &mut Cursor, item: T) -> u32 {
+    pub fn next(&mut self, cursor: &mut Cursor) -> u32 {
         if cursor.0.is_multiple_of(PAGE as u32) {
-            cursor.0 = self.open_page(item);
+            cursor.0 = self.open_page();
         }
         let place = cursor.0;
         cursor.0 += 1;
-        self[place] = item;
         place
     }
 
-    /// Opens a page, of which a new one is filled with `filler`; returns its first place.
+    /// Opens a page; returns its first place.
     #[inline(never)]
-    fn open_page(&mut self, filler: T) -> u32 {
+    fn open_page(&mut self) -> u32 {
         let page = self.free.pop().unwrap_or_else(|| {
             self.needed.push(0);
-            self.items.resize(self.needed.len() * PAGE, filler);
+            self.items.resize(self.needed.len() * PAGE, T::default());
             self.needed.len() as u32 - 1
         });
         self.needed[page as usize] = PAGE as u32;
@@ -109,7 +108,8 @@ mod tests {
             // More is used at times, and less at others.
             if rng.below(10) < 3 + step / 2_500 % 2 * 4 {
                 let who = rng.below(3) as usize;
-                let place = pages.put(&mut cursors[who], step);
+                let place = pages.next(&mut cursors[who]);
+                pages[place] = step;
                 assert!(used.insert(place, step).is_none() && (place as usize) < pages.places().len());
                 assert!(place.is_multiple_of(8) || last[who] == Some(place - 1));
                 last[who] = Some(place);
@@ -134,8 +134,8 @@ mod tests {
     fn the_page_released_last_is_given_out_first() {
         let mut pages = Pages::<(), 2>::default();
         let mut cursor = Cursor::default();
-        let places: Vec<u32> = (0..6).map(|_| pages.put(&mut cursor, ())).collect();
+        let places: Vec<u32> = (0..6).map(|_| pages.next(&mut cursor)).collect();
         [0, 1, 4, 5, 2].into_iter().for_each(|place: usize| pages.release(places[place]));
-        assert_eq!([0; 4].map(|_| pages.put(&mut cursor, ())), [4, 5, 0, 1]);
+        assert_eq!([0; 4].map(|_| pages.next(&mut cursor)), [4, 5, 0, 1]);
     }
 }

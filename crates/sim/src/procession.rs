@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use bentpipe_base::Instant;
 use bentpipe_net::Passing;
 
-use crate::mailroom::NO_LANE;
+use crate::arena::NO_LANE;
 use crate::ticket::Ticket;
 use crate::wheel::lot;
 

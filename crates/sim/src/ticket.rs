@@ -56,6 +56,18 @@ impl Ticket {
         }
     }
 
+    /// All but the slot.
+    #[inline(always)]
+    pub fn without_slot(self) -> (u32, u64) {
+        ((self.place >> 32) as u32, self.nature)
+    }
+
+    /// With a slot.
+    #[inline(always)]
+    pub fn with_slot(slot: Slot, (position, nature): (u32, u64)) -> Self {
+        Self { place: u64::from(slot) | u64::from(position) << 32, nature }
+    }
+
     /// The contents.
     #[inline]
     pub fn slot(self) -> Slot {
