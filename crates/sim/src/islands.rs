@@ -6,14 +6,18 @@
 //! do, each at its own time and in the same order as if every host took turns with the others at every event. Where thousands of
 //! hosts take turns, no cache holds any of them when its turn comes; one that lives through a quarter of a second loads its memory once.
 //!
-//! An island is what must not be separated: flows, and links that nobody else uses between their hosts and the junctions next to them.
-//! Flows that share such a link are on the same island. When it is time for a round, the junctions let through what has come to them before
-//! now. What is through waits in the lane of its island, and one island after the other goes on to the horizon, if it has mail or something
-//! to do soon; what it has to do much later, the wheel wakes it for. So whenever the wheel turns to a time, each island has done what there
-//! was to do before it.
+//! An island is what must not be separated: hosts, and links that nobody else uses between them and the junctions next to them. Hosts that
+//! share such a link are on the same island. When it is time for a round, the junctions let through what has come to them before now. What is
+//! through waits in the lane of its island, and one island after the other goes on to the horizon, if it has mail or something to do soon;
+//! what it has to do much later, the wheel wakes it for. So whenever the wheel turns to a time, each island has done what there was to do
+//! before it.
 //!
-//! Worlds in which anything else would look at a host meanwhile do without ([`find_islands`](crate::shores::find_islands) tells which);
-//! the clock, which looks at all of them, is a horizon for each.
+//! Where senders and receivers have nothing to do with each other but by packets, and all packets of senders pass other junctions than those
+//! of receivers, they are on two coasts that take turns: while one has lived to a time, the other can live until what happens then is
+//! felt, and so on. Each turn so spans what lies between the coasts there and back.
+//!
+//! Worlds in which anything else would look at a host meanwhile do without ([`find_islands`](crate::shores::find_islands) tells which).
+//! For the clock, which looks at all of them once a second, each leaves a note when it goes past that time.
 
 use std::ops::Range;
 
@@ -23,9 +27,10 @@ use bentpipe_scenario::LinkId;
 
 use crate::arena::{Arena, NO_LANE, Way};
 use crate::mailroom::{Mail, Mailroom};
+use crate::pace::LOOK;
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
-use crate::wheel::{Owner, Wheel};
+use crate::wheel::Owner;
 use crate::witness::Witness;
 use crate::world::{EndId, Flow, FlowId};
 
@@ -82,28 +87,30 @@ impl Lane {
     }
 }
 
-/// A flow on an island.
+/// A flow on an island, or one side of it.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     flow: FlowId,
-    /// The first of its pair of connection ends, once it is open; [`NOT_OPEN`] before.
-    first_end: EndId,
+    /// The ends of its connection that are here, once it is open.
+    ends: Numbers,
     /// The links over which these send.
     links: [LinkId; 2],
+    /// For its application, which is where the sender is.
     alarm: Alarm,
 }
-
-/// Of a connection that is not open.
-const NOT_OPEN: EndId = EndId::MAX;
 
 /// The memory of so many packets of a lane is asked for before they come to their host. Measured.
 const TOLD_AHEAD: u32 = 4;
 
 impl Member {
-    /// The ends of its connection, once it is open.
+    fn new(flow: FlowId) -> Self {
+        Self { flow, ends: Numbers::default(), links: [0; 2], alarm: Alarm::OFF }
+    }
+
+    /// The links over which it sends.
     #[inline(always)]
-    fn ends(self) -> Option<[EndId; 2]> {
-        (self.first_end != NOT_OPEN).then(|| [self.first_end, self.first_end + 1])
+    fn links(&self) -> &[LinkId] {
+        &self.links[..self.ends.len()]
     }
 }
 
@@ -134,16 +141,47 @@ impl Numbers {
 pub(crate) struct Island {
     pub lanes: Numbers,
     pub members: Numbers,
+    coast: CoastId,
     is_listed: bool,
+    /// The next look of the clock has been noted for.
+    is_noted: bool,
     /// Nothing happens here before this unless mail comes.
     due: Instant,
 }
 
 impl Island {
-    /// An island with members of these numbers.
-    pub fn new(begin: u32, end: u32) -> Self {
-        let (lanes, members) = (Numbers::default(), Numbers { begin, end });
-        Self { lanes, members, is_listed: false, due: Instant::ZERO }
+    /// An island on a coast, with members of these numbers.
+    pub fn new(coast: CoastId, members: Numbers) -> Self {
+        let (lanes, due) = (Numbers::default(), Instant::FAR_FUTURE);
+        Self { lanes, members, coast, is_listed: false, is_noted: true, due }
+    }
+}
+
+/// Number of a coast.
+pub(crate) type CoastId = u8;
+
+/// No member.
+const NOBODY: u32 = u32::MAX;
+
+/// Islands that live through the same time in a round.
+#[derive(Debug)]
+struct Coast {
+    /// Those whose turn comes at the next round: they got mail since the last, or have something to do soon after it.
+    listed: Vec<u32>,
+    /// When the first of those has something to do that was known at the last round.
+    next_due: Instant,
+    /// Nothing that waits at a junction to come here came there before this.
+    waiting_since: Instant,
+    /// Nothing that comes to such a junction is at a host sooner than so long after.
+    lookahead: Duration,
+    /// All has happened here that happens before this.
+    lived_until: Instant,
+}
+
+impl Coast {
+    /// What waits for it first would be at a host by then, or somebody has something to do.
+    fn next_round(&self) -> Instant {
+        (self.waiting_since + self.lookahead).min(self.next_due)
     }
 }
 
@@ -167,52 +205,61 @@ pub(crate) struct Islands {
     /// Lanes that were empty before they got their first packet since the last round.
     filled: Vec<u32>,
     members: Vec<Member>,
-    /// The member that a flow is.
-    member_of: Vec<u32>,
-    /// Islands whose turn comes at the next round: they got mail since the last, or have something to do soon after it.
-    listed: Vec<u32>,
+    /// The members that the sides of a flow are; twice the same if they are not separated.
+    members_of: Vec<[u32; 2]>,
+    /// Two that send to each other, or one that sends to itself.
+    coasts: Vec<Coast>,
     /// Empty; kept for its memory.
     spare: Vec<u32>,
-    /// When the first of those has something to do that was known at the last round.
-    next_due: Instant,
-    /// Nothing that comes to a junction is at a host sooner than so long after.
-    lookahead: Duration,
-    /// Nothing that waits at a junction came there before this.
-    waiting_since: Instant,
-    /// When the clock looks next at what everybody has done by then.
-    next_look: Instant,
+    /// The time that a round spans.
+    span: Duration,
+    /// When the clock looks next at what everybody has done by then, as a place in the order of events.
+    next_look: Key,
+    /// What had arrived of each flow by then, in bytes.
+    noted: Vec<u64>,
     /// No alarm of the island whose turn it is rings before this.
     quiet_until: Instant,
 }
 
 impl Default for Islands {
     fn default() -> Self {
-        Self::new((Vec::new(), Vec::new()), &[], Duration::MAX)
+        Self::new((Vec::new(), Vec::new()), &[], &[])
     }
 }
 
 impl Islands {
-    /// Islands with their lanes, and with their flows in the order of the islands.
-    pub fn new((islands, lanes): (Vec<Island>, Vec<Lane>), flows: &[FlowId], lookahead: Duration) -> Self {
-        let mut member_of = vec![0; flows.len()];
-        for (member, flow) in flows.iter().enumerate() {
-            member_of[*flow as usize] = member as u32;
+    /// Islands with their lanes; the flows that the members are in their order, each once or first as sender and then as receiver; and how
+    /// long it takes at least from a junction to a host on each coast.
+    pub fn new(
+        (islands, lanes): (Vec<Island>, Vec<Lane>),
+        members: &[FlowId],
+        lookaheads: &[Duration],
+    ) -> Self {
+        let flows = members.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut members_of = vec![[NOBODY; 2]; flows];
+        for (member, flow) in (0..).zip(members) {
+            let [sender, receiver] = &mut members_of[*flow as usize];
+            (*sender, *receiver) = ((*sender).min(member), member);
         }
-        let member =
-            |flow: &FlowId| Member { flow: *flow, first_end: NOT_OPEN, links: [0; 2], alarm: Alarm::OFF };
+        let coast = |lookahead: &Duration| Coast {
+            listed: Vec::new(),
+            next_due: Instant::FAR_FUTURE,
+            waiting_since: Instant::FAR_FUTURE,
+            lookahead: *lookahead,
+            lived_until: Instant::ZERO,
+        };
         Self {
             islands,
             mailroom: Mailroom::new(lanes.len()),
             lanes,
             filled: Vec::new(),
-            members: flows.iter().map(member).collect(),
-            member_of,
-            listed: Vec::new(),
+            members: members.iter().copied().map(Member::new).collect(),
+            members_of,
+            coasts: lookaheads.iter().map(coast).collect(),
             spare: Vec::new(),
-            next_due: Instant::FAR_FUTURE,
-            lookahead,
-            waiting_since: Instant::FAR_FUTURE,
-            next_look: Instant::ZERO,
+            span: lookaheads.iter().fold(Duration::ZERO, |sum, lookahead| sum + *lookahead),
+            next_look: (Instant::ZERO, Instant::ZERO, 0),
+            noted: vec![0; flows],
             quiet_until: Instant::ZERO,
         }
     }
@@ -226,14 +273,14 @@ impl Islands {
         self.islands.len()
     }
 
-    /// Sets the alarms of all flows to their starts, and those of the islands in the wheel.
-    pub fn start(&mut self, flows: &[Flow], (wheel, first): (&mut Wheel, Owner), end: Instant) {
-        for (island, state) in self.islands.iter().enumerate() {
-            for member in &mut self.members[state.members.places()] {
-                let start = flows[member.flow as usize].start;
-                member.alarm.set(start, (Instant::ZERO, end));
-                wheel.schedule(first + island as Owner, start);
-            }
+    /// Sets the alarms of all flows to their starts.
+    fn set_starts(&mut self, flows: &[Flow], end: Instant) {
+        for (flow, [sender, _]) in flows.iter().zip(&self.members_of) {
+            self.members[*sender as usize].alarm.set(flow.start, (Instant::ZERO, end));
+        }
+        for island in &mut self.islands {
+            let starts = self.members[island.members.places()].iter().map(|member| member.alarm.time);
+            island.due = starts.min().unwrap_or(Instant::FAR_FUTURE);
         }
     }
 
@@ -246,13 +293,18 @@ impl Islands {
     /// Wakes a flow at `at` or earlier.
     pub fn set_alarm(&mut self, flow: FlowId, at: Instant, times: (Instant, Instant)) {
         self.note_alarm(at);
-        self.members[self.member_of[flow as usize] as usize].alarm.set(at, times);
+        let [sender, _] = self.members_of[flow as usize];
+        self.members[sender as usize].alarm.set(at, times);
     }
 
     /// The connection of a flow is open; its ends send over these links.
     pub fn note_opened(&mut self, flow: FlowId, first: EndId, links: [LinkId; 2]) {
-        let member = &mut self.members[self.member_of[flow as usize] as usize];
-        (member.first_end, member.links) = (first, links);
+        for (side, id) in (0..).zip(self.members_of[flow as usize]) {
+            let Member { ends, links: sending, .. } = &mut self.members[id as usize];
+            sending[ends.len()] = links[side as usize];
+            let begin = if ends.len() == 0 { first + side } else { ends.begin };
+            *ends = Numbers { begin, end: first + side + 1 };
+        }
     }
 
     /// A packet comes to a lane.
@@ -279,27 +331,40 @@ impl Islands {
         self.filled = filled;
     }
 
-    /// A packet has come to a junction, or will: when it is time for a round, if that is earlier than was known.
+    /// A packet for a coast has come to a junction, or will: when it is time for a round, if that is earlier than was known.
     #[inline(always)]
-    pub fn note_waiting(&mut self, at: Instant) -> Option<Instant> {
-        let is_earlier = at < self.waiting_since;
-        self.waiting_since = self.waiting_since.min(at);
+    pub fn note_waiting(&mut self, coast: CoastId, at: Instant) -> Option<Instant> {
+        let coast = &mut self.coasts[coast as usize];
+        let is_earlier = at < coast.waiting_since;
+        coast.waiting_since = coast.waiting_since.min(at);
         is_earlier.then(|| self.next_round())
     }
 
-    /// What waits at the junctions first would be at a host by then, or somebody has something to do.
+    /// When it is time for a round on any coast.
     fn next_round(&self) -> Instant {
-        (self.waiting_since + self.lookahead).min(self.next_due)
+        self.coasts.iter().map(Coast::next_round).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// An island's turn comes at the next round, at the latest at `due`.
+    /// All that hosts send to a coast before this is known; everybody has lived until now.
+    fn known_until(&self, to: CoastId, now: Instant) -> Instant {
+        let from = self.coasts.len() - 1 - usize::from(to);
+        self.coasts[from].lived_until.max(now)
+    }
+
+    /// What comes to junctions within so long after the packets that leave them in a round comes soon.
+    pub fn reach(&self) -> Duration {
+        self.span * 2
+    }
+
+    /// An island's turn comes at the next round of its coast, at the latest at `due`.
     #[inline(always)]
     fn list(&mut self, id: u32, due: Instant) {
-        self.next_due = self.next_due.min(due);
         let island = &mut self.islands[id as usize];
+        let coast = &mut self.coasts[usize::from(island.coast)];
+        coast.next_due = coast.next_due.min(due);
         if !island.is_listed {
             island.is_listed = true;
-            self.listed.push(id);
+            coast.listed.push(id);
         }
     }
 
@@ -310,29 +375,42 @@ impl Islands {
 }
 
 impl<W: Witness> Simulation<W> {
-    /// All that reaches a host before this is known, and nobody looks at one before.
-    fn horizon(&self) -> Key {
-        let Islands { waiting_since, next_look, lookahead, .. } = self.islands;
-        ((waiting_since.min(self.now) + lookahead).min(next_look), Instant::ZERO, 0)
-    }
-
-    /// It may be time for a round.
-    pub(crate) fn happen_between_islands(&mut self) {
-        if self.islands.next_round() <= self.now {
-            self.let_all_through();
-            self.run_listed();
+    /// The islands wait for the starts of their flows.
+    pub(crate) fn start_islands(&mut self) {
+        self.islands.set_starts(&self.flows, self.until);
+        for id in 0..self.islands.len() as u32 {
+            self.list_or_wake(id, self.islands.islands[id as usize].due, self.now);
         }
         self.wheel.schedule(self.first_junction, self.islands.next_round());
     }
 
-    /// The junctions let through what came before now. Of what comes at this very time not all may be known.
-    fn let_all_through(&mut self) {
+    /// It may be time for a round.
+    pub(crate) fn happen_between_islands(&mut self) {
+        self.run_coasts();
+        self.wheel.schedule(self.first_junction, self.islands.next_round());
+    }
+
+    /// Where it is time for a round there is one.
+    fn run_coasts(&mut self) {
+        for coast in 0..self.islands.coasts.len() as CoastId {
+            if self.islands.coasts[coast as usize].next_round() <= self.now {
+                self.run_coast(coast);
+            }
+        }
+    }
+
+    /// The junctions let through what comes to a coast, as far as it is known. Of what comes at the end of that time not all may be.
+    fn let_all_through(&mut self, coast: CoastId) {
+        let known_until = self.islands.known_until(coast, self.now);
         for id in 0..self.junctions.len() as u32 {
-            self.let_gathered_through(id, self.now - Duration::from_nanos(1));
+            if self.junctions[id as usize].coast == coast {
+                self.let_gathered_through(id, known_until - Duration::from_nanos(1));
+            }
         }
         self.islands.list_filled();
-        let first = self.junctions.iter().map(|junction| junction.gathering.first_at()).min();
-        self.islands.waiting_since = first.unwrap_or(Instant::FAR_FUTURE);
+        let leading = self.junctions.iter().filter(|junction| junction.coast == coast);
+        let first = leading.map(|junction| junction.gathering.first_at()).min();
+        self.islands.coasts[coast as usize].waiting_since = first.unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// A junction lets through what hosts have sent to it by `limit`.
@@ -350,7 +428,7 @@ impl<W: Witness> Simulation<W> {
                     Way { ticket, lane, .. } => self.run_to_lane((at, link), ticket, lane),
                 }
             }
-            let reach = self.islands.lookahead * 2;
+            let reach = self.islands.reach();
             self.junctions[id as usize].gathering.forget(leaving, limit, reach);
         }
     }
@@ -368,18 +446,24 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// The listed islands go on to the horizon.
-    fn run_listed(&mut self) {
-        let horizon = self.horizon();
+    /// The listed islands of a coast go on to the horizon: all that reaches a host there before is known, and nobody looks at one.
+    fn run_coast(&mut self, coast: CoastId) {
+        self.let_all_through(coast);
+        let known_until = self.islands.known_until(coast, self.now);
+        // There is room for one note.
+        let next_but_one_look = self.islands.next_look.0 + LOOK;
         let spare = std::mem::take(&mut self.islands.spare);
-        let mut listed = std::mem::replace(&mut self.islands.listed, spare);
-        self.islands.next_due = Instant::FAR_FUTURE;
+        let state = &mut self.islands.coasts[coast as usize];
+        debug_assert!(state.waiting_since >= known_until);
+        let horizon = (known_until + state.lookahead).min(next_but_one_look);
+        (state.next_due, state.lived_until) = (Instant::FAR_FUTURE, horizon);
+        let mut listed = std::mem::replace(&mut state.listed, spare);
         for (place, &id) in listed.iter().enumerate() {
             if self.is_large() {
                 self.fetch_along_list(&listed[place..]);
             }
             self.islands.islands[id as usize].is_listed = false;
-            self.run_island(id, horizon);
+            self.run_island(id, (horizon, Instant::ZERO, 0));
         }
         listed.clear();
         self.islands.spare = listed;
@@ -404,20 +488,18 @@ impl<W: Witness> Simulation<W> {
                 self.wheel.prefetch_salt(lane.link);
                 mailroom.prefetch_first(id, 2 * TOLD_AHEAD, &self.arena);
             }
-            for member @ Member { links, .. } in &members[island.members.places()] {
-                let Some([first, last]) = member.ends() else { continue };
-                prefetch(&self.ends[first as usize..=last as usize]);
-                for link in links {
+            for member in &members[island.members.places()] {
+                prefetch(&self.ends[member.ends.places()]);
+                for link in member.links() {
                     prefetch(&self.links[*link as usize]);
                     self.wheel.prefetch_salt(*link);
                 }
             }
         }
         if let Some(island) = island(1) {
-            for member @ Member { links, .. } in &members[island.members.places()] {
-                let Some(ends) = member.ends() else { continue };
-                ends.iter().for_each(|end| self.ends[*end as usize].connection.prefetch());
-                links.iter().for_each(|link| self.links[*link as usize].prefetch());
+            for member in &members[island.members.places()] {
+                self.ends[member.ends.places()].iter().for_each(|end| end.connection.prefetch());
+                member.links().iter().for_each(|link| self.links[*link as usize].prefetch());
             }
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 self.links[lane.link as usize].prefetch();
@@ -428,48 +510,70 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// Everybody does what there is to do before the clock's look at this time, which it knew of since `since`.
-    pub(crate) fn catch_up(&mut self, clock: Owner, since: Instant) {
-        if self.islands.is_empty() {
-            return;
-        }
-        self.let_all_through();
+    /// Everybody does what there is to do before the clock's look; tells what has arrived of each flow by then, in bytes.
+    pub(crate) fn catch_up(&mut self) -> &[u64] {
+        self.run_coasts();
         for id in 0..self.islands.len() as u32 {
-            self.run_island(id, (self.now, since, u64::from(clock) << 32));
+            if !self.islands.islands[id as usize].is_noted {
+                self.note(id);
+            }
         }
+        &self.islands.noted
     }
 
     /// The clock has looked, and will look again at `next`.
-    pub(crate) fn go_on_after_look(&mut self, next: Instant) {
+    pub(crate) fn go_on_after_look(&mut self, clock: Owner, next: Instant) {
         if self.islands.is_empty() {
             return;
         }
-        self.islands.next_look = next;
-        self.run_listed();
+        self.islands.next_look = (next, next - LOOK, u64::from(clock) << 32);
+        self.islands.islands.iter_mut().for_each(|island| island.is_noted = false);
         self.wheel.schedule(self.first_junction, self.islands.next_round());
     }
 
-    /// An island has something to do, unless it did it when mail came.
+    /// An island has something to do soon, unless it did it when mail came.
     pub(crate) fn happen_on_island(&mut self, id: u32) {
-        let Island { due, .. } = self.islands.islands[id as usize];
-        if due <= self.now {
-            self.run_island(id, self.horizon());
+        let Island { due, is_listed, .. } = self.islands.islands[id as usize];
+        if !is_listed {
+            self.list_or_wake(id, due, self.now);
             self.wheel.schedule(self.first_junction, self.islands.next_round());
+        }
+    }
+
+    /// Sees to it that an island has its turn by the time that it has something to do, if everybody on its coast has lived until `now`.
+    #[inline(always)]
+    fn list_or_wake(&mut self, id: u32, due: Instant, now: Instant) {
+        // Its coast may live through so much before its own time has come.
+        let span = self.islands.span;
+        if due <= now + span {
+            self.islands.list(id, due);
         } else {
-            self.wheel.schedule(self.first_island + id, due);
+            self.wheel.schedule(self.first_island + id, due - span);
         }
     }
 
     /// Everything happens on an island that happens before `horizon`.
     fn run_island(&mut self, id: u32, horizon: Key) {
-        let clock = self.now;
-        let Island { lanes, members, .. } = self.islands.islands[id as usize];
+        let Island { lanes, is_noted, .. } = self.islands.islands[id as usize];
         self.islands.quiet_until = Instant::ZERO;
         for lane in lanes.iter() {
             if self.islands.lanes[lane as usize].front.0 == NEVER {
                 self.fill_front(lane);
             }
         }
+        if horizon > self.islands.next_look && !is_noted {
+            self.live(id, self.islands.next_look);
+            self.note(id);
+        }
+        let due = self.live(id, horizon);
+        self.islands.islands[id as usize].due = due;
+        self.list_or_wake(id, due, horizon.0);
+    }
+
+    /// The same for an island that knows what comes first over each lane; tells when there is something to do again.
+    fn live(&mut self, id: u32, horizon: Key) -> Instant {
+        let clock = self.now;
+        let Island { lanes, members, .. } = self.islands.islands[id as usize];
         let due = loop {
             let (key, next) = self.next_on_island(lanes, members);
             if key >= horizon {
@@ -497,12 +601,23 @@ impl<W: Witness> Simulation<W> {
             }
         };
         self.now = clock;
-        self.islands.islands[id as usize].due = due;
-        // Who has something to do soon need not be woken: all these take their turns at the next round.
-        if due < horizon.0 + self.islands.lookahead {
-            self.islands.list(id, due);
-        } else {
-            self.wheel.schedule(self.first_island + id, due);
+        due
+    }
+
+    /// Notes for the clock what has arrived on an island.
+    fn note(&mut self, id: u32) {
+        let Self { islands: Islands { islands, members, members_of, noted, .. }, flows, ends, .. } = self;
+        let island = &mut islands[id as usize];
+        island.is_noted = true;
+        for id in island.members.iter() {
+            let Member { flow, ends: here, .. } = members[id as usize];
+            let [_, receiver] = members_of[flow as usize];
+            if id == receiver {
+                noted[flow as usize] = match here.iter().last() {
+                    Some(end) => ends[end as usize].connection.delivered_bytes(),
+                    None => flows[flow as usize].counts.plain_bytes,
+                };
+            }
         }
     }
 
@@ -532,7 +647,7 @@ impl<W: Witness> Simulation<W> {
                 }
             };
             see(alarm, flow, Next::Member(member));
-            for end in state.ends().into_iter().flatten() {
+            for end in state.ends.iter() {
                 see(self.ends[end as usize].alarm, self.first_end + end, Next::End(end));
             }
         }

@@ -17,6 +17,7 @@ use bentpipe_scenario::LinkId;
 
 use crate::arena::NO_LANE;
 use crate::gathering::Gathering;
+use crate::islands::CoastId;
 use crate::procession::{Arrival, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
@@ -33,6 +34,8 @@ pub(crate) struct Junction {
     pub link: LinkId,
     /// Nothing that comes to the link at a time is through it sooner than so long after that.
     pub foresight: Duration,
+    /// Where it leads, if hosts are ahead of the clock.
+    pub coast: CoastId,
     inbox: Procession,
     /// The same where hosts are ahead of the clock.
     pub gathering: Gathering,
@@ -102,7 +105,14 @@ pub(crate) fn find_junctions(links: &[Link<Ticket>], routes: &mut [Step]) -> Vec
             Source::Several if !foresight.is_zero() => {
                 steps[id] = Special::Junction(junctions.len() as u32).step();
                 let (inbox, outbox) = Default::default();
-                junctions.push(Junction { link, foresight, inbox, gathering: Gathering::new(), outbox });
+                junctions.push(Junction {
+                    link,
+                    foresight,
+                    coast: 0,
+                    inbox,
+                    gathering: Gathering::new(),
+                    outbox,
+                });
             }
             _ => {}
         }
@@ -137,8 +147,9 @@ impl<W: Witness> Simulation<W> {
                 let salt = self.wheel.salt(link);
                 let lane = lane(self.routes[ticket.position() + 1]).unwrap_or(NO_LANE);
                 let arrival = Arrival { at, since, salt, lane, ticket };
-                self.junctions[next as usize].gathering.push(arrival, &mut self.arena);
-                if let Some(round) = self.islands.note_waiting(at) {
+                let junction = &mut self.junctions[next as usize];
+                junction.gathering.push(arrival, &mut self.arena);
+                if let Some(round) = self.islands.note_waiting(junction.coast, at) {
                     self.wheel.schedule(self.first_junction, round);
                 }
             }

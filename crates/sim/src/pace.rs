@@ -7,7 +7,7 @@ use crate::wheel::Owner;
 use crate::witness::Witness;
 
 /// Time between two looks, over which goodput is averaged.
-const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// Looks over which it must hold.
 const HELD: usize = 10;
 
@@ -136,19 +136,12 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn look_at_pace(&mut self, clock: Owner) {
         // Nothing that happens in the network.
         self.events -= 1;
-        self.catch_up(clock, self.now - LOOK);
         let mut pace = std::mem::take(&mut self.interior.pace);
         pace.delivered.clear();
-        let of_gone =
-            |flow: &crate::world::Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
-        pace.delivered.extend(self.flows.iter().map(of_gone));
-        let mut vacant = self.vacant.clone();
-        vacant.sort_unstable();
-        for (index, end) in self.ends.iter().enumerate().skip(1).step_by(2) {
-            let present = vacant.binary_search(&(index as u32 - 1)).is_err();
-            if present && self.leg_after(end.flow, end.line).is_none() {
-                pace.delivered[end.flow as usize] += end.connection.delivered_bytes();
-            }
+        if self.islands.is_empty() {
+            self.gather_delivered(&mut pace.delivered);
+        } else {
+            pace.delivered.extend_from_slice(self.catch_up());
         }
         let now = self.now;
         pace.flows.resize_with(self.flows.len(), Gauge::default);
@@ -158,10 +151,25 @@ impl<W: Witness> Simulation<W> {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         pace.all.look(now, first, pace.delivered.iter().sum());
         self.interior.pace = pace;
-        self.go_on_after_look(now + LOOK);
+        self.go_on_after_look(clock, now + LOOK);
         // In a world at rest nothing will be delivered.
         if !self.wheel.is_empty() {
             self.wheel.schedule(clock, now + LOOK);
+        }
+    }
+
+    /// What has arrived of each flow by now, in bytes.
+    fn gather_delivered(&self, delivered: &mut Vec<u64>) {
+        let of_gone =
+            |flow: &crate::world::Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
+        delivered.extend(self.flows.iter().map(of_gone));
+        let mut vacant = self.vacant.clone();
+        vacant.sort_unstable();
+        for (index, end) in self.ends.iter().enumerate().skip(1).step_by(2) {
+            let present = vacant.binary_search(&(index as u32 - 1)).is_err();
+            if present && self.leg_after(end.flow, end.line).is_none() {
+                delivered[end.flow as usize] += end.connection.delivered_bytes();
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use bentpipe_base::Instant;
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
-use crate::islands::{Island, Islands, Lane};
+use crate::islands::{CoastId, Island, Islands, Lane, Numbers};
 use crate::junction::Junction;
 use crate::step::{ARRIVED, Special, Step, behind, junction, link};
 use crate::ticket::Ticket;
@@ -25,14 +25,17 @@ enum Place {
     Unused,
     /// A junction before it.
     Between,
-    /// The island of this flow.
-    Ashore(FlowId),
+    /// The island of this side.
+    Ashore(SideId),
 }
 
-/// Where a route of a flow comes to its last links.
+/// Side of a flow: twice the number of the flow for its sender, and one more for its receiver.
+type SideId = u32;
+
+/// Where a route to one side of a flow comes to its last links.
 #[derive(Clone, Copy, Debug)]
 struct Landing {
-    flow: FlowId,
+    side: SideId,
     link: LinkId,
     /// In the routes.
     position: usize,
@@ -45,16 +48,20 @@ struct Survey<'a> {
     /// How many flows use each link.
     users: Vec<u32>,
     places: Vec<Place>,
-    /// For each flow one with a smaller number on the same island, itself if there is none.
-    parents: Vec<FlowId>,
+    /// For each side one with a smaller number on the same island, itself if there is none.
+    parents: Vec<SideId>,
     landings: Vec<Landing>,
+    /// The coast that each junction leads to, if there were two, as far as it is known.
+    coasts: Vec<Option<CoastId>>,
+    /// Packets pass one junction each, and those to senders other ones than those to receivers.
+    is_divided: bool,
 }
 
-/// Finds the islands, and marks in the routes where their lanes begin. There are none unless all packets go from an island over
+/// Finds the islands and coasts, and marks in the routes where the lanes of islands begin. There are none unless all packets go from an island over
 /// junctions to an island, no flow has more to do with the network than a connection or packets without one, all islands are small, and
 /// flows may get so many packets within the foresight of the junctions that it pays.
 pub(crate) fn find_islands(
-    (links, junctions): (&mut [Link<Ticket>], &[Junction]),
+    (links, junctions): (&mut [Link<Ticket>], &mut [Junction]),
     routes: &mut [Step],
     flows: &[Flow],
 ) -> Option<Islands> {
@@ -64,26 +71,32 @@ pub(crate) fn find_islands(
         return None;
     }
     let links = &*links;
-    let (places, parents) = (vec![Place::Unused; links.len()], (0..flows.len() as FlowId).collect());
-    let users = count_users(routes, flows, (links, junctions));
-    let mut survey = Survey { links, junctions, users, places, parents, landings: Vec::new() };
-    for (id, flow) in flows.iter().enumerate() {
+    let mut survey = Survey {
+        links,
+        junctions,
+        users: count_users(routes, flows, (links, junctions)),
+        places: vec![Place::Unused; links.len()],
+        parents: (0..2 * flows.len() as SideId).collect(),
+        landings: Vec::new(),
+        coasts: vec![None; junctions.len()],
+        is_divided: flows.iter().all(|flow| flow.application.sides_are_apart()),
+    };
+    for (id, flow) in (0..).zip(flows) {
         if flow.application.has_many_connections() || !flow.onward.is_empty() || flow.party.is_some() {
             return None;
         }
-        for start in flow.routes {
-            survey.explore(id as FlowId, routes, start as usize)?;
-        }
+        survey.explore((2 * id, 2 * id + 1), routes, flow.routes[0] as usize)?;
+        survey.explore((2 * id + 1, 2 * id), routes, flow.routes[1] as usize)?;
     }
-    let (flows, mut islands, island_of) = survey.number_islands();
+    let (members, mut islands, island_of) = survey.number_islands();
     if islands.iter().any(|island| island.members.len() > MOST_FLOWS) {
         return None;
     }
-    let mut landings = survey.landings;
-    landings.sort_unstable_by_key(|landing| (island_of[landing.flow as usize], landing.link));
+    let Survey { mut landings, coasts, is_divided, .. } = survey;
+    landings.sort_unstable_by_key(|landing| (island_of[landing.side as usize], landing.link));
     let mut lanes: Vec<Lane> = Vec::new();
-    for Landing { flow, link, position } in landings {
-        let island = island_of[flow as usize];
+    for Landing { side, link, position } in landings {
+        let island = island_of[side as usize];
         if lanes.last().is_none_or(|lane| lane.link() != link) {
             let range = &mut islands[island as usize].lanes;
             range.begin = if range.len() == 0 { lanes.len() as u32 } else { range.begin };
@@ -92,7 +105,13 @@ pub(crate) fn find_islands(
         }
         routes[position] = Special::Lane(lanes.len() as u32 - 1).step();
     }
-    Some(Islands::new((islands, lanes), &flows, lookahead))
+    for (junction, coast) in junctions.iter_mut().zip(coasts).filter(|_| is_divided) {
+        junction.coast = coast.unwrap_or_default();
+    }
+    let to = |coast| junctions.iter().filter(move |junction| junction.coast == coast);
+    let lookaheads =
+        (0..=CoastId::from(is_divided)).map(|coast| to(coast).map(|junction| junction.foresight).min());
+    Some(Islands::new((islands, lanes), &members, &lookaheads.collect::<Option<Vec<_>>>()?))
 }
 
 /// How many flows use each link.
@@ -114,33 +133,36 @@ fn count_users(
 }
 
 impl Survey<'_> {
-    /// Follows a route of a flow from its beginning; nothing if it does not lead over junctions to a host.
-    fn explore(&mut self, flow: FlowId, routes: &[Step], begin: usize) -> Option<()> {
+    /// Follows a route from one side to another from its beginning; nothing if it does not lead over junctions to a host.
+    fn explore(&mut self, (from, to): (SideId, SideId), routes: &[Step], begin: usize) -> Option<()> {
         let links_from = |begin: usize| routes[begin..].iter().map_while(|step| behind(*step));
-        self.claim(link(routes[begin])?, Place::Ashore(flow))?;
+        self.claim(link(routes[begin])?, Place::Ashore(from))?;
         let mut position = begin + 1;
         for link in links_from(position) {
-            self.claim(link, Place::Ashore(flow))?;
+            self.claim(link, Place::Ashore(from))?;
             position += 1;
         }
         loop {
             let next = junction(routes[position])?;
             self.claim(self.junctions[next as usize].link, Place::Between)?;
+            let coast = self.coasts[next as usize].get_or_insert((to % 2) as CoastId);
+            self.is_divided &= u32::from(*coast) == to % 2;
             let begin = position + 1;
             position = begin + links_from(begin).count();
             let is_last = routes[position] == ARRIVED;
+            self.is_divided &= is_last;
             let is_shared = |link: LinkId| !is_last || self.users[link as usize] > MOST_FLOWS as u32;
             let shared = (begin..position)
                 .rev()
                 .find(|place| behind(routes[*place]).is_some_and(is_shared))
                 .map_or(0, |last| last + 1 - begin);
             for (place, link) in links_from(begin).enumerate() {
-                self.claim(link, if place < shared { Place::Between } else { Place::Ashore(flow) })?;
+                self.claim(link, if place < shared { Place::Between } else { Place::Ashore(to) })?;
             }
             if is_last {
                 let position = begin + shared;
                 let (first, last) = (links_from(position).next()?, links_from(position).last()?);
-                self.landings.push(Landing { flow, link: first, position });
+                self.landings.push(Landing { side: to, link: first, position });
                 return self.links[last as usize].is_foreseeable().then_some(());
             }
         }
@@ -151,42 +173,52 @@ impl Survey<'_> {
         let current = &mut self.places[link as usize];
         match (*current, place) {
             (Place::Unused, _) => *current = place,
-            (Place::Ashore(one), Place::Ashore(other)) => {
-                let (one, other) = (self.first_of(one), self.first_of(other));
-                self.parents[one.max(other) as usize] = one.min(other);
-            }
+            (Place::Ashore(one), Place::Ashore(other)) => self.unite(one, other),
             (current, _) if current == place => {}
             _ => return None,
         }
         Some(())
     }
 
-    /// The flow with the smallest number on the same island, as far as it is known.
-    fn first_of(&mut self, mut flow: FlowId) -> FlowId {
-        while self.parents[flow as usize] != flow {
-            let parent = self.parents[flow as usize];
-            self.parents[flow as usize] = self.parents[parent as usize];
-            flow = parent;
-        }
-        flow
+    /// Two sides are on the same island.
+    fn unite(&mut self, one: SideId, other: SideId) {
+        self.is_divided &= one % 2 == other % 2;
+        let (one, other) = (self.first_of(one), self.first_of(other));
+        self.parents[one.max(other) as usize] = one.min(other);
     }
 
-    /// The flows in the order of their islands, the islands, and the island of each flow.
-    fn number_islands(&mut self) -> (Vec<FlowId>, Vec<Island>, Vec<u32>) {
-        let firsts: Vec<FlowId> = (0..self.parents.len() as FlowId).map(|flow| self.first_of(flow)).collect();
-        let mut flows: Vec<FlowId> = (0..firsts.len() as FlowId).collect();
-        flows.sort_by_key(|flow| firsts[*flow as usize]);
-        let (mut islands, mut island_of) = (Vec::new(), vec![0; flows.len()]);
-        let mut begin = 0;
-        for together in flows.chunk_by(|one, other| firsts[*one as usize] == firsts[*other as usize]) {
-            for flow in together {
-                island_of[*flow as usize] = islands.len() as u32;
-            }
-            let end = begin + together.len() as u32;
-            islands.push(Island::new(begin, end));
-            begin = end;
+    /// The side with the smallest number on the same island, as far as it is known.
+    fn first_of(&mut self, mut side: SideId) -> SideId {
+        while self.parents[side as usize] != side {
+            let parent = self.parents[side as usize];
+            self.parents[side as usize] = self.parents[parent as usize];
+            side = parent;
         }
-        (flows, islands, island_of)
+        side
+    }
+
+    /// The flows that the members are in the order of their islands, the islands, and the island of each side.
+    fn number_islands(&mut self) -> (Vec<FlowId>, Vec<Island>, Vec<u32>) {
+        let sides = 0..self.parents.len() as SideId;
+        if !self.is_divided {
+            sides.clone().step_by(2).for_each(|side| self.unite(side, side + 1));
+        }
+        let firsts: Vec<SideId> = sides.clone().map(|side| self.first_of(side)).collect();
+        let mut sides: Vec<SideId> = sides.collect();
+        let coast = |side: SideId| if self.is_divided { (side % 2) as CoastId } else { 0 };
+        sides.sort_by_key(|side| (coast(*side), firsts[*side as usize]));
+        let (mut members, mut islands, mut island_of) = (Vec::new(), Vec::new(), vec![0; sides.len()]);
+        for together in sides.chunk_by(|one, other| firsts[*one as usize] == firsts[*other as usize]) {
+            let begin = members.len() as u32;
+            for side in together {
+                island_of[*side as usize] = islands.len() as u32;
+                if self.is_divided || side.is_multiple_of(2) {
+                    members.push(side / 2);
+                }
+            }
+            islands.push(Island::new(coast(together[0]), Numbers { begin, end: members.len() as u32 }));
+        }
+        (members, islands, island_of)
     }
 }
 
@@ -197,7 +229,7 @@ mod tests {
     use crate::world::World;
     use bentpipe_base::{Duration, Instant, Rate};
     use bentpipe_net::Schedule;
-    use bentpipe_scenario::{LinkGroup, Scenario, Topology, builtin};
+    use bentpipe_scenario::{LinkGroup, Scenario, Topology, Traffic, builtin};
 
     fn islands_of(scenario: &Scenario) -> usize {
         let mut topology = Topology::new(scenario).expect("a topology");
@@ -214,16 +246,34 @@ mod tests {
     }
 
     #[test]
-    fn each_pair_of_hosts_of_a_dumbbell_is_an_island() {
+    fn each_host_of_a_dumbbell_is_an_island() {
         let mut scenario = dumbbell();
-        let pairs = scenario.flows[0].count as usize;
-        assert_eq!(islands_of(&scenario), pairs);
+        let hosts = 2 * scenario.flows[0].count as usize;
+        assert_eq!(islands_of(&scenario), hosts);
         // Flows that share their hosts are together, as long as they are few.
         scenario.flows[0].count *= 2;
-        assert_eq!(islands_of(&scenario), pairs);
+        assert_eq!(islands_of(&scenario), hosts);
         scenario.flows[0].count *= 10;
         satellite(&mut scenario).forward.rate = Schedule::Constant(Rate::from_mbps(1000));
         assert_eq!(islands_of(&scenario), 0);
+    }
+
+    #[test]
+    fn hosts_whose_applications_know_of_each_other_are_together() {
+        let mut scenario = dumbbell();
+        let pairs = scenario.flows[0].count as usize;
+        scenario.flows[0].traffic = Traffic::File { bytes: 1_000_000 };
+        assert_eq!(islands_of(&scenario), pairs);
+    }
+
+    #[test]
+    fn there_are_no_two_coasts_where_data_and_acks_share_a_junction() {
+        let mut scenario = dumbbell();
+        let pairs = scenario.flows[0].count as usize;
+        let mut back = scenario.flows[0].clone();
+        (back.name, back.from, back.to) = ("back".to_owned(), back.to, back.from);
+        scenario.flows.push(back);
+        assert_eq!(islands_of(&scenario), pairs);
     }
 
     #[test]

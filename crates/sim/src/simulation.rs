@@ -92,9 +92,9 @@ impl<W: Witness> Simulation<W> {
     pub fn new(world: World, until: Instant, witness: W) -> Self {
         let World { mut links, salts, mut routes, flows, interior, .. } = world;
         // A witness wants to be told in the order of time, and whatever stands between links may look at their queues.
-        let junctions =
+        let mut junctions =
             if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
-        let mut islands = find_islands((&mut links, &junctions), &mut routes, &flows).unwrap_or_default();
+        let islands = find_islands((&mut links, &mut junctions), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
         wheel.add_owners(flows.len());
         let first_station = wheel.add_owners(interior.stations.len());
@@ -121,10 +121,8 @@ impl<W: Witness> Simulation<W> {
             for (flow, state) in flows.iter().enumerate() {
                 wheel.schedule(flow as Owner, state.start);
             }
-        } else {
-            islands.start(&flows, (&mut wheel, first_island), until);
         }
-        Self {
+        let mut simulation = Self {
             links,
             routes,
             flows,
@@ -151,7 +149,11 @@ impl<W: Witness> Simulation<W> {
             events: 0,
             turns: 0,
             witness,
+        };
+        if !simulation.islands.is_empty() {
+            simulation.start_islands();
         }
+        simulation
     }
 
     /// Lets everything happen that happens until the end.

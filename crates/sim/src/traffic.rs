@@ -113,6 +113,12 @@ impl Application {
         matches!(self, Self::Pages(_) | Self::Dialogue(_))
     }
 
+    /// What happens at its sender and what happens at its receiver have nothing to do with each other but by packets. (A connection that
+    /// fails is noted by whichever end it is; the one that does not hear of it from the other fails for the same reason.)
+    pub fn sides_are_apart(&self) -> bool {
+        matches!(self, Self::Bulk | Self::Cbr(_))
+    }
+
     /// Bytes after which the application closes its connection; none if it goes on.
     pub fn closes_after(&self) -> Option<u64> {
         match self {
