@@ -43,8 +43,11 @@ const FEW: usize = 64 * PAGE;
 /// No lane.
 pub(crate) const NO_LANE: u32 = u32::MAX;
 
-/// A segment with more bits in its sequence number is enclosed.
-const SEQ_BITS: u32 = 48;
+/// A segment with more bits in its sequence number, its acknowledgement number or its length is enclosed. The first two differ, so that
+/// a compiler does not shift both at once: they are written one by one, and a processor waits before it reads them as a whole.
+const SEQ_BITS: u32 = 44;
+const ACK_BITS: u32 = 48;
+const LEN_BITS: u32 = u64::BITS - SEQ_BITS;
 
 bitflags::bitflags! {
     /// What there is about a segment.
@@ -63,7 +66,7 @@ bitflags::bitflags! {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Kept {
-    /// The length in the low 16 bits.
+    /// The length in the low bits.
     seq_and_len: u64,
     /// Traits in the low 8 bits, and 8 of flags above them.
     ack_and_traits: u64,
@@ -128,8 +131,9 @@ impl Arena {
             && matches!(segment.extension, Extension::None)
             && segment.syn_options.is_none()
             && segment.probe == Probe::No
-            && segment.len >> 16 == 0
-            && (segment.seq | segment.ack) >> SEQ_BITS == 0
+            && segment.seq >> SEQ_BITS == 0
+            && segment.ack >> ACK_BITS == 0
+            && segment.len >> LEN_BITS == 0
             && segment.flags.bits() >> 8 == 0;
         let mut traits = Traits::empty();
         traits.set(Traits::TIMESTAMPS, segment.timestamps.is_some());
@@ -139,7 +143,7 @@ impl Arena {
         traits.set(Traits::ENCLOSED, !is_usual);
         let enclosure = if is_usual { segment.window } else { self.enclose(segment) };
         let kept = &mut self.packets[slot];
-        kept.seq_and_len = segment.seq << 16 | u64::from(segment.len as u16);
+        kept.seq_and_len = segment.seq << LEN_BITS | u64::from(segment.len);
         let flags = u64::from(segment.flags.bits() as u8);
         kept.ack_and_traits = segment.ack << 16 | flags << 8 | u64::from(traits.bits());
         (kept.to, kept.incarnation) = (parcel.to, parcel.incarnation);
@@ -172,7 +176,8 @@ impl Arena {
             return;
         }
         let traits = kept.traits();
-        (segment.seq, segment.len) = (kept.seq_and_len >> 16, u32::from(kept.seq_and_len as u16));
+        segment.seq = kept.seq_and_len >> LEN_BITS;
+        segment.len = kept.seq_and_len as u32 & ((1 << LEN_BITS) - 1);
         segment.ack = kept.ack_and_traits >> 16;
         segment.window = kept.window_or_enclosure;
         segment.flags = Flags::from_bits_retain((kept.ack_and_traits >> 8 & 0xff) as u16);
@@ -334,12 +339,12 @@ mod tests {
             Segment {
                 seq: (1 << SEQ_BITS) - 1,
                 ack: 77,
-                len: 0xffff,
+                len: (1 << LEN_BITS) - 1,
                 window: u32::MAX,
                 flags: Flags::all(),
                 ..plain
             },
-            Segment { len: 0x10000, ..plain },
+            Segment { len: 1 << LEN_BITS, ..plain },
             Segment::default(),
         ];
         let mut arena = Arena::default();
