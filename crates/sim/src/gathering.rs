@@ -10,7 +10,7 @@ use crate::procession::Arrival;
 use crate::wheel::lot;
 
 /// From so many on, sorting by digits is quicker than by comparisons. Measured.
-const MANY: usize = 1000;
+const MANY: usize = 300;
 
 /// Packets in front of a junction, sent by hosts that are ahead of the clock: each host's in order, one host after the other.
 ///
