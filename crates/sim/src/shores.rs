@@ -57,9 +57,9 @@ struct Survey<'a> {
     is_divided: bool,
 }
 
-/// Finds the islands and coasts, and marks in the routes where the lanes of islands begin. There are none unless all packets go from an island over
-/// junctions to an island, no flow has more to do with the network than a connection or packets without one, all islands are small, and
-/// flows may get so many packets within the foresight of the junctions that it pays.
+/// Finds the islands and coasts, and marks in the routes where the lanes of islands begin. There are none unless all packets go from an
+/// island over junctions to an island, no flow has more to do with the network than a connection or packets without one, all islands are
+/// small, and flows may get so many packets within the foresight of the junctions that it pays.
 pub(crate) fn find_islands(
     (links, junctions): (&mut [Link<Ticket>], &mut [Junction]),
     routes: &mut [Step],
@@ -93,6 +93,13 @@ pub(crate) fn find_islands(
         return None;
     }
     let Survey { mut landings, coasts, is_divided, .. } = survey;
+    for (junction, coast) in junctions.iter_mut().zip(coasts).filter(|_| is_divided) {
+        junction.coast = coast.unwrap_or_default();
+    }
+    let to = |coast| junctions.iter().filter(move |junction| junction.coast == coast);
+    let lookaheads = (0..=CoastId::from(is_divided))
+        .map(|coast| to(coast).map(|junction| junction.foresight).min())
+        .collect::<Option<Vec<_>>>()?;
     landings.sort_unstable_by_key(|landing| (island_of[landing.side as usize], landing.link));
     let mut lanes: Vec<Lane> = Vec::new();
     for Landing { side, link, position } in landings {
@@ -105,13 +112,7 @@ pub(crate) fn find_islands(
         }
         routes[position] = Special::Lane(lanes.len() as u32 - 1).step();
     }
-    for (junction, coast) in junctions.iter_mut().zip(coasts).filter(|_| is_divided) {
-        junction.coast = coast.unwrap_or_default();
-    }
-    let to = |coast| junctions.iter().filter(move |junction| junction.coast == coast);
-    let lookaheads =
-        (0..=CoastId::from(is_divided)).map(|coast| to(coast).map(|junction| junction.foresight).min());
-    Some(Islands::new((islands, lanes), &members, &lookaheads.collect::<Option<Vec<_>>>()?))
+    Some(Islands::new((islands, lanes), &members, &lookaheads))
 }
 
 /// How many flows use each link.
