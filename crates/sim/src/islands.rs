@@ -446,7 +446,7 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
-    /// The listed islands of a coast go on to the horizon: all that reaches a host there before is known, and nobody looks at one.
+    /// The listed islands of a coast go on to the horizon: all that reaches a host there before is known.
     fn run_coast(&mut self, coast: CoastId) {
         self.let_all_through(coast);
         let known_until = self.islands.known_until(coast, self.now);
@@ -503,9 +503,7 @@ impl<W: Witness> Simulation<W> {
             }
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 self.links[lane.link as usize].prefetch();
-                while let Some(slot) = mailroom.tell_ahead(id, TOLD_AHEAD, &self.arena) {
-                    self.arena.prefetch(slot);
-                }
+                mailroom.fetch_ahead(id, TOLD_AHEAD, &self.arena);
             }
         }
     }
@@ -522,11 +520,11 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// The clock has looked, and will look again at `next`.
-    pub(crate) fn go_on_after_look(&mut self, clock: Owner, next: Instant) {
+    pub(crate) fn go_on_after_look(&mut self, next: Instant) {
         if self.islands.is_empty() {
             return;
         }
-        self.islands.next_look = (next, next - LOOK, u64::from(clock) << 32);
+        self.islands.next_look = (next, self.now, self.wheel.turn(self.clock, next));
         self.islands.islands.iter_mut().for_each(|island| island.is_noted = false);
         self.wheel.schedule(self.first_junction, self.islands.next_round());
     }
@@ -659,9 +657,7 @@ impl<W: Witness> Simulation<W> {
         let link = self.islands.lanes[lane as usize].link;
         while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane, &self.arena) {
             if self.arena.is_large() {
-                while let Some(slot) = self.islands.mailroom.tell_ahead(lane, TOLD_AHEAD, &self.arena) {
-                    self.arena.prefetch(slot);
-                }
+                self.islands.mailroom.fetch_ahead(lane, TOLD_AHEAD, &self.arena);
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);

@@ -81,18 +81,29 @@ impl Mailroom {
         Some(Mail { at, ticket })
     }
 
-    /// Of the first so many packets of a line, tells where the next is that has not been told yet. The one told before must be at hand.
+    /// Asks for the memory of the first so many packets of a line. What was asked for last must be at hand.
     #[inline(always)]
-    pub fn tell_ahead(&mut self, line: u32, limit: u32, arena: &Arena) -> Option<Slot> {
+    pub fn fetch_ahead(&mut self, line: u32, limit: u32, arena: &Arena) {
+        while let Some(slot) = self.tell_ahead(line, limit, arena) {
+            arena.prefetch(slot);
+        }
+    }
+
+    /// Of the first so many packets of a line, tells where the next is that has not been told yet. The one told before must be at hand, and
+    /// what is enclosed there is asked for.
+    #[inline(always)]
+    fn tell_ahead(&mut self, line: u32, limit: u32, arena: &Arena) -> Option<Slot> {
         let Line { first, len, .. } = self.lines[line as usize];
         let told = &mut self.told[line as usize];
         if told.count == limit.min(len) {
             return None;
         }
-        let slot = if told.count == 0 { first } else { arena.way(told.last).salt_or_next };
-        if told.count > 0 {
+        let slot = if told.count == 0 {
+            first
+        } else {
             arena.prefetch_enclosure(told.last);
-        }
+            arena.way(told.last).salt_or_next
+        };
         *told = Told { count: told.count + 1, last: slot };
         Some(slot)
     }

@@ -151,7 +151,7 @@ impl<W: Witness> Simulation<W> {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         pace.all.look(now, first, pace.delivered.iter().sum());
         self.interior.pace = pace;
-        self.go_on_after_look(clock, now + LOOK);
+        self.go_on_after_look(now + LOOK);
         // In a world at rest nothing will be delivered.
         if !self.wheel.is_empty() {
             self.wheel.schedule(clock, now + LOOK);
