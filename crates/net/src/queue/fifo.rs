@@ -88,6 +88,10 @@ impl Fifo {
             self.begin(turn);
             self.waiting.pop_front();
         }
+        if self.waiting.is_empty() {
+            // The next goes to the front of the memory again, which a cache holds.
+            self.waiting.clear();
+        }
     }
 
     #[inline(always)]
