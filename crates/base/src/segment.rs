@@ -235,6 +235,8 @@ pub enum Extension {
 /// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first byte of data is 1, the FIN follows the last
 /// byte. 32-bit wrap-around exists only in `wire`.
 // What every segment carries lies together in front, and what few carry behind: simulations touch millions of segments.
+// The flags are not in front of the two bytes beside them: a compiler would read all of these at once, and a processor that has just
+// written them one by one waits before it reads them as a whole.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[repr(C)]
 pub struct Segment {
@@ -246,12 +248,12 @@ pub struct Segment {
     pub len: u32,
     /// Receive window in bytes, already scaled.
     pub window: u32,
-    /// Header flags.
-    pub flags: Flags,
     /// ECN field of the IP header.
     pub ecn: EcnField,
     /// Low drop priority (DSCP LE, RFC 8622).
     pub low_priority: bool,
+    /// Header flags.
+    pub flags: Flags,
     /// Probe, reply to a probe, or neither.
     pub probe: Probe,
     /// Timestamps option: value and echo in milliseconds of the sender's clocks (RFC 7323).

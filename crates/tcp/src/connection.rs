@@ -112,6 +112,8 @@ pub struct Connection {
     pub(crate) config: Arc<Config>,
     /// What the short way may rely on; empty where it is not known.
     pub(crate) outlook: Outlook,
+    /// Nothing has been sent since the sender was laid to rest, if an outlook is known.
+    pub(crate) resting: bool,
     pub(crate) events: Events,
     pub(crate) state: State,
     /// Timestamps were agreed on.
@@ -176,6 +178,7 @@ impl Connection {
             timers: Timers::OFF,
             events: Events::empty(),
             outlook: Outlook::empty(),
+            resting: false,
             stats: Counts::default(),
             reflector: None,
             timestamps: false,

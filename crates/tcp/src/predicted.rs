@@ -38,10 +38,8 @@ bitflags::bitflags! {
         const ACK_EACH = 0x40;
         /// No algorithm wants to be woken.
         const WAKELESS = 0x80;
-        /// Nothing has been sent since the sender was laid to rest.
-        const RESTING = 0x100;
         /// To take data behind what came before them, while something else is missing.
-        const BEYOND = 0x200;
+        const BEYOND = 0x100;
     }
 }
 
@@ -89,6 +87,7 @@ impl Connection {
     fn outlook(&mut self) -> Outlook {
         if self.outlook.is_empty() {
             self.outlook = self.look_out();
+            self.resting = false;
         }
         self.outlook
     }
@@ -172,7 +171,7 @@ impl Connection {
             }
             Prediction::Nothing => Some(Transmit::Nothing),
             Prediction::Full { seq, last } => {
-                self.outlook.remove(Outlook::RESTING);
+                self.resting = false;
                 self.header(now, out);
                 out.seq = seq;
                 out.len = self.sender.mss;
@@ -204,12 +203,12 @@ impl Connection {
         if !self.outlook.contains(needed) || end > self.receiver.granted_edge() {
             return false;
         }
-        let resting = self.outlook.contains(Outlook::RESTING);
+        let resting = self.resting;
         let (sender, mut cx) = self.split(now);
         if !sender.predicted_echo(&mut cx, segment, resting) {
             return false;
         }
-        self.outlook |= Outlook::RESTING;
+        self.resting = true;
         self.after_our_fin(now);
         if in_order {
             self.receiver.extend(end);

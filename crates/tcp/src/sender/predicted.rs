@@ -141,13 +141,6 @@ impl Sender {
         if !rtt.is_zero() {
             self.rtt.sample(rtt, &cx.config.rto);
         }
-        let rate = self.sample_rate(self.board.front_index() + u64::from(acked) - 1, sent_at);
-        self.board.remove_plain(acked);
-        self.forget_stamps();
-        self.una = segment.ack;
-        self.update_window(segment);
-        self.burst = 0;
-        let path = self.path(cx.now);
         let ack = Ack {
             acked,
             counted: cx.config.ack_counting.count(acked),
@@ -155,13 +148,19 @@ impl Sender {
             delivered_bytes,
             lost: 0,
             rtt: Some(rtt),
-            rate,
+            rate: self.sample_rate(self.board.front_index() + u64::from(acked) - 1, sent_at),
             phase: Phase::Open,
             ends_episode: false,
             window_limited: self.limit == Limit::Window,
             ecn_echo: false,
             dsack: false,
         };
+        self.board.remove_plain(acked);
+        self.forget_stamps();
+        self.una = segment.ack;
+        self.update_window(segment);
+        self.burst = 0;
+        let path = self.path(cx.now);
         self.cc.on_ack(&ack, &path);
         if self.wants.doubts {
             self.ask_doubt(&path);

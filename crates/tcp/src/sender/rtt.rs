@@ -5,17 +5,20 @@ use bentpipe_base::Duration;
 use crate::RtoBounds;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
+// What algorithms are told is not in the order in which they are told it: a compiler would copy two numbers at once, and a processor that has
+// just written them one by one waits before it reads them as a whole.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct RttEstimator {
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
-    pub rttvar: Duration,
     /// Smallest sample; [`Duration::MAX`] before the first.
     pub min: Duration,
+    /// Timeout without back-off before it is held within its bounds, in nanoseconds.
+    rounded: u64,
+    pub rttvar: Duration,
     /// Timeout without back-off, kept because every ACK restarts the timer.
     base_rto: Duration,
-    /// The same before it is held within its bounds, in nanoseconds.
-    rounded: u64,
     /// Consecutive doublings of the timeout.
     back_off: u32,
     /// No sample yet: what is here is a guess that the first one replaces.
