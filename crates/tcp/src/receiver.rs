@@ -73,6 +73,8 @@ pub(crate) struct Receiver {
     pub scale: u8,
     /// A congestion mark arrived and the sender has not yet confirmed a reduction.
     pub ecn_echo: bool,
+    /// There may be something in `astray`: nearly always there is not, and it need not be looked at for each ACK.
+    may_have_strays: bool,
     /// What arrived out of order or twice, once something did.
     astray: Option<Box<Astray>>,
     /// Tags of the probes to answer.
@@ -135,6 +137,7 @@ impl Receiver {
             read_to: 1,
             fin_at: None,
             astray: None,
+            may_have_strays: false,
             unreported: 0,
             due: AckDue::No,
             opened_hole: false,
@@ -308,6 +311,7 @@ impl Receiver {
     }
 
     fn astray(&mut self) -> &mut Astray {
+        self.may_have_strays = true;
         self.astray.get_or_insert_default()
     }
 
@@ -331,6 +335,7 @@ impl Receiver {
     /// Keeps a range above `nxt`, merged with what it touches.
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
+        self.may_have_strays = true;
         let Astray { ranges, dsack, .. } = &mut **self.astray.get_or_insert_default();
         match ranges.back_mut() {
             None => self.open_hole(new),
@@ -379,10 +384,9 @@ impl Receiver {
     /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
     #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
-        if let Some(astray) = &mut self.astray
-            && (astray.dsack.is_some() || !astray.ranges.is_empty())
-        {
+        if let (true, Some(astray)) = (self.may_have_strays, &mut self.astray) {
             astray.list_blocks((room, dsack), self.nxt, blocks);
+            self.may_have_strays = !astray.ranges.is_empty();
         }
     }
 
