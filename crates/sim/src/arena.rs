@@ -276,11 +276,12 @@ impl Arena {
         }
     }
 
-    /// Asks for the memory of what few packets carry, if this one does; itself it is at hand.
+    /// Asks for the memory of what few packets carry, if the one in `slot` does, which is at hand: whoever it belongs to, or did.
     #[inline(always)]
     pub fn prefetch_enclosure(&self, slot: Slot) {
-        if let Some(enclosure) = self.packets[slot].enclosure() {
-            prefetch(&self.enclosures[enclosure as usize]);
+        let enclosure = self.packets.places().get(slot as usize).and_then(Kept::enclosure);
+        if let Some(enclosure) = enclosure.and_then(|place| self.enclosures.get(place as usize)) {
+            prefetch(enclosure);
         }
     }
 

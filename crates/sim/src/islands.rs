@@ -99,9 +99,6 @@ struct Member {
     alarm: Alarm,
 }
 
-/// The memory of so many packets of a lane is asked for before they come to their host. Measured.
-const TOLD_AHEAD: u32 = 4;
-
 impl Member {
     fn new(flow: FlowId) -> Self {
         Self { flow, ends: Numbers::default(), links: [0; 2], alarm: Alarm::OFF }
@@ -437,10 +434,10 @@ impl<W: Witness> Simulation<W> {
     #[inline(always)]
     fn fetch_along_gathering(&self, id: u32, position: usize) {
         let gathering = &self.junctions[id as usize].gathering;
-        if let Some(slot) = gathering.slot(position + 40) {
+        if let Some(slot) = gathering.slot(position + 24) {
             self.arena.prefetch(slot);
         }
-        let lane = gathering.slot(position + 12).map(|slot| self.arena.way(slot).lane);
+        let lane = gathering.slot(position + 8).map(|slot| self.arena.way(slot).lane);
         if let Some(lane) = lane.filter(|lane| *lane != NO_LANE) {
             self.islands.mailroom.prefetch(lane);
         }
@@ -471,8 +468,8 @@ impl<W: Witness> Simulation<W> {
 
     /// Asks for the memory of islands whose turn comes soon: each time for what the last time told the place of.
     #[inline(always)]
-    fn fetch_along_list(&mut self, listed: &[u32]) {
-        let Islands { islands, lanes, members, mailroom, .. } = &mut self.islands;
+    fn fetch_along_list(&self, listed: &[u32]) {
+        let Islands { islands, lanes, members, mailroom, .. } = &self.islands;
         let island = |place: usize| listed.get(place).map(|id| &islands[*id as usize]);
         if let Some(island) = island(6) {
             prefetch(island);
@@ -486,7 +483,7 @@ impl<W: Witness> Simulation<W> {
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
                 self.wheel.prefetch_salt(lane.link);
-                mailroom.prefetch_first(id, 2 * TOLD_AHEAD, &self.arena);
+                mailroom.fetch_first(id, &self.arena);
             }
             for member in &members[island.members.places()] {
                 prefetch(&self.ends[member.ends.places()]);
@@ -501,9 +498,8 @@ impl<W: Witness> Simulation<W> {
                 self.ends[member.ends.places()].iter().for_each(|end| end.connection.prefetch());
                 member.links().iter().for_each(|link| self.links[*link as usize].prefetch());
             }
-            for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
+            for lane in &lanes[island.lanes.places()] {
                 self.links[lane.link as usize].prefetch();
-                mailroom.fetch_ahead(id, TOLD_AHEAD, &self.arena);
             }
         }
     }
@@ -657,7 +653,7 @@ impl<W: Witness> Simulation<W> {
         let link = self.islands.lanes[lane as usize].link;
         while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane, &self.arena) {
             if self.arena.is_large() {
-                self.islands.mailroom.fetch_ahead(lane, TOLD_AHEAD, &self.arena);
+                self.islands.mailroom.fetch_ahead(lane, ticket.slot(), &self.arena);
             }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);

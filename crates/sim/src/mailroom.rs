@@ -24,25 +24,19 @@ struct Line {
     len: u32,
 }
 
-/// How many of the first in a line have been told ahead, and which is the last of them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    count: u32,
-    last: Slot,
-}
+/// The memory of so many packets of a line is asked for before they leave it. Measured.
+const AHEAD: u32 = 12;
 
 /// All lines.
 #[derive(Debug, Default)]
 pub(crate) struct Mailroom {
     lines: Vec<Line>,
-    /// Of each line; apart, because whoever joins a line does not look at it.
-    told: Vec<Told>,
 }
 
 impl Mailroom {
     /// With so many lines, all empty.
     pub fn new(lines: usize) -> Self {
-        Self { lines: vec![Line::default(); lines], told: vec![Told::default(); lines] }
+        Self { lines: vec![Line::default(); lines] }
     }
 
     /// Packets in a line.
@@ -71,41 +65,11 @@ impl Mailroom {
     /// The first of a line leaves it.
     #[inline(always)]
     pub fn pop(&mut self, line: u32, arena: &Arena) -> Option<Mail> {
-        let index = line as usize;
-        let line = &mut self.lines[index];
+        let line = &mut self.lines[line as usize];
         line.len = line.len.checked_sub(1)?;
         let Way { time: at, ticket, salt_or_next: next, .. } = arena.way(line.first);
         line.first = next;
-        let told = &mut self.told[index].count;
-        *told = told.saturating_sub(1);
         Some(Mail { at, ticket })
-    }
-
-    /// Asks for the memory of the first so many packets of a line. What was asked for last must be at hand.
-    #[inline(always)]
-    pub fn fetch_ahead(&mut self, line: u32, limit: u32, arena: &Arena) {
-        while let Some(slot) = self.tell_ahead(line, limit, arena) {
-            arena.prefetch(slot);
-        }
-    }
-
-    /// Of the first so many packets of a line, tells where the next is that has not been told yet. The one told before must be at hand, and
-    /// what is enclosed there is asked for.
-    #[inline(always)]
-    fn tell_ahead(&mut self, line: u32, limit: u32, arena: &Arena) -> Option<Slot> {
-        let Line { first, len, .. } = self.lines[line as usize];
-        let told = &mut self.told[line as usize];
-        if told.count == limit.min(len) {
-            return None;
-        }
-        let slot = if told.count == 0 {
-            first
-        } else {
-            arena.prefetch_enclosure(told.last);
-            arena.way(told.last).salt_or_next
-        };
-        *told = Told { count: told.count + 1, last: slot };
-        Some(slot)
     }
 
     /// Asks for the memory of a line.
@@ -114,11 +78,30 @@ impl Mailroom {
         prefetch(&self.lines[line as usize]);
     }
 
-    /// Asks for the memory of the first so many packets of a line, as far as they lie in a row.
+    /// Asks for the memory of the first packets of a line, as far as they lie in a row.
     #[inline(always)]
-    pub fn prefetch_first(&self, line: u32, count: u32, arena: &Arena) {
+    pub fn fetch_first(&self, line: u32, arena: &Arena) {
         let Line { first, len, .. } = self.lines[line as usize];
-        arena.prefetch_row(first, count.min(len));
+        arena.prefetch_row(first, AHEAD.min(len));
+    }
+
+    /// The same while they leave, one by one: `left` was the last.
+    #[inline(always)]
+    pub fn fetch_ahead(&self, line: u32, left: Slot, arena: &Arena) {
+        let Line { first, len, .. } = self.lines[line as usize];
+        if len == 0 {
+            return;
+        }
+        if first != left + 1 {
+            self.fetch_first(line, arena);
+        } else {
+            if len >= AHEAD {
+                arena.prefetch_row(first + AHEAD - 1, 1);
+            }
+            if len >= AHEAD / 2 {
+                arena.prefetch_enclosure(first + AHEAD / 2 - 1);
+            }
+        }
     }
 }
 
@@ -130,20 +113,20 @@ mod tests {
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
 
-    /// Packets join in another order than they were put down, or get lost: each line keeps its order and tells its first packets once each.
+    /// Packets join in another order than they were put down, or get lost: each line keeps its order.
     #[test]
     fn every_line_keeps_its_order() {
         let mut rng = Rng::stream(1, "mailroom");
         let (mut room, mut arena) = (Mailroom::new(5), Arena::default());
         let mut waiting: Vec<Slot> = Vec::new();
         let mut models: [VecDeque<Slot>; 5] = Default::default();
-        let (mut told, mut longest) = ([0; 5], 0);
+        let mut longest = 0;
         for number in 0..60_000 {
             let line = rng.below(5) as u32;
             let at = Instant::from_nanos(number);
-            let (model, told) = (&mut models[line as usize], &mut told[line as usize]);
+            let model = &mut models[line as usize];
             // Lines grow at times, and shrink at others.
-            match rng.below(10) + 2 * (number / 5_000 % 2) {
+            match rng.below(9) + 2 * (number / 5_000 % 2) {
                 0..3 => waiting.push(arena.put(&Parcel { to: rng.below(2) as u32, ..Parcel::default() })),
                 3..7 if !waiting.is_empty() => {
                     // Most of them leave as they came.
@@ -156,16 +139,10 @@ mod tests {
                     assert_eq!(room.join(line, Mail { at, ticket }, &mut arena), model.is_empty());
                     model.push_back(slot);
                 }
-                7 => {
-                    let expected = model.get(*told).filter(|_| *told < 4).copied();
-                    assert_eq!(room.tell_ahead(line, 4, &arena), expected);
-                    *told += usize::from(expected.is_some());
-                }
                 _ => {
                     let first = room.pop(line, &arena).map(|mail| mail.ticket.slot());
                     assert_eq!(first, model.pop_front());
                     first.into_iter().for_each(|slot| arena.release(slot));
-                    *told = told.saturating_sub(1);
                 }
             }
             assert_eq!(room.len(line), models[line as usize].len());
