@@ -12,7 +12,7 @@ mod snack;
 mod time;
 mod window;
 
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_item};
 pub use rate::Rate;
 pub use rng::Rng;
 pub use segment::{

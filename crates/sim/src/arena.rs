@@ -3,7 +3,7 @@
 //! A packet lies in one line of the cache, with where it is: whoever sends it, lets it through a junction or takes it in touches nothing else
 //! of it.
 
-use bentpipe_base::{EcnField, Extension, Flags, Instant, Probe, Segment, prefetch};
+use bentpipe_base::{EcnField, Extension, Flags, Instant, Probe, Segment, prefetch, prefetch_item};
 
 use crate::paging::{Cursor, Pages};
 use crate::ticket::Ticket;
@@ -230,6 +230,12 @@ impl Arena {
         Way { time, ticket: Ticket::with_slot(slot, (position, nature)), salt_or_next, lane }
     }
 
+    /// The lane that a packet goes to behind the junction that it waits at; [`NO_LANE`] if it goes elsewhere.
+    #[inline(always)]
+    pub fn lane(&self, slot: Slot) -> u32 {
+        self.packets[slot].lane
+    }
+
     /// Notes the slot of the packet behind one in line.
     #[inline(always)]
     pub fn set_next(&mut self, slot: Slot, next: Slot) {
@@ -262,10 +268,10 @@ impl Arena {
         self.packets.places().len() > FEW
     }
 
-    /// Asks for the memory of a packet.
+    /// Asks for the memory of a packet, if there is one.
     #[inline(always)]
     pub fn prefetch(&self, slot: Slot) {
-        prefetch(&self.packets[slot]);
+        prefetch_item(self.packets.places(), slot as usize);
     }
 
     /// Asks for the memory of some packets that may lie in a row, as far as there are so many slots.

@@ -10,7 +10,7 @@ use crate::procession::Arrival;
 use crate::wheel::lot;
 
 /// From so many on, sorting by digits is quicker than by comparisons. Measured.
-const MANY: usize = 300;
+pub(crate) const MANY: usize = 300;
 
 /// Packets in front of a junction, sent by hosts that are ahead of the clock: each host's in order, one host after the other.
 ///
@@ -60,8 +60,8 @@ impl Gathering {
         self.order.len() + self.late.len()
     }
 
-    /// Puts in order who comes by `limit`: so many. Who comes together is put in order by [`get`](Self::get), when a cache holds them.
-    pub fn sort(&mut self, limit: Instant, arena: &mut Arena) -> usize {
+    /// Who comes by `limit`, in order.
+    pub fn leave(&mut self, limit: Instant, arena: &mut Arena) -> Leaving {
         while self.late.peek().is_some_and(|first| first.0.at < self.until) {
             let Some(Reverse(first)) = self.late.pop() else { break };
             self.push(first, arena);
@@ -71,27 +71,48 @@ impl Gathering {
         } else {
             radsort::sort_by_key(&mut self.order, |key| (key >> 32) as u32);
         }
-        self.order.partition_point(|key| self.time(*key) <= limit)
+        let (order, base) = (std::mem::take(&mut self.order), self.base);
+        let count = order.partition_point(|key| time(base, *key) <= limit);
+        Leaving { order, base, count }
     }
 
-    /// Puts in order who comes together with the one at a position.
-    #[inline(never)]
-    fn sort_together(&mut self, position: usize, arena: &Arena) {
-        let first = self.order[position];
-        let at = self.time(first);
-        let together = self.order[position..].iter().take_while(|key| **key >> 32 == first >> 32).count();
-        self.order[position..position + together].sort_unstable_by_key(|key| {
-            let Way { time: since, salt_or_next: salt, .. } = arena.way(*key as Slot);
-            (since, lot(at, salt))
-        });
+    /// Those who came by `limit` have left. From now on who comes within `reach` of that comes soon.
+    pub fn forget(&mut self, left: Leaving, limit: Instant, reach: Duration) {
+        debug_assert!(self.order.is_empty(), "nobody who leaves comes back");
+        self.order = left.order;
+        self.order.drain(..left.count);
+        let first_late = self.late.peek().map_or(Instant::FAR_FUTURE, |first| first.0.at);
+        let base = limit.min(first_late);
+        let later = base.since(self.base).as_nanos() << 32;
+        self.order.iter_mut().for_each(|key| *key -= later);
+        self.base = base;
+        self.until = self.base + reach.min(Duration::from_nanos(u64::from(u32::MAX)));
+        self.first_at = self.order.first().map_or(first_late, |first| time(base, *first));
+    }
+}
+
+fn time(base: Instant, key: u64) -> Instant {
+    base + Duration::from_nanos(key >> 32)
+}
+
+/// Packets that leave together.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// As in the gathering: these, and then who stays.
+    order: Vec<u64>,
+    base: Instant,
+    count: usize,
+}
+
+impl Leaving {
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.count
     }
 
-    fn time(&self, key: u64) -> Instant {
-        self.base + Duration::from_nanos(key >> 32)
-    }
-
-    /// When the one comes at a position of the order, and its slot. To be asked for one position after the other.
-    #[inline]
+    /// When the one comes at a position of the order, and its slot. To be asked for one position after the other: who comes together is put
+    /// in order only now, when a cache holds what that takes.
+    #[inline(always)]
     pub fn get(&mut self, position: usize, arena: &Arena) -> (Instant, Slot) {
         let key = self.order[position];
         let comes_with = |other: &u64| key >> 32 == *other >> 32;
@@ -99,25 +120,25 @@ impl Gathering {
         if self.order.get(position + 1).is_some_and(comes_with) && !comes_with_last {
             self.sort_together(position, arena);
         }
-        (self.time(key), self.order[position] as Slot)
+        (time(self.base, key), self.order[position] as Slot)
+    }
+
+    /// Puts in order who comes together with the one at a position.
+    #[inline(never)]
+    fn sort_together(&mut self, position: usize, arena: &Arena) {
+        let first = self.order[position];
+        let at = time(self.base, first);
+        let together = self.order[position..].iter().take_while(|key| **key >> 32 == first >> 32).count();
+        self.order[position..position + together].sort_unstable_by_key(|key| {
+            let Way { time: since, salt_or_next: salt, .. } = arena.way(*key as Slot);
+            (since, lot(at, salt))
+        });
     }
 
     /// The slot of the one at a position, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn slot(&self, position: usize) -> Option<Slot> {
         self.order.get(position).map(|key| *key as Slot)
-    }
-
-    /// Forgets the first `left`, who came by `limit`. From now on who comes within `reach` of that comes soon.
-    pub fn forget(&mut self, left: usize, limit: Instant, reach: Duration) {
-        self.order.drain(..left);
-        let first_late = self.late.peek().map_or(Instant::FAR_FUTURE, |first| first.0.at);
-        let base = limit.min(first_late);
-        let later = base.since(self.base).as_nanos() << 32;
-        self.order.iter_mut().for_each(|key| *key -= later);
-        self.base = base;
-        self.until = self.base + reach.min(Duration::from_nanos(u64::from(u32::MAX)));
-        self.first_at = self.order.first().map_or(first_late, |first| self.time(*first));
     }
 }
 
@@ -153,13 +174,13 @@ mod tests {
                 let mut left = Vec::new();
                 let limit = Instant::from_nanos(limit);
                 while gathering.first_at() <= limit {
-                    let count = gathering.sort(limit, &mut arena);
-                    for position in 0..count {
-                        let (at, slot) = gathering.get(position, &arena);
+                    let mut leaving = gathering.leave(limit, &mut arena);
+                    for position in 0..leaving.len() {
+                        let (at, slot) = leaving.get(position, &arena);
                         left.push((at, arena.way(slot).ticket));
                         arena.release(slot);
                     }
-                    gathering.forget(count, limit, Duration::from_nanos(reach));
+                    gathering.forget(leaving, limit, Duration::from_nanos(reach));
                 }
                 assert_eq!(left, expected);
                 assert_eq!(gathering.len(), model.len());

@@ -21,11 +21,12 @@
 
 use std::ops::Range;
 
-use bentpipe_base::{Duration, Instant, prefetch};
+use bentpipe_base::{Duration, Instant, prefetch, prefetch_item};
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::arena::{Arena, NO_LANE, Way};
+use crate::gathering::{Leaving, MANY};
 use crate::mailroom::{Mail, Mailroom};
 use crate::pace::LOOK;
 use crate::simulation::Simulation;
@@ -72,14 +73,16 @@ pub(crate) struct Lane {
     island: u32,
     /// The first of the links.
     link: LinkId,
+    /// Where a route leads to it.
+    position: u32,
     /// The packet that arrives next, and when; [`NEVER`] without one.
     front: (Key, Ticket),
 }
 
 impl Lane {
-    /// A lane of an island that begins with a link.
-    pub fn new(island: u32, link: LinkId) -> Self {
-        Self { island, link, front: (NEVER, Ticket::NOTHING) }
+    /// A lane of an island that begins with a link, to which a route leads at a position.
+    pub fn new(island: u32, link: LinkId, position: u32) -> Self {
+        Self { island, link, position, front: (NEVER, Ticket::NOTHING) }
     }
 
     pub fn link(&self) -> LinkId {
@@ -321,7 +324,11 @@ impl Islands {
     fn list_filled(&mut self) {
         let mut filled = std::mem::take(&mut self.filled);
         // In the order of memory.
-        filled.sort_unstable();
+        if filled.len() < MANY {
+            filled.sort_unstable();
+        } else {
+            radsort::sort(&mut filled);
+        }
         for lane in filled.drain(..) {
             self.list(self.lanes[lane as usize].island, Instant::FAR_FUTURE);
         }
@@ -414,12 +421,13 @@ impl<W: Witness> Simulation<W> {
     pub(crate) fn let_gathered_through(&mut self, id: u32, limit: Instant) {
         let link = self.junctions[id as usize].link;
         while self.junctions[id as usize].gathering.first_at() <= limit {
-            let leaving = self.junctions[id as usize].gathering.sort(limit, &mut self.arena);
-            for position in 0..leaving {
-                if self.is_large() {
-                    self.fetch_along_gathering(id, position);
+            let mut leaving = self.junctions[id as usize].gathering.leave(limit, &mut self.arena);
+            let is_large = self.is_large();
+            for position in 0..leaving.len() {
+                if is_large {
+                    self.fetch_along_leaving(&leaving, position);
                 }
-                let (at, slot) = self.junctions[id as usize].gathering.get(position, &self.arena);
+                let (at, slot) = leaving.get(position, &self.arena);
                 match self.arena.way(slot) {
                     Way { ticket, lane: NO_LANE, .. } => self.run_ahead((at, link), ticket, Some(id)),
                     Way { ticket, lane, .. } => self.run_to_lane((at, link), ticket, lane),
@@ -432,14 +440,15 @@ impl<W: Witness> Simulation<W> {
 
     /// Asks for the memory of packets that leave later, then of their lanes.
     #[inline(always)]
-    fn fetch_along_gathering(&self, id: u32, position: usize) {
-        let gathering = &self.junctions[id as usize].gathering;
-        if let Some(slot) = gathering.slot(position + 24) {
+    fn fetch_along_leaving(&self, leaving: &Leaving, position: usize) {
+        if let Some(slot) = leaving.slot(position + 24) {
             self.arena.prefetch(slot);
         }
-        let lane = gathering.slot(position + 8).map(|slot| self.arena.way(slot).lane);
-        if let Some(lane) = lane.filter(|lane| *lane != NO_LANE) {
-            self.islands.mailroom.prefetch(lane);
+        if let Some(slot) = leaving.slot(position + 8) {
+            let lane = self.arena.lane(slot);
+            if lane != NO_LANE {
+                self.islands.mailroom.prefetch(lane);
+            }
         }
     }
 
@@ -476,12 +485,14 @@ impl<W: Witness> Simulation<W> {
         }
         if let Some(island) = island(4) {
             prefetch(&lanes[island.lanes.places()]);
+            island.lanes.iter().for_each(|lane| mailroom.prefetch(lane));
             prefetch(&members[island.members.places()]);
             self.wheel.prefetch(self.first_island + listed[4]);
         }
         if let Some(island) = island(2) {
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
+                prefetch_item(&self.routes, lane.position as usize);
                 self.wheel.prefetch_salt(lane.link);
                 mailroom.fetch_first(id, &self.arena);
             }
@@ -495,7 +506,10 @@ impl<W: Witness> Simulation<W> {
         }
         if let Some(island) = island(1) {
             for member in &members[island.members.places()] {
-                self.ends[member.ends.places()].iter().for_each(|end| end.connection.prefetch());
+                for end in &self.ends[member.ends.places()] {
+                    end.connection.prefetch();
+                    prefetch_item(&self.routes, end.route as usize);
+                }
                 member.links().iter().for_each(|link| self.links[*link as usize].prefetch());
             }
             for lane in &lanes[island.lanes.places()] {
@@ -652,9 +666,6 @@ impl<W: Witness> Simulation<W> {
     fn fill_front(&mut self, lane: u32) {
         let link = self.islands.lanes[lane as usize].link;
         while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane, &self.arena) {
-            if self.arena.is_large() {
-                self.islands.mailroom.fetch_ahead(lane, ticket.slot(), &self.arena);
-            }
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
                 let turn = self.wheel.turn(self.first_link + last, passing.at);
                 self.islands.lanes[lane as usize].front =

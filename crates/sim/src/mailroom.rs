@@ -3,7 +3,7 @@
 //!
 //! What an island sends lies together and is through in much the same order, so whoever takes it in reads memory from front to back.
 
-use bentpipe_base::{Instant, prefetch};
+use bentpipe_base::{Instant, prefetch_item};
 
 use crate::arena::{Arena, Slot, Way};
 use crate::ticket::Ticket;
@@ -26,6 +26,28 @@ struct Line {
 
 /// The memory of so many packets of a line is asked for before they leave it. Measured.
 const AHEAD: u32 = 12;
+
+impl Line {
+    /// Asks for the memory of the first packets, as far as they lie in a row.
+    #[inline(always)]
+    fn fetch_first(&self, arena: &Arena) {
+        arena.prefetch_row(self.first, AHEAD.min(self.len));
+    }
+
+    /// The same while they leave, one by one: `left` was the last.
+    #[inline(always)]
+    fn fetch_ahead(&self, left: Slot, arena: &Arena) {
+        if self.first != left + 1 {
+            return self.fetch_first(arena);
+        }
+        if self.len >= AHEAD / 2 {
+            arena.prefetch_enclosure(left + AHEAD / 2);
+            if self.len >= AHEAD {
+                arena.prefetch(left + AHEAD);
+            }
+        }
+    }
+}
 
 /// All lines.
 #[derive(Debug, Default)]
@@ -69,39 +91,22 @@ impl Mailroom {
         line.len = line.len.checked_sub(1)?;
         let Way { time: at, ticket, salt_or_next: next, .. } = arena.way(line.first);
         line.first = next;
+        if arena.is_large() {
+            line.fetch_ahead(ticket.slot(), arena);
+        }
         Some(Mail { at, ticket })
     }
 
     /// Asks for the memory of a line.
     #[inline(always)]
     pub fn prefetch(&self, line: u32) {
-        prefetch(&self.lines[line as usize]);
+        prefetch_item(&self.lines, line as usize);
     }
 
     /// Asks for the memory of the first packets of a line, as far as they lie in a row.
     #[inline(always)]
     pub fn fetch_first(&self, line: u32, arena: &Arena) {
-        let Line { first, len, .. } = self.lines[line as usize];
-        arena.prefetch_row(first, AHEAD.min(len));
-    }
-
-    /// The same while they leave, one by one: `left` was the last.
-    #[inline(always)]
-    pub fn fetch_ahead(&self, line: u32, left: Slot, arena: &Arena) {
-        let Line { first, len, .. } = self.lines[line as usize];
-        if len == 0 {
-            return;
-        }
-        if first != left + 1 {
-            self.fetch_first(line, arena);
-        } else {
-            if len >= AHEAD {
-                arena.prefetch_row(first + AHEAD - 1, 1);
-            }
-            if len >= AHEAD / 2 {
-                arena.prefetch_enclosure(first + AHEAD / 2 - 1);
-            }
-        }
+        self.lines[line as usize].fetch_first(arena);
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn find_islands(
         if lanes.last().is_none_or(|lane| lane.link() != link) {
             let range = &mut islands[island as usize].lanes;
             range.begin = if range.len() == 0 { lanes.len() as u32 } else { range.begin };
-            lanes.push(Lane::new(island, link));
+            lanes.push(Lane::new(island, link, position as u32));
             range.end = lanes.len() as u32;
         }
         routes[position] = Special::Lane(lanes.len() as u32 - 1).step();
