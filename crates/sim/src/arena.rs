@@ -3,7 +3,9 @@
 //! A packet lies in one line of the cache, with where it is: whoever sends it, lets it through a junction or takes it in touches nothing else
 //! of it.
 
-use bentpipe_base::{EcnField, Extension, Flags, Instant, Probe, Segment, prefetch, prefetch_item};
+use bentpipe_base::{
+    EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch, prefetch_item,
+};
 
 use crate::paging::{Cursor, Pages};
 use crate::ticket::Ticket;
@@ -48,6 +50,8 @@ pub(crate) const NO_LANE: u32 = u32::MAX;
 const SEQ_BITS: u32 = 44;
 const ACK_BITS: u32 = 48;
 const LEN_BITS: u32 = u64::BITS - SEQ_BITS;
+const MOST_LEN: u32 = (1 << LEN_BITS) - 1;
+const SACK_BLOCKS_SHIFT: u32 = Traits::SACK_BLOCKS.bits().trailing_zeros();
 
 bitflags::bitflags! {
     /// What there is about a segment.
@@ -59,6 +63,9 @@ bitflags::bitflags! {
         const CONGESTED = 0x08;
         /// The whole segment is enclosed; instead of the window stands where.
         const ENCLOSED = 0x10;
+        /// So many SACK blocks are enclosed; instead of the length, which is nothing, stands where.
+        const SACK_BLOCKS = 0xe0;
+        const ENCLOSES = Self::ENCLOSED.bits() | Self::SACK_BLOCKS.bits();
     }
 }
 
@@ -89,30 +96,61 @@ impl Kept {
         Traits::from_bits_retain(self.ack_and_traits as u8)
     }
 
-    /// Where the segment is enclosed, if it is.
     #[inline(always)]
-    fn enclosure(&self) -> Option<u32> {
-        self.traits().contains(Traits::ENCLOSED).then_some(self.window_or_enclosure)
+    fn len(&self) -> u32 {
+        self.seq_and_len as u32 & MOST_LEN
+    }
+
+    /// What is enclosed, if [`Traits::ENCLOSES`].
+    fn enclosed(&self) -> Enclosed {
+        if self.traits().contains(Traits::ENCLOSED) {
+            Enclosed::Segment(self.window_or_enclosure)
+        } else {
+            Enclosed::SackBlocks(self.traits().bits() >> SACK_BLOCKS_SHIFT, self.len())
+        }
     }
 }
 
-/// What few segments carry, with all else.
-#[derive(Clone, Copy, Debug)]
-// Three lines of the cache.
+/// What is enclosed with a packet, and where.
+enum Enclosed {
+    /// So many SACK blocks.
+    SackBlocks(u8, u32),
+    /// The segment, which carries what few do.
+    Segment(u32),
+}
+
+/// The SACK blocks of an ACK, in one line of the cache.
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
-struct Enclosure(Segment);
+struct SackLine([SackRange; 4]);
 
-const _: () = assert!(size_of::<Enclosure>() == 192);
+const _: () = assert!(size_of::<SackLine>() == 64);
 
-/// A slab of packets. Those that are put down one after the other for the same side of flows lie in a row; of segments that are enclosed,
-/// which are few, the place released last is used first.
+/// A slab of things that few packets have. The place released last is used first.
+#[derive(Debug, Default)]
+struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Default> Slab<T> {
+    /// A place, with whatever lies there.
+    fn place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.items.push(T::default());
+            self.items.len() as u32 - 1
+        })
+    }
+}
+
+/// A slab of packets. Those that are put down one after the other for the same side of flows lie in a row.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     packets: Pages<Kept, PAGE>,
     /// For packets to either side.
     cursors: [Cursor; 2],
-    enclosures: Vec<Enclosure>,
-    free_enclosures: Vec<u32>,
+    sack_lines: Slab<SackLine>,
+    segments: Slab<Segment>,
 }
 
 impl Arena {
@@ -127,8 +165,7 @@ impl Arena {
     #[inline(always)]
     fn write(&mut self, slot: Slot, parcel: &Parcel) {
         let segment = &parcel.segment;
-        let is_usual = segment.sack.is_empty()
-            && matches!(segment.extension, Extension::None)
+        let is_usual = matches!(segment.extension, Extension::None)
             && segment.syn_options.is_none()
             && segment.probe == Probe::No
             && segment.seq >> SEQ_BITS == 0
@@ -140,44 +177,48 @@ impl Arena {
         traits.set(Traits::LOW_PRIORITY, segment.low_priority);
         traits.set(Traits::ECN_CAPABLE, segment.ecn == EcnField::Capable);
         traits.set(Traits::CONGESTED, segment.ecn == EcnField::Congested);
-        traits.set(Traits::ENCLOSED, !is_usual);
-        let enclosure = if is_usual { segment.window } else { self.enclose(segment) };
         let kept = &mut self.packets[slot];
         kept.seq_and_len = segment.seq << LEN_BITS | u64::from(segment.len);
         let flags = u64::from(segment.flags.bits() as u8);
         kept.ack_and_traits = segment.ack << 16 | flags << 8 | u64::from(traits.bits());
         (kept.to, kept.incarnation) = (parcel.to, parcel.incarnation);
         kept.timestamps = segment.timestamps.map_or([0; 2], |(value, echo)| [value, echo]);
-        kept.window_or_enclosure = enclosure;
+        kept.window_or_enclosure = segment.window;
+        if !is_usual || !segment.sack.is_empty() {
+            self.enclose(slot, segment, is_usual);
+        }
     }
 
+    /// Encloses the SACK blocks of an ACK that is usual otherwise, or the segment.
     #[inline(never)]
-    fn enclose(&mut self, segment: &Segment) -> u32 {
-        match self.free_enclosures.pop() {
-            Some(place) => {
-                self.enclosures[place as usize] = Enclosure(*segment);
-                place
-            }
-            None => {
-                self.enclosures.push(Enclosure(*segment));
-                self.enclosures.len() as u32 - 1
-            }
+    fn enclose(&mut self, slot: Slot, segment: &Segment, is_usual: bool) {
+        let kept = &mut self.packets[slot];
+        if let SackBlocks::Held { len, blocks } = &segment.sack
+            && is_usual
+            && segment.len == 0
+            && self.sack_lines.items.len() < MOST_LEN as usize
+        {
+            let place = self.sack_lines.place();
+            self.sack_lines.items[place as usize].0 = *blocks;
+            kept.seq_and_len |= u64::from(place);
+            kept.ack_and_traits |= u64::from(len << SACK_BLOCKS_SHIFT);
+        } else {
+            let place = self.segments.place();
+            self.segments.items[place as usize] = *segment;
+            kept.window_or_enclosure = place;
+            kept.ack_and_traits |= u64::from(Traits::ENCLOSED.bits());
         }
     }
 
     /// Copies the parcel in `slot` to a place of the caller's, whatever it held.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, slot: Slot, parcel: &mut Parcel) {
         let kept = &self.packets[slot];
         (parcel.to, parcel.incarnation) = (kept.to, kept.incarnation);
         let segment = &mut parcel.segment;
-        if let Some(enclosure) = kept.enclosure() {
-            *segment = self.enclosures[enclosure as usize].0;
-            return;
-        }
         let traits = kept.traits();
         segment.seq = kept.seq_and_len >> LEN_BITS;
-        segment.len = kept.seq_and_len as u32 & ((1 << LEN_BITS) - 1);
+        segment.len = kept.len();
         segment.ack = kept.ack_and_traits >> 16;
         segment.window = kept.window_or_enclosure;
         segment.flags = Flags::from_bits_retain((kept.ack_and_traits >> 8 & 0xff) as u16);
@@ -193,6 +234,20 @@ impl Arena {
         segment.syn_options = None;
         segment.extension = Extension::None;
         segment.sack.clear();
+        if traits.intersects(Traits::ENCLOSES) {
+            self.unfold(kept.enclosed(), segment);
+        }
+    }
+
+    #[inline(never)]
+    fn unfold(&self, enclosed: Enclosed, segment: &mut Segment) {
+        match enclosed {
+            Enclosed::SackBlocks(len, place) => {
+                let SackLine(blocks) = self.sack_lines.items[place as usize];
+                (segment.len, segment.sack) = (0, SackBlocks::Held { len, blocks });
+            }
+            Enclosed::Segment(place) => *segment = self.segments.items[place as usize],
+        }
     }
 
     /// The parcel in `slot`.
@@ -204,7 +259,7 @@ impl Arena {
 
     /// Replaces the parcel in `slot`.
     pub fn replace(&mut self, slot: Slot, parcel: &Parcel) {
-        self.release_enclosure(slot);
+        self.release_enclosed(slot);
         self.write(slot, parcel);
     }
 
@@ -242,17 +297,21 @@ impl Arena {
         self.packets[slot].salt_or_next = next;
     }
 
-    #[inline]
-    fn release_enclosure(&mut self, slot: Slot) {
-        if let Some(enclosure) = self.packets[slot].enclosure() {
-            self.free_enclosures.push(enclosure);
+    #[inline(always)]
+    fn release_enclosed(&mut self, slot: Slot) {
+        let kept = &self.packets[slot];
+        if kept.traits().intersects(Traits::ENCLOSES) {
+            match kept.enclosed() {
+                Enclosed::SackBlocks(_, place) => self.sack_lines.free.push(place),
+                Enclosed::Segment(place) => self.segments.free.push(place),
+            }
         }
     }
 
     /// Releases a slot.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, slot: Slot) {
-        self.release_enclosure(slot);
+        self.release_enclosed(slot);
         self.packets.release(slot);
     }
 
@@ -284,10 +343,13 @@ impl Arena {
 
     /// Asks for the memory of what few packets carry, if the one in `slot` does, which is at hand: whoever it belongs to, or did.
     #[inline(always)]
-    pub fn prefetch_enclosure(&self, slot: Slot) {
-        let enclosure = self.packets.places().get(slot as usize).and_then(Kept::enclosure);
-        if let Some(enclosure) = enclosure.and_then(|place| self.enclosures.get(place as usize)) {
-            prefetch(enclosure);
+    pub fn prefetch_enclosed(&self, slot: Slot) {
+        let kept = self.packets.places().get(slot as usize);
+        if let Some(kept) = kept.filter(|kept| kept.traits().intersects(Traits::ENCLOSES)) {
+            match kept.enclosed() {
+                Enclosed::SackBlocks(_, place) => prefetch_item(&self.sack_lines.items, place as usize),
+                Enclosed::Segment(place) => prefetch_item(&self.segments.items, place as usize),
+            }
         }
     }
 
@@ -300,7 +362,7 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{Notice, ProbeTag, SackBlocks, SackRange, SynOptions};
+    use bentpipe_base::{Notice, ProbeTag, Snack, SynOptions};
 
     fn parcel(to: u32) -> Parcel {
         Parcel { to, incarnation: 7, segment: Segment { seq: 5, len: 960, ..Segment::default() } }
@@ -339,6 +401,8 @@ mod tests {
                 ..plain
             },
             Segment { sack, ecn: EcnField::Congested, ..plain },
+            Segment { sack, len: 0, window: 9, ecn: EcnField::Congested, ..plain },
+            Segment { sack: SackBlocks::Missing(Snack::default()), len: 0, ..plain },
             Segment { syn_options: Some(SynOptions { mss: Some(960), ..SynOptions::default() }), ..plain },
             Segment { extension: Extension::Notice(Notice::Spoilt(77)), ..plain },
             Segment { seq: 1 << SEQ_BITS, ..plain },
@@ -369,6 +433,7 @@ mod tests {
             }
         }
         assert_eq!((arena.used(), arena.packets.places().len()), (0, PAGE));
-        assert_eq!((arena.enclosures.len(), arena.free_enclosures.len()), (1, 1));
+        assert_eq!((arena.segments.items.len(), arena.segments.free.len()), (1, 1));
+        assert_eq!((arena.sack_lines.items.len(), arena.sack_lines.free.len()), (1, 1));
     }
 }

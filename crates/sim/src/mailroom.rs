@@ -41,7 +41,7 @@ impl Line {
             return self.fetch_first(arena);
         }
         if self.len >= AHEAD / 2 {
-            arena.prefetch_enclosure(left + AHEAD / 2);
+            arena.prefetch_enclosed(left + AHEAD / 2);
             if self.len >= AHEAD {
                 arena.prefetch(left + AHEAD);
             }

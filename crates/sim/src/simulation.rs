@@ -252,7 +252,7 @@ impl<W: Witness> Simulation<W> {
         if let Some(end) = self.ends.get(self.arena.address(ticket.slot()).0 as usize) {
             prefetch(end);
         }
-        self.arena.prefetch_enclosure(ticket.slot());
+        self.arena.prefetch_enclosed(ticket.slot());
     }
 
     /// Packets on links.
