@@ -100,11 +100,13 @@ struct Member {
     links: [LinkId; 2],
     /// For its application, which is where the sender is.
     alarm: Alarm,
+    /// The receiver is here.
+    receives: bool,
 }
 
 impl Member {
     fn new(flow: FlowId) -> Self {
-        Self { flow, ends: Numbers::default(), links: [0; 2], alarm: Alarm::OFF }
+        Self { flow, ends: Numbers::default(), links: [0; 2], alarm: Alarm::OFF, receives: false }
     }
 
     /// The links over which it sends.
@@ -241,6 +243,12 @@ impl Islands {
             let [sender, receiver] = &mut members_of[*flow as usize];
             (*sender, *receiver) = ((*sender).min(member), member);
         }
+        let mut members: Vec<Member> = members.iter().copied().map(Member::new).collect();
+        for [_, receiver] in &members_of {
+            if let Some(member) = members.get_mut(*receiver as usize) {
+                member.receives = true;
+            }
+        }
         let coast = |lookahead: &Duration| Coast {
             listed: Vec::new(),
             next_due: Instant::FAR_FUTURE,
@@ -253,7 +261,7 @@ impl Islands {
             mailroom: Mailroom::new(lanes.len()),
             lanes,
             filled: Vec::new(),
-            members: members.iter().copied().map(Member::new).collect(),
+            members,
             members_of,
             coasts: lookaheads.iter().map(coast).collect(),
             spare: Vec::new(),
@@ -614,13 +622,12 @@ impl<W: Witness> Simulation<W> {
 
     /// Notes for the clock what has arrived on an island.
     fn note(&mut self, id: u32) {
-        let Self { islands: Islands { islands, members, members_of, noted, .. }, flows, ends, .. } = self;
+        let Self { islands: Islands { islands, members, noted, .. }, flows, ends, .. } = self;
         let island = &mut islands[id as usize];
         island.is_noted = true;
         for id in island.members.iter() {
-            let Member { flow, ends: here, .. } = members[id as usize];
-            let [_, receiver] = members_of[flow as usize];
-            if id == receiver {
+            let Member { flow, ends: here, receives, .. } = members[id as usize];
+            if receives {
                 noted[flow as usize] = match here.iter().last() {
                     Some(end) => ends[end as usize].connection.delivered_bytes(),
                     None => flows[flow as usize].counts.plain_bytes,
