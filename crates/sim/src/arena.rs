@@ -239,6 +239,7 @@ impl Arena {
         }
     }
 
+    /// Copies what is enclosed.
     #[inline(never)]
     fn unfold(&self, enclosed: Enclosed, segment: &mut Segment) {
         match enclosed {
@@ -297,6 +298,7 @@ impl Arena {
         self.packets[slot].salt_or_next = next;
     }
 
+    /// Releases what is enclosed with a packet, if there is something.
     #[inline(always)]
     fn release_enclosed(&mut self, slot: Slot) {
         let kept = &self.packets[slot];
