@@ -130,12 +130,11 @@ pub fn paper_tcp(window: u64) -> Config {
     }
 }
 
-/// `count` bulk flows over the common GEO world, scaled up to `rate`.
+/// `count` bulk flows over the common GEO world, its satellite link scaled up to `rate`.
 pub fn geo_bulk(count: u32, rate: Rate, duration: Duration) -> Scenario {
     // As many packets as the link sends in 40 ms, like 50 at 10 Mbit/s.
     let buffer = (rate.bps() / 200_000) as u32;
-    let access = rate.max(Rate::from_mbps(10));
-    let access = if count > 1 { Rate::from_bps(access.bps().min(100_000_000)) } else { access };
+    let access = Rate::from_mbps(10);
     let mut bulk = flows("bulk", count, Traffic::Bulk, paper_tcp(64));
     bulk.stagger = Duration::from_secs(1);
     Dumbbell::geo(count, (access, rate), buffer).with_loss(1e-4).scenario(duration, vec![bulk])
