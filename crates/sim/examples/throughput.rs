@@ -38,8 +38,8 @@ fn peak_kib() -> f64 {
 fn measure(name: &str, (scenario, seeds): (&Scenario, u32), bare_kib: f64) {
     let flows = scenario.flows.iter().map(|group| group.count).sum::<u32>();
     let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
-    let (mut packets, mut events, mut goodput_bps) = (0.0, 0.0, 0.0);
-    let mut live = |scenario: &Scenario| {
+    let live = |scenario: &Scenario| {
+        let (mut packets, mut events, mut goodput_bps) = (0.0, 0.0, 0.0);
         let before = user_s();
         for seed in 1..=u64::from(seeds) {
             let options = RunOptions { seed: Some(seed), ..RunOptions::default() };
@@ -48,9 +48,10 @@ fn measure(name: &str, (scenario, seeds): (&Scenario, u32), bare_kib: f64) {
             events += outcome.events as f64;
             goodput_bps += outcome.totals.goodput_bps;
         }
-        user_s() - before
+        (user_s() - before, packets, events, goodput_bps)
     };
-    let (build, all) = (live(&idle), live(scenario));
+    let (build, ..) = live(&idle);
+    let (all, packets, events, goodput_bps) = live(scenario);
     let per_packet = (all - build) * 1e9 / packets;
     println!(
         "{name:>14}: {:6.2} M packets {:5.2} events each  {all:6.2} s CPU ({build:.2} s set-up)  {per_packet:6.1} ns/packet  \

@@ -101,13 +101,16 @@ impl Kept {
         self.seq_and_len as u32 & MOST_LEN
     }
 
-    /// What is enclosed, if [`Traits::ENCLOSES`].
-    fn enclosed(&self) -> Enclosed {
-        if self.traits().contains(Traits::ENCLOSED) {
-            Enclosed::Segment(self.window_or_enclosure)
-        } else {
-            Enclosed::SackBlocks(self.traits().bits() >> SACK_BLOCKS_SHIFT, self.len())
-        }
+    #[inline(always)]
+    fn enclosed(&self) -> Option<Enclosed> {
+        let traits = self.traits();
+        traits.intersects(Traits::ENCLOSES).then(|| {
+            if traits.contains(Traits::ENCLOSED) {
+                Enclosed::Segment(self.window_or_enclosure)
+            } else {
+                Enclosed::SackBlocks(traits.bits() >> SACK_BLOCKS_SHIFT, self.len())
+            }
+        })
     }
 }
 
@@ -234,8 +237,8 @@ impl Arena {
         segment.syn_options = None;
         segment.extension = Extension::None;
         segment.sack.clear();
-        if traits.intersects(Traits::ENCLOSES) {
-            self.unfold(kept.enclosed(), segment);
+        if let Some(enclosed) = kept.enclosed() {
+            self.unfold(enclosed, segment);
         }
     }
 
@@ -301,12 +304,10 @@ impl Arena {
     /// Releases what is enclosed with a packet, if there is something.
     #[inline(always)]
     fn release_enclosed(&mut self, slot: Slot) {
-        let kept = &self.packets[slot];
-        if kept.traits().intersects(Traits::ENCLOSES) {
-            match kept.enclosed() {
-                Enclosed::SackBlocks(_, place) => self.sack_lines.free.push(place),
-                Enclosed::Segment(place) => self.segments.free.push(place),
-            }
+        match self.packets[slot].enclosed() {
+            None => {}
+            Some(Enclosed::SackBlocks(_, place)) => self.sack_lines.free.push(place),
+            Some(Enclosed::Segment(place)) => self.segments.free.push(place),
         }
     }
 
@@ -346,12 +347,10 @@ impl Arena {
     /// Asks for the memory of what few packets carry, if the one in `slot` does, which is at hand: whoever it belongs to, or did.
     #[inline(always)]
     pub fn prefetch_enclosed(&self, slot: Slot) {
-        let kept = self.packets.places().get(slot as usize);
-        if let Some(kept) = kept.filter(|kept| kept.traits().intersects(Traits::ENCLOSES)) {
-            match kept.enclosed() {
-                Enclosed::SackBlocks(_, place) => prefetch_item(&self.sack_lines.items, place as usize),
-                Enclosed::Segment(place) => prefetch_item(&self.segments.items, place as usize),
-            }
+        match self.packets.places().get(slot as usize).and_then(Kept::enclosed) {
+            None => {}
+            Some(Enclosed::SackBlocks(_, place)) => prefetch_item(&self.sack_lines.items, place as usize),
+            Some(Enclosed::Segment(place)) => prefetch_item(&self.segments.items, place as usize),
         }
     }
 

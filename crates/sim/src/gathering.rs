@@ -10,7 +10,16 @@ use crate::procession::Arrival;
 use crate::wheel::lot;
 
 /// From so many on, sorting by digits is quicker than by comparisons. Measured.
-pub(crate) const MANY: usize = 300;
+const MANY: usize = 300;
+
+/// Sorts things by their numbers, which are the first that two of them are compared by. What has the same number stays in any order.
+pub(crate) fn sort<T: Ord + Copy>(things: &mut [T], number: impl Fn(&T) -> u32) {
+    if things.len() < MANY {
+        things.sort_unstable();
+    } else {
+        radsort::sort_by_key(things, number);
+    }
+}
 
 /// Packets in front of a junction, sent by hosts that are ahead of the clock: each host's in order, one host after the other.
 ///
@@ -66,11 +75,7 @@ impl Gathering {
             let Some(Reverse(first)) = self.late.pop() else { break };
             self.push(first, arena);
         }
-        if self.order.len() < MANY {
-            self.order.sort_unstable();
-        } else {
-            radsort::sort_by_key(&mut self.order, |key| (key >> 32) as u32);
-        }
+        sort(&mut self.order, |key| (key >> 32) as u32);
         let (order, base) = (std::mem::take(&mut self.order), self.base);
         let count = order.partition_point(|key| time(base, *key) <= limit);
         Leaving { order, base, count }

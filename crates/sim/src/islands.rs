@@ -26,7 +26,7 @@ use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::arena::{Arena, NO_LANE, Way};
-use crate::gathering::{Leaving, MANY};
+use crate::gathering::{Leaving, sort};
 use crate::mailroom::{Mail, Mailroom};
 use crate::pace::LOOK;
 use crate::simulation::Simulation;
@@ -332,11 +332,7 @@ impl Islands {
     fn list_filled(&mut self) {
         let mut filled = std::mem::take(&mut self.filled);
         // In the order of memory.
-        if filled.len() < MANY {
-            filled.sort_unstable();
-        } else {
-            radsort::sort(&mut filled);
-        }
+        sort(&mut filled, |lane| *lane);
         for lane in filled.drain(..) {
             self.list(self.lanes[lane as usize].island, Instant::FAR_FUTURE);
         }

@@ -335,8 +335,7 @@ impl Receiver {
     /// Keeps a range above `nxt`, merged with what it touches.
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
-        self.may_have_strays = true;
-        let Astray { ranges, dsack, .. } = &mut **self.astray.get_or_insert_default();
+        let Astray { ranges, dsack, .. } = self.astray();
         match ranges.back_mut() {
             None => self.open_hole(new),
             Some(last) if last.end < new.start => self.open_hole(new),
