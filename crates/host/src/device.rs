@@ -128,7 +128,7 @@ impl Network {
 pub struct DeviceConfig {
     /// Its name; the kernel chooses one if there is none.
     pub name: Option<String>,
-    /// Networks, at most one of each IP version.
+    /// Networks, at most one of each IP version; none if the stack behind it stands for other hosts.
     pub networks: Vec<Network>,
     /// Largest packet in bytes.
     pub mtu: u16,

@@ -49,7 +49,7 @@ const BATCH: usize = 64;
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Makes the device and a stack behind it.
+    /// Makes the device and a stack behind it: a transparent one, if the device has no networks.
     ///
     /// # Errors
     /// [`NoDevice`] says what this machine lacks.
@@ -59,6 +59,7 @@ impl Driver {
         getrandom::fill(&mut key).map_err(|error| NoDevice::Other(io::Error::other(error)))?;
         let stack = Stack::new(StackConfig {
             addresses: config.networks.iter().map(|network| network.own).collect(),
+            transparent: config.networks.is_empty(),
             mtu: config.mtu,
             offload: true,
             key: u128::from_ne_bytes(key),
@@ -98,14 +99,40 @@ impl Driver {
         let wait = self.stack.next_timeout().since(now);
         let wait = Duration::from_nanos(wait.as_nanos().min(at_most.as_nanos()));
         let ready = self.wait(wait, interest)?;
-        self.take_packets()?;
+        self.take()?;
+        Ok(ready)
+    }
+
+    /// Takes packets and looks at the deadlines, without waiting: a turn of callers that wait for more files than [`turn`](Self::turn) can,
+    /// the [device's](AsFd::as_fd) among them. False if more packets may be waiting.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn take(&mut self) -> io::Result<bool> {
+        let drained = self.take_packets()?;
         let now = self.now();
         self.stack.handle_timeouts(now);
         if now.since(self.trimmed_at) >= TRIM_INTERVAL {
             self.trimmed_at = now;
             self.stack.trim();
         }
-        Ok(ready)
+        Ok(drained)
+    }
+
+    /// Time until the next deadline. Valid after [`flush`](Self::flush).
+    pub fn patience(&self) -> Duration {
+        self.stack.next_timeout().since(self.now())
+    }
+
+    /// Hands a packet that came from the device back to the kernel, unchanged.
+    pub fn send_back(&mut self, offload: &Offload, packet: &[u8]) {
+        self.outbox.clear();
+        // The length of the headers is a hint only; packets that ask for a connection are not cut.
+        self.outbox.extend_from_slice(&offload.to_bytes(packet.len()));
+        self.outbox.extend_from_slice(packet);
+        if self.device.write(&self.outbox).is_err() {
+            self.refused += 1;
+        }
     }
 
     /// Waits for the device, or the files.
@@ -126,12 +153,12 @@ impl Driver {
         })
     }
 
-    fn take_packets(&mut self) -> io::Result<()> {
+    fn take_packets(&mut self) -> io::Result<bool> {
         let now = self.now();
         for _ in 0..BATCH {
             let len = match self.device.read(&mut self.inbox) {
                 Ok(len) => len,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
@@ -142,7 +169,7 @@ impl Driver {
                 self.flush();
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Hands all packets to the device that may leave now.
@@ -157,5 +184,12 @@ impl Driver {
                 self.refused += 1;
             }
         }
+    }
+}
+
+impl AsFd for Driver {
+    /// The device.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
     }
 }

@@ -134,6 +134,7 @@ impl Path {
         let addresses = OURS.map(|own| own.parse().unwrap()).to_vec();
         let stack = Stack::new(StackConfig {
             addresses,
+            transparent: false,
             mtu: 1500,
             offload: false,
             key: (u128::from(std::process::id()) << 70)

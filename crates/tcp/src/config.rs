@@ -1,6 +1,6 @@
 //! Everything that can be configured of a connection.
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, PathMemory, Reflector};
 
@@ -319,6 +319,8 @@ pub struct Config {
     pub spurious_timeout: SpuriousTimeout,
     /// Spacing of segments.
     pub pacing: Pacing,
+    /// Highest rate of payload, retransmissions included: segments are spaced so that it is kept whatever the algorithm allows.
+    pub rate_limit: Option<Rate>,
     /// What becomes of an unused window.
     pub window_validation: WindowValidation,
     /// Goes on without what is missing for so long, and tells the application (CCSDS 714.0, best-effort transport service), if both ends
@@ -381,6 +383,7 @@ impl Default for Config {
             },
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),
+            rate_limit: None,
             window_validation: WindowValidation::default(),
             best_effort: None,
             ack_counting: AckCounting::default(),

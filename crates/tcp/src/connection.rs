@@ -550,6 +550,11 @@ impl Connection {
         self.sender.srtt()
     }
 
+    /// Smallest round-trip time measured so far; `None` before the first sample.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.sender.min_rtt()
+    }
+
     /// Smoothed round trip of probes, where the peer answers them by reports of duplicates; `None` before the first.
     pub fn probe_srtt(&self) -> Option<Duration> {
         self.sender.probe_srtt()

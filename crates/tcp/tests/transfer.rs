@@ -2,7 +2,8 @@
 
 mod common;
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_tcp::{Config, DelayedAck, Events, Recovery, State};
 use common::{Pair, ms};
 
@@ -119,4 +120,26 @@ fn simultaneous_open() {
     pair.run(Duration::from_secs(5));
     assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Established; 2]);
     assert_eq!((pair.delivered(0), pair.delivered(1)), (4000, 3000));
+}
+
+/// Whatever the window and the rate of an algorithm allow, in every stretch of time from the first segment on.
+#[test]
+fn no_algorithm_sends_faster_than_the_limit() {
+    let limit = Rate::from_bps(2_000_000);
+    for entry in REGISTRY {
+        let cc = Algorithm::from_name(entry.name).unwrap();
+        let mut pair = Pair::symmetric(Config { cc, rate_limit: Some(limit), ..Config::default() });
+        pair.write(0, 1_000_000);
+        pair.close(0);
+        pair.run(Duration::from_secs(60));
+        assert_eq!(pair.delivered(1), 1_000_000, "{}", entry.name);
+        let data = pair.log.iter().filter(|(_, end, segment)| *end == 0 && segment.len > 0);
+        let data: Vec<_> = data.map(|(at, _, segment)| (*at, u64::from(segment.len))).collect();
+        let mut sent = 0;
+        for (at, len) in &data {
+            sent += len;
+            let allowed = at.since(data[0].0).as_secs_f64() * 250_000.0 + 20_000.0;
+            assert!(sent as f64 <= allowed, "{}: {sent} bytes by {at:?}", entry.name);
+        }
+    }
 }

@@ -67,8 +67,7 @@ impl Framer {
         if segment.syn_options.is_some() {
             self.conversations[1 - here].hear_syn(&tcp);
         }
-        let ip =
-            IpFields { ecn: segment.ecn, low_priority: segment.low_priority, identification: self.packets };
+        let ip = IpFields::of(segment, self.packets);
         self.packets = self.packets.wrapping_add(1);
         Packet { ends, ip, tcp, payload: Payload::Zeros(len as usize) }.write_headers(out);
         len

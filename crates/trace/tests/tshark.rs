@@ -171,7 +171,7 @@ fn tshark_reads_every_header_as_we_do() {
         let mut conversation = Conversation::new(0xffff_fff0, 77);
         conversation.agree_on_scales(Some((7, 7)));
         for segment in segments(&mut Rng::stream(1, "segments")) {
-            let ip = IpFields { ecn: segment.ecn, low_priority: segment.low_priority, identification: 1 };
+            let ip = IpFields::of(&segment, 1);
             let tcp = conversation.header(&segment);
             conversation.agree_on_scales(Some((7, 7)));
             let payload: Vec<u8> = (0..segment.len).map(|n| (n * 7) as u8).collect();

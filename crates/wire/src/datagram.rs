@@ -59,7 +59,7 @@ pub(crate) mod protocol {
 }
 
 /// Code point of lower effort (RFC 8622).
-pub(crate) const LOWER_EFFORT: u8 = 1;
+pub const LOWER_EFFORT: u8 = 1;
 
 /// Extension headers of IPv6 that are skipped before a packet is called nonsense.
 const MOST_EXTENSIONS: usize = 8;

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use bentpipe_base::EcnField;
+use bentpipe_base::{EcnField, Segment};
 
 use crate::datagram::{LOWER_EFFORT, ecn_bits, protocol};
 use crate::tcp::CHECKSUM_AT;
@@ -35,10 +35,17 @@ impl Ends {
 pub struct IpFields {
     /// Congestion mark.
     pub ecn: EcnField,
-    /// Lower effort (RFC 8622) instead of the default class.
-    pub low_priority: bool,
+    /// Differentiated services code point (RFC 2474), below 64.
+    pub dscp: u8,
     /// Identification of an IPv4 packet; nothing depends on it, since packets are never fragmented.
     pub identification: u16,
+}
+
+impl IpFields {
+    /// Those of a segment in the default class, or in lower effort if it asks for that.
+    pub const fn of(segment: &Segment, identification: u16) -> Self {
+        Self { ecn: segment.ecn, dscp: if segment.low_priority { LOWER_EFFORT } else { 0 }, identification }
+    }
 }
 
 /// The payload, as far as the headers depend on it.
@@ -107,7 +114,7 @@ impl Packet<'_> {
     }
 
     fn write_ip(&self, out: &mut [u8], len: usize) {
-        let class = if self.ip.low_priority { LOWER_EFFORT << 2 } else { 0 } | ecn_bits(self.ip.ecn);
+        let class = self.ip.dscp << 2 | ecn_bits(self.ip.ecn);
         match (self.ends.local.ip(), self.ends.remote.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let total = (20 + len) as u16;

@@ -21,7 +21,7 @@ mod tcp;
 
 pub use checksum::Sum;
 pub use conversation::{Arrived, Conversation, Near};
-pub use datagram::{Datagram, Malformed, mark_congestion};
+pub use datagram::{Datagram, LOWER_EFFORT, Malformed, mark_congestion};
 pub use emit::{Ends, IpFields, Packet, Payload, complete_checksum};
 pub use icmp::TooBig;
 pub use offload::{Offload, Segmentation, VIRTIO_HEADER_LEN};

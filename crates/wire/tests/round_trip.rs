@@ -133,7 +133,7 @@ fn travel(
 
 fn packet_of(sender: &mut Conversation, v6: bool, sent: &Segment) -> Vec<u8> {
     let payload: Vec<u8> = (0..sent.len).map(|n| n as u8).collect();
-    let ip = IpFields { ecn: sent.ecn, low_priority: sent.low_priority, identification: 5 };
+    let ip = IpFields::of(sent, 5);
     let tcp = sender.header(sent);
     let mut bytes = Vec::new();
     Packet { ends: ends(v6), ip, tcp, payload: Payload::Bytes(&payload) }.write_headers(&mut bytes);

@@ -6,10 +6,15 @@ use bentpipe_wire::{Arrived, Datagram, Ends, Header, Offload, Sum, TooBig, unwra
 
 use std::net::SocketAddr;
 
-use super::{Answer, Id, MOST_ANSWERS, Stack};
+use super::{Answer, Id, MOST_ANSWERS, Request, Stack};
 
 /// Protocol number of TCP.
 const TCP: u8 = 6;
+
+/// Whether a segment asks for a connection.
+fn is_opening(header: &Header) -> bool {
+    header.flags.contains(Flags::SYN) && !header.flags.intersects(Flags::ACK | Flags::RST)
+}
 
 impl Stack {
     /// Takes a packet of the device, without its virtio header.
@@ -19,18 +24,19 @@ impl Stack {
             return;
         };
         // Fragments are not put together: we never send packets that a router may cut, and neither do our peers.
-        if datagram.fragment || !self.config.addresses.contains(&datagram.destination) {
+        let ours = self.config.transparent || self.config.addresses.contains(&datagram.destination);
+        if datagram.fragment || !ours {
             self.counters.ignored += 1;
             return;
         }
         if datagram.protocol == TCP {
-            self.take_tcp(now, offload, &datagram);
+            self.take_tcp(now, (offload, packet), &datagram);
         } else {
             self.take_report(now, &datagram);
         }
     }
 
-    fn take_tcp(&mut self, now: Instant, offload: &Offload, datagram: &Datagram) {
+    fn take_tcp(&mut self, now: Instant, (offload, packet): (&Offload, &[u8]), datagram: &Datagram) {
         let addresses = (datagram.source, datagram.destination);
         let sum = || Sum::pseudo_header(addresses, TCP, datagram.payload.len());
         if !offload.is_trusted() && !Header::checksum_holds(sum(), datagram.payload) {
@@ -50,16 +56,24 @@ impl Stack {
             remote: SocketAddr::new(datagram.source, header.source_port),
         };
         let arrived = Arrived::of(datagram, payload.len());
-        match self.by_ends.get(&ends).copied() {
-            Some(id) if !self.begins_anew(id, &header) => {
-                self.take_segment((now, id), (&header, arrived), payload);
+        if let Some(id) = self.by_ends.get(&ends).copied() {
+            if !self.begins_anew(id, &header) {
+                return self.take_segment((now, id), (&header, arrived), payload);
             }
-            Some(id) => {
-                self.forget(id);
-                self.take_stranger(now, &ends, (&header, arrived), payload);
-            }
-            None => self.take_stranger(now, &ends, (&header, arrived), payload),
+            self.forget(id);
         }
+        if self.config.transparent && is_opening(&header) {
+            let dscp = datagram.dscp;
+            return self.take_request(Request {
+                ends,
+                dscp,
+                header,
+                arrived,
+                offload: *offload,
+                packet: packet.into(),
+            });
+        }
+        self.take_stranger(now, &ends, (&header, arrived), payload);
     }
 
     /// A SYN with a later number ends a connection in TIME-WAIT (RFC 9293 section 3.10.7.4).
@@ -68,9 +82,8 @@ impl Stack {
         let near = peer.near();
         peer.engine.state() == State::TimeWait
             && !peer.owned
-            && header.flags.contains(Flags::SYN)
-            && !header.flags.intersects(Flags::ACK | Flags::RST)
-            && self.listeners.contains_key(&peer.ends.local.port())
+            && is_opening(header)
+            && (self.config.transparent || self.listeners.contains_key(&peer.ends.local.port()))
             && unwrapped(peer.conversation.peer_initial, header.seq, near.peer) > near.peer
     }
 
@@ -89,7 +102,7 @@ impl Stack {
         self.touch(id);
     }
 
-    /// A segment for a connection that does not exist.
+    /// A segment for a connection that does not exist and cannot be asked for.
     fn take_stranger(
         &mut self,
         now: Instant,
@@ -101,7 +114,7 @@ impl Stack {
         if header.flags.contains(Flags::RST) {
             return;
         }
-        if listens && header.flags.contains(Flags::SYN) && !header.flags.contains(Flags::ACK) {
+        if listens && is_opening(header) {
             self.take_syn(now, ends, (header, arrived));
             return;
         }
@@ -117,7 +130,7 @@ impl Stack {
     }
 
     /// RFC 9293 section 3.10.7.1.
-    fn refuse(&mut self, ends: &Ends, header: &Header, len: usize) {
+    pub(super) fn refuse(&mut self, ends: &Ends, header: &Header, len: usize) {
         self.counters.refused += 1;
         let answer = if header.flags.contains(Flags::ACK) {
             Header { seq: header.ack, flags: Flags::RST, ..Header::default() }

@@ -34,11 +34,7 @@ impl Stack {
 
     fn listening_config(&self, ends: &Ends) -> Option<Arc<Config>> {
         let listener = self.listeners.get(&ends.local.port())?;
-        let fits = listener.config.mss <= self.full_segment(ends.remote.ip());
-        Some(match fits {
-            true => Arc::clone(&listener.config),
-            false => Arc::new(self.fitted(&listener.config, ends.remote.ip())),
-        })
+        Some(self.fitted(&listener.config, ends.remote.ip()))
     }
 
     /// Answers a SYN and forgets it: all that must be known later is in the answer, and comes back with the peer's ACK.

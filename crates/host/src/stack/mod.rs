@@ -8,10 +8,11 @@ mod half_open;
 mod output;
 mod path;
 mod peer;
+mod request;
 mod ring;
 mod secret;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
 use peer::{Peer, Role};
+pub use request::Request;
 use secret::Secret;
 
 slotmap::new_key_type! {
@@ -52,6 +54,9 @@ impl Default for Limits {
 pub struct StackConfig {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
+    /// Packets to any address are for this stack, which stands for hosts on both sides of it: connections have the addresses that the
+    /// caller [chooses](Stack::connect_from), and whoever asks for one is [announced](Stack::poll_request).
+    pub transparent: bool,
     /// Largest packet of the device in bytes, IP header included.
     pub mtu: u16,
     /// The device completes checksums and cuts large packets into segments (virtio headers).
@@ -71,6 +76,9 @@ pub enum Unopened {
     /// As many connections as allowed.
     #[error("too many connections")]
     Full,
+    /// There is a connection between these ends.
+    #[error("the connection exists")]
+    Exists,
     /// All ports to that destination are in use.
     #[error("no free port")]
     NoPort,
@@ -117,6 +125,12 @@ pub struct Stack {
     ready: VecDeque<Id>,
     eventful: VecDeque<Id>,
     answers: VecDeque<Answer>,
+    /// Those who ask for a connection and were not yet announced.
+    requests: VecDeque<Request>,
+    /// Those who ask for a connection, announced or not: who repeats the question is not announced again.
+    asking: HashSet<Ends>,
+    /// Writers that were held back because all streams together hold too much.
+    starved: Vec<Id>,
     /// The next acknowledgement of a connection has no room for more reports.
     reports_are_full: bool,
     half_open: usize,
@@ -130,6 +144,8 @@ pub struct Stack {
 
 /// First of the ports for outgoing connections (RFC 6335).
 const FIRST_EPHEMERAL: u16 = 49_152;
+/// How far the numbers of a connection lie above those of one in TIME-WAIT that it takes the place of.
+const REUSE_DISTANCE: u32 = 1 << 20;
 /// Answers waiting at one time.
 const MOST_ANSWERS: usize = 1024;
 
@@ -146,6 +162,9 @@ impl Stack {
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             answers: VecDeque::new(),
+            requests: VecDeque::new(),
+            asking: HashSet::new(),
+            starved: Vec::new(),
             reports_are_full: false,
             half_open: 0,
             held_bytes: 0,
@@ -186,18 +205,57 @@ impl Stack {
         let own = self.config.addresses.iter().find(|own| own.is_ipv4() == remote.is_ipv4());
         let address = *own.ok_or(Unopened::NoAddress)?;
         let ends = self.free_ends(address, remote).ok_or(Unopened::NoPort)?;
-        let config = Arc::new(self.fitted(&config, remote.ip()));
-        let seed = self.next_seed();
-        let engine = Connection::connect(config, seed, now);
-        let (initial, clock) = (self.secret.initial(&ends, now), self.secret.clock_offset(&ends));
-        let mut peer = Peer::new(ends, engine, (initial, clock), self.config.mtu);
-        peer.owned = true;
-        Ok(self.admit(peer))
+        Ok(self.open(now, ends, &Arc::new(config)))
     }
 
-    /// No more than what fits the device.
-    fn fitted(&self, config: &Config, remote: IpAddr) -> Config {
-        Config { mss: config.mss.min(self.full_segment(remote)), ..config.clone() }
+    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent.
+    ///
+    /// # Errors
+    /// If there is no room for it, or another connection between the same ends that is not in TIME-WAIT.
+    pub fn connect_from(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Result<Id, Unopened> {
+        if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
+            return Err(Unopened::NoAddress);
+        }
+        let Some(old) = self.by_ends.get(&ends).copied() else {
+            if self.peers.len() >= self.config.limits.connections {
+                return Err(Unopened::Full);
+            }
+            return Ok(self.open(now, ends, config));
+        };
+        let peer = &self.peers[old];
+        if peer.owned || peer.engine.state() != State::TimeWait {
+            return Err(Unopened::Exists);
+        }
+        // Above all numbers of the one before (RFC 9293 section 3.4.3).
+        let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
+        self.forget(old);
+        let id = self.open(now, ends, config);
+        self.peers[id].conversation.initial = above;
+        Ok(id)
+    }
+
+    fn open(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Id {
+        let config = self.fitted(config, ends.remote.ip());
+        let engine = Connection::connect(config, self.next_seed(), now);
+        self.admit_owned(now, ends, engine)
+    }
+
+    /// A connection that the caller names from the beginning.
+    fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
+        let numbers = (self.secret.initial(&ends, now), self.secret.clock_offset(&ends));
+        let mut peer = Peer::new(ends, engine, numbers, self.config.mtu);
+        peer.owned = true;
+        self.admit(peer)
+    }
+
+    /// No more than what fits the device. Connections that this changes nothing for share the configuration.
+    fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
+        let fits = self.full_segment(remote);
+        if config.mss <= fits {
+            Arc::clone(config)
+        } else {
+            Arc::new(Config { mss: fits, ..Config::clone(config) })
+        }
     }
 
     fn next_seed(&mut self) -> u64 {
@@ -230,8 +288,27 @@ impl Stack {
         let Some(peer) = self.peers.get_mut(id) else { return 0 };
         let (taken, grown) = peer.write(now, bytes, spare);
         self.held_bytes += grown;
+        if taken < bytes.len() && peer.unacknowledged() == 0 {
+            // No acknowledgement will tell the writer that there is memory again.
+            self.starved.push(id);
+        }
         self.touch(id);
         taken
+    }
+
+    /// Holds back what is written beyond so many unacknowledged bytes, beside the buffer that the connection was opened with;
+    /// [`Events::WRITABLE`] says when a quarter is free.
+    pub fn set_send_limit(&mut self, id: Id, bytes: u64) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.send_limit = bytes;
+        }
+    }
+
+    /// Marks the packets of a connection with a differentiated services code point (RFC 2474), but for those of lower effort.
+    pub fn set_dscp(&mut self, id: Id, dscp: u8) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.dscp = dscp & 63;
+        }
     }
 
     /// Bytes that were written and have not left yet, not even once.
@@ -371,7 +448,7 @@ impl Stack {
             peer.queued = true;
             self.ready.push_back(id);
         }
-        let events = peer.engine.take_events();
+        let events = peer.engine.take_events() | std::mem::take(&mut peer.noticed);
         if events.contains(Events::ESTABLISHED) {
             self.established(id);
         }
@@ -435,6 +512,12 @@ impl Stack {
     pub fn trim(&mut self) {
         for peer in self.peers.values_mut() {
             self.held_bytes -= peer.trim();
+        }
+        for id in std::mem::take(&mut self.starved) {
+            if let Some(peer) = self.peers.get_mut(id) {
+                peer.wake_writer();
+                self.touch(id);
+            }
         }
     }
 

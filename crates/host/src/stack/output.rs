@@ -83,11 +83,10 @@ impl Peer {
     /// Appends a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one.
     fn put(&mut self, segment: &Segment, (tcp, len): (Header, u32), unit: Option<u32>, out: &mut Vec<u8>) {
         self.identification = self.identification.wrapping_add(1);
-        let ip = IpFields {
-            ecn: segment.ecn,
-            low_priority: segment.low_priority,
-            identification: self.identification,
-        };
+        let mut ip = IpFields::of(segment, self.identification);
+        if !segment.low_priority {
+            ip.dscp = self.dscp;
+        }
         let ip_len = self.ends.ip_header_len();
         if let Some(unit) = unit {
             let segmentation = match (len > unit, self.ends.remote.is_ipv6()) {

@@ -32,6 +32,8 @@ pub(super) struct Peer {
     pub armed: Instant,
     /// Not yet told.
     pub events: Events,
+    /// What happened beside the engine.
+    pub noticed: Events,
     /// A segment that did not fit the last packet.
     pub held: Option<Segment>,
     /// The peer's SYN offered to answer probes.
@@ -39,6 +41,12 @@ pub(super) struct Peer {
     pub path: PathLimit,
     /// Of IPv4 packets.
     pub identification: u16,
+    /// Of all packets but those of lower effort.
+    pub dscp: u8,
+    /// Bytes that may be written and not yet acknowledged, beside the limit of the engine.
+    pub send_limit: u64,
+    /// The writer had more than the limit allowed.
+    blocked: bool,
     pub sending: Ring,
     receiving: Ring,
     /// Position after the last byte written, and of the next to be read.
@@ -58,10 +66,14 @@ impl Peer {
             queued: false,
             armed: Instant::FAR_FUTURE,
             events: Events::empty(),
+            noticed: Events::empty(),
             held: None,
             knows_probes: false,
             path: PathLimit::new(mtu),
             identification: initial as u16,
+            dscp: 0,
+            send_limit: u64::MAX,
+            blocked: false,
             sending: Ring::at(1),
             receiving: Ring::at(1),
             written: 1,
@@ -72,10 +84,12 @@ impl Peer {
     /// Returns how many bytes were taken, and by how many the memory grew; no more than `spare`.
     pub fn write(&mut self, now: Instant, bytes: &[u8], spare: usize) -> (usize, usize) {
         let before = self.sending.capacity();
-        let mut wanted = bytes.len();
+        let room = self.send_limit.saturating_sub(self.unacknowledged() as u64);
+        let mut wanted = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        self.blocked = wanted < bytes.len();
         if self.sending.capacity_for(self.written + wanted as u64) > before + spare {
             // Whatever still fits without another ring of twice the size.
-            wanted = wanted.min(before - self.sending_len().min(before));
+            wanted = wanted.min(before - self.unacknowledged().min(before));
         }
         let taken = self.engine.write(now, wanted as u64) as usize;
         self.sending.put(self.written, &bytes[..taken]);
@@ -83,12 +97,31 @@ impl Peer {
         (taken, self.sending.capacity() - before)
     }
 
+    /// A writer that the limit held back hears of it when a quarter is free: one event for many acknowledgements.
+    fn tell_writer(&mut self) {
+        if self.blocked && self.unacknowledged() as u64 <= self.send_limit - self.send_limit / 4 {
+            self.blocked = false;
+            self.wake_writer();
+        }
+    }
+
+    /// Tells the writer to try again.
+    pub fn wake_writer(&mut self) {
+        self.noticed |= Events::WRITABLE;
+    }
+
     /// Bytes that were written and have not left yet.
     pub fn unsent(&self) -> u64 {
         self.written.saturating_sub(self.engine.next_to_send().max(1))
     }
 
-    fn sending_len(&self) -> usize {
+    /// First sequence number on the wire above all that were sent.
+    pub fn numbers_end(&self) -> u32 {
+        self.conversation.initial.wrapping_add(self.engine.next_to_send() as u32)
+    }
+
+    /// Bytes that were written and have not been acknowledged.
+    pub fn unacknowledged(&self) -> usize {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
 
@@ -162,6 +195,7 @@ impl Peer {
             self.receiving.put(from, &payload[skip..(end - segment.seq) as usize]);
         }
         self.sending.release(self.engine.oldest_unacknowledged().clamp(1, self.written));
+        self.tell_writer();
         self.path.note_progress(now, self.engine.oldest_unacknowledged());
         Some(self.receiving.capacity() - before)
     }

@@ -31,6 +31,7 @@ pub fn config() -> Config {
 pub fn stack_config(end: usize) -> StackConfig {
     StackConfig {
         addresses: vec![address(end, false), address(end, true)],
+        transparent: false,
         mtu: 1500,
         offload: false,
         key: 0x1234_5678_9abc_def0_0fed_cba9_8765_4321 ^ end as u128,

@@ -337,6 +337,11 @@ impl Sender {
         (!self.rtt.srtt.is_zero()).then_some(self.rtt.srtt)
     }
 
+    /// Smallest round-trip time measured so far; `None` before the first sample.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        Some(self.rtt.min).filter(|min| *min != Duration::MAX)
+    }
+
     /// Smoothed round trip of probes to a peer that reports them as duplicates.
     pub fn probe_srtt(&self) -> Option<Duration> {
         self.unreplied.as_ref().and_then(|unreplied| unreplied.rtt())

@@ -57,7 +57,7 @@ impl Sender {
             Pacing::Algorithm => self.una >= self.spaced_until && self.recovery != Recovery::Snack,
             Pacing::Window { .. } => false,
         };
-        self.wants.window_only && unpaced
+        self.wants.window_only && unpaced && config.rate_limit.is_none()
     }
 
     /// Sends a full segment of new data if that is what the long way in `transmit` would do, or finds that nothing may leave.

@@ -10,7 +10,7 @@ use crate::context::Context;
 impl Sender {
     /// The next probe that the algorithm wants sent now.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if !self.wants.probes || self.asked.is_some() {
+        if !self.wants.probes || self.asked.is_some() || !self.limit_allows(cx) {
             return None;
         }
         let path = self.path(cx.now);
@@ -25,12 +25,27 @@ impl Sender {
         {
             return None;
         }
+        if let Some(limit) = cx.config.rate_limit {
+            self.pacer.get_or_insert_default().sent(cx.now, len, limit);
+        }
         cx.stats.rare().probes_sent += 1;
         if let Some(unreplied) = self.unreplied.as_mut().filter(|_| len > 0) {
             let end = seq + u64::from(len);
             unreplied.ask(SackRange { start: seq, end }, request.tag, cx.now);
         }
         Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
+    }
+
+    /// Whether the limit of the rate lets a probe leave now: it has no place of its own among the segments that are spaced.
+    fn limit_allows(&mut self, cx: &mut Context) -> bool {
+        if cx.config.rate_limit.is_none() {
+            return true;
+        }
+        let ready = self.pacer.get_or_insert_default().ready_at(cx.now);
+        if ready > cx.now {
+            cx.timers.pace = ready;
+        }
+        ready <= cx.now
     }
 
     /// Sequence number and length of a probe; `None` before any data was sent.

@@ -346,6 +346,13 @@ impl Sender {
     /// The rate at which segments are spaced, if they are.
     #[inline]
     pub(super) fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
+        let (rate, limit) = (self.wanted_rate(cx), cx.config.rate_limit);
+        rate.into_iter().chain(limit).min()
+    }
+
+    /// The rate before the limit of the configuration.
+    #[inline]
+    fn wanted_rate(&self, cx: &Context) -> Option<Rate> {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),

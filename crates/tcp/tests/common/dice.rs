@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use bentpipe_base::{Duration, Rng};
+use bentpipe_base::{Duration, Rate, Rng};
 use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_tcp::{
@@ -131,5 +131,6 @@ pub fn config(dice: &mut Dice) -> Config {
         best_effort: None,
         reflection: None,
         memory: None,
+        rate_limit: dice.coin().then(|| Rate::from_bps(dice.spread(1_000_000, 1_000_000_000))),
     }
 }

@@ -1,0 +1,198 @@
+//! Stacks that stand for other hosts: connections between addresses that are not theirs, on both ends of a link.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bentpipe_base::Duration;
+use bentpipe_host::{Id, Limits, Request, StackConfig, Unopened};
+use bentpipe_tcp::{Config, Events, State};
+use bentpipe_wire::{Datagram, Ends};
+use common::{World, config, millis, pattern, read, stack_config};
+
+fn transparent(end: usize) -> StackConfig {
+    StackConfig { transparent: true, ..stack_config(end) }
+}
+
+fn world() -> World {
+    World::new([transparent(0), transparent(1)], 1)
+}
+
+fn ends(port: u16, v6: bool) -> Ends {
+    let (local, remote) = if v6 { ("2001:db8:1::7", "2001:db8:2::9") } else { ("198.18.0.7", "203.0.113.9") };
+    Ends {
+        local: SocketAddr::new(local.parse().unwrap(), port),
+        remote: SocketAddr::new(remote.parse().unwrap(), 80),
+    }
+}
+
+/// Opens between `ends` and returns what the other stack is asked.
+fn ask(world: &mut World, ends: Ends, config: &Config) -> (Id, Request) {
+    let id = world.stacks[0].connect_from(world.now, ends, &Arc::new(config.clone())).unwrap();
+    let mut request = None;
+    world.run_until(Duration::from_secs(10), |world| {
+        request = request.take().or_else(|| world.stacks[1].poll_request());
+        request.is_some()
+    });
+    (id, request.expect("the SYN arrives"))
+}
+
+fn connected(world: &mut World, ends: Ends, configs: [Config; 2]) -> [Id; 2] {
+    let (ours, request) = ask(world, ends, &configs[0]);
+    assert_eq!(request.ends, ends.swapped());
+    let theirs = world.stacks[1].grant(world.now, &request, &Arc::new(configs[1].clone())).unwrap();
+    let both = |world: &World| {
+        world.state(0, ours) == State::Established && world.state(1, theirs) == State::Established
+    };
+    assert!(world.run_until(Duration::from_secs(10), |world| both(world)));
+    [ours, theirs]
+}
+
+fn events(world: &mut World, end: usize) -> Events {
+    let seen = std::iter::from_fn(|| world.stacks[end].poll_event());
+    seen.fold(Events::empty(), |all, (_, events)| all | events)
+}
+
+#[test]
+fn a_connection_has_the_addresses_and_ports_that_were_chosen_for_it() {
+    for v6 in [false, true] {
+        let mut world = world();
+        world.keep_seen = true;
+        let ids = connected(&mut world, ends(4242, v6), [config(), config()]);
+        let data = [pattern(1, 300_000), pattern(2, 100_000)];
+        let got = world.exchange(ids, [&data[0], &data[1]], Duration::from_secs(60));
+        assert!(got[1] == data[0] && got[0] == data[1]);
+        for (end, packet) in &world.seen {
+            let datagram = Datagram::read(packet).unwrap();
+            let wanted = if *end == 0 { ends(4242, v6) } else { ends(4242, v6).swapped() };
+            assert_eq!((datagram.source, datagram.destination), (wanted.local.ip(), wanted.remote.ip()));
+            let (header, _) = read(packet);
+            assert_eq!(
+                (header.source_port, header.destination_port),
+                (wanted.local.port(), wanted.remote.port())
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_answered_before_the_caller_has_decided() {
+    let mut world = world();
+    world.keep_seen = true;
+    let (id, request) = ask(&mut world, ends(1, false), &config());
+    world.run(Duration::from_secs(8));
+    assert!(world.seen.len() > 2, "the SYN is repeated");
+    assert!(world.seen.iter().all(|(end, _)| *end == 0));
+    assert!(world.stacks[1].poll_request().is_none(), "once is enough");
+    // The packet is as it came.
+    assert_eq!(*request.packet, *world.seen[0].1);
+    world.stacks[1].deny(&request);
+    world.run(millis(100));
+    assert!(events(&mut world, 0).contains(Events::RESET));
+    assert_eq!(world.state(0, id), State::Closed);
+    assert_eq!(world.stacks[1].connections(), 0);
+}
+
+#[test]
+fn a_question_that_was_ignored_is_asked_again() {
+    let mut world = world();
+    let (id, first) = ask(&mut world, ends(1, true), &config());
+    world.stacks[1].ignore(&first);
+    let mut second = None;
+    world.run_until(Duration::from_secs(10), |world| {
+        second = second.take().or_else(|| world.stacks[1].poll_request());
+        second.is_some()
+    });
+    let theirs = world.stacks[1].grant(world.now, &second.unwrap(), &Arc::new(config())).unwrap();
+    world.run(millis(100));
+    assert_eq!([world.state(0, id), world.state(1, theirs)], [State::Established; 2]);
+}
+
+#[test]
+fn questions_and_connections_are_bounded() {
+    let limits = Limits { connections: 3, half_open: 2, ..Limits::default() };
+    let mut world = World::new([transparent(0), StackConfig { limits, ..transparent(1) }], 1);
+    for port in 1..=4 {
+        world.stacks[0].connect_from(world.now, ends(port, false), &Arc::new(config())).unwrap();
+    }
+    world.run(millis(50));
+    let requests: Vec<_> = std::iter::from_fn(|| world.stacks[1].poll_request()).collect();
+    assert_eq!((requests.len(), world.stacks[1].counters().over_limit), (2, 2));
+    let config = Arc::new(config());
+    let now = world.now;
+    for request in &requests {
+        world.stacks[1].grant(now, request, &config).unwrap();
+    }
+    assert_eq!(world.stacks[1].connect_from(now, ends(1, false).swapped(), &config), Err(Unopened::Exists));
+    assert!(world.stacks[1].connect_from(now, ends(9, false), &config).is_ok());
+    assert_eq!(world.stacks[1].connect_from(now, ends(8, false), &config), Err(Unopened::Full));
+    assert_eq!(world.stacks[1].grant(now, &requests[0], &config), Err(Unopened::Full));
+}
+
+/// A client takes the same port again while its last connection is in TIME-WAIT here: what follows is above all that was.
+#[test]
+fn the_same_four_numbers_are_used_again() {
+    let mut world = world();
+    let data = pattern(3, 2_000_000);
+    for _ in 0..3 {
+        let ids = connected(&mut world, ends(77, false), [config(), config()]);
+        let got = world.exchange(ids, [&data, b"yes"], Duration::from_secs(60));
+        assert!(got[1] == data && got[0] == b"yes");
+        assert_eq!(world.state(0, ids[0]), State::TimeWait);
+        (0..2).for_each(|end| world.stacks[end].release(ids[end]));
+    }
+}
+
+#[test]
+fn a_writer_is_held_back_by_its_limit_and_told_when_a_quarter_is_free() {
+    let mut world = world();
+    let ids = connected(&mut world, ends(1, false), [config(), config()]);
+    world.stacks[0].set_send_limit(ids[0], 40_000);
+    events(&mut world, 0);
+    let data = pattern(4, 400_000);
+    let (mut written, mut most, mut woken) = (0, 0, 1);
+    world.run_until(Duration::from_secs(60), |world| {
+        if written == 0 || events(world, 0).contains(Events::WRITABLE) {
+            woken += 1;
+            written += world.stacks[0].write(world.now, ids[0], &data[written..]);
+        }
+        let acknowledged = world.stacks[0].connection(ids[0]).unwrap().acknowledged_bytes();
+        most = most.max(written as u64 - acknowledged);
+        world.stacks[1].discard(world.now, ids[1]);
+        written == data.len()
+    });
+    assert_eq!((written, most), (data.len(), 40_000));
+    assert!(woken < 50, "{woken}");
+}
+
+/// Two streams share memory for one: the second goes on when the first is through.
+#[test]
+fn a_writer_without_memory_is_told_when_there_is_some() {
+    let limits = Limits { bytes: 64 << 10, ..Limits::default() };
+    let mut world = World::new([StackConfig { limits, ..transparent(0) }, transparent(1)], 1);
+    let first = connected(&mut world, ends(1, false), [config(), config()]);
+    let second = connected(&mut world, ends(2, false), [config(), config()]);
+    let data = pattern(5, 64 << 10);
+    assert_eq!(world.stacks[0].write(world.now, first[0], &data), data.len());
+    assert_eq!(world.stacks[0].write(world.now, second[0], &data), 0);
+    world.run(Duration::from_secs(1));
+    events(&mut world, 0);
+    world.stacks[0].trim();
+    let woken = std::iter::from_fn(|| world.stacks[0].poll_event())
+        .any(|(id, events)| id == second[0] && events.contains(Events::WRITABLE));
+    assert!(woken);
+    assert_eq!(world.stacks[0].write(world.now, second[0], &data), data.len());
+}
+
+#[test]
+fn packets_carry_the_code_point_that_was_chosen() {
+    let mut world = world();
+    world.keep_seen = true;
+    let id = world.stacks[0].connect_from(world.now, ends(1, true), &Arc::new(config())).unwrap();
+    world.stacks[0].set_dscp(id, 46);
+    world.run(millis(50));
+    let request = world.stacks[1].poll_request().unwrap();
+    assert_eq!(request.dscp, 46);
+    assert!(world.seen.iter().all(|(_, packet)| Datagram::read(packet).unwrap().dscp == 46));
+}
