@@ -196,3 +196,58 @@ fn packets_carry_the_code_point_that_was_chosen() {
     assert_eq!(request.dscp, 46);
     assert!(world.seen.iter().all(|(_, packet)| Datagram::read(packet).unwrap().dscp == 46));
 }
+
+/// Bytes written into the memory of the connection itself, and taken out of it, in pieces of any size, are the stream.
+#[test]
+fn streams_need_no_copy() {
+    let mut world = world();
+    let ids = connected(&mut world, ends(1, false), [Config { send_buffer: 50_000, ..config() }, config()]);
+    let data = pattern(6, 1_000_000);
+    let (mut rest, mut got, mut step) = (&data[..], Vec::new(), 0_usize);
+    world.run_until(Duration::from_secs(60), |world| {
+        let [ours, theirs] = &mut world.stacks;
+        step += 1;
+        while !rest.is_empty() {
+            let put = ours.fill(world.now, ids[0], step * 977 % 30_000 + 1, |first, second| {
+                let most = rest.len().min(step * 613 % 20_000 + 1);
+                let head = most.min(first.len());
+                let tail = (most - head).min(second.len());
+                first[..head].copy_from_slice(&rest[..head]);
+                second[..tail].copy_from_slice(&rest[head..head + tail]);
+                rest = &rest[head + tail..];
+                head + tail
+            });
+            if put.is_none() {
+                break;
+            }
+            step += 1;
+        }
+        let mut taken = 1;
+        while taken > 0 {
+            step += 1;
+            taken = theirs.drain(world.now, ids[1], step * 331 % 40_000 + 1, |first, second| {
+                got.extend_from_slice(first);
+                let tail = second.len().min(step % 7000);
+                got.extend_from_slice(&second[..tail]);
+                first.len() + tail
+            });
+        }
+        got.len() == data.len()
+    });
+    assert!(got == data, "{}", got.len());
+}
+
+/// Whoever directs packets here hears when they are no longer wanted.
+#[test]
+fn the_ends_of_what_is_over_are_told() {
+    let brief = Config { time_wait: millis(500), ..config() };
+    let mut world = world();
+    let ids = connected(&mut world, ends(5, true), [brief.clone(), brief]);
+    let _ = world.exchange(ids, [b"question", b"answer"], Duration::from_secs(5));
+    for (stack, id) in world.stacks.iter_mut().zip(ids) {
+        stack.release(id);
+    }
+    world.run(Duration::from_secs(2));
+    let forgotten = [0, 1].map(|end| world.stacks[end].poll_forgotten());
+    assert_eq!(forgotten, [Some(ends(5, true)), Some(ends(5, true).swapped())]);
+}

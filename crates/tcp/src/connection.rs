@@ -296,6 +296,14 @@ impl Connection {
         taken
     }
 
+    /// How many bytes [`write`](Self::write) would take.
+    pub fn send_room(&self) -> u64 {
+        match self.state {
+            State::Closed | State::TimeWait => 0,
+            _ => self.sender.room(&self.config),
+        }
+    }
+
     /// Takes as much from the application as fits, now and whenever there is room again: it always has more, until it closes.
     pub fn write_endlessly(&mut self, now: Instant) {
         self.sender.write_endlessly(&self.config);

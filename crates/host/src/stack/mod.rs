@@ -129,6 +129,8 @@ pub struct Stack {
     requests: VecDeque<Request>,
     /// Those who ask for a connection, announced or not: who repeats the question is not announced again.
     asking: HashSet<Ends>,
+    /// Ends of connections of a transparent stack that exist no more.
+    forgotten: VecDeque<Ends>,
     /// Writers that were held back because all streams together hold too much.
     starved: Vec<Id>,
     /// The next acknowledgement of a connection has no room for more reports.
@@ -164,6 +166,7 @@ impl Stack {
             answers: VecDeque::new(),
             requests: VecDeque::new(),
             asking: HashSet::new(),
+            forgotten: VecDeque::new(),
             starved: Vec::new(),
             reports_are_full: false,
             half_open: 0,
@@ -294,6 +297,47 @@ impl Stack {
         }
         self.touch(id);
         taken
+    }
+
+    /// Lets `fill` write up to `most` bytes to send straight into the memory of a connection, in two pieces one after the other; it says how
+    /// many it wrote. `None`, and `fill` is not called, if there is no room; then [`Events::WRITABLE`] says when to ask again.
+    pub fn fill(
+        &mut self,
+        now: Instant,
+        id: Id,
+        most: usize,
+        fill: impl FnOnce(&mut [u8], &mut [u8]) -> usize,
+    ) -> Option<usize> {
+        let spare = self.config.limits.bytes.saturating_sub(self.held_bytes);
+        let peer = self.peers.get_mut(id)?;
+        let (filled, grown) = peer.fill(now, (most, spare), fill);
+        self.held_bytes += grown;
+        if filled.is_none() && peer.unacknowledged() == 0 {
+            self.starved.push(id);
+        }
+        self.touch(id);
+        filled
+    }
+
+    /// Lets `take` have up to `most` bytes that arrived in order, in two pieces; it says how many it took. Returns that.
+    pub fn drain(
+        &mut self,
+        now: Instant,
+        id: Id,
+        most: usize,
+        take: impl FnOnce(&[u8], &[u8]) -> usize,
+    ) -> usize {
+        let Some(peer) = self.peers.get_mut(id) else { return 0 };
+        let taken = peer.drain(now, most, take);
+        if taken > 0 {
+            self.touch(id);
+        }
+        taken
+    }
+
+    /// The ends of a connection of a transparent stack that exists no more: packets between them are no longer for this stack.
+    pub fn poll_forgotten(&mut self) -> Option<Ends> {
+        self.forgotten.pop_front()
     }
 
     /// Holds back what is written beyond so many unacknowledged bytes, beside the buffer that the connection was opened with;
@@ -505,6 +549,9 @@ impl Stack {
         self.half_open -= usize::from(peer.role == Role::HalfOpen);
         if self.by_ends.get(&peer.ends) == Some(&id) {
             self.by_ends.remove(&peer.ends);
+            if self.config.transparent {
+                self.forgotten.push_back(peer.ends);
+            }
         }
     }
 

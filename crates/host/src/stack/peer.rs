@@ -97,6 +97,45 @@ impl Peer {
         (taken, self.sending.capacity() - before)
     }
 
+    /// Lets `fill` write up to `most` bytes to be sent into two pieces of memory, one after the other; it says how many it wrote. Returns that,
+    /// and by how many bytes the memory grew; no more than `spare`. `None` if there was no room.
+    pub fn fill(
+        &mut self,
+        now: Instant,
+        (most, spare): (usize, usize),
+        fill: impl FnOnce(&mut [u8], &mut [u8]) -> usize,
+    ) -> (Option<usize>, usize) {
+        let before = self.sending.capacity();
+        let room = self.send_limit.saturating_sub(self.unacknowledged() as u64).min(self.engine.send_room());
+        let mut wanted = most.min(usize::try_from(room).unwrap_or(usize::MAX));
+        if self.sending.capacity_for(self.written + wanted as u64) > before + spare {
+            wanted = wanted.min(before - self.unacknowledged().min(before));
+        }
+        if wanted == 0 {
+            // Both say when there is room again.
+            self.blocked = true;
+            self.engine.write(now, 1 + self.engine.send_room());
+            return (None, 0);
+        }
+        let (first, second) = self.sending.space(self.written, wanted);
+        let filled = fill(first, second).min(wanted);
+        self.written += filled as u64;
+        self.sending.filled(self.written);
+        let taken = self.engine.write(now, filled as u64);
+        debug_assert_eq!(taken, filled as u64, "there was room");
+        (Some(filled), self.sending.capacity() - before)
+    }
+
+    /// Lets `take` have up to `most` bytes that arrived in order, in two pieces; it says how many it took.
+    pub fn drain(&mut self, now: Instant, most: usize, take: impl FnOnce(&[u8], &[u8]) -> usize) -> usize {
+        self.blank_missing();
+        let len = self.engine.readable().min(most as u64) as usize;
+        let (first, second) = self.receiving.get(self.read_to, len);
+        let taken = take(first, second).min(len);
+        self.take(now, taken as u64);
+        taken
+    }
+
     /// A writer that the limit held back hears of it when a quarter is free: one event for many acknowledgements.
     fn tell_writer(&mut self) {
         if self.blocked && self.unacknowledged() as u64 <= self.send_limit - self.send_limit / 4 {

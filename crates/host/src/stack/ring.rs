@@ -44,6 +44,20 @@ impl Ring {
         self.bytes[second].copy_from_slice(tail);
     }
 
+    /// Room for the bytes of `[at, at + len)` in two pieces, to be [put](Self::put) by writing there; what lies below `start` has none.
+    /// Holes read as what stood in this memory before.
+    pub fn space(&mut self, at: u64, len: usize) -> (&mut [u8], &mut [u8]) {
+        self.grow(at + len as u64);
+        let (first, second) = self.split(at, len);
+        let (below, above) = self.bytes.split_at_mut(first.start);
+        (&mut above[..first.len()], &mut below[second])
+    }
+
+    /// Bytes up to `end` were written into their [space](Self::space).
+    pub fn filled(&mut self, end: u64) {
+        self.end = self.end.max(end);
+    }
+
     /// The bytes of `[at, at + len)` in two pieces; shorter where they were let go, or never put.
     pub fn get(&self, at: u64, len: usize) -> (&[u8], &[u8]) {
         if at < self.start {
