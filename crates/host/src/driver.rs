@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_wire::Offload;
+use bentpipe_wire::{Header, IpFields, Offload, Packet, Payload};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -171,8 +171,17 @@ impl Driver {
         Ok(false)
     }
 
-    /// Hands all packets to the device that may leave now.
+    /// Hands all packets to the device that may leave now. For each connection of a transparent stack that exists no more, one without any
+    /// flag: no TCP sends such a segment, so that a packet filter that directs the packets of connections here can tell by it when to stop,
+    /// and must drop it.
     pub fn flush(&mut self) {
+        while let Some(ends) = self.stack.poll_forgotten() {
+            let mut packet = Vec::with_capacity(60);
+            let nothing = Payload::Bytes(&[]);
+            Packet { ends, ip: IpFields::default(), tcp: Header::default(), payload: nothing }
+                .write_headers(&mut packet);
+            self.send(&packet);
+        }
         let now = self.now();
         loop {
             self.outbox.clear();

@@ -5,7 +5,7 @@ mod common;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Flags};
 use bentpipe_host::{Id, Limits, Request, StackConfig, Unopened};
 use bentpipe_tcp::{Config, Events, State};
 use bentpipe_wire::{Datagram, Ends};
@@ -142,6 +142,27 @@ fn the_same_four_numbers_are_used_again() {
         assert_eq!(world.state(0, ids[0]), State::TimeWait);
         (0..2).for_each(|end| world.stacks[end].release(ids[end]));
     }
+}
+
+/// A client that has forgotten a connection which here still waits for the other end takes its port again.
+#[test]
+fn what_was_released_gives_way_with_a_reset() {
+    let mut world = world();
+    let old = connected(&mut world, ends(78, true), [config(), config()]);
+    let config = Arc::new(config());
+    let again = |world: &mut World| world.stacks[0].connect_from(world.now, ends(78, true), &config);
+    assert_eq!(again(&mut world), Err(Unopened::Exists), "somebody still uses it");
+    world.stacks[0].close(world.now, old[0]);
+    world.stacks[0].release(old[0]);
+    world.run(millis(500));
+    assert_eq!(world.state(0, old[0]), State::FinWait2);
+    world.keep_seen = true;
+    again(&mut world).unwrap();
+    world.run(millis(20));
+    assert!(events(&mut world, 1).contains(Events::RESET));
+    let [reset, syn] = [0, 1].map(|nth| read(&world.seen[nth].1).0);
+    assert_eq!((reset.flags, syn.flags), (Flags::RST | Flags::ACK, Flags::SYN));
+    assert!((1..1 << 30).contains(&syn.seq.wrapping_sub(reset.seq)), "its numbers lie above");
 }
 
 #[test]

@@ -211,10 +211,11 @@ impl Stack {
         Ok(self.open(now, ends, &Arc::new(config)))
     }
 
-    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent.
+    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent. What remains of
+    /// an earlier one between the same ends, which the caller has [released](Self::release), ends: with a reset, if it was not over.
     ///
     /// # Errors
-    /// If there is no room for it, or another connection between the same ends that is not in TIME-WAIT.
+    /// If there is no room for it, or another connection between the same ends.
     pub fn connect_from(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Result<Id, Unopened> {
         if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
             return Err(Unopened::NoAddress);
@@ -225,13 +226,19 @@ impl Stack {
             }
             return Ok(self.open(now, ends, config));
         };
-        let peer = &self.peers[old];
-        if peer.owned || peer.engine.state() != State::TimeWait {
+        let peer = &mut self.peers[old];
+        if peer.owned {
             return Err(Unopened::Exists);
         }
         // Above all numbers of the one before (RFC 9293 section 3.4.3).
         let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
+        peer.engine.abort(now);
+        if let Some(reset) = peer.engine.poll_transmit(now) {
+            let header = peer.conversation.header(&reset);
+            self.answer(ends, header);
+        }
         self.forget(old);
+        self.forgotten.pop_back();
         let id = self.open(now, ends, config);
         self.peers[id].conversation.initial = above;
         Ok(id)
