@@ -122,6 +122,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/script",
+        name: "bentpipe-script",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp", "bentpipe-host", "bentpipe-scenario"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/sim",
         name: "bentpipe-sim",
         pure: false,
