@@ -143,6 +143,7 @@ impl Setup {
             offload: false,
             key: 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210,
             limits: self.limits,
+            transparent: false,
         }
     }
 
