@@ -1,9 +1,9 @@
 //! `bentpipe compare`.
 
-use bentpipe_lab::report::{ComparePage, Example, most_telling};
+use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Place, Plan, Point, Sample, Setting, Simulated, Unsimulated, Wanted, check, csv_table,
-    run_all, simulate, table, threads,
+    Cell, Comparison, Metric, Place, Plan, Point, Sample, Setting, Simulated, Unsimulated, Wanted, check,
+    csv_table, most_telling, run_all, simulate, table, threads,
 };
 use bentpipe_scenario::{Draft, Scenario};
 
@@ -58,6 +58,7 @@ fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
         vary: args.vary.clone(),
         first_seed: args.seed.unwrap_or(base.seed),
         seeds: args.seeds,
+        measures: Metric::of_scenario(&base),
     };
     refuse_repeated_keys(args)?;
     let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
@@ -108,7 +109,8 @@ fn work(prepared: &Prepared, interrupt: &Interrupt) -> (Comparison, Option<Strin
     let stop = interrupt.clone();
     let run = move |point: &Point| {
         let wanted = Wanted { seed: Some(point.seed), stop: Some(stop.flag()), ..Wanted::default() };
-        run_one(&scenarios[point.cell], wanted).map(|run| run.map(|run| Sample::of(&run.outcome)))
+        let scenario = &scenarios[point.cell];
+        run_one(scenario, wanted).map(|run| run.map(|run| Sample::of(&run.outcome, &scenario.flows)))
     };
     let bar = Bar::new("Comparing", interrupt);
     let results = run_all(points.clone(), prepared.threads, run, |progress| bar.observe(progress));

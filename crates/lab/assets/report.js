@@ -32,13 +32,20 @@
     return { tickmode: "array", tickvals: points, ticktext: points.map(label), minor: { ticks: "" } };
   }
 
-  const isShown = (t, on) => t.shown_by.every((option) => on.has(option));
+  const isShown = (t, on) => t.shown_by.every((pick) => on.get(pick.choice).includes(pick.option));
 
-  function trace(t, shown, names) {
-    const c = colour(t.colour);
+  // Where there are more options than colours, a curve has the colour of the place that its option takes among those that are on.
+  function hue(t, section, on) {
+    const pick = t.shown_by.find(({ choice }) => section.choices.some((c) => c.title === choice && c.most > 1 && c.options.length > LIGHT.length));
+    const place = pick ? on.get(pick.choice).indexOf(pick.option) : -1;
+    return place < 0 ? t.colour : place;
+  }
+
+  function trace(t, section, on, names) {
+    const c = colour(hue(t, section, on));
     const base = {
       name: t.name, x: t.x, y: names.length ? t.y.map((v) => (v === null ? null : names[v])) : t.y, legendgroup: t.name, showlegend: t.legend,
-      visible: isShown(t, shown), line: { color: c, width: 2 }, marker: { color: c },
+      visible: isShown(t, on), line: { color: c, width: 2 }, marker: { color: c },
     };
     const error = t.error.some((e) => e !== null)
       ? { error_y: { type: "data", array: t.error, color: c, thickness: 1.4, width: 4 } } : {};
@@ -97,24 +104,43 @@
   sections.forEach((section, number) => {
     const root = document.querySelector(`[data-section="${number}"]`);
     const charts = [...root.querySelectorAll(".chart")];
-    const on = new Set(section.choices.flatMap((choice) => choice.on));
+    // The options of each choice that are on; a place that is free is null.
+    const on = new Map(section.choices.map((choice) => [choice.title, [...choice.on]]));
     const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x.reduce((a, b) => Math.max(a, b), 0)));
     const end = times.reduce((a, b) => Math.max(a, b), 0);
     const draw = () => section.figures.map((figure, index) =>
-      Plotly.react(charts[index], figure.traces.map((t) => trace(t, on, figure.y.names)), layout(figure, end), config));
-    const show = () => section.figures.forEach((figure, index) =>
-      Plotly.restyle(charts[index], { visible: figure.traces.map((t) => isShown(t, on)) }));
-    const rows = [...root.querySelectorAll(".choices")];
-    const press = () => root.querySelectorAll("[data-option]").forEach((b) =>
-      b.setAttribute("aria-pressed", on.has(b.dataset.option)));
-    rows.forEach((row, index) => row.addEventListener("click", (event) => {
-      const option = event.target.dataset.option, choice = section.choices[index];
-      if (option === undefined) return;
-      if (!choice.several) { choice.options.forEach((o) => on.delete(o)); on.add(option); }
-      else if (!on.delete(option)) on.add(option);
-      press();
-      show();
+      Plotly.react(charts[index], figure.traces.map((t) => trace(t, section, on, figure.y.names)), layout(figure, end), config));
+    const show = () => section.figures.forEach((figure, index) => Plotly.restyle(charts[index], {
+      visible: figure.traces.map((t) => isShown(t, on)),
+      "line.color": figure.traces.map((t) => (t.style === "outline" ? css("--soft") : colour(hue(t, section, on)))),
     }));
+    const rows = [...root.querySelectorAll(".choices")];
+    const press = () => rows.forEach((row, index) => row.querySelectorAll("[data-option]").forEach((b) =>
+      b.setAttribute("aria-pressed", on.get(section.choices[index].title).includes(b.dataset.option))));
+    // The option that has been on for longest makes room for one more than may be on.
+    const toggle = (choice, option) => {
+      const places = on.get(choice.title), place = places.indexOf(option);
+      if (choice.most === 1) places.splice(0, 1, option);
+      else if (place >= 0) places[place] = null;
+      else {
+        const free = places.indexOf(null);
+        if (free >= 0) places[free] = option;
+        else if (places.length < choice.most) places.push(option);
+        else { places[choice.next = (choice.next ?? 0) % choice.most] = option; choice.next += 1; }
+      }
+    };
+    rows.forEach((row, index) => {
+      row.addEventListener("click", (event) => {
+        const option = event.target.dataset.option;
+        if (option === undefined) return;
+        toggle(section.choices[index], option);
+        press();
+        show();
+      });
+      row.querySelector("input")?.addEventListener("input", (event) => row.querySelectorAll("[data-option]").forEach((b) => {
+        b.hidden = !b.dataset.option.includes(event.target.value.trim());
+      }));
+    });
     press();
     Promise.all(draw()).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
     dark.addEventListener("change", draw);

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
 use bentpipe_sim::{FlowOutcome, Outcome};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::number::RATE_UNIT;
 use crate::plan::{Cell, Plan, Point, Setting};
 use crate::stats::{self, Summary};
 
@@ -75,6 +77,66 @@ impl Metric {
         Self::Convergence,
         Self::Gap,
     ];
+
+    /// What a flow of this traffic is run for.
+    pub const fn measured_by(traffic: &Traffic) -> Self {
+        match traffic {
+            Traffic::File { .. } | Traffic::Pages { .. } => Self::Completion,
+            Traffic::Web(_) | Traffic::Ftp(_) => Self::TransferMedian,
+            Traffic::Voice { .. } => Self::Mos,
+            Traffic::Video { .. } | Traffic::Frames { .. } => Self::RealTimeIndex,
+            Traffic::Adaptive(_) => Self::VideoRate,
+            Traffic::Bulk | Traffic::Cbr { .. } | Traffic::OnOff(_) => Self::Goodput,
+        }
+    }
+
+    /// What a scenario is run for: what its flows under comparison measure.
+    pub fn of_scenario(scenario: &Scenario) -> Self {
+        scenario.compared_flow().map_or(Self::Goodput, |flow| Self::measured_by(&flow.traffic))
+    }
+
+    /// True for times and what else is the better the less there is of it.
+    pub const fn less_is_better(self) -> bool {
+        matches!(
+            self,
+            Self::Retransmissions
+                | Self::Timeouts
+                | Self::ProbeOverhead
+                | Self::Completion
+                | Self::DelayedPackets
+                | Self::PacketDrops
+                | Self::FramesMissed
+                | Self::TransferMedian
+                | Self::Rebuffering
+                | Self::Convergence
+                | Self::Gap
+        )
+    }
+
+    /// The name for people, the unit that they read it in, and how many of the document's units that is.
+    pub const fn shown(self) -> (&'static str, &'static str, f64) {
+        match self {
+            Self::Goodput => ("Goodput", RATE_UNIT.1, RATE_UNIT.0),
+            Self::GoodputSegments => ("Goodput", "segments/s", 1.0),
+            Self::Jain => ("Fairness", "Jain's index", 1.0),
+            Self::Retransmissions => ("Retransmissions", "segments sent again", 1.0),
+            Self::Timeouts => ("Timeouts", "timer expiries", 1.0),
+            Self::ProbeOverhead => ("Probe overhead", "%", 0.01),
+            Self::Completion => ("Completion time", "s", 1.0),
+            Self::RealTimeIndex => ("Real-time performance", "index", 1.0),
+            Self::DelayedPackets => ("Delayed packets", "% of packets sent", 0.01),
+            Self::PacketDrops => ("Packets dropped", "% of packets sent", 0.01),
+            Self::FramesMissed => ("Frames missed", "%", 0.01),
+            Self::Mos => ("Quality of calls", "mean opinion score", 1.0),
+            Self::TransferMedian => ("Pages or files, median", "s", 1.0),
+            Self::VideoRate => ("Adaptive video", RATE_UNIT.1, RATE_UNIT.0),
+            Self::Rebuffering => ("Rebuffering", "% of the time", 0.01),
+            Self::Throughput => ("Throughput", RATE_UNIT.1, RATE_UNIT.0),
+            Self::Convergence => ("Convergence time", "s", 1.0),
+            Self::Gap => ("Transmission gaps of the busiest link, mean", "ms", 1.0),
+            Self::FairnessRatio => ("Fairness ratio", "first group / second", 1.0),
+        }
+    }
 
     /// Whether documents and tables leave it out where it has no meaning.
     pub const fn is_optional(self) -> bool {
@@ -149,17 +211,60 @@ pub struct Sample {
     values: [Option<f64>; Metric::ALL.len()],
     /// Mean goodput of a flow of each group, in bits per second.
     pub groups: BTreeMap<String, f64>,
+    /// Flows that completed.
+    completed: Share,
+    /// Flows that converged.
+    converged: Share,
+}
+
+/// So many of so many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Share {
+    /// Those that did.
+    pub count: u64,
+    /// All that could have.
+    pub of: u64,
+}
+
+impl Share {
+    fn of<'a>(flows: impl Iterator<Item = &'a FlowOutcome>, did: impl Fn(&FlowOutcome) -> bool) -> Self {
+        flows.fold(Self::default(), |share, flow| Self {
+            count: share.count + u64::from(did(flow)),
+            of: share.of + 1,
+        })
+    }
+
+    /// Every one did.
+    pub const fn is_whole(self) -> bool {
+        self.count == self.of
+    }
 }
 
 impl Sample {
-    /// What is kept of `outcome`.
-    pub fn of(outcome: &Outcome) -> Self {
+    /// What is kept of `outcome`, a run of a scenario with these flow groups.
+    pub fn of(outcome: &Outcome, groups: &[FlowGroup]) -> Self {
+        let ends = |name: &str| {
+            groups.iter().any(|group| group.name == name && matches!(group.traffic, Traffic::File { .. }))
+        };
+        let ending = outcome.flows.iter().filter(|flow| ends(&flow.group));
+        let completed = Share::of(ending, |flow| flow.completion_s.is_some());
+        let converged = Share::of(outcome.flows.iter(), |flow| flow.convergence_s.is_some());
         let mut flows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for flow in &outcome.flows {
             flows.entry(flow.group.clone()).or_default().push(flow.goodput_bps);
         }
         let groups = flows.into_iter().filter_map(|(group, of)| Some((group, stats::mean(&of)?))).collect();
-        Self { seed: outcome.seed, values: Metric::ALL.map(|metric| metric.of(outcome)), groups }
+        let values = Metric::ALL.map(|metric| metric.of(outcome));
+        Self { seed: outcome.seed, values, groups, completed, converged }
+    }
+
+    /// Of how many flows the value of a metric is the mean, where it is not that of all.
+    pub const fn share(&self, metric: Metric) -> Option<Share> {
+        match metric {
+            Metric::Completion if self.completed.of > 0 => Some(self.completed),
+            Metric::Convergence => Some(self.converged),
+            _ => None,
+        }
     }
 
     /// The value of a metric.
@@ -183,6 +288,13 @@ impl Row {
         Summary::of(&self.samples.iter().filter_map(|sample| sample.get(metric)).collect::<Vec<_>>())
     }
 
+    /// Of how many flows the values of a metric are means, over all seeds, where some have none.
+    pub fn part(&self, metric: Metric) -> Option<Share> {
+        let shares = self.samples.iter().filter_map(|sample| sample.share(metric));
+        let add = |sum: Share, one: Share| Share { count: sum.count + one.count, of: sum.of + one.of };
+        shares.reduce(add).filter(|share| !share.is_whole())
+    }
+
     /// Mean goodput of one flow of each group, over the seeds.
     pub fn groups(&self) -> BTreeMap<&str, Summary> {
         let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -190,6 +302,12 @@ impl Row {
             values.entry(group).or_default().push(*goodput);
         }
         values.into_iter().map(|(group, of)| (group, Summary::of(&of))).collect()
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
     }
 }
 
@@ -210,6 +328,9 @@ impl Serialize for Row {
             let summary = self.summary(metric);
             if !metric.is_optional() || summary.mean.is_some() {
                 map.serialize_entry(metric.key(), &summary)?;
+            }
+            if let Some(share) = self.part(metric) {
+                map.serialize_entry(&format!("{}_flows", metric.key()), &share)?;
             }
         }
         map.serialize_entry("seeds_done", &self.samples.len())?;
@@ -232,6 +353,8 @@ pub struct Comparison {
     pub seeds: u32,
     /// The first of them; the others follow it.
     pub first_seed: u64,
+    /// What the scenario is run for.
+    pub measures: Metric,
     /// All runs finished.
     pub complete: bool,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
@@ -251,14 +374,28 @@ impl Comparison {
         for row in &mut rows {
             row.samples.sort_by_key(|sample| sample.seed.wrapping_sub(plan.first_seed));
         }
+        let has = |metric: &Metric| rows.iter().any(|row| row.summary(*metric).mean.is_some());
+        let measures = Some(plan.measures).filter(has).unwrap_or(Metric::Goodput);
         Self {
             scenario: plan.scenario.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             seeds: plan.seeds,
             first_seed: plan.first_seed,
+            measures,
             complete,
             rows,
         }
+    }
+
+    /// True if every run of a row measured the same, so that more seeds would tell nothing.
+    pub fn is_certain(&self) -> bool {
+        let same = |row: &Row| row.samples.windows(2).all(|pair| pair[0].values == pair[1].values);
+        self.seeds > 1 && self.rows.iter().all(same)
+    }
+
+    /// The best of some means of what the scenario is run for.
+    pub fn best(&self, means: impl Iterator<Item = f64>) -> Option<f64> {
+        means.reduce(if self.measures.less_is_better() { f64::min } else { f64::max })
     }
 
     /// The optional metrics that at least one row has.
@@ -283,8 +420,9 @@ impl Comparison {
     }
 }
 
-fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    items.fold(Vec::new(), |mut seen, item| {
+/// Each item once, in the order of its first appearance.
+pub(crate) fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    items.into_iter().fold(Vec::new(), |mut seen, item| {
         if !seen.contains(&item) {
             seen.push(item);
         }
@@ -302,7 +440,7 @@ mod tests {
         let plan = example::plan();
         let runs = plan.points().into_iter().map(|point| {
             let outcome = example::outcome(&plan.cells()[point.cell].cc, point.seed);
-            (point, Sample::of(&outcome))
+            (point, Sample::of(&outcome, &[]))
         });
         let runs: Vec<_> = runs.collect();
         let whole = Comparison::new(&plan, runs.clone());
@@ -339,7 +477,7 @@ mod tests {
     fn groups_are_told_apart() {
         let mut outcome = example::outcome("reno", 1);
         outcome.flows[1].group = "ground".into();
-        let sample = Sample::of(&outcome);
+        let sample = Sample::of(&outcome, &[]);
         assert_eq!(sample.groups["bulk"], outcome.flows[0].goodput_bps);
         assert_eq!(sample.groups["ground"], outcome.flows[1].goodput_bps);
     }

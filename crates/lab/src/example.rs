@@ -2,7 +2,7 @@
 
 use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
 
-use crate::comparison::{Comparison, Sample};
+use crate::comparison::{Comparison, Metric, Sample};
 use crate::plan::Plan;
 
 pub fn plan() -> Plan {
@@ -12,6 +12,7 @@ pub fn plan() -> Plan {
         vary: vec!["link.satellite.loss.rate=1e-4,1e-3".parse().unwrap()],
         first_seed: 1,
         seeds: 3,
+        measures: Metric::Goodput,
     }
 }
 
@@ -104,7 +105,7 @@ pub fn series() -> Series {
 pub fn comparison() -> Comparison {
     let (plan, cells) = (plan(), plan().cells());
     let run = |point: crate::plan::Point| {
-        let sample = Sample::of(&outcome(&cells[point.cell].cc, point.seed));
+        let sample = Sample::of(&outcome(&cells[point.cell].cc, point.seed), &[]);
         (point, sample)
     };
     Comparison::new(&plan, plan.points().into_iter().map(run))

@@ -9,6 +9,7 @@ mod comparison;
 pub mod csv_table;
 #[cfg(test)]
 mod example;
+mod headline;
 pub mod number;
 mod plan;
 mod pool;
@@ -19,7 +20,8 @@ pub mod stats;
 pub mod table;
 mod watch;
 
-pub use comparison::{Comparison, Metric, Row, Sample};
+pub use comparison::{Comparison, Metric, Row, Sample, Share};
+pub use headline::most_telling;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
 pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, simulate};

@@ -2,7 +2,10 @@
 
 use crate::stats::Summary;
 
-/// A rate scaled to a unit that suits `largest`: divisor and unit.
+/// The unit of rates in tables and reports, and how many bits per second it is: one for all, so that numbers can be compared.
+pub const RATE_UNIT: (f64, &str) = (1e6, "Mbit/s");
+
+/// A rate of a link scaled to a unit that suits it: divisor and unit.
 pub fn rate_unit(largest: f64) -> (f64, &'static str) {
     match largest {
         x if x >= 1e9 => (1e9, "Gbit/s"),
@@ -24,8 +27,10 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// `7.91 ± 0.05`, both with the same decimals; without the interval if there is none.
+/// `7.91 ± 0.05`, both with the same decimals; without the interval if there is none or every value is the same.
 pub fn plus_minus(summary: Summary, divisor: f64) -> String {
+    let varies = summary.min != summary.max;
+    let summary = Summary { ci95: summary.ci95.filter(|_| varies), ..summary };
     match (summary.mean.map(|mean| mean / divisor), summary.ci95.map(|ci| ci / divisor)) {
         (Some(mean), Some(ci)) if mean.abs() >= 0.001 && mean.abs() < 1e6 => {
             let decimals = match mean.abs() {
@@ -44,6 +49,13 @@ pub fn plus_minus(summary: Summary, divisor: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_needs_values_that_differ() {
+        let shown = |values: &[f64]| plus_minus(Summary::of(values), 1.0);
+        assert_eq!([shown(&[]), shown(&[8.4]), shown(&[8.4; 5])], ["–", "8.40", "8.40"]);
+        assert_eq!(shown(&[8.0, 8.0, 8.3]), "8.10 ± 0.43");
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::comparison::Metric;
+
 /// One setting of a scenario: a path and the value to put there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
@@ -139,6 +141,8 @@ pub struct Plan {
     pub first_seed: u64,
     /// How many seeds.
     pub seeds: u32,
+    /// What the scenario is run for.
+    pub measures: Metric,
 }
 
 /// One algorithm at one combination of the varied values: a row of the result.
@@ -199,6 +203,7 @@ mod tests {
             vary: vary.into(),
             first_seed: 5,
             seeds: 2,
+            measures: Metric::Goodput,
         }
     }
 

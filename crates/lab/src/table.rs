@@ -4,8 +4,9 @@ use bentpipe_sim::Outcome;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
 use crate::comparison::{Comparison, Metric, Row};
-use crate::number::{plus_minus, rate_unit, short};
+use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::plan::Setting;
+use crate::stats::Summary;
 use crate::{carriage, service};
 
 /// How wide a table may be and whether it may use colour.
@@ -42,13 +43,17 @@ fn heads<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Cell> {
     names.into_iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)).collect()
 }
 
-/// The comparison as text: goodput by varied value and algorithm, then what else was measured.
+/// The comparison as text: what the scenario is run for by varied value and algorithm, then what else was measured.
 pub fn comparison(comparison: &Comparison, look: Look) -> String {
-    let largest =
-        comparison.rows.iter().filter_map(|row| row.summary(Metric::Goodput).mean).fold(0.0, f64::max);
-    let unit = rate_unit(largest);
-    let mut text = format!("Goodput of all flows together, {}, mean ± 95 % over seeds\n", unit.1);
-    text += &goodput(comparison, unit.0, look);
+    let (title, unit, divisor) = comparison.measures.shown();
+    let over = match comparison.seeds {
+        1 => "",
+        _ if comparison.is_certain() => "; nothing is random here, every seed gives the same",
+        _ => ", mean ± 95 % over seeds",
+    };
+    let whose = if comparison.measures == Metric::Goodput { " of all flows together" } else { "" };
+    let mut text = format!("{title}{whose}, {unit}{over}\n");
+    text += &main_table(comparison, divisor, look);
     text += "\n\nWhat it cost (means over seeds)\n";
     text += &costs(comparison, look);
     if comparison.rows.iter().any(|row| row.groups().len() > 1) {
@@ -61,51 +66,50 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
 /// More algorithms than this stand below each other: beside each other they fit no terminal.
 const MOST_COLUMNS: usize = 8;
 
-fn goodput(comparison: &Comparison, divisor: f64, look: Look) -> String {
+fn main_table(comparison: &Comparison, divisor: f64, look: Look) -> String {
     let algorithms = comparison.algorithms();
     if algorithms.len() > MOST_COLUMNS {
-        return goodput_below_each_other(comparison, divisor, look);
+        return main_table_below_each_other(comparison, divisor, look);
     }
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
     table.set_header(heads(keys.iter().map(|s| s.key.as_str()).chain(algorithms.iter().copied())));
     for vary in comparison.combinations() {
-        let mean = |cc: &str| comparison.row(cc, vary).and_then(|row| row.summary(Metric::Goodput).mean);
-        let best = algorithms.iter().filter_map(|cc| mean(cc)).fold(f64::NEG_INFINITY, f64::max);
-        let cell = |cc: &&str| {
-            let summary =
-                comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default();
-            let cell = right(plus_minus(summary, divisor));
-            let is_best = algorithms.len() > 1 && summary.mean == Some(best);
-            if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
-        };
-        table.add_row(values(vary).chain(algorithms.iter().map(cell)));
+        let cells = main_cells(comparison, vary, divisor);
+        table.add_row(values(vary).chain(cells));
     }
     table.to_string()
 }
 
+/// What the scenario is run for, of each algorithm at a combination; the best stands out.
+fn main_cells(comparison: &Comparison, vary: &[Setting], divisor: f64) -> Vec<Cell> {
+    let summary =
+        |cc: &str| comparison.row(cc, vary).map(|row| row.summary(comparison.measures)).unwrap_or_default();
+    let summaries: Vec<Summary> = comparison.algorithms().into_iter().map(summary).collect();
+    let best = comparison.best(summaries.iter().filter_map(|summary| summary.mean));
+    let cell = |summary: &Summary| {
+        let cell = right(plus_minus(*summary, divisor));
+        let is_best = summaries.len() > 1 && best.is_some() && summary.mean == best;
+        if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
+    };
+    summaries.iter().map(cell).collect()
+}
+
 /// One line for each algorithm, one column for each combination of varied values.
-fn goodput_below_each_other(comparison: &Comparison, divisor: f64, look: Look) -> String {
+fn main_table_below_each_other(comparison: &Comparison, divisor: f64, look: Look) -> String {
     let mut table = new_table(look);
     let combinations = comparison.combinations();
     let heading = |vary: &&[Setting]| {
         let values: Vec<_> = vary.iter().map(|setting| setting.value.to_string()).collect();
-        if values.is_empty() { "goodput".to_owned() } else { values.join(", ") }
+        if values.is_empty() { comparison.measures.shown().0.to_lowercase() } else { values.join(", ") }
     };
     let headings: Vec<_> = combinations.iter().map(heading).collect();
     table.set_header(heads(std::iter::once("cc").chain(headings.iter().map(String::as_str))));
-    let summary = |cc: &str, vary: &[Setting]| {
-        comparison.row(cc, vary).map(|row| row.summary(Metric::Goodput)).unwrap_or_default()
-    };
-    let algorithms = comparison.algorithms();
-    for cc in &algorithms {
-        let cell = |vary: &&[Setting]| {
-            let best = algorithms.iter().filter_map(|other| summary(other, vary).mean).fold(0.0, f64::max);
-            let own = summary(cc, vary);
-            let cell = right(plus_minus(own, divisor));
-            if own.mean == Some(best) { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
-        };
-        table.add_row(std::iter::once(Cell::new(cc)).chain(combinations.iter().map(cell)));
+    let columns: Vec<Vec<Cell>> =
+        combinations.iter().map(|vary| main_cells(comparison, vary, divisor)).collect();
+    for (line, cc) in comparison.algorithms().into_iter().enumerate() {
+        let cells = columns.iter().map(|column| column[line].clone());
+        table.add_row(std::iter::once(Cell::new(cc)).chain(cells));
     }
     table.to_string()
 }
@@ -119,24 +123,27 @@ fn values_once(index: usize, vary: &[Setting]) -> impl Iterator<Item = Cell> {
     vary.iter().map(move |setting| if index == 0 { right(&setting.value) } else { right("") })
 }
 
+/// What everything costs; goodput and completion stand here where the scenario is run for something else.
 fn costs(comparison: &Comparison, look: Look) -> String {
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
-    let completes = comparison.rows.iter().any(|row| row.summary(Metric::Completion).mean.is_some());
-    let metrics = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
-    let last = completes.then_some("completion, s");
-    let optional = comparison.optional_metrics();
-    let (titles, units): (Vec<String>, Vec<f64>) = optional.iter().map(|metric| heading(*metric)).unzip();
+    let has = |metric: &Metric| comparison.rows.iter().any(|row| row.summary(*metric).mean.is_some());
+    let fixed = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
+    let others = [Metric::Goodput, Metric::Completion].into_iter().filter(has);
+    let others = others.chain(comparison.optional_metrics()).filter(|metric| *metric != comparison.measures);
+    let mut others: Vec<Metric> = others.collect();
+    if comparison.rows.iter().any(|row| row.part(comparison.measures).is_some()) {
+        others.insert(0, comparison.measures);
+    }
+    let titles: Vec<String> = others.iter().map(|metric| heading(*metric)).collect();
     let keys = keys.iter().map(|s| s.key.as_str());
     let titles = titles.iter().map(String::as_str);
-    table.set_header(heads(keys.chain(["cc"]).chain(metrics).chain(last).chain(titles)));
+    table.set_header(heads(keys.chain(["cc"]).chain(fixed).chain(titles)));
     for vary in comparison.combinations() {
         let rows = comparison.algorithms().into_iter().filter_map(|cc| comparison.row(cc, vary));
         for (index, row) in rows.enumerate() {
             let cells = values_once(index, vary).chain([Cell::new(&row.cell.cc)]).chain(cost_cells(row));
-            let completion = completes.then(|| mean(row, Metric::Completion));
-            let optional = optional.iter().zip(&units).map(|(metric, unit)| mean_in(row, *metric, *unit));
-            table.add_row(cells.chain(completion).chain(optional));
+            table.add_row(cells.chain(others.iter().map(|metric| mean(row, *metric))));
         }
     }
     table.to_string()
@@ -151,21 +158,25 @@ fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
     cells.into_iter()
 }
 
+/// The mean of a metric, and of how many flows where others have none.
 fn mean(row: &Row, metric: Metric) -> Cell {
-    mean_in(row, metric, 1.0)
+    let text = row.summary(metric).mean.map_or("–".into(), |mean| short(mean / metric.shown().2));
+    right(match row.part(metric) {
+        Some(share) if share.count > 0 => format!("{text} ({} of {})", share.count, share.of),
+        _ => text,
+    })
 }
 
-fn mean_in(row: &Row, metric: Metric, unit: f64) -> Cell {
-    right(row.summary(metric).mean.map_or("–".into(), |mean| short(mean / unit)))
-}
-
-/// The name of a metric for people, with the unit that they read it in, and how many of the document's units that is.
-fn heading(metric: Metric) -> (String, f64) {
-    let name = metric.key();
-    let units = [("_bps", ", Mbit/s", 1e6), ("_ms", ", ms", 1.0), ("_s", ", s", 1.0)];
-    let found = units.iter().find_map(|(ending, unit, per)| Some((name.strip_suffix(ending)?, *unit, *per)));
-    let (name, unit, per) = found.unwrap_or((name, "", 1.0));
-    (name.replace('_', " ") + unit, per)
+/// The name of a metric for people, with the unit that they read it in.
+fn heading(metric: Metric) -> String {
+    let (_, unit, _) = metric.shown();
+    let name = ["_bps", "_ms", "_s"].iter().find_map(|ending| metric.key().strip_suffix(ending));
+    let (name, unit) = match name {
+        Some(name) => (name, format!(", {unit}")),
+        None if unit.starts_with('%') => (metric.key(), ", %".to_owned()),
+        None => (metric.key(), String::new()),
+    };
+    name.replace('_', " ") + &unit
 }
 
 fn groups(comparison: &Comparison, look: Look) -> String {
@@ -194,7 +205,7 @@ const SHOWN_FLOWS: usize = 30;
 /// A run as text: flows, links, totals.
 pub fn outcome(outcome: &Outcome, look: Look) -> String {
     let totals = &outcome.totals;
-    let unit = rate_unit(totals.goodput_bps);
+    let unit = RATE_UNIT;
     let mut text = flows(outcome, look);
     if let Some(more) = outcome.flows.len().checked_sub(SHOWN_FLOWS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more flows");
@@ -213,11 +224,14 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
             "{bytes} bytes were acknowledged by proxies and had not reached their receivers at the end\n"
         );
     }
+    let fairness = match outcome.flows.len() {
+        0 | 1 => String::new(),
+        _ => format!(", fairness {:.3} (Jain)", totals.jain_index),
+    };
     text += &format!(
-        "{} {} in all, fairness {:.3} (Jain), {} data packets delivered in {:.0} s\n",
+        "{} {} in all{fairness}, {} data packets delivered in {:.0} s\n",
         short(totals.goodput_bps / unit.0),
         unit.1,
-        totals.jain_index,
         totals.data_packets_delivered,
         outcome.simulated_s,
     );
@@ -228,8 +242,7 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
 
 fn flows(outcome: &Outcome, look: Look) -> String {
     let mut table = new_table(look);
-    let largest = outcome.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
-    let unit = rate_unit(largest);
+    let unit = RATE_UNIT;
     let goodput = format!("goodput, {}", unit.1);
     let probes = outcome.flows.iter().any(|flow| flow.probes_sent > 0);
     let completes = outcome.flows.iter().any(|flow| flow.completion_s.is_some());
@@ -323,8 +336,8 @@ mod tests {
         let text = comparison(&example::comparison(), Look::default());
         println!("{text}");
         let line = |key: &str| text.lines().find(|line| line.contains(key)).unwrap().to_owned();
-        assert!(line("1e-4").contains("404.0 ± 5.0"), "{text}");
-        assert!(line("1e-4").contains("804.0 ± 5.0"), "{text}");
+        assert!(line("1e-4").contains("0.4040 ± 0.0050"), "{text}");
+        assert!(line("1e-4").contains("0.8040 ± 0.0050"), "{text}");
         assert!(text.contains("5.00 %"), "{text}");
         assert!(!text.contains('\u{1b}'), "no colour unless asked for");
         let look = Look { colour: true, width: Some(80) };
@@ -333,9 +346,10 @@ mod tests {
 
     #[test]
     fn headings_name_the_unit_that_people_read() {
-        let heads = [Metric::Throughput, Metric::Convergence, Metric::Gap, Metric::Mos].map(heading);
-        let expected = [("throughput, Mbit/s", 1e6), ("convergence, s", 1.0), ("gap, ms", 1.0), ("mos", 1.0)];
-        assert_eq!(heads, expected.map(|(name, unit)| (name.to_owned(), unit)));
+        let metrics =
+            [Metric::Throughput, Metric::Convergence, Metric::Gap, Metric::Mos, Metric::Rebuffering];
+        let expected = ["throughput, Mbit/s", "convergence, s", "gap, ms", "mos", "rebuffering ratio, %"];
+        assert_eq!(metrics.map(heading), expected);
     }
 
     /// Ten algorithms at two loss rates: a line each, and no line wider than a terminal.
@@ -363,7 +377,7 @@ mod tests {
         let text = outcome(&example::outcome("peach", 1), Look::default());
         println!("{text}");
         assert!(text.contains("bulk.1"));
-        assert!(text.contains("802.0 kbit/s in all"));
+        assert!(text.contains("0.8020 Mbit/s in all"));
         assert!(!text.contains("by proxies"));
     }
 

@@ -1,8 +1,8 @@
 //! The report of a study: one HTML file with zoomable charts, each beside the claims that it supports.
 
 use bentpipe_lab::report::{
-    Axis, Choice, Figure, Grid, GridCell, GridRow, Number, Page, Position, Provenance, Scale, Section, Style,
-    Trace, render as render_page,
+    Axis, Choice, Figure, Grid, GridCell, GridRow, Number, Page, Pick, Position, Provenance, Scale, Section,
+    Style, Trace, render as render_page,
 };
 
 use crate::chart::Chart;
@@ -50,26 +50,21 @@ fn advice(claims: &[ClaimOutcome]) -> impl Iterator<Item = String> {
     holding.filter_map(|claim| claim.advice.as_ref().map(|advice| format!("{advice} ({})", claim.id)))
 }
 
+/// Title of the choice between the charts of a figure.
+const FOR: &str = "For";
+
 fn section(figure: &FigureOutcome, claims: &[ClaimOutcome]) -> Section {
     let about = claims.iter().filter(|claim| claim.figure.as_deref() == Some(figure.number.as_str()));
     let said: Vec<String> =
         about.map(|claim| format!("{} {}: {}.", claim.id, claim.verdict, claim.statement)).collect();
     let names: Vec<String> = figure.charts.iter().map(|chart| chart.title.clone()).collect();
-    let first = names[..names.len().min(1)].to_vec();
-    let several = names.len() > 1;
     let mut traces = Vec::new();
     for (chart, name) in figure.charts.iter().zip(&names) {
-        traces.extend(
-            self::traces(chart)
-                .map(|trace| if several { trace.shown_by(std::slice::from_ref(name)) } else { trace }),
-        );
+        traces.extend(self::traces(chart).map(|trace| trace.shown_by(&[Pick::new(FOR, name)])));
     }
-    Section {
-        title: format!("Figure {}: {}", figure.number, figure.title),
-        intro: said.join(" "),
-        choices: Choice::of("For", names, &first).into_iter().collect(),
-        figures: figure.charts.first().map(|chart| chart_frame(chart, traces)).into_iter().collect(),
-    }
+    let title = format!("Figure {}: {}", figure.number, figure.title);
+    let figures = figure.charts.first().map(|chart| chart_frame(chart, traces)).into_iter().collect();
+    Section::new(&title, said.join(" "), Choice::one_of(FOR, names), figures)
 }
 
 fn chart_frame(chart: &Chart, traces: Vec<Trace>) -> Figure {

@@ -2,12 +2,13 @@
 
 use bentpipe_sim::{LinkSeries, Series};
 
-use super::figure::{Choice, Figure, Section};
-use super::run::{Curves, flow_figures, queue_figure};
-use super::view::{Measure, Scaled, View, shown};
+use super::figure::{Choice, Figure, Pick, Section};
+use super::run::{Curves, drawn_flows, flow_figures, queue_figure};
+use super::view::{Measure, Scaled, View};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
-use crate::comparison::{Comparison, Metric};
-use crate::number::{plus_minus, rate_unit, short};
+use crate::comparison::{Comparison, Metric, unique};
+use crate::headline::{self, most_telling, shown};
+use crate::number::plus_minus;
 use crate::plan::Setting;
 use crate::stats::Summary;
 
@@ -37,23 +38,10 @@ pub struct Example {
     pub series: Series,
 }
 
-/// Flows of an example with curves of their own.
-const DRAWN_FLOWS: usize = 3;
-
-/// The combination at which the algorithms differ most in goodput: what an example should show.
-pub fn most_telling(comparison: &Comparison) -> Option<&[Setting]> {
-    let spread = |vary: &[Setting]| {
-        let means: Vec<f64> = goodputs(comparison, vary).map(|(_, mean)| mean).collect();
-        let (low, high) = (means.iter().copied().reduce(f64::min), means.iter().copied().reduce(f64::max));
-        high.unwrap_or(0.0) / low.unwrap_or(1.0).max(1.0)
-    };
-    comparison.combinations().into_iter().max_by(|a, b| spread(a).total_cmp(&spread(b)))
-}
-
-fn goodputs<'a>(comparison: &'a Comparison, vary: &'a [Setting]) -> impl Iterator<Item = (&'a str, f64)> {
-    let mean = |cc| Some((cc, comparison.row(cc, vary)?.summary(Metric::Goodput).mean?));
-    comparison.algorithms().into_iter().filter_map(mean)
-}
+/// Titles of the choices.
+const ALGORITHMS: &str = "Algorithms";
+const FLOW: &str = "Flow";
+const LINK: &str = "Link";
 
 impl ComparePage<'_> {
     /// The page as HTML.
@@ -64,59 +52,22 @@ impl ComparePage<'_> {
         let names = self.comparison.algorithms();
         let page = Page {
             heading: format!("{} on {}", join(&names), self.comparison.scenario),
-            finding: self.finding(),
+            finding: headline::of_comparison(self.comparison),
             facts: self.facts(),
             network: None,
             drawn_at: most_telling(self.comparison).map(shown).unwrap_or_default(),
             sections: [Some(self.results()), self.examples()].into_iter().flatten().collect(),
-            grids: vec![
-                self.table(Metric::Goodput),
-                self.table(Metric::Retransmissions),
-                self.table(Metric::Timeouts),
-            ],
+            grids: unique([
+                self.comparison.measures,
+                Metric::Goodput,
+                Metric::Retransmissions,
+                Metric::Timeouts,
+            ])
+            .into_iter()
+            .map(|metric| self.table(metric))
+            .collect(),
         };
         render(&self.world.shown_on(page), self.provenance)
-    }
-
-    fn finding(&self) -> String {
-        let Some(vary) = most_telling(self.comparison) else { return "Nothing finished.".into() };
-        let mut means: Vec<_> = goodputs(self.comparison, vary).collect();
-        means.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let (Some(best), Some(last)) = (means.first(), means.last()) else { return String::new() };
-        let unit = rate_unit(best.1);
-        let rate = |mean: f64| format!("{} {}", short(mean / unit.0), unit.1);
-        let at = if vary.is_empty() { String::new() } else { format!("at {}, ", shown(vary)) };
-        match means.len() {
-            1 => format!("{at}{} carried {}.", best.0, rate(best.1)),
-            _ if self.alike(vary, (best.0, last.0)) => format!(
-                "No two of them differ for certain: even {at}{} carried {} and {} {}, and their confidence \
-                 intervals overlap.",
-                best.0,
-                rate(best.1),
-                last.0,
-                rate(last.1)
-            ),
-            _ => format!(
-                "Where they differ most, {at}{} carried {}, {} times what {} did ({}).",
-                best.0,
-                rate(best.1),
-                short(best.1 / last.1.max(1.0)),
-                last.0,
-                short(last.1 / unit.0)
-            ),
-        }
-    }
-
-    /// Whether the confidence intervals of two algorithms overlap.
-    fn alike(&self, vary: &[Setting], (best, last): (&str, &str)) -> bool {
-        let interval = |cc| {
-            let summary = self.comparison.row(cc, vary)?.summary(Metric::Goodput);
-            Some((summary.mean?, summary.ci95?))
-        };
-        match (interval(best), interval(last)) {
-            (Some(best), Some(last)) => best.0 - best.1 <= last.0 + last.1,
-            _ => false,
-        }
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -142,7 +93,8 @@ impl ComparePage<'_> {
             let values = self.comparison.rows.iter().filter_map(|row| row.summary(metric).max);
             values.fold(0.0, f64::max) > 0.0
         };
-        let wide = Figure { wide: true, ..view.figure(Measure::Of(Metric::Goodput)) };
+        let main = self.comparison.measures;
+        let wide = Figure { wide: true, ..view.figure(Measure::Of(main)) };
         let groups =
             self.comparison.rows.first().map(|row| row.groups().into_keys().map(str::to_owned).collect());
         let groups: Vec<String> = groups.filter(|groups: &Vec<String>| groups.len() > 1).unwrap_or_default();
@@ -152,63 +104,71 @@ impl ComparePage<'_> {
             Metric::ProbeOverhead,
             Metric::Jain,
             Metric::Completion,
+            Metric::Goodput,
         ];
         let others = self
             .comparison
             .optional_metrics()
             .into_iter()
             .chain(others)
-            .filter(|metric| used(*metric))
+            .filter(|metric| *metric != main && used(*metric))
             .map(Measure::Of);
         let others = groups.into_iter().map(Measure::FlowOf).chain(others);
         let intro = match self.comparison.seeds {
             1 => "One run of each point; more seeds would give confidence intervals.",
+            _ if self.comparison.is_certain() => "Nothing is random here: every seed gives the same.",
             _ => "Means over the seeds with 95 % confidence intervals.",
         };
-        Section {
-            title: "Results".into(),
-            intro: intro.into(),
-            choices: view.choice().into_iter().collect(),
-            figures: std::iter::once(wide).chain(others.map(|measure| view.figure(measure))).collect(),
-        }
+        let figures = std::iter::once(wide).chain(others.map(|measure| view.figure(measure))).collect();
+        Section::new("Results", intro.into(), view.choices(), figures)
     }
 
     fn examples(&self) -> Option<Section> {
         let first = self.examples.first()?;
-        let flows: Vec<String> =
-            first.series.flows.iter().take(DRAWN_FLOWS).map(|flow| flow.name.clone()).collect();
+        let flows = drawn_flows(&self.examples.iter().map(|example| &example.series).collect::<Vec<_>>());
         let mut curves = Vec::new();
         for (colour, example) in self.examples.iter().enumerate() {
             for series in example.series.flows.iter().filter(|flow| flows.contains(&flow.name)) {
-                let (name, options) = (example.cc.clone(), vec![example.cc.clone(), series.name.clone()]);
+                let name = example.cc.clone();
+                let options = vec![Pick::new(ALGORITHMS, &name), Pick::new(FLOW, &series.name)];
                 curves.push(Curves { colour, name, options, series: series.clone() });
             }
         }
         let mut figures = flow_figures(&curves);
-        figures.push(queue_figure(self.examples.iter().map(busiest_queue).enumerate()));
+        let links = self.links();
+        figures.push(queue_figure(self.examples.iter().enumerate().flat_map(queues)));
         figures.retain(|figure| !figure.traces.is_empty());
         let at = if first.vary.is_empty() { String::new() } else { format!(" at {}", shown(&first.vary)) };
         let intro = format!("One run of each algorithm{at}, with seed {}.", first.seed);
-        let choices = self.example_choices(&flows).into_iter().flatten().collect();
-        Some(Section { title: "Why".into(), intro, choices, figures })
+        let choices = self.example_choices(flows, links).into_iter().flatten();
+        Some(Section::new("Why", intro, choices, figures))
     }
 
     /// At first the best and the last of the algorithms, and one flow.
-    fn example_choices(&self, flows: &[String]) -> [Option<Choice>; 2] {
+    fn example_choices(&self, flows: Vec<String>, links: Vec<String>) -> [Option<Choice>; 3] {
         let algorithms: Vec<String> = self.examples.iter().map(|example| example.cc.clone()).collect();
         let vary = self.examples.first().map_or(&[][..], |example| &example.vary);
-        let means = || goodputs(self.comparison, vary);
-        let best = means().max_by(|a, b| a.1.total_cmp(&b.1));
-        let last = means().min_by(|a, b| a.1.total_cmp(&b.1));
-        let on: Vec<String> = [best, last].into_iter().flatten().map(|(cc, _)| cc.to_owned()).collect();
-        let one = &flows[..flows.len().min(1)];
-        [Choice::of("Algorithms", algorithms, &on), Choice::of("Flow", flows.to_vec(), one)]
+        let ranking = headline::ranking(self.comparison, vary);
+        let ends = [ranking.first(), ranking.last()];
+        let on = unique(ends.into_iter().flatten().map(|(cc, _)| (*cc).to_owned()));
+        [
+            Choice::several_of(ALGORITHMS, algorithms, &on),
+            Choice::one_of(FLOW, flows),
+            Choice::one_of(LINK, links),
+        ]
+    }
+
+    /// Links with a queue in any example, the busiest first.
+    fn links(&self) -> Vec<String> {
+        let mut links: Vec<_> = self.examples.iter().flat_map(|example| &example.series.links).collect();
+        links.sort_by_key(|link| std::cmp::Reverse(link.queue_packets.len()));
+        unique(links.into_iter().map(|link| link.name.clone()))
     }
 
     fn table(&self, metric: Metric) -> Grid {
         let algorithms = self.comparison.algorithms();
         let keys = self.comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
-        let scale = Scaled::of(self.comparison, Measure::Of(metric));
+        let scale = Scaled::of(Measure::Of(metric));
         let row = |vary: &[Setting]| GridRow {
             names: vary.iter().map(|setting| setting.value.0.clone()).collect(),
             cells: cells(self.comparison, vary, &scale),
@@ -234,23 +194,25 @@ fn join(names: &[&str]) -> String {
     }
 }
 
-/// The link of an example on which most happened, under the name of the algorithm.
-fn busiest_queue(example: &Example) -> (String, Vec<String>, &LinkSeries) {
-    static NOTHING: LinkSeries =
-        LinkSeries { name: String::new(), queue_packets: Vec::new(), drops: Vec::new() };
-    let busiest = example.series.links.iter().max_by_key(|link| link.queue_packets.len());
-    (example.cc.clone(), vec![example.cc.clone()], busiest.unwrap_or(&NOTHING))
+/// The queues of an example, under the name of the algorithm.
+fn queues(
+    (colour, example): (usize, &Example),
+) -> impl Iterator<Item = (usize, (String, Vec<Pick>, &LinkSeries))> {
+    example.series.links.iter().map(move |link| {
+        let options = vec![Pick::new(ALGORITHMS, &example.cc), Pick::new(LINK, &link.name)];
+        (colour, (example.cc.clone(), options, link))
+    })
 }
 
-/// One cell for each algorithm; the largest goodput stands out.
+/// One cell for each algorithm; the best in what the scenario is run for stands out.
 fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridCell> {
     let algorithms = comparison.algorithms();
     let summaries: Vec<Summary> = algorithms
         .iter()
         .map(|cc| comparison.row(cc, vary).map(|row| scale.summary(row)).unwrap_or_default())
         .collect();
-    let best = summaries.iter().filter_map(|summary| summary.mean).reduce(f64::max);
-    let marked = scale.measure == Measure::Of(Metric::Goodput) && algorithms.len() > 1;
+    let best = comparison.best(summaries.iter().filter_map(|summary| summary.mean));
+    let marked = scale.measure == Measure::Of(comparison.measures) && algorithms.len() > 1;
     let cell = |summary: &Summary| GridCell {
         text: plus_minus(*summary, scale.divisor),
         best: marked && best.is_some() && summary.mean == best,
@@ -261,8 +223,47 @@ fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridC
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::Sample;
     use crate::example;
+    use crate::plan::Point;
     use bentpipe_scenario::builtin;
+
+    #[test]
+    fn each_varied_quantity_has_its_own_row_of_buttons() {
+        let mut plan = example::plan();
+        plan.vary.extend(["a=1,2,3", "b=x,y"].map(|text| text.parse().unwrap()));
+        let cells = plan.cells();
+        let sample = |point: &Point| Sample::of(&example::outcome(&cells[point.cell].cc, point.seed), &[]);
+        let points = plan.points().into_iter();
+        let comparison = Comparison::new(&plan, points.map(|point| (point.clone(), sample(&point))));
+        let choices: Vec<Choice> = View::of(&comparison).choices().collect();
+        let rows: Vec<_> =
+            choices.iter().map(|choice| (choice.title.as_str(), choice.options.len())).collect();
+        assert_eq!(rows, [("a", 3), ("b", 2)]);
+    }
+
+    #[test]
+    fn a_world_with_one_flow_shows_why() {
+        let comparison = example::comparison();
+        let (provenance, world) =
+            (Provenance::default(), World::of(&builtin("geo-single").unwrap()).unwrap());
+        let mut series = example::series();
+        series.flows.truncate(1);
+        let run = |cc: &str| Example { cc: cc.into(), vary: Vec::new(), seed: 1, series: series.clone() };
+        let examples = [run("reno"), run("peach")];
+        let page = ComparePage {
+            provenance: &provenance,
+            world: &world,
+            comparison: &comparison,
+            examples: &examples,
+        };
+        let section = page.examples().unwrap();
+        let titles: Vec<_> = section.choices.iter().map(|choice| choice.title.as_str()).collect();
+        assert_eq!(titles, [ALGORITHMS]);
+        let picks =
+            section.figures.iter().flat_map(|figure| &figure.traces).flat_map(|trace| &trace.shown_by);
+        assert!(picks.into_iter().all(|pick| pick.choice == ALGORITHMS));
+    }
 
     #[test]
     fn a_page_says_what_was_found_and_why() {
@@ -280,10 +281,10 @@ mod tests {
             examples: &examples,
         };
         let html = page.render().unwrap();
-        let finding = "1.99 times what reno did (404.0).";
+        let finding = "1.99 times as much.";
         let drawn = "Here with link.satellite.loss.rate = 1e-3.";
         let given = "duration = &quot;100 s&quot;";
-        for wanted in [finding, "404.0 ± 5.0", "Why", "Probe overhead", drawn, given] {
+        for wanted in [finding, "0.4040 ± 0.0050", "Why", "Probe overhead", drawn, given] {
             assert!(html.contains(wanted), "{wanted}");
         }
     }

@@ -18,25 +18,46 @@ pub struct Section {
 /// A row of buttons. A trace is shown if every option that it names is on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Choice {
-    /// What is chosen.
+    /// What is chosen; no two choices of a section are called the same.
     pub title: String,
-    /// The options; no two of a section are called the same.
+    /// The options, each once.
     pub options: Vec<String>,
     /// Those that are on at first.
     pub on: Vec<String>,
-    /// Several may be on at once.
-    pub several: bool,
+    /// So many may be on at once: more curves in one chart cannot be told apart.
+    pub most: usize,
 }
 
 impl Choice {
-    /// A choice of which some options are on; `None` if there is nothing to choose.
-    pub fn of(title: &str, options: Vec<String>, on: &[String]) -> Option<Self> {
-        (options.len() > 1).then(|| Self {
-            title: title.into(),
-            options,
-            on: on.to_vec(),
-            several: on.len() > 1,
-        })
+    /// So many options may be on at once where several may be.
+    pub const SEVERAL: usize = 8;
+
+    /// A choice of one option, the first at first; `None` if there is nothing to choose.
+    pub fn one_of(title: &str, options: Vec<String>) -> Option<Self> {
+        let on = options.iter().take(1).cloned().collect();
+        (options.len() > 1).then(|| Self { title: title.into(), options, on, most: 1 })
+    }
+
+    /// A choice of up to [`Self::SEVERAL`] options, some of which are on at first; `None` if there is nothing to choose.
+    pub fn several_of(title: &str, options: Vec<String>, on: &[String]) -> Option<Self> {
+        let on = on.iter().take(Self::SEVERAL).cloned().collect();
+        (options.len() > 1).then(|| Self { title: title.into(), options, on, most: Self::SEVERAL })
+    }
+}
+
+/// An option of a choice, both by their names.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Pick {
+    /// Title of the choice.
+    pub choice: String,
+    /// The option.
+    pub option: String,
+}
+
+impl Pick {
+    /// This option of this choice.
+    pub fn new(choice: impl Into<String>, option: impl Into<String>) -> Self {
+        Self { choice: choice.into(), option: option.into() }
     }
 }
 
@@ -58,6 +79,22 @@ struct FigureOutline {
 }
 
 impl Section {
+    /// A section with the choices that there are. Where there is nothing to choose, the traces that name the choice are shown.
+    pub fn new(
+        title: &str,
+        intro: String,
+        choices: impl IntoIterator<Item = Choice>,
+        figures: Vec<Figure>,
+    ) -> Self {
+        let mut section =
+            Self { title: title.into(), intro, choices: choices.into_iter().collect(), figures };
+        let offered = |pick: &Pick| section.choices.iter().any(|choice| choice.title == pick.choice);
+        for trace in section.figures.iter_mut().flat_map(|figure| &mut figure.traces) {
+            trace.shown_by.retain(offered);
+        }
+        section
+    }
+
     /// The part that the page is laid out by.
     pub fn outline(&self) -> Outline {
         let figure = |figure: &Figure| FigureOutline {
@@ -159,7 +196,7 @@ pub struct Trace {
     /// Name in the legend.
     pub name: String,
     /// Options of the section's choices that must be on to show it.
-    pub shown_by: Vec<String>,
+    pub shown_by: Vec<Pick>,
     /// Positions.
     pub x: Vec<Position>,
     /// Heights; `null` leaves a gap.
@@ -191,7 +228,7 @@ impl Trace {
     }
 
     /// The same trace, shown by these options.
-    pub fn shown_by(self, options: &[String]) -> Self {
+    pub fn shown_by(self, options: &[Pick]) -> Self {
         Self { shown_by: options.to_vec(), ..self }
     }
 
@@ -207,7 +244,7 @@ impl Trace {
 }
 
 /// Enough for a smooth curve on a wide screen and one or two steps of zoom.
-const POINTS_PER_TRACE: usize = 1600;
+pub(super) const POINTS_PER_TRACE: usize = 1600;
 
 /// A position on a horizontal axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -227,5 +264,29 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rounded = format!("{:.6e}", self.0).parse().unwrap_or(self.0);
         serializer.serialize_f64(rounded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_one_option_there_is_no_choice_and_nothing_is_hidden() {
+        let section = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            let trace = Trace::default().shown_by(&[Pick::new("Flow", "bulk"), Pick::new("Link", "up")]);
+            let figure = Figure { traces: vec![trace], ..Figure::default() };
+            Section::new("", String::new(), Choice::one_of("Flow", options), vec![figure])
+        };
+        assert_eq!(section(&["bulk"]).figures[0].traces[0].shown_by, []);
+        assert_eq!(section(&["bulk", "other"]).figures[0].traces[0].shown_by, [Pick::new("Flow", "bulk")]);
+    }
+
+    #[test]
+    fn no_more_are_on_than_can_be_told_apart() {
+        let options: Vec<String> = (0..20).map(|flow| flow.to_string()).collect();
+        assert_eq!(Choice::several_of("Flows", options.clone(), &options).unwrap().on.len(), Choice::SEVERAL);
+        assert_eq!(Choice::one_of("Flow", options).unwrap().on, ["0"]);
     }
 }

@@ -13,11 +13,11 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
-pub use compare::{ComparePage, Example, most_telling};
+pub use compare::{ComparePage, Example};
 pub use network::Network;
 pub use run::RunPage;
 
-pub use figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
+pub use figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Section, Style, Trace};
 pub use thin::thin;
 pub use world::World;
 

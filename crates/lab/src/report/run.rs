@@ -2,10 +2,10 @@
 
 use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series};
 
-use super::figure::{Axis, Choice, Figure, Scale, Section, Style, Trace};
+use super::figure::{Axis, Choice, Figure, POINTS_PER_TRACE, Pick, Scale, Section, Style, Trace};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
-use crate::number::{rate_unit, short};
-use crate::{carriage, service};
+use crate::number::{RATE_UNIT, short};
+use crate::{carriage, headline, service};
 
 /// What the report of one run shows.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,11 @@ pub struct RunPage<'a> {
     pub series: &'a Series,
 }
 
-/// Flows with curves of their own.
-const DRAWN_FLOWS: usize = 8;
+/// Points in all curves of a section together: with them a report has about 10 MB.
+const DRAWN_POINTS: usize = 600_000;
+/// Titles of the choices.
+const FLOWS: &str = "Flows";
+const LINKS: &str = "Queues";
 /// Rows of the table of flows.
 const LISTED_FLOWS: usize = 200;
 
@@ -31,18 +34,9 @@ impl RunPage<'_> {
     /// # Errors
     /// Only if the template does not fit the code.
     pub fn render(&self) -> Result<String, minijinja::Error> {
-        let totals = &self.outcome.totals;
-        let unit = rate_unit(totals.goodput_bps);
         let page = Page {
             heading: self.outcome.scenario.clone(),
-            finding: format!(
-                "{} flows carried {} {} in all over {} s; {}.",
-                self.outcome.flows.len(),
-                short(totals.goodput_bps / unit.0),
-                unit.1,
-                short(self.outcome.simulated_s),
-                fairness(totals.jain_index),
-            ),
+            finding: headline::of_run(self.outcome, self.world.measures),
             facts: self.facts(),
             network: None,
             drawn_at: String::new(),
@@ -54,8 +48,8 @@ impl RunPage<'_> {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let totals = &self.outcome.totals;
-        let unit = rate_unit(totals.goodput_bps);
-        vec![
+        let unit = RATE_UNIT;
+        let mut facts = vec![
             ("goodput of all flows", format!("{} {}", short(totals.goodput_bps / unit.0), unit.1)),
             ("fairness (Jain)", format!("{:.3}", totals.jain_index)),
             (
@@ -65,36 +59,44 @@ impl RunPage<'_> {
             ("timeouts", self.outcome.flows.iter().map(|f| f.timeouts).sum::<u64>().to_string()),
             ("probe overhead", format!("{:.2} %", 100.0 * totals.probe_overhead)),
             ("seed", self.outcome.seed.to_string()),
-        ]
+        ];
+        // One flow shares with nobody.
+        facts.retain(|(name, _)| self.outcome.flows.len() > 1 || !name.starts_with("fairness"));
+        facts
     }
 
     fn sections(&self) -> Vec<Section> {
-        let drawn: Vec<&FlowSeries> = self.series.flows.iter().take(DRAWN_FLOWS).collect();
-        let all = self.series.flows.len();
-        let intro = match all > drawn.len() {
-            true => format!("The first {} of {all} flows.", drawn.len()),
+        let (names, all) = (drawn_flows(&[self.series]), self.series.flows.len());
+        let intro = match all > names.len() {
+            true => format!("The first {} of {all} flows.", names.len()),
             false => String::new(),
         };
-        let curves = |(colour, flow): (usize, &&FlowSeries)| Curves {
+        let drawn = self.series.flows.iter().filter(|flow| names.contains(&flow.name));
+        let curves = |(colour, flow): (usize, &FlowSeries)| Curves {
             colour,
             name: flow.name.clone(),
-            options: vec![flow.name.clone()],
-            series: (*flow).clone(),
+            options: vec![Pick::new(FLOWS, &flow.name)],
+            series: flow.clone(),
         };
-        let curves: Vec<Curves> = drawn.iter().enumerate().map(curves).collect();
+        let curves: Vec<Curves> = drawn.enumerate().map(curves).collect();
         let mut figures = flow_figures(&curves);
-        let links = self.series.links.iter().map(|link| (link.name.clone(), Vec::new(), link));
-        figures.push(queue_figure(links.enumerate()));
+        let links: Vec<String> = self.series.links.iter().map(|link| link.name.clone()).collect();
+        let queues = self
+            .series
+            .links
+            .iter()
+            .map(|link| (link.name.clone(), vec![Pick::new(LINKS, &link.name)], link));
+        figures.push(queue_figure(queues.enumerate()));
         figures.retain(|figure| !figure.traces.is_empty());
-        let names: Vec<String> = drawn.iter().map(|flow| flow.name.clone()).collect();
         let first = names[..names.len().min(2)].to_vec();
-        let choices = Choice::of("Flows", names, &first).into_iter().collect();
-        vec![Section { title: "Over time".into(), intro, choices, figures }]
+        let busiest = links.clone();
+        let choices = [Choice::several_of(FLOWS, names, &first), Choice::several_of(LINKS, links, &busiest)];
+        vec![Section::new("Over time", intro, choices.into_iter().flatten(), figures)]
     }
 
     fn flows(&self) -> Grid {
         let flows = &self.outcome.flows;
-        let unit = rate_unit(flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max));
+        let unit = RATE_UNIT;
         let completes = flows.iter().any(|flow| flow.completion_s.is_some());
         let goodput = format!("goodput, {}", unit.1);
         let head = ["flow", "algorithm", &goodput, "sent", "sent again", "timeouts", "probes", "RTT, ms"];
@@ -140,19 +142,31 @@ fn plain(text: String) -> GridCell {
     GridCell { text, best: false }
 }
 
-fn fairness(jain: f64) -> &'static str {
-    match jain {
-        x if x > 0.95 => "they shared evenly",
-        x if x > 0.8 => "they shared fairly evenly",
-        _ => "they shared unevenly",
-    }
+/// The flows that have curves: as many of the first as there is room for, in all of these runs.
+pub(super) fn drawn_flows(runs: &[&Series]) -> Vec<String> {
+    let mut left = DRAWN_POINTS;
+    let points = |flow: &FlowSeries| {
+        let curves =
+            [&flow.cwnd, &flow.ssthresh, &flow.srtt_ms, &flow.sent, &flow.retransmitted, &flow.acked];
+        curves.into_iter().map(|curve| curve.len().min(POINTS_PER_TRACE)).sum::<usize>()
+    };
+    let cost = |name: &str| -> usize {
+        runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.name == name).map(points).sum()
+    };
+    let names = runs.first().map_or(&[][..], |run| &run.flows).iter().map(|flow| &flow.name);
+    let fits = |name: &&String| {
+        let room = left.checked_sub(cost(name));
+        left = room.unwrap_or(0);
+        room.is_some()
+    };
+    names.take_while(fits).cloned().collect()
 }
 
 /// The curves of one flow: in a colour, under a name, shown by options.
 pub(super) struct Curves {
     pub colour: usize,
     pub name: String,
-    pub options: Vec<String>,
+    pub options: Vec<Pick>,
     pub series: FlowSeries,
 }
 
@@ -200,7 +214,7 @@ pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
 
 /// Queue length and drops of some links, each with its colour, name and options.
 pub(super) fn queue_figure<'a>(
-    links: impl Iterator<Item = (usize, (String, Vec<String>, &'a LinkSeries))>,
+    links: impl Iterator<Item = (usize, (String, Vec<Pick>, &'a LinkSeries))>,
 ) -> Figure {
     let mut figure = over_time("Queue", "Packets waiting. Crosses: drops.", "packets");
     figure.wide = true;
@@ -219,6 +233,26 @@ mod tests {
     use super::*;
     use crate::example;
     use bentpipe_scenario::builtin;
+
+    #[test]
+    fn any_flow_can_be_chosen_and_one_alone_is_shown() {
+        let (outcome, series) = (example::outcome("reno", 1), example::series());
+        let world = World::of(&builtin("geo-single").unwrap()).unwrap();
+        let sections = |flows: usize| {
+            let flow = |index| FlowSeries { name: format!("bulk.{index}"), ..series.flows[0].clone() };
+            let series = Series { flows: (0..flows).map(flow).collect(), ..series.clone() };
+            let provenance = &Provenance::default();
+            RunPage { provenance, world: &world, outcome: &outcome, series: &series }.sections()
+        };
+        let one = &sections(1)[0];
+        assert!(one.choices.is_empty());
+        assert!(one.figures.iter().flat_map(|figure| &figure.traces).all(|trace| trace.shown_by.is_empty()));
+        let many = &sections(30)[0];
+        assert_eq!((many.choices[0].options.len(), many.choices[0].on.len()), (30, 2));
+        let drawn = |name: &str| many.figures[0].traces.iter().any(|trace| trace.name == name);
+        assert!(drawn("bulk.0") && drawn("bulk.29"));
+        assert!(sections(2000)[0].intro.ends_with("of 2000 flows."));
+    }
 
     #[test]
     fn a_page_holds_everything_and_asks_for_nothing() {

@@ -1,8 +1,8 @@
 //! Figures of a comparison: a metric against the varied quantity, one trace for each algorithm.
 
-use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Style, Trace};
-use crate::comparison::{Comparison, Metric, Row};
-use crate::number::rate_unit;
+use super::figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Style, Trace};
+use crate::comparison::{Comparison, Metric, Row, unique};
+use crate::number::RATE_UNIT;
 use crate::plan::{Setting, Value};
 use crate::stats::Summary;
 
@@ -24,33 +24,14 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// The unit that suits the values of a comparison.
-    pub fn of(comparison: &Comparison, measure: Measure) -> Self {
-        let rate = || {
-            let means = comparison.rows.iter().filter_map(|row| summary(&measure, row).mean);
-            rate_unit(means.fold(0.0, f64::max))
-        };
-        let (title, (divisor, unit)) = match &measure {
-            Measure::Of(Metric::Goodput) => ("Goodput".into(), rate()),
-            Measure::FlowOf(group) => (format!("Goodput of one flow of {group}"), rate()),
-            Measure::Of(Metric::GoodputSegments) => ("Goodput".into(), (1.0, "segments/s")),
-            Measure::Of(Metric::Jain) => ("Fairness".into(), (1.0, "Jain's index")),
-            Measure::Of(Metric::Retransmissions) => ("Retransmissions".into(), (1.0, "segments sent again")),
-            Measure::Of(Metric::Timeouts) => ("Timeouts".into(), (1.0, "timer expiries")),
-            Measure::Of(Metric::ProbeOverhead) => ("Probe overhead".into(), (0.01, "%")),
-            Measure::Of(Metric::Completion) => ("Completion time".into(), (1.0, "s")),
-            Measure::Of(Metric::RealTimeIndex) => ("Real-time performance".into(), (1.0, "index")),
-            Measure::Of(Metric::DelayedPackets) => ("Delayed packets".into(), (0.01, "% of packets sent")),
-            Measure::Of(Metric::PacketDrops) => ("Packets dropped".into(), (0.01, "% of packets sent")),
-            Measure::Of(Metric::FramesMissed) => ("Frames missed".into(), (0.01, "%")),
-            Measure::Of(Metric::Mos) => ("Quality of calls".into(), (1.0, "mean opinion score")),
-            Measure::Of(Metric::TransferMedian) => ("Pages or files, median".into(), (1.0, "s")),
-            Measure::Of(Metric::VideoRate) => ("Adaptive video".into(), rate()),
-            Measure::Of(Metric::Rebuffering) => ("Rebuffering".into(), (0.01, "% of the time")),
-            Measure::Of(Metric::Throughput) => ("Throughput".into(), rate()),
-            Measure::Of(Metric::Convergence) => ("Convergence time".into(), (1.0, "s")),
-            Measure::Of(Metric::Gap) => ("Transmission gaps of the busiest link, mean".into(), (1.0, "ms")),
-            Measure::Of(Metric::FairnessRatio) => ("Fairness ratio".into(), (1.0, "first group / second")),
+    /// As people read it.
+    pub fn of(measure: Measure) -> Self {
+        let (title, unit, divisor) = match &measure {
+            Measure::Of(metric) => {
+                let (title, unit, divisor) = metric.shown();
+                (title.to_owned(), unit, divisor)
+            }
+            Measure::FlowOf(group) => (format!("Goodput of one flow of {group}"), RATE_UNIT.1, RATE_UNIT.0),
         };
         Self { measure, title, unit, divisor }
     }
@@ -73,12 +54,6 @@ fn summary(measure: &Measure, row: &Row) -> Summary {
     }
 }
 
-/// `loss.rate = 1e-4, count = 20`.
-pub fn shown(vary: &[Setting]) -> String {
-    let one = |setting: &Setting| format!("{} = {}", setting.key, setting.value);
-    vary.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
 /// The varied path along the horizontal axis, and the combinations of the others to choose from.
 pub struct View<'a> {
     comparison: &'a Comparison,
@@ -96,12 +71,7 @@ impl<'a> View<'a> {
         let paths = combinations.first().map_or(0, |vary| vary.len());
         let varies = |path: &usize| combinations.iter().any(|vary| vary[*path] != combinations[0][*path]);
         let along = (0..paths).find(varies);
-        let mut others: Vec<Vec<Setting>> = Vec::new();
-        for rest in combinations.iter().map(|vary| without(vary, along)) {
-            if !others.contains(&rest) {
-                others.push(rest);
-            }
-        }
+        let others = unique(combinations.iter().map(|vary| without(vary, along)));
         let axis = match along {
             Some(path) => axis_of(combinations.iter().map(|vary| &vary[path])),
             None => Axis { scale: Scale::Category, ..Axis::default() },
@@ -109,21 +79,23 @@ impl<'a> View<'a> {
         Self { comparison, along, axis, others }
     }
 
-    /// What the reader may choose from.
-    pub fn choice(&self) -> Option<Choice> {
-        let options: Vec<String> = self.others.iter().map(|other| shown(other)).collect();
-        let first = options[..options.len().min(1)].to_vec();
-        Choice::of("At", options, &first)
+    /// What the reader may choose from: a value of each path that is not on the axis.
+    pub fn choices(&self) -> impl Iterator<Item = Choice> {
+        let paths = self.others.first().map_or(0, Vec::len);
+        (0..paths).filter_map(|path| {
+            let values = self.others.iter().map(|other| other[path].value.0.clone());
+            Choice::one_of(&self.others[0][path].key, unique(values))
+        })
     }
 
     /// The figure of a measure.
     pub fn figure(&self, measure: Measure) -> Figure {
-        let scaled = Scaled::of(self.comparison, measure);
+        let scaled = Scaled::of(measure);
         let algorithms = self.comparison.algorithms();
         let numbered = algorithms.into_iter().enumerate();
         let trace = |(colour, cc)| self.others.iter().map(move |o| (colour, cc, o.as_slice()));
         let traces = numbered.flat_map(trace).map(|(colour, cc, other)| {
-            let shown_by = if self.others.len() > 1 { vec![shown(other)] } else { Vec::new() };
+            let shown_by = other.iter().map(|setting| Pick::new(&setting.key, &setting.value.0)).collect();
             Trace { colour, shown_by, ..self.trace(&self.rows(cc, other), &scaled) }
         });
         Figure {
@@ -230,6 +202,6 @@ mod tests {
         let figure = View::of(&comparison).figure(Measure::Of(Metric::Goodput));
         assert_eq!(figure.traces.len(), 2);
         assert_eq!((figure.x.scale, figure.traces[1].name.as_str()), (Scale::Log, "peach"));
-        assert_eq!(figure.traces[1].y[0], Some(Number(804.0)));
+        assert_eq!(figure.traces[1].y[0], Some(Number(0.804)));
     }
 }

@@ -2,6 +2,8 @@
 
 use bentpipe_scenario::{Scenario, TopologyError};
 
+use crate::comparison::Metric;
+
 use super::{Network, Page, Section, sky};
 
 /// The pictures of a scenario.
@@ -9,6 +11,8 @@ use super::{Network, Page, Section, sky};
 pub struct World {
     network: Network,
     sky: Option<Section>,
+    /// What the scenario is run for.
+    pub(super) measures: Metric,
 }
 
 impl World {
@@ -17,7 +21,8 @@ impl World {
     /// # Errors
     /// If its satellites cannot fly until its end.
     pub fn of(scenario: &Scenario) -> Result<Self, TopologyError> {
-        Ok(Self { network: Network::of(scenario)?, sky: sky::section(scenario)? })
+        let (network, sky) = (Network::of(scenario)?, sky::section(scenario)?);
+        Ok(Self { network, sky, measures: Metric::of_scenario(scenario) })
     }
 
     /// Puts the pictures on a page.

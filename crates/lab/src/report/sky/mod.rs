@@ -9,7 +9,7 @@ use bentpipe_orbit::{Constellation, PathTable, Satellite, Station};
 use bentpipe_scenario::{ConstellationGroup, Scenario, Topology, TopologyError, sky_paths};
 
 use self::globe::{Globe, Line, Spot};
-use super::figure::{Axis, Choice, Figure, Number, Position, Scale, Section, Style, Trace};
+use super::figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Section, Style, Trace};
 use super::thin::thin;
 
 /// Ways that are drawn.
@@ -96,15 +96,13 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
     let constellation = group.fly().map_err(refused)?;
     let ways = ways(scenario, (group, &constellation), &pairs).map_err(refused)?;
     let names: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
-    let first = names[..1].to_vec();
     let globe = Globe { constellation: &constellation, end: scenario.duration.as_secs_f64() };
     let mut intro: String = ways.iter().map(summary).collect::<Vec<_>>().join(" ");
     if all > ways.len() {
         intro.push_str(&format!(" The first {} of {all} pairs of ground stations.", ways.len()));
     }
     let figures = vec![map(&ways, &globe), delay(&ways), satellites(&ways, &constellation)];
-    let choices = Choice::of("Path", names, &first).into_iter().collect();
-    Ok(Some(Section { title: "The sky".into(), intro, choices, figures }))
+    Ok(Some(Section::new("The sky", intro, Choice::one_of(PATH, names), figures)))
 }
 
 /// Where data enters the sky and where it leaves it: pairs of ground stations by number, each once.
@@ -196,9 +194,12 @@ fn summary(way: &Way) -> String {
     format!("{}: {least:.1} to {most:.1} ms one way, {handovers}{gaps}.", way.name)
 }
 
-/// The name of a way, if there are others.
-fn shown_by(ways: &[Way], way: &Way) -> Vec<String> {
-    if ways.len() > 1 { vec![way.name.clone()] } else { Vec::new() }
+/// Title of the choice between ways.
+const PATH: &str = "Path";
+
+/// What shows a way.
+fn shown_by(way: &Way) -> Vec<Pick> {
+    vec![Pick::new(PATH, &way.name)]
 }
 
 /// A trace of pieces with gaps in between.
@@ -218,7 +219,7 @@ fn pieces(pieces: impl Iterator<Item = Line>) -> Trace {
 fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
     let mut traces = vec![Trace { style: Style::Outline, legend: false, ..pieces(globe::coastlines()) }];
     for way in ways {
-        let shown_by = shown_by(ways, way);
+        let shown_by = shown_by(way);
         let mut add = |name: String, colour, style, lines: Vec<Line>| {
             let trace =
                 Trace { name, colour, style, shown_by: shown_by.clone(), ..pieces(lines.into_iter()) };
@@ -311,7 +312,7 @@ fn delay(ways: &[Way]) -> Figure {
                    packets go another way between the satellites.";
     let mut figure = over_time("One-way delay", caption, "ms");
     for (colour, way) in ways.iter().enumerate() {
-        let shown_by = shown_by(ways, way);
+        let shown_by = shown_by(way);
         let line = Trace { name: way.name.clone(), colour, ..pieces(delay_lines(&way.table).into_iter()) };
         figure.traces.push(Trace { style: Style::Line, ..line }.shown_by(&shown_by));
         let (handovers, others): (Vec<_>, Vec<_>) =
@@ -378,7 +379,7 @@ fn satellites(ways: &[Way], constellation: &Constellation) -> Figure {
                 vec![(seconds(&way.table, spell.looks.0), row), (seconds(&way.table, spell.looks.1), row)]
             });
             let trace = Trace { name, colour, style: Style::Band, ..pieces(lines) };
-            figure.traces.extend((!trace.x.is_empty()).then(|| trace.shown_by(&shown_by(ways, way))));
+            figure.traces.extend((!trace.x.is_empty()).then(|| trace.shown_by(&shown_by(way))));
         }
     }
     figure.y.names = rows.iter().map(|satellite| constellation.name(*satellite).to_owned()).collect();
