@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_lab::threads;
 use bentpipe_scenario::did_you_mean;
 use bentpipe_study::{
-    Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
+    ClaimOutcome, Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
 };
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::{Serialize, Serializer};
@@ -98,21 +98,42 @@ fn table(outcome: &StudyOutcome) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(output::look().width.unwrap_or(160));
-    table.set_header(["claim", "verdict", "statement", "measured (mean ± 95 %)"]);
+    table.set_header(["claim", "verdict", "joint", "choices", "statement", "measured (mean ± 95 %)"]);
     for claim in &outcome.claims {
-        let verdict = match claim.holds_for.as_slice() {
-            [] => claim.verdict.to_string(),
-            choices => format!("{}\n{}", claim.verdict, choices.join("\n")),
-        };
-        table.add_row([&claim.id, &verdict, &claim.statement, &claim.measured]);
+        let mut measured = claim.measured.clone();
+        if !claim.holds_for.is_empty() {
+            measured += &format!("\nholds for {}", claim.where_else());
+        }
+        table.add_row([
+            &claim.id,
+            &claim.verdict.to_string(),
+            &claim.joint_verdict.to_string(),
+            &claim.choices.to_string(),
+            &claim.statement,
+            &measured,
+        ]);
     }
     format!("{}\n{table}\n{}", outcome.title, summary(outcome))
 }
 
-/// `12 HOLDS, 1 FAILS`.
+/// Verdicts with the default configuration and with the joint setting, which is named.
 fn summary(outcome: &StudyOutcome) -> String {
-    let all = [Verdict::Holds, Verdict::HoldsFor, Verdict::Tied, Verdict::Fails, Verdict::NotTestable];
-    let count = |verdict: Verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let joint = match outcome.joint_setting.as_slice() {
+        [] => "nothing is left open".to_owned(),
+        options => options.join("; "),
+    };
+    format!(
+        "default configuration: {}\njoint setting ({joint}): {}\ncriteria: {}",
+        counts(outcome, |claim| claim.verdict),
+        counts(outcome, |claim| claim.joint_verdict),
+        &outcome.criteria[..16],
+    )
+}
+
+/// `12 HOLDS, 1 FAILS`.
+fn counts(outcome: &StudyOutcome, verdict_of: impl Fn(&ClaimOutcome) -> Verdict) -> String {
+    let all = [Verdict::Holds, Verdict::Tied, Verdict::Fails, Verdict::NotTestable];
+    let count = |verdict: Verdict| outcome.claims.iter().filter(|claim| verdict_of(claim) == verdict).count();
     let counted = all.into_iter().map(|verdict| (count(verdict), verdict)).filter(|(count, _)| *count > 0);
     counted.map(|(count, verdict)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
 }

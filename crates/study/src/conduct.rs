@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bentpipe_lab::{Progress, Unsimulated, Wanted, run_all, simulate};
 
 use crate::chart::{Chart, along_axis, over_time};
-use crate::grid::{Form, Spot, command};
+use crate::grid::{Form, Spot, command, names};
+use crate::joint::{Candidate, JointSetting};
 use crate::measure::Measure;
-use crate::outcome::{ClaimOutcome, FigureOutcome, StudyOutcome};
+use crate::outcome::{Choices, ClaimOutcome, FigureOutcome, StudyOutcome};
 use crate::plan::{Job, Jobs, Needed, claims, figures, needs};
 use crate::results::Results;
 use crate::store::{Kept, Store};
-use crate::study::{Figure, Ground, Shown, Study};
-use crate::verdict::{Finding, Verdict, judge};
+use crate::study::{Claim, Figure, Ground, Shown, Study};
+use crate::verdict::{Judged, Verdict, judge, worst};
 
 /// What is wanted of studies.
 pub struct Wish {
@@ -120,28 +121,49 @@ fn run_one(job: &Job, stop: &AtomicBool) -> Result<Option<Kept>, String> {
 
 fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> StudyOutcome {
     let results: BTreeMap<&str, Results> = needed.iter().map(|one| (one.name, fill(one, store))).collect();
-    let claims = claims(study, wish).map(|(name, claim)| {
-        let (experiment, text) = match &claim.ground {
-            Ground::Check { experiment, text, .. } => (experiment.as_deref(), Some(text.clone())),
-            Ground::NotTestable(_) => (None, None),
-        };
-        let finding = finding(&claim.ground, &results);
-        let rerun = experiment.and_then(|name| needed.iter().find(|one| one.name == name));
-        let first = Spot { arm: 0, place: 0, choice: 0 };
+    let judged: Vec<(&str, &Claim, Vec<Judged>)> = claims(study, wish)
+        .map(|(name, claim)| (name, claim, judge_claim(&claim.ground, &results)))
+        .collect();
+    let candidates: Vec<Candidate<'_>> = judged
+        .iter()
+        .filter_map(|(_, claim, judged)| {
+            let one = needed_by(claim, needed)?;
+            let holds = judged.iter().map(|one| one.verdict == Verdict::Holds).collect();
+            Some(Candidate { experiment: one.experiment, grid: &one.grid, holds })
+        })
+        .collect();
+    let joint = JointSetting::of(&candidates);
+    let criteria = study.criteria_hash();
+    let claim = |(name, claim, judged): (&str, &Claim, Vec<Judged>)| {
+        let one = needed_by(claim, needed);
+        let chosen = one.map_or(0, |one| joint.choice(one.experiment, &one.grid));
+        let rerun = one
+            .map(|one| command(one.experiment, Spot { arm: 0, place: 0, choice: 0 }, &one.grid, wish.form));
+        let holding: Vec<usize> =
+            (0..judged.len()).filter(|choice| judged[*choice].verdict == Verdict::Holds).collect();
+        let some = !holding.is_empty() && holding.len() < judged.len();
         ClaimOutcome {
             id: name.to_owned(),
             figure: claim.figure.clone(),
             statement: claim.statement.clone(),
-            verdict: finding.verdict,
-            measured: finding.measured,
-            tolerance: text,
-            seeds: rerun.map_or(0, |one| one.grid.seeds.len()),
-            holds_for: finding.holds_for,
+            verdict: judged[0].verdict,
+            measured: judged[0].measured.clone(),
+            joint_verdict: judged[chosen].verdict,
+            choices: Choices { holding: holding.len(), of: judged.len() },
+            tolerance: claim.ground.check_text().map(str::to_owned),
+            seeds: one.map_or(0, |one| one.grid.seeds.len()),
+            holds_for: one.filter(|_| some).map_or_else(Vec::new, |one| names(&holding, &one.grid.choices)),
+            measured_where_it_holds: holding
+                .first()
+                .filter(|first| **first > 0)
+                .map(|first| judged[*first].measured.clone()),
+            margin: claim.margin.clone(),
+            criteria: criteria.clone(),
             note: claim.note.clone(),
             advice: claim.advice.clone(),
-            rerun: rerun.map(|one| command(one.experiment, first, &one.grid, wish.form)),
+            rerun,
         }
-    });
+    };
     let figure = |(number, figure): (&str, &Figure)| FigureOutcome {
         number: number.to_owned(),
         title: figure.title.clone(),
@@ -151,16 +173,44 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
         name: study.name.clone(),
         title: study.title.clone(),
         citation: study.citation.clone(),
-        claims: claims.collect(),
+        joint_setting: joint.names(),
+        criteria: criteria.clone(),
+        claims: conjoined(study, judged.into_iter().map(claim).collect()),
         figures: figures(study, wish).map(figure).collect(),
         text: study.text.clone(),
     }
 }
 
-fn finding(ground: &Ground, results: &BTreeMap<&str, Results>) -> Finding {
+/// Gives each claim that is a conjunction of others the worst of their verdicts. A part that is not among the claims was not asked for.
+fn conjoined(study: &Study, mut claims: Vec<ClaimOutcome>) -> Vec<ClaimOutcome> {
+    for index in 0..claims.len() {
+        let Some(Claim { ground: Ground::AllOf(names), .. }) = study.claim.get(&claims[index].id) else {
+            continue;
+        };
+        let parts = names.iter().map(|name| claims.iter().find(|claim| claim.id == *name));
+        let Some(parts) = parts.collect::<Option<Vec<&ClaimOutcome>>>() else { continue };
+        let verdict = worst(parts.iter().map(|part| part.verdict));
+        let joint = worst(parts.iter().map(|part| part.joint_verdict));
+        claims[index].verdict = verdict;
+        claims[index].joint_verdict = joint;
+        claims[index].choices.holding = usize::from(verdict == Verdict::Holds);
+    }
+    claims
+}
+
+/// The experiment that decides a claim.
+fn needed_by<'a, 'b>(claim: &Claim, needed: &'b [Needed<'a>]) -> Option<&'b Needed<'a>> {
+    let Ground::Check { experiment: Some(name), .. } = &claim.ground else { return None };
+    needed.iter().find(|one| one.name == name)
+}
+
+/// A claim under every choice; those without an experiment have one.
+fn judge_claim(ground: &Ground, results: &BTreeMap<&str, Results>) -> Vec<Judged> {
     match ground {
-        Ground::NotTestable(why) => {
-            Finding { verdict: Verdict::NotTestable, measured: why.clone(), holds_for: Vec::new() }
+        Ground::NotTestable(why) => vec![Judged { verdict: Verdict::NotTestable, measured: why.clone() }],
+        // Its verdict follows from those of the others.
+        Ground::AllOf(names) => {
+            vec![Judged { verdict: Verdict::NotTestable, measured: format!("all of {}", names.join(", ")) }]
         }
         Ground::Check { experiment, check, .. } => {
             match experiment.as_deref().and_then(|name| results.get(name)) {

@@ -190,6 +190,11 @@ pub struct ClaimFile {
     pub experiment: Option<String>,
     /// What must be so.
     pub check: Option<String>,
+    /// Other claims of which all must hold, in place of a check.
+    #[serde(default)]
+    pub all_of: Vec<String>,
+    /// Why the margin of its `~` or `is flat` is what it is.
+    pub margin: Option<String>,
     /// Why nobody can check it.
     pub not_testable: Option<String>,
     /// What we found out about it.

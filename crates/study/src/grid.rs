@@ -77,6 +77,11 @@ impl Grid {
         spots
     }
 
+    /// Index of the choice with these options; the default if this form does not run it.
+    pub fn choice(&self, options: &[usize]) -> usize {
+        self.choices.iter().position(|choice| choice.options == options).unwrap_or(0)
+    }
+
     /// Index of an arm.
     pub fn arm(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm == name)

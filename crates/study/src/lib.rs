@@ -2,17 +2,19 @@
 //!
 //! A [`Study`] is a TOML file. [`conduct`] runs what it needs, draws its figures and judges its claims. Reading order: `file` (what a study
 //! says), `check` (the language of claims), `measure` (what is kept of a run), `study` (what all of this means), `grid` and `plan` (which runs),
-//! `results`, `verdict`, `conduct`; `draw` and `page` show the outcome.
+//! `results`, `verdict`, `joint`, `criteria`, `conduct`; `draw` and `page` show the outcome.
 
 mod builtin;
 mod chart;
 mod check;
 mod conduct;
+mod criteria;
 pub mod draw;
 #[cfg(test)]
 mod example;
 mod file;
 mod grid;
+mod joint;
 mod measure;
 mod outcome;
 mod page;
@@ -28,7 +30,7 @@ pub use chart::{Chart, ChartLine};
 pub use conduct::{Unfinished, Wish, conduct};
 
 pub use grid::Form;
-pub use outcome::{ClaimOutcome, FigureOutcome, StudyOutcome};
+pub use outcome::{Choices, ClaimOutcome, FigureOutcome, StudyOutcome};
 pub use page::render;
 pub use store::Store;
 pub use study::{Study, StudyError};

@@ -14,6 +14,10 @@ pub struct StudyOutcome {
     pub title: String,
     /// The paper.
     pub citation: String,
+    /// The option of each open parameter under which most claims hold together: `queue = long`.
+    pub joint_setting: Vec<String>,
+    /// SHA-256 of the criteria by which the claims were judged ([`crate::Study::criteria`]).
+    pub criteria: String,
     /// Claims in the order of the study.
     pub claims: Vec<ClaimOutcome>,
     /// Figures in the order of the study.
@@ -31,16 +35,26 @@ pub struct ClaimOutcome {
     pub figure: Option<String>,
     /// In our words.
     pub statement: String,
-    /// What became of it.
+    /// What became of it with the default configuration.
     pub verdict: Verdict,
-    /// Numbers, each a mean with the half width of its 95 % confidence interval.
+    /// Numbers of the default configuration, each a mean with the half width of its 95 % confidence interval.
     pub measured: String,
     /// The check, with its tolerances.
     pub tolerance: Option<String>,
     /// Runs of each point.
     pub seeds: usize,
-    /// Choices for which it holds, if it does not for all.
+    /// Names of the choices for which it holds, if it does for some and not for all.
     pub holds_for: Vec<String>,
+    /// What became of it with the joint setting of the study.
+    pub joint_verdict: Verdict,
+    /// Choices of what the paper leaves open for which it holds, and all that were run.
+    pub choices: Choices,
+    /// Numbers of the first choice for which it holds, if the default is not one of them.
+    pub measured_where_it_holds: Option<String>,
+    /// Why the margin of an equivalence is what it is.
+    pub margin: Option<String>,
+    /// SHA-256 of the criteria of the study.
+    pub criteria: String,
     /// What we found out about it.
     #[serde(skip)]
     pub note: Option<String>,
@@ -50,6 +64,29 @@ pub struct ClaimOutcome {
     /// A command that runs the first point of the experiment again; the others follow by `--set` and `--seed`.
     #[serde(skip)]
     pub rerun: Option<String>,
+}
+
+impl ClaimOutcome {
+    /// For which choices it holds where it does not for all, and what was measured with the first of them; else empty.
+    pub fn where_else(&self) -> String {
+        let measured = self.measured_where_it_holds.as_ref().map(|numbers| format!(" ({numbers})"));
+        self.holds_for.join(" or ") + &measured.unwrap_or_default()
+    }
+}
+
+/// For how many choices a claim holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Choices {
+    /// Choices for which it holds.
+    pub holding: usize,
+    /// Choices that were run.
+    pub of: usize,
+}
+
+impl std::fmt::Display for Choices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.holding, self.of)
+    }
 }
 
 /// A figure, drawn for each choice of what the paper leaves open.

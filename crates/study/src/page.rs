@@ -18,13 +18,14 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
     let page = Page {
         heading: outcome.title.clone(),
         finding: format!(
-            "Of {} claims {} hold, {} hold for some choices of what the paper leaves open, {} are tied, {} fail, {} cannot be tested.",
+            "Of {} claims {} hold with the default configuration, {} are tied, {} fail, {} cannot be tested. With the joint setting{} {} hold.",
             outcome.claims.len(),
             counted(Verdict::Holds),
-            counted(Verdict::HoldsFor),
             counted(Verdict::Tied),
             counted(Verdict::Fails),
             counted(Verdict::NotTestable),
+            joint_setting(outcome),
+            outcome.claims.iter().filter(|claim| claim.joint_verdict == Verdict::Holds).count(),
         ),
         facts: std::iter::once(("Paper", outcome.citation.clone()))
             .chain(advice(&outcome.claims).map(|advice| ("Advice", advice)))
@@ -42,6 +43,14 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
         version: env!("CARGO_PKG_VERSION").into(),
     };
     render_page(&page, &provenance).map_err(|error| error.to_string())
+}
+
+/// The options of the joint setting in brackets; nothing if nothing is open.
+fn joint_setting(outcome: &StudyOutcome) -> String {
+    match outcome.joint_setting.as_slice() {
+        [] => String::new(),
+        options => format!(" ({})", options.join("; ")),
+    }
 }
 
 /// What to do, from the claims that hold.
@@ -103,17 +112,32 @@ fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
         names: vec![claim.id.clone()],
         cells: vec![
             GridCell { text: claim.verdict.to_string(), best: claim.verdict == Verdict::Holds },
+            cell(&claim.joint_verdict.to_string()),
+            cell(&claim.choices.to_string()),
             cell(&claim.statement),
             cell(&claim.measured),
             cell(claim.tolerance.as_deref().unwrap_or("–")),
+            cell(claim.margin.as_deref().unwrap_or("")),
             cell(&claim.seeds.to_string()),
-            cell(&claim.holds_for.join(" or ")),
+            cell(&claim.where_else()),
             cell(claim.note.as_deref().unwrap_or("")),
             cell(claim.rerun.as_deref().unwrap_or("")),
         ],
     };
-    let head =
-        ["claim", "verdict", "statement", "measured", "check", "seeds", "holds for", "note", "first point"];
+    let head = [
+        "claim",
+        "default",
+        "joint",
+        "choices",
+        "statement",
+        "measured",
+        "check",
+        "margin",
+        "seeds",
+        "holds also for",
+        "note",
+        "first point",
+    ];
     vec![Grid {
         title: "Claims".into(),
         head: head.map(str::to_owned).to_vec(),

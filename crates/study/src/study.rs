@@ -7,6 +7,7 @@ use toml::Value;
 use crate::check::{Check, Expr, Place, Quantity, Relation};
 use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, StudyFile, position};
 use crate::grid::Form;
+use crate::joint::{MOST_COMBINATIONS, combinations, groups};
 use crate::measure::{Curve, Measure, Measured};
 
 /// Experiments, and what a paper says of their results.
@@ -94,6 +95,8 @@ pub struct Claim {
     pub statement: String,
     /// What decides.
     pub ground: Ground,
+    /// Why the margin of an equivalence is what it is; every claim with one has this.
+    pub margin: Option<String>,
     /// What we found out about it.
     pub note: Option<String>,
     /// What to do if it holds.
@@ -112,8 +115,26 @@ pub enum Ground {
         /// As it was written, on one line.
         text: String,
     },
+    /// Other claims, by their names: the worst of their verdicts.
+    AllOf(Vec<String>),
     /// Nothing, for this reason.
     NotTestable(String),
+}
+
+impl Ground {
+    /// The check as it was written, on one line; nothing if it cannot be tested.
+    pub fn check_text(&self) -> Option<&str> {
+        match self {
+            Self::Check { text, .. } => Some(text),
+            Self::AllOf(_) | Self::NotTestable(_) => None,
+        }
+    }
+
+    /// Whether the check is an equivalence, which has a margin.
+    fn has_margin(&self) -> bool {
+        let Self::Check { check, .. } = self else { return false };
+        check.clauses.iter().any(|one| matches!(one.relation, Relation::Near(..) | Relation::Flat(..)))
+    }
 }
 
 /// Why a file is no study.
@@ -159,6 +180,12 @@ impl Study {
             let claim = study.claim(claim).map_err(|what| format!("claim.{name}: {what}"))?;
             study.claim.insert(name, claim);
         }
+        let largest = groups(study.experiment.values()).iter().map(|group| combinations(group)).max();
+        if let Some(found) = largest.filter(|found| *found > MOST_COMBINATIONS) {
+            return Err(format!(
+                "the options of open parameters make {found} combinations, accepted: at most {MOST_COMBINATIONS}"
+            ));
+        }
         Ok(study)
     }
 
@@ -193,16 +220,45 @@ impl Study {
         {
             return Err(unknown("figure", figure, self.figure.keys()));
         }
-        let ground = match (claim.check, claim.not_testable) {
-            (Some(_), Some(_)) => return Err("has both `check` and `not-testable`, accepted: one".into()),
-            (None, None) => {
-                return Err("has no check, accepted: `check`, or `not-testable` with the reason".into());
+        let ground = match (claim.check, claim.not_testable, claim.all_of.is_empty()) {
+            (Some(text), None, true) => self.ground(claim.experiment, &text)?,
+            (None, Some(why), true) => Ground::NotTestable(why),
+            (None, None, false) => self.all_of(claim.all_of)?,
+            (None, None, true) => {
+                return Err(
+                    "has no check, accepted: `check`, `all-of`, or `not-testable` with the reason".into()
+                );
             }
-            (None, Some(why)) => Ground::NotTestable(why),
-            (Some(text), None) => self.ground(claim.experiment, &text)?,
+            _ => return Err("has several of `check`, `all-of` and `not-testable`, accepted: one".into()),
         };
-        let (figure, statement) = (claim.figure, claim.statement);
-        Ok(Claim { figure, statement, ground, note: claim.note, advice: claim.advice })
+        match (ground.has_margin(), &claim.margin) {
+            (true, None) => {
+                return Err(
+                    "has a `~` or `is flat` in its check, accepted: with `margin`, the reason for its margin"
+                        .into(),
+                );
+            }
+            (false, Some(_)) => {
+                return Err("has `margin` but neither `~` nor `is flat` in its check".into());
+            }
+            _ => {}
+        }
+        let (figure, statement, margin) = (claim.figure, claim.statement, claim.margin);
+        Ok(Claim { figure, statement, ground, margin, note: claim.note, advice: claim.advice })
+    }
+
+    /// Claims that stand before this one and have a check of their own.
+    fn all_of(&self, names: Vec<String>) -> Result<Ground, String> {
+        for name in &names {
+            match self.claim.get(name).map(|claim| &claim.ground) {
+                Some(Ground::Check { .. }) => {}
+                Some(_) => return Err(format!("all-of: found `{name}`, accepted: claims with a check")),
+                None => {
+                    return Err(format!("all-of: {}", unknown("claim above it", name, self.claim.keys())));
+                }
+            }
+        }
+        Ok(Ground::AllOf(names))
     }
 
     fn ground(&self, experiment: Option<String>, text: &str) -> Result<Ground, String> {
@@ -381,6 +437,6 @@ mod tests {
     fn a_claim_has_a_check_or_a_reason() {
         assert!(refused("not-testable = \"there is no arguing about it\"", "").contains("claim.c3"));
         let both = refused("not-testable =", "check = \"1 < 2\"\nnot-testable =");
-        assert!(both.contains("claim.c3") && both.contains("both"), "{both}");
+        assert!(both.contains("claim.c3") && both.contains("several of"), "{both}");
     }
 }

@@ -6,7 +6,6 @@ use bentpipe_lab::Summary;
 use serde::{Serialize, Serializer};
 
 use crate::check::{Check, Clause, Expr, Order, Relation, Several};
-use crate::grid::names;
 use crate::measure::Measured;
 use crate::results::{At, PerSeed, Results};
 use crate::units::Units;
@@ -14,13 +13,11 @@ use crate::units::Units;
 /// What became of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is so, everywhere.
+    /// It is so at every place, with 95 % confidence.
     Holds,
-    /// It is so for some choices of what the paper leaves open.
-    HoldsFor,
     /// The runs do not tell: the 95 % confidence interval reaches over the bound.
     Tied,
-    /// It is not so.
+    /// It is not so, with 95 % confidence.
     Fails,
     /// It cannot be checked.
     NotTestable,
@@ -30,7 +27,6 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Holds => "HOLDS",
-            Self::HoldsFor => "HOLDS-FOR",
             Self::Tied => "TIED",
             Self::Fails => "FAILS",
             Self::NotTestable => "NOT-TESTABLE",
@@ -44,49 +40,31 @@ impl Serialize for Verdict {
     }
 }
 
-/// What a check found.
+/// A verdict and the numbers on which it rests.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Finding {
-    /// All in all.
+pub struct Judged {
+    /// What became of it.
     pub verdict: Verdict,
-    /// Numbers, for the choice of the paper or our default.
+    /// What was measured, each a mean with the half width of its 95 % confidence interval.
     pub measured: String,
-    /// Choices for which it holds, if it does not for all.
-    pub holds_for: Vec<String>,
 }
 
-/// A relation at one place.
-struct Judged {
-    verdict: Verdict,
-    measured: String,
-}
-
-/// Judges a check.
-pub fn judge(check: &Check<Measured>, results: &Results) -> Finding {
+/// Judges a check under every choice of what the paper leaves open; the default configuration is the first.
+pub fn judge(check: &Check<Measured>, results: &Results) -> Vec<Judged> {
     let of_choice = |choice: usize| {
         let judged: Vec<Judged> =
             check.clauses.iter().flat_map(|clause| judge_clause(clause, results, choice)).collect();
         let measured = judged.iter().map(|one| one.measured.as_str()).collect::<Vec<_>>().join("; ");
-        (worst(judged.iter().map(|one| one.verdict)), measured)
+        Judged { verdict: worst(judged.iter().map(|one| one.verdict)), measured }
     };
-    let all: Vec<(Verdict, String)> = (0..results.grid.choices.len()).map(of_choice).collect();
-    let holds = |index: &usize| all[*index].0 == Verdict::Holds;
-    let holding: Vec<usize> = (0..all.len()).filter(holds).collect();
-    let verdict = match holding.len() {
-        count if count == all.len() => Verdict::Holds,
-        0 => all.iter().map(|one| one.0).find(|verdict| *verdict == Verdict::Tied).unwrap_or(all[0].0),
-        _ => Verdict::HoldsFor,
-    };
-    let holds_for =
-        if verdict == Verdict::HoldsFor { names(&holding, &results.grid.choices) } else { Vec::new() };
-    Finding { verdict, measured: all[0].1.clone(), holds_for }
+    (0..results.grid.choices.len()).map(of_choice).collect()
 }
 
 impl Verdict {
     /// How much it spoils a claim that has it among others.
     fn rank(self) -> u8 {
         match self {
-            Self::Holds | Self::HoldsFor => 0,
+            Self::Holds => 0,
             Self::Tied => 1,
             Self::Fails => 2,
             Self::NotTestable => 3,
@@ -94,8 +72,8 @@ impl Verdict {
     }
 }
 
-/// A chain is as strong as its weakest link.
-fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+/// A check is as good as the worst of its parts.
+pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     verdicts.max_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::NotTestable)
 }
 
@@ -226,7 +204,7 @@ impl Along<'_> {
         self.places.iter().map(|place| self.values(expr, *place)).collect()
     }
 
-    /// No step may go the wrong way for certain, and the last must differ from the first for certain.
+    /// No step may go the wrong way with 95 % confidence, and the last value must differ from the first with 95 % confidence.
     fn trend(&self, expr: &Expr<Measured>, sign: f64) -> Judged {
         let all = self.along(expr);
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return nothing_there() };
@@ -238,13 +216,15 @@ impl Along<'_> {
         Judged { verdict, measured: self.shown_along(expr, &all) }
     }
 
+    /// An equivalence test of every pair of places: no difference may exceed that part of the largest mean.
     fn flat(&self, expr: &Expr<Measured>, within: f64) -> Judged {
         let all = self.along(expr);
         let means: Option<Vec<f64>> = all.iter().map(|values| Summary::of(&known(values)).mean).collect();
         let Some(means) = means.filter(|means| !means.is_empty()) else { return nothing_there() };
-        let (low, high) =
-            means.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
-        let verdict = if high - low <= within * high.abs() { Verdict::Holds } else { Verdict::Fails };
+        let room = within * means.iter().copied().fold(f64::MIN, f64::max).abs();
+        let pairs = all.iter().enumerate().flat_map(|(n, a)| all[n + 1..].iter().map(move |b| (a, b)));
+        let verdicts: Vec<Verdict> = pairs.map(|(a, b)| equivalent(difference(a, b), room)).collect();
+        let verdict = if verdicts.is_empty() { Verdict::Holds } else { worst(verdicts.into_iter()) };
         Judged { verdict, measured: self.shown_along(expr, &all) }
     }
 
@@ -256,7 +236,7 @@ impl Along<'_> {
             return nothing_there();
         };
         let others = all.iter().enumerate().filter(|(index, _)| *index != place);
-        let verdict = worst(others.map(|(_, values)| compare(&all[place], Order::AtLeast, values)));
+        let verdict = worst(others.map(|(_, values)| compare(&all[place], Order::Above, values)));
         Judged { verdict, measured: self.shown_along(expr, &all) }
     }
 }
@@ -289,32 +269,41 @@ fn margin(a: &PerSeed, order: Order, b: &PerSeed) -> f64 {
     (order.sign() * mean - half) / scale
 }
 
+/// The whole interval must lie on the right side of zero; zero itself is right for "at least" and "at most" only.
 fn compare(a: &PerSeed, order: Order, b: &PerSeed) -> Verdict {
     let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
-    let (mean, strict) = (order.sign() * mean, matches!(order, Order::Above | Order::Below));
-    match (strict, mean) {
-        (true, mean) if mean - half > 0.0 => Verdict::Holds,
-        (false, mean) if mean >= 0.0 => Verdict::Holds,
-        (_, mean) if mean + half >= 0.0 => Verdict::Tied,
+    let mean = order.sign() * mean;
+    let holds = match order {
+        Order::Above | Order::Below => mean - half > 0.0,
+        Order::AtLeast | Order::AtMost => mean - half >= 0.0,
+    };
+    match holds {
+        true => Verdict::Holds,
+        false if mean + half >= 0.0 => Verdict::Tied,
+        false => Verdict::Fails,
+    }
+}
+
+/// An equivalence test: the whole interval of the difference must lie within the margin.
+fn equivalent(difference: Option<(f64, f64)>, margin: f64) -> Verdict {
+    let Some((mean, half)) = difference else { return Verdict::NotTestable };
+    match mean.abs() {
+        distance if distance + half <= margin => Verdict::Holds,
+        distance if distance - half <= margin => Verdict::Tied,
         _ => Verdict::Fails,
     }
 }
 
 fn near(a: &PerSeed, b: &PerSeed, part: f64) -> Verdict {
-    let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
-    let room = part * Summary::of(&known(b)).mean.unwrap_or(0.0).abs();
-    match mean.abs() {
-        distance if distance <= room => Verdict::Holds,
-        distance if distance - half <= room => Verdict::Tied,
-        _ => Verdict::Fails,
-    }
+    equivalent(difference(a, b), part * Summary::of(&known(b)).mean.unwrap_or(0.0).abs())
 }
 
+/// The whole interval must lie between the bounds.
 fn within(a: &PerSeed, low: f64, high: f64) -> Verdict {
     let summary = Summary::of(&known(a));
     let Some(mean) = summary.mean else { return Verdict::NotTestable };
     let half = summary.ci95.unwrap_or(0.0);
-    if mean >= low && mean <= high {
+    if mean - half >= low && mean + half <= high {
         Verdict::Holds
     } else if mean + half >= low && mean - half <= high {
         Verdict::Tied
@@ -328,8 +317,13 @@ mod tests {
     use super::*;
     use crate::example;
 
+    fn judged(check: &str) -> Vec<Judged> {
+        judge(&example::check(check), &example::results())
+    }
+
+    /// The verdict of the default configuration.
     fn verdict(check: &str) -> Verdict {
-        judge(&example::check(check), &example::results()).verdict
+        judged(check)[0].verdict
     }
 
     /// The example: `a` is 10, 20, 30 at x = 1, 2, 3 and `b` 5 more, each ± 1 over three seeds; with the second choice `b` is 5 less.
@@ -342,12 +336,33 @@ mod tests {
         assert_eq!(verdict("v(a) > v(a)"), Verdict::Tied);
     }
 
+    /// At x = 1, `noisy` is 10 ± 9.94, and its difference from `a` is 0 ± 7.45.
     #[test]
-    fn what_holds_for_some_choices_says_for_which() {
-        let finding = judge(&example::check("v(b) > v(a)"), &example::results());
-        assert_eq!(finding.verdict, Verdict::HoldsFor);
-        assert_eq!(finding.holds_for, ["queue = short"]);
-        assert!(finding.measured.starts_with("x 1: "), "{}", finding.measured);
+    fn no_relation_holds_on_its_mean_alone() {
+        let noisy = |check: &str| verdict(&format!("at x = 1: v(noisy) {check}"));
+        assert_eq!([noisy(">= v(a)"), noisy("+ 8 >= v(a)")], [Verdict::Tied, Verdict::Holds]);
+        assert_eq!([noisy("~ v(a) within 70%"), noisy("~ v(a) within 80%")], [Verdict::Tied, Verdict::Holds]);
+        assert_eq!(noisy("- 12 ~ v(a) within 20%"), Verdict::Fails);
+        assert_eq!(
+            [noisy("in 5..15"), noisy("in 0..20"), noisy("in 21..30")],
+            [Verdict::Tied, Verdict::Holds, Verdict::Fails]
+        );
+    }
+
+    /// The product is 103 at x = 1 and 403 at x = 2, the difference of the two 300 ± 124.
+    #[test]
+    fn flat_is_a_test_of_equivalence() {
+        let flat = |part: &str| verdict(&format!("at x <= 2: v(noisy) * v(a) is flat within {part}"));
+        assert_eq!([flat("110%"), flat("70%"), flat("40%")], [Verdict::Holds, Verdict::Tied, Verdict::Fails]);
+    }
+
+    /// `b` is 5 above `a` with the default and 5 below it with the other choice.
+    #[test]
+    fn every_choice_has_a_verdict_and_numbers_of_its_own() {
+        let found = judged("at x = 1: v(b) > v(a)");
+        assert_eq!([found[0].verdict, found[1].verdict], [Verdict::Holds, Verdict::Fails]);
+        assert_eq!(found[0].measured, "15.00 ± 2.48 > 10.00 ± 2.48");
+        assert_eq!(found[1].measured, "5.00 ± 2.48 > 10.00 ± 2.48");
     }
 
     #[test]
@@ -358,9 +373,9 @@ mod tests {
         assert_eq!(verdict("v(a) is flat within 50%"), Verdict::Fails);
         assert_eq!(verdict("v(a) peaks at 3"), Verdict::Holds);
         assert_eq!(verdict("v(a) peaks at 1"), Verdict::Fails);
-        assert_eq!(verdict("at x = 2: v(a) in 19..21"), Verdict::Holds);
-        assert_eq!(verdict("at x = 2: v(a) ~ 2 * v(a, x=1) within 10%"), Verdict::Holds);
-        assert_eq!(verdict("highest(v(a)) / lowest(v(a)) in 2.5..3.5"), Verdict::Holds);
+        assert_eq!(verdict("at x = 2: v(a) in 17..23"), Verdict::Holds);
+        assert_eq!(verdict("at x = 2: v(a) ~ 2 * v(a, x=1) within 20%"), Verdict::Holds);
+        assert_eq!(verdict("highest(v(a)) / lowest(v(a)) in 2..4"), Verdict::Holds);
         assert_eq!(verdict("v(a) > w(a)"), Verdict::NotTestable);
         assert_eq!(verdict("at x > 3: v(a) > 0"), Verdict::NotTestable);
     }
@@ -368,13 +383,13 @@ mod tests {
     /// The two noisy ones have the mean of `a`, but in each seed one of them is above it.
     #[test]
     fn the_largest_of_several_is_compared_one_by_one() {
-        assert_eq!(verdict("at x = 1: 11 >= max(v(noisy), 2 * v(a) - v(noisy))"), Verdict::Holds);
-        assert_eq!(verdict("at x = 1: 0.5 * min(v(noisy), 2 * v(a) - v(noisy)) >= 4.5"), Verdict::Holds);
+        assert_eq!(verdict("at x = 1: 20 >= max(v(noisy), 2 * v(a) - v(noisy))"), Verdict::Holds);
+        assert_eq!(verdict("at x = 1: 0.5 * min(v(noisy), 2 * v(a) - v(noisy)) >= 0"), Verdict::Holds);
         assert_eq!(verdict("min(v(c), v(c) + 1) > max(v(a), v(a) - 1)"), Verdict::Holds);
         assert_eq!(verdict("v(a) > max(v(c), v(a) - 1)"), Verdict::Fails);
         assert_eq!(verdict("max(v(a), v(c)) < v(c) + 1"), Verdict::Holds);
-        let finding = judge(&example::check("at x = 2: 11 < 2 * min(v(c), v(a))"), &example::results());
-        assert_eq!(finding.measured.split(" ± ").next(), Some("11.00 < 40.00"), "the pair that decides");
+        let found = judged("at x = 2: 11 < 2 * min(v(c), v(a))");
+        assert_eq!(found[0].measured.split(" ± ").next(), Some("11.00 < 40.00"), "the pair that decides");
     }
 
     #[test]

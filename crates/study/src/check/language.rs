@@ -364,9 +364,6 @@ fn place(pair: Pair<'_, Rule>) -> Result<Place, String> {
     Ok(Place { axis, values })
 }
 
-/// Two values are about equal within a twentieth, unless the check says otherwise.
-const ABOUT_EQUAL: f64 = 0.05;
-
 fn relation(pair: Pair<'_, Rule>) -> Result<Relation, String> {
     let mut parts = pair.into_inner();
     let left = expr(next(&mut parts)?)?;
@@ -380,7 +377,7 @@ fn relation(pair: Pair<'_, Rule>) -> Result<Relation, String> {
         }
         Rule::near => {
             let right = expr(next(&mut parts)?)?;
-            Relation::Near(left, right, parts.next().map_or(Ok(ABOUT_EQUAL), |part| number(&part))?)
+            Relation::Near(left, right, number(&next(&mut parts)?)?)
         }
         Rule::within => {
             let low = number(&next(&mut parts)?)?;
@@ -504,7 +501,7 @@ mod tests {
     #[test]
     fn every_relation_has_its_words() {
         let relation = |text: &str| Check::parse(text).unwrap().clauses.remove(0).relation;
-        assert!(matches!(relation("a(x) ~ b(y)"), Relation::Near(.., within) if within == 0.05));
+        assert!(Check::parse("a(x) ~ b(y)").is_err(), "about equal needs a margin");
         assert!(matches!(relation("a(x) ~ b(y) within 3%"), Relation::Near(.., within) if within == 0.03));
         assert!(matches!(relation("a(x) rises"), Relation::Rises(_)));
         assert!(matches!(relation("a(x) falls"), Relation::Falls(_)));
