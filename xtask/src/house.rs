@@ -175,6 +175,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/pep",
+        name: "bentpipe-pep",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-host", "bentpipe-scenario"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/study",
         name: "bentpipe-study",
         pure: false,
@@ -196,6 +203,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-sim",
             "bentpipe-lab",
             "bentpipe-emu",
+            "bentpipe-pep",
             "bentpipe-study",
         ],
         tests_lean_on: &[],

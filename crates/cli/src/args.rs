@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::pep_args::PepArgs;
 use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -58,6 +59,9 @@ pub enum Command {
     /// Receive a file with our TCP in user space
     #[command(after_help = transfer_args::HELP)]
     Receive(ReceiveArgs),
+    /// The proxy on a real link: splits the TCP connections that its rules select
+    #[command(after_help = crate::pep_args::HELP)]
+    Pep(PepArgs),
 }
 
 /// Which scenario, with which changes.

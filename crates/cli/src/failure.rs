@@ -66,3 +66,13 @@ impl From<bentpipe_emu::Error> for Failure {
         }
     }
 }
+
+impl From<bentpipe_pep::Error> for Failure {
+    fn from(error: bentpipe_pep::Error) -> Self {
+        match error {
+            bentpipe_pep::Error::Missing(what) => Self::Missing(what),
+            bentpipe_pep::Error::Request(what) => Self::Request(what),
+            error @ bentpipe_pep::Error::Io { .. } => Self::Work(error.to_string()),
+        }
+    }
+}

@@ -8,6 +8,8 @@ mod interrupt;
 mod list;
 mod output;
 mod paper;
+mod pep;
+mod pep_args;
 mod progress;
 mod receive;
 mod record;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         }
         args::Command::Send(args) => send::send(&args),
         args::Command::Receive(args) => receive::receive(&args),
+        args::Command::Pep(args) => pep::pep(&args.command),
     };
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ mod algorithm;
 mod builtin;
 mod check;
 mod connection;
+pub mod deployment;
 mod describe;
 mod draft;
 mod error;

@@ -1,0 +1,414 @@
+//! The proxy between real TCPs of the kernel, in network namespaces: client, proxy, server.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const SERVER_V4: &str = "10.71.2.2";
+const SERVER_V6: &str = "fd71:2::2";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// State of a socket in `/proc/net/tcp` that is there only for late segments.
+const TIME_WAIT: &str = " 06 ";
+
+/// Three network namespaces in a row, the middle one forwards.
+struct World {
+    prefix: String,
+    folder: tempfile::TempDir,
+}
+
+fn try_ip(line: &str) -> bool {
+    let output =
+        Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).stdout(Stdio::null()).status();
+    output.is_ok_and(|status| status.success())
+}
+
+fn ip(line: &str) {
+    assert!(try_ip(line), "ip {line}");
+}
+
+/// A world, or a printed reason why there is none.
+fn world() -> Option<World> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("bpp{}n{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let folder = tempfile::tempdir().unwrap();
+    let world = World { prefix, folder };
+    let proxy = world.name("p");
+    if !try_ip(&format!("netns add {proxy}")) {
+        println!("skipped: this needs root and the program `ip`");
+        return None;
+    }
+    // The kernel must have what the rules use.
+    let wanted = "table inet t { chain c { type filter hook prerouting priority raw - 1; \
+        socket transparent 1 meta mark set 1 notrack accept\n meta nfproto ipv4 meta l4proto tcp fib daddr type unicast tproxy ip to 127.0.0.1:1\n }\n }\n";
+    let possible =
+        Command::new("ip").args(["netns", "exec", &proxy, "nft", wanted]).stderr(Stdio::null()).status();
+    if !possible.is_ok_and(|status| status.success()) || !fs::exists("/dev/net/tun").unwrap() {
+        println!("skipped: this needs nft, a kernel with tproxy, and /dev/net/tun");
+        return None;
+    }
+    assert!(world.proxy_output(&["nft", "delete", "table", "inet", "t"]).is_empty());
+    ip(&format!("netns add {}", world.name("c")));
+    ip(&format!("netns add {}", world.name("s")));
+    for (device, peer) in [("eth0", "c"), ("sat0", "s")] {
+        ip(&format!("-n {proxy} link add {device} type veth peer name eth0 netns {}", world.name(peer)));
+    }
+    for (place, device, v4, v6) in [
+        ("c", "eth0", "10.71.1.2/24", "fd71:1::2/64"),
+        ("p", "eth0", "10.71.1.1/24", "fd71:1::1/64"),
+        ("p", "sat0", "10.71.2.1/24", "fd71:2::1/64"),
+        ("s", "eth0", "10.71.2.2/24", "fd71:2::2/64"),
+    ] {
+        let place = world.name(place);
+        ip(&format!("-n {place} addr add {v4} dev {device}"));
+        ip(&format!("-n {place} addr add {v6} dev {device} nodad"));
+        ip(&format!("-n {place} link set {device} up"));
+        ip(&format!("-n {place} link set lo up"));
+    }
+    for (place, v4, v6) in [("c", "10.71.1.1", "fd71:1::1"), ("s", "10.71.2.1", "fd71:2::1")] {
+        ip(&format!("-n {} route add default via {v4}", world.name(place)));
+        ip(&format!("-n {} -6 route add default via {v6}", world.name(place)));
+    }
+    world.inside("p", || {
+        fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+    });
+    Some(world)
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for place in ["c", "p", "s"] {
+            try_ip(&format!("netns del {}", self.name(place)));
+        }
+    }
+}
+
+impl World {
+    fn name(&self, place: &str) -> String {
+        format!("{}{place}", self.prefix)
+    }
+
+    /// Starts `work` on a thread in the client's (c), the proxy's (p) or the server's (s) namespace.
+    fn start<T: Send + 'static>(
+        &self,
+        place: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let namespace = File::open(format!("/run/netns/{}", self.name(place))).unwrap();
+        thread::spawn(move || {
+            setns(&namespace, CloneFlags::CLONE_NEWNET).unwrap();
+            work()
+        })
+    }
+
+    fn inside<T: Send + 'static>(&self, place: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+        self.start(place, work).join().unwrap()
+    }
+
+    fn command(&self, command: &[&str]) -> Command {
+        let mut whole = Command::new("ip");
+        whole.args(["netns", "exec", &self.name("p")]).args(command);
+        whole
+    }
+
+    fn proxy_output(&self, command: &[&str]) -> String {
+        let output = self.command(command).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn config(&self, classes: &str) -> PathBuf {
+        let path = self.folder.path().join("pep.toml");
+        let rest = "[interfaces]\nclients = \"eth0\"\nsatellite = \"sat0\"\n[daemon]\nthreads = 2\ndrain = \"5 s\"\n";
+        fs::write(&path, format!("{rest}{classes}")).unwrap();
+        path
+    }
+
+    /// Starts the proxy and waits until its rules are there.
+    fn proxy(&self, classes: &str) -> Proxy {
+        let path = self.config(classes);
+        let path = path.to_str().unwrap();
+        let binary = env!("CARGO_BIN_EXE_bentpipe");
+        let mut command = self.command(&[binary, "pep", "run", "--config", path]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut proxy = Proxy { child };
+        let begin = Instant::now();
+        while !(self.is_installed() && proxy.has_said("proxying")) {
+            assert!(begin.elapsed() < PATIENCE, "the proxy does not start");
+        }
+        proxy
+    }
+
+    fn is_installed(&self) -> bool {
+        self.proxy_output(&["nft", "list", "tables"]).contains("bentpipe-pep")
+    }
+
+    /// Nothing of the proxy is in the packet filter and the routing tables.
+    fn assert_clean(&self) {
+        assert!(!self.is_installed());
+        for family in ["-4", "-6"] {
+            let rules = self.proxy_output(&["ip", family, "rule"]);
+            assert!(!rules.contains("0x6270"), "{rules}");
+            for table in ["6271", "6272"] {
+                let output = self.command(&["ip", family, "route", "show", "table", table]).output().unwrap();
+                assert!(output.stdout.is_empty(), "{output:?}");
+            }
+        }
+    }
+
+    /// Sockets of the proxy's kernel that have this port of the server.
+    fn sockets_at(&self, port: u16) -> usize {
+        let hex = format!(":{port:04X} ");
+        self.inside("p", move || {
+            let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
+                .map(|path| fs::read_to_string(path).unwrap());
+            tables
+                .iter()
+                .flat_map(|table| table.lines())
+                .filter(|line| line.contains(&hex) && !line.contains(TIME_WAIT))
+                .count()
+        })
+    }
+
+    /// So many connections to this port have two halves. With `early` the second one comes after the client's connection is there.
+    fn assert_split(&self, port: u16, connections: usize) {
+        let begin = Instant::now();
+        while self.sockets_at(port) != 2 * connections {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{} sockets of {connections} connections",
+                self.sockets_at(port)
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn listen(&self, address: &str, port: u16) -> TcpListener {
+        let address = SocketAddr::new(address.parse().unwrap(), port);
+        self.inside("s", move || TcpListener::bind(address).unwrap())
+    }
+
+    fn connect(&self, address: &str, port: u16) -> io::Result<TcpStream> {
+        let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), port);
+        self.inside("c", move || {
+            let stream = TcpStream::connect_timeout(&address, Duration::from_secs(3))?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        })
+    }
+}
+
+struct Proxy {
+    child: Child,
+}
+
+impl Proxy {
+    /// Reads what the proxy writes until `word` comes.
+    fn has_said(&mut self, word: &str) -> bool {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&line).contains(word) {
+            if stderr.read(&mut byte).unwrap() == 0 {
+                panic!("the proxy has ended: {}", String::from_utf8_lossy(&line));
+            }
+            line.push(byte[0]);
+        }
+        true
+    }
+
+    fn signal(&self, signal: Signal) {
+        // `ip netns exec` has become the proxy.
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    fn end(mut self, signal: Signal) {
+        self.signal(signal);
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const EARLY: &str = "[[class]]\nsyn = \"early\"\n";
+const SERVER_FIRST: &str = "[[class]]\nsyn = \"server-first\"\n";
+
+/// Bytes that tell their place.
+fn payload(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8).collect()
+}
+
+fn exchange(world: &World, address: &'static str, port: u16) {
+    let listener = world.listen(address, port);
+    let server = world.start("s", move || {
+        let (mut stream, client) = listener.accept().unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).unwrap();
+        stream.write_all(&received).unwrap();
+        client
+    });
+    let client = world.connect(address, port).unwrap();
+    world.assert_split(port, 1);
+    let own = client.local_addr().unwrap();
+    let sent = payload(3_000_000);
+    let (mut writer, expected) = (client.try_clone().unwrap(), sent.clone());
+    let writing = thread::spawn(move || {
+        writer.write_all(&sent).unwrap();
+        writer.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    let mut received = Vec::new();
+    (&client).read_to_end(&mut received).unwrap();
+    writing.join().unwrap();
+    assert!(received == expected, "{} bytes of {}", received.len(), expected.len());
+    assert_eq!(server.join().unwrap(), own, "the server sees the client's address and port");
+}
+
+#[test]
+fn bytes_pass_both_ways_after_a_half_close_and_addresses_are_those_of_the_ends() {
+    let Some(world) = world() else { return };
+    for classes in [EARLY, SERVER_FIRST] {
+        let proxy = world.proxy(classes);
+        exchange(&world, SERVER_V4, 7001);
+        exchange(&world, SERVER_V6, 7002);
+        proxy.end(Signal::SIGTERM);
+        world.assert_clean();
+    }
+}
+
+#[test]
+fn server_first_refuses_closed_ports_and_leaves_the_unanswered_unanswered() {
+    let Some(world) = world() else { return };
+    let _proxy = world.proxy(SERVER_FIRST);
+    for address in [SERVER_V4, SERVER_V6] {
+        assert_eq!(world.connect(address, 7003).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+    let server = world.name("s");
+    let drop = "table inet t { chain c { type filter hook input priority 0; tcp dport 7004 drop\n }\n }\n";
+    assert!(Command::new("ip").args(["netns", "exec", &server, "nft", drop]).status().unwrap().success());
+    assert_eq!(world.connect(SERVER_V4, 7004).unwrap_err().kind(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_reset_is_passed_on() {
+    let Some(world) = world() else { return };
+    let _proxy = world.proxy(SERVER_FIRST);
+    let listener = world.listen(SERVER_V4, 7006);
+    let accept = world.start("s", move || (listener.accept().unwrap().0, listener));
+    let mut client = world.connect(SERVER_V4, 7006).unwrap();
+    let (server, listener) = accept.join().unwrap();
+    client.write_all(b"unread").unwrap();
+    // Closing with bytes that nobody has read is a reset.
+    thread::sleep(Duration::from_millis(200));
+    drop(server);
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+
+    let accept = world.start("s", move || listener.accept().unwrap().0);
+    let client = world.connect(SERVER_V4, 7006).unwrap();
+    let mut server = accept.join().unwrap();
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.write_all(b"unread").unwrap();
+    thread::sleep(Duration::from_millis(200));
+    drop(client);
+    assert_eq!(server.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn what_belongs_to_no_class_and_what_exceeds_the_limit_is_forwarded_untouched() {
+    let Some(world) = world() else { return };
+    for syn in ["early", "server-first"] {
+        let classes = format!(
+            "[limits]\nconnections = 2\n[[class]]\nmatch = {{ ports = \"7008\", to = \"10.0.0.0/8\" }}\nproxy = false\n\
+             [[class]]\nmatch = \"7007-7008\"\nsyn = \"{syn}\"\n"
+        );
+        let proxy = world.proxy(&classes);
+        let listeners: Vec<TcpListener> =
+            [7007, 7008, 7009].into_iter().map(|port| world.listen(SERVER_V4, port)).collect();
+        for port in [7008, 7009] {
+            let _untouched = world.connect(SERVER_V4, port).unwrap();
+            assert_eq!(world.sockets_at(port), 0, "port {port} is forwarded");
+        }
+        let _both: Vec<_> = (0..2).map(|_| world.connect(SERVER_V4, 7007).unwrap()).collect();
+        world.assert_split(7007, 2);
+        thread::sleep(Duration::from_secs(1));
+        let _third = world.connect(SERVER_V4, 7007).unwrap();
+        assert_eq!(world.sockets_at(7007), 4, "the third connection is forwarded");
+        drop(listeners);
+        proxy.end(Signal::SIGKILL);
+    }
+}
+
+#[test]
+fn a_proxy_that_is_killed_stands_in_nobodys_way_and_the_next_one_cleans_up() {
+    let Some(world) = world() else { return };
+    for classes in [EARLY, SERVER_FIRST] {
+        world.proxy(classes).end(Signal::SIGKILL);
+        assert!(world.is_installed(), "nobody was there to remove the rules");
+        let listener = world.listen(SERVER_V4, 7010);
+        let mut client = world.connect(SERVER_V4, 7010).unwrap();
+        assert_eq!(world.sockets_at(7010), 0);
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(b"still here").unwrap();
+        let mut read = [0; 10];
+        server.read_exact(&mut read).unwrap();
+        drop(listener);
+        let proxy = world.proxy(classes);
+        exchange(&world, SERVER_V4, 7011);
+        proxy.end(Signal::SIGKILL);
+    }
+    world.proxy_output(&[env!("CARGO_BIN_EXE_bentpipe"), "pep", "clean"]);
+    world.assert_clean();
+}
+
+#[test]
+fn a_hangup_reads_the_file_again_and_a_wrong_file_changes_nothing() {
+    let Some(world) = world() else { return };
+    let mut proxy = world.proxy(EARLY);
+    exchange(&world, SERVER_V4, 7012);
+    world.config("[[class]]\nsyn = \"eearly\"\n");
+    proxy.signal(Signal::SIGHUP);
+    assert!(proxy.has_said("class.1.syn: found \"eearly\", accepted: \"server-first\", \"early\""));
+    exchange(&world, SERVER_V4, 7013);
+    world.config("[[class]]\nproxy = false\n");
+    proxy.signal(Signal::SIGHUP);
+    assert!(proxy.has_said("read again"));
+    let _listener = world.listen(SERVER_V4, 7014);
+    let _client = world.connect(SERVER_V4, 7014).unwrap();
+    assert_eq!(world.sockets_at(7014), 0);
+}
+
+#[test]
+fn connections_end_before_the_proxy_does() {
+    let Some(world) = world() else { return };
+    let proxy = world.proxy(SERVER_FIRST);
+    let listener = world.listen(SERVER_V4, 7015);
+    let accept = world.start("s", move || listener.accept().unwrap().0);
+    let mut client = world.connect(SERVER_V4, 7015).unwrap();
+    let mut server = accept.join().unwrap();
+    proxy.signal(Signal::SIGTERM);
+    thread::sleep(Duration::from_secs(1));
+    client.write_all(b"last words").unwrap();
+    let mut read = [0; 10];
+    server.read_exact(&mut read).unwrap();
+    drop(client);
+    drop(server);
+    let mut proxy = proxy;
+    assert!(proxy.child.wait().unwrap().success());
+    world.assert_clean();
+}

@@ -1,0 +1,204 @@
+//! How the proxy is started, watched and ended.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bentpipe_scenario::deployment::{Datapath, Deployment};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::error::Error;
+use crate::gate::{self, Gate};
+use crate::relay::{self, Relay};
+use crate::rules::{self, Ports};
+use crate::shared::{Inbox, Shared};
+use crate::sockets::Listeners;
+use crate::tool;
+
+/// Descriptors for everything that is no connection.
+const RESERVE: u64 = 64;
+/// Descriptors of a connection while bytes are held in both directions.
+const EACH: u64 = 6;
+/// How often limits are looked at.
+const WATCH: Duration = Duration::from_millis(200);
+
+/// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again.
+///
+/// # Errors
+/// [`Error`] if it cannot be started; then nothing of it is left behind.
+pub fn run(path: &str, deployment: Deployment) -> Result<(), Error> {
+    if let Some(class) = deployment.classes.iter().find(|class| class.satellite.datapath == Datapath::Engine)
+    {
+        return Err(Error::Request(format!(
+            "{path}: class {}: satellite.datapath: found \"engine\", accepted: \"kernel\" (this version has no other)",
+            class.name
+        )));
+    }
+    let signals = catch_signals()?;
+    let shared = Arc::new(Shared::new(deployment, descriptors_allow()?, None));
+    let daemon = Daemon::start(shared)?;
+    eprintln!("bentpipe: proxying; SIGHUP reads {path} again, SIGTERM ends");
+    daemon.attend(path, &signals)
+}
+
+/// From now on these signals are waited for instead of ending the process.
+fn catch_signals() -> Result<SigSet, Error> {
+    let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
+    signals.thread_block().map_err(|error| Error::at("signals")(error.into()))?;
+    Ok(signals)
+}
+
+/// Raises the limit of descriptors as far as permitted; says how many connections there can be.
+fn descriptors_allow() -> Result<u32, Error> {
+    let failed = |error: nix::Error| Error::at("the limit of descriptors")(error.into());
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    let most = if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };
+    let allowed = most.saturating_sub(RESERVE) / EACH;
+    if allowed == 0 {
+        return Err(Error::Missing(format!(
+            "{most} descriptors are too few for a proxy; allow more (ulimit -n 65536, or LimitNOFILE= in the systemd unit)"
+        )));
+    }
+    Ok(u32::try_from(allowed).unwrap_or(u32::MAX))
+}
+
+/// A thread and where to leave messages for it.
+type Worker<T> = (JoinHandle<io::Result<()>>, Arc<Inbox<T>>);
+
+struct Daemon {
+    shared: Arc<Shared>,
+    relays: Vec<Worker<relay::Message>>,
+    gate: Option<Worker<gate::Message>>,
+    /// Removes the rules at the end, however that comes.
+    _installed: Installed,
+}
+
+/// The rules that are installed.
+struct Installed;
+
+impl Installed {
+    fn install(deployment: &Deployment, ports: Ports) -> Result<Self, Error> {
+        // If a part cannot be installed, what is there already goes again.
+        let installed = Self;
+        rules::install(deployment, ports)?;
+        Ok(installed)
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        if let Err(error) = rules::clean() {
+            eprintln!(
+                "bentpipe: the rules could not be removed: {error}; remove them with `bentpipe pep clean`"
+            );
+        }
+    }
+}
+
+impl Daemon {
+    fn start(shared: Arc<Shared>) -> Result<Self, Error> {
+        let deployment = shared.deployment();
+        let threads = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
+        let mut ports = None;
+        let mut relays = Vec::new();
+        for number in 0..threads {
+            let listeners = Listeners::open(ports).map_err(Error::at("a transparent socket"))?;
+            ports = Some(listeners.ports);
+            let (relay, inbox) =
+                Relay::new(Arc::clone(&shared), listeners.sockets).map_err(Error::at("epoll"))?;
+            relays.push((spawn(format!("relay-{number}"), move || relay.run())?, inbox));
+        }
+        let (gate, inbox) = Gate::open(Arc::clone(&shared))?;
+        let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
+        let ports = ports.expect("there is at least one thread");
+        Ok(Self { _installed: Installed::install(&deployment, ports)?, shared, relays, gate })
+    }
+
+    /// Watches limits and waits for signals.
+    fn attend(mut self, path: &str, signals: &SigSet) -> Result<(), Error> {
+        loop {
+            match wait(signals, WATCH) {
+                None => self.heed_limits(),
+                Some(Signal::SIGHUP) => self.reload(path),
+                Some(_) => break,
+            }
+            if let Some((thread, _)) = self.relays.iter().find(|(thread, _)| thread.is_finished()) {
+                return Err(Error::Request(format!("a thread has ended: {:?}", thread.thread().name())));
+            }
+        }
+        self.drain(signals)
+    }
+
+    /// At a limit new connections are forwarded untouched, until there is room again.
+    fn heed_limits(&mut self) {
+        let (active, most) = (self.shared.active.load(Ordering::Relaxed), self.shared.most_connections());
+        let bypass = self.shared.bypass.load(Ordering::Relaxed);
+        let wanted = if bypass { active >= most - most / 10 } else { active >= most };
+        if wanted != bypass {
+            self.divert(!wanted);
+        }
+    }
+
+    fn divert(&mut self, on: bool) {
+        self.shared.bypass.store(!on, Ordering::Relaxed);
+        let deployment = on.then(|| self.shared.deployment());
+        if let Err(error) = tool::nft(&rules::divert(deployment.as_deref())) {
+            eprintln!("bentpipe: the rules could not be changed: {error}");
+        }
+    }
+
+    /// New connections follow the file as it is now; a wrong one changes nothing.
+    fn reload(&mut self, path: &str) {
+        match Deployment::load(path) {
+            Ok(deployment) => {
+                self.shared.replace_deployment(deployment);
+                self.divert(true);
+                eprintln!("bentpipe: {path} read again");
+            }
+            Err(error) => eprintln!("{error}\nbentpipe: the old configuration goes on"),
+        }
+    }
+
+    /// No new connections; those that exist have some time to end.
+    fn drain(mut self, signals: &SigSet) -> Result<(), Error> {
+        self.divert(false);
+        let patience = Duration::from_nanos(self.shared.deployment().workings.drain.as_nanos());
+        let begin = Instant::now();
+        while self.shared.active.load(Ordering::Relaxed) > 0 && begin.elapsed() < patience {
+            if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, WATCH) {
+                break;
+            }
+        }
+        if let Some((thread, inbox)) = self.gate.take() {
+            inbox.send(gate::Message::Stop);
+            let _ = thread.join();
+        }
+        for (_, inbox) in &self.relays {
+            inbox.send(relay::Message::Stop);
+        }
+        Ok(())
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn spawn(
+    name: String,
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<JoinHandle<io::Result<()>>, Error> {
+    thread::Builder::new().name(name).spawn(work).map_err(Error::at("cannot start a thread"))
+}
+
+/// The signal that comes within `patience`.
+fn wait(signals: &SigSet, patience: Duration) -> Option<Signal> {
+    let timeout =
+        libc::timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+    // SAFETY: both arguments are valid and outlive the call; the third is optional.
+    let number = unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &raw const timeout) };
+    Signal::try_from(number).ok()
+}

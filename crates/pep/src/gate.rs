@@ -1,0 +1,293 @@
+//! The gate: SYNs whose clients get an answer only when the server has answered.
+//!
+//! The packet filter routes them into a TUN device, where they wait while the proxy connects to the server in the client's name. Then
+//!
+//! * the SYN is put back through the device, and the kernel accepts the client's connection with options of its own;
+//! * or a RST answers it, if one answered the proxy;
+//! * or nothing does, if nobody answered the proxy;
+//! * or it is forwarded as it came, so that the network itself says what is wrong, and at every limit of the proxy.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bentpipe_host::{Device, DeviceConfig};
+use bentpipe_scenario::deployment::{Datapath, Opener};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use socket2::SockRef;
+
+use crate::error::Error;
+use crate::half::{Answer, Call, Half, Opening, Refusal};
+use crate::packet::{Syn, Tuple};
+use crate::relay::class_of;
+use crate::rules::{DEVICE, MARK_OURS};
+use crate::shared::{Counts, Established, Inbox, Shared};
+use crate::sockets::{self, RawSender};
+
+/// A client that has sent no SYN for so long has given up; Linux doubles the time between them up to 32 s.
+const PATIENCE: Duration = Duration::from_secs(70);
+/// How often those are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+/// SYNs read before the answers of servers have their turn.
+const SYNS_AT_A_TIME: usize = 64;
+const EVENTS: usize = 512;
+const DEVICE_TOKEN: u64 = u64::MAX;
+const INBOX_TOKEN: u64 = u64::MAX - 1;
+/// What stands before each packet of the device.
+const VIRTIO_HEADER: usize = 10;
+
+/// What others tell the gate.
+pub(crate) enum Message {
+    /// The speaker has an answer for the SYN of this number.
+    Answer { number: u64, answer: Result<Half, Refusal> },
+    /// End.
+    Stop,
+}
+
+/// A SYN that waits.
+struct Waiting {
+    syn: Syn,
+    /// The packet, behind the virtio header that says whether its checksum is still to be completed.
+    packet: Vec<u8>,
+    /// The connection to the server, if the kernel makes it.
+    socket: Option<OwnedFd>,
+    last_seen: Instant,
+}
+
+/// The thread that reads SYNs.
+pub(crate) struct Gate {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox<Message>>,
+    device: Device,
+    epoll: OwnedFd,
+    /// Sends on what is not for the proxy.
+    onward: RawSender,
+    /// Answers clients.
+    back: RawSender,
+    waiting: HashMap<u64, Waiting>,
+    numbers: HashMap<Tuple, u64>,
+    next: u64,
+    swept: Instant,
+}
+
+impl Gate {
+    /// Makes the device.
+    pub fn open(shared: Arc<Shared>) -> Result<(Self, Arc<Inbox<Message>>), Error> {
+        let config = DeviceConfig { name: Some(DEVICE.to_owned()), networks: Vec::new(), mtu: 1500 };
+        let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
+        // SYNs come back through it with the addresses of clients, which are elsewhere.
+        let filter = format!("/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter");
+        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        let raw = |mark| RawSender::open(mark).map_err(Error::at("a raw socket"));
+        let failed = || Error::at("epoll");
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from).map_err(failed())?;
+        let inbox = Arc::new(Inbox::new().map_err(Error::at("eventfd"))?);
+        let add = |fd: &dyn AsFd, token| {
+            epoll::add(&epoll, fd.as_fd(), EventData::new_u64(token), EventFlags::IN).map_err(io::Error::from)
+        };
+        add(&device, DEVICE_TOKEN).and_then(|()| add(&inbox, INBOX_TOKEN)).map_err(failed())?;
+        let gate = Self {
+            shared,
+            inbox: Arc::clone(&inbox),
+            device,
+            epoll,
+            onward: raw(None)?,
+            back: raw(Some(MARK_OURS))?,
+            waiting: HashMap::new(),
+            numbers: HashMap::new(),
+            next: 0,
+            swept: Instant::now(),
+        };
+        Ok((gate, inbox))
+    }
+
+    /// Works until it is told to stop.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let second = Timespec { tv_sec: SWEEP.as_secs() as i64, tv_nsec: 0 };
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&second)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    DEVICE_TOKEN => self.read_device(),
+                    INBOX_TOKEN => {
+                        for message in self.inbox.drain() {
+                            match message {
+                                Message::Answer { number, answer } => self.answered(number, answer),
+                                Message::Stop => return Ok(()),
+                            }
+                        }
+                    }
+                    number => self.connected(number),
+                }
+            }
+            if self.swept.elapsed() >= SWEEP {
+                self.sweep();
+            }
+        }
+    }
+
+    fn read_device(&mut self) {
+        let mut buffer = [0u8; 2048];
+        for _ in 0..SYNS_AT_A_TIME {
+            let Ok(length) = self.device.read(&mut buffer) else { return };
+            let packet = &buffer[..length.min(buffer.len())];
+            if let Some(syn) = packet.get(VIRTIO_HEADER..).and_then(Syn::read) {
+                self.arrive(syn, packet);
+            }
+        }
+    }
+
+    /// A client has sent a SYN, for the first time or again.
+    fn arrive(&mut self, syn: Syn, packet: &[u8]) {
+        if let Some(waiting) = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number)) {
+            waiting.last_seen = Instant::now();
+            return;
+        }
+        if self.shared.ready().contains_key(&syn.tuple) {
+            return self.put_back(packet);
+        }
+        if !self.shared.has_room() {
+            return self.pass_on(&syn, packet);
+        }
+        let number = self.next;
+        self.next += 1;
+        let whole = packet.to_vec();
+        match self.dial(number, &syn) {
+            Ok(socket) => {
+                self.shared.active.fetch_add(1, Ordering::Relaxed);
+                self.numbers.insert(syn.tuple, number);
+                self.waiting
+                    .insert(number, Waiting { syn, packet: whole, socket, last_seen: Instant::now() });
+            }
+            // The connection exists already, or has just ended: the kernel knows what to answer.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
+                self.put_back(&whole)
+            }
+            Err(_) => self.pass_on(&syn, &whole),
+        }
+    }
+
+    /// Begins the connection to the server; the socket is that of the kernel, if it makes it.
+    fn dial(&mut self, number: u64, syn: &Syn) -> io::Result<Option<OwnedFd>> {
+        let deployment = self.shared.deployment();
+        let (opener, class) = class_of(&deployment, syn.tuple);
+        let side = match opener {
+            Opener::Clients => &class.satellite,
+            Opener::Satellite => &class.clients,
+        };
+        if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
+            let Tuple { client, server } = syn.tuple;
+            let call = Call { client, server, opener, dscp: syn.dscp, side: side.clone() };
+            let inbox = Arc::clone(&self.inbox);
+            let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
+            speaker.open(&call, Opening::Active, answer);
+            return Ok(None);
+        }
+        let socket = sockets::dial(syn.tuple, side, syn.dscp)?;
+        epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
+        Ok(Some(socket))
+    }
+
+    /// The kernel has an answer of a server, or none.
+    fn connected(&mut self, number: u64) {
+        let Some(socket) = self.waiting.get_mut(&number).and_then(|waiting| waiting.socket.take()) else {
+            return;
+        };
+        let _ = epoll::delete(&self.epoll, &socket);
+        let answer = match SockRef::from(&socket).take_error() {
+            Ok(None) => Ok(Half { stream: socket, control: None }),
+            Ok(Some(error)) => Err(match error.raw_os_error() {
+                Some(libc::ECONNREFUSED | libc::ECONNRESET) => Refusal::Refused,
+                Some(libc::ETIMEDOUT) => Refusal::TimedOut,
+                _ => Refusal::Unreachable,
+            }),
+            Err(_) => Err(Refusal::Unreachable),
+        };
+        self.answered(number, answer);
+    }
+
+    fn answered(&mut self, number: u64, answer: Result<Half, Refusal>) {
+        let Some(waiting) = self.waiting.remove(&number) else {
+            return if let Ok(half) = answer {
+                half.abort()
+            };
+        };
+        self.numbers.remove(&waiting.syn.tuple);
+        match answer {
+            Ok(half) => {
+                let since = Instant::now();
+                self.shared.ready().insert(waiting.syn.tuple, Established { half, since });
+                self.put_back(&waiting.packet);
+            }
+            Err(refusal) => {
+                self.shared.active.fetch_sub(1, Ordering::Relaxed);
+                self.refuse(&waiting, refusal);
+            }
+        }
+    }
+
+    fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {
+        match refusal {
+            Refusal::Refused => {
+                Counts::add(&self.shared.counts.refused);
+                // A RST that is lost is asked for again with the next SYN.
+                let _ = self.back.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
+            }
+            Refusal::TimedOut => {}
+            Refusal::Unreachable | Refusal::Busy => self.pass_on(&waiting.syn, &waiting.packet),
+        }
+    }
+
+    /// To the listening sockets.
+    fn put_back(&self, packet: &[u8]) {
+        // What the kernel does not take now comes again: the client repeats its SYN.
+        let _ = self.device.write(packet);
+    }
+
+    /// To the server, as it came.
+    fn pass_on(&self, syn: &Syn, packet: &[u8]) {
+        Counts::add(&self.shared.counts.bypassed);
+        let mut whole = packet[VIRTIO_HEADER..].to_vec();
+        syn.complete_checksum(&mut whole);
+        let _ = self.onward.send(&whole, syn.tuple.server);
+    }
+
+    /// Gives up for clients that have given up.
+    fn sweep(&mut self) {
+        self.swept = Instant::now();
+        let given_up: Vec<u64> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.last_seen.elapsed() > PATIENCE)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in given_up {
+            if let Some(waiting) = self.waiting.remove(&number) {
+                self.numbers.remove(&waiting.syn.tuple);
+                waiting.socket.into_iter().for_each(sockets::reset);
+                self.shared.active.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let mut ready = self.shared.ready();
+        let stale: Vec<Tuple> = ready
+            .iter()
+            .filter(|(_, half)| half.since.elapsed() > PATIENCE)
+            .map(|(tuple, _)| *tuple)
+            .collect();
+        for tuple in stale {
+            if let Some(established) = ready.remove(&tuple) {
+                established.half.abort();
+                self.shared.active.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The proxy on a real link: it splits the TCP connections that its rules select, and the kernel forwards everything else.
+//!
+//! Reading order: `rules` (what is installed in the packet filter and the routing tables), `gate` (who answers a SYN, and when),
+//! `half` (what the relay moves bytes between), `relay` and `flow` (how it does), `daemon` (how it all is started and ended).
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");
+
+mod daemon;
+mod error;
+mod flow;
+mod gate;
+pub mod half;
+mod packet;
+mod relay;
+mod rules;
+mod shared;
+mod sockets;
+mod tool;
+
+pub use daemon::run;
+pub use error::Error;
+pub use rules::{check, clean};

@@ -1,0 +1,373 @@
+//! A thread that accepts connections, opens their other halves and moves their bytes.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener, Side};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use slab::Slab;
+use socket2::{SockRef, Socket};
+
+use crate::flow::{Flow, Pipes, Ready, Turn};
+use crate::half::{Answer, Call, Half, Opening, Refusal};
+use crate::packet::Tuple;
+use crate::shared::{Counts, Inbox, Shared};
+use crate::sockets::{self, Accepted};
+
+/// Connections accepted before the others have their turn.
+const ACCEPTED_AT_A_TIME: usize = 64;
+/// Events taken at a time.
+const EVENTS: usize = 512;
+const LISTENERS: u64 = 1 << 63;
+const INBOX: u64 = u64::MAX;
+/// Bits of a token that tell the connections apart that had the same place one after the other.
+const GENERATION: u32 = 0x7fff_ffff;
+
+/// What others tell a relay.
+pub(crate) enum Message {
+    /// The speaker has an answer for a connection.
+    Answer { token: u64, answer: Result<Half, Refusal> },
+    /// Finish and end: no connection is accepted any more.
+    Stop,
+}
+
+/// The half of who opened the connection, and the half of who answers it.
+const FRONT: usize = 0;
+const BACK: usize = 1;
+
+struct Connection {
+    generation: u32,
+    tuple: Tuple,
+    /// None of the back half yet while it is being opened.
+    halves: [Option<Half>; 2],
+    /// The other half is a socket whose connection is not established yet.
+    connecting: bool,
+    ready: [Ready; 2],
+    /// From the front half to the back half, and the other way.
+    flows: [Flow; 2],
+    again: bool,
+}
+
+/// A thread.
+pub(crate) struct Relay {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox<Message>>,
+    epoll: OwnedFd,
+    listeners: Vec<Socket>,
+    connections: Slab<Connection>,
+    generation: u32,
+    pipes: Pipes,
+    again: Vec<u64>,
+    stopping: bool,
+}
+
+impl Relay {
+    pub fn new(shared: Arc<Shared>, listeners: Vec<Socket>) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+        let inbox = Arc::new(Inbox::new()?);
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
+        for (number, listener) in listeners.iter().enumerate() {
+            epoll::add(&epoll, listener, EventData::new_u64(LISTENERS | number as u64), EventFlags::IN)?;
+        }
+        let relay = Self {
+            shared,
+            inbox: Arc::clone(&inbox),
+            epoll,
+            listeners,
+            connections: Slab::new(),
+            generation: 0,
+            pipes: Pipes::default(),
+            again: Vec::new(),
+            stopping: false,
+        };
+        Ok((relay, inbox))
+    }
+
+    /// Works until it is told to stop and the last connection has ended.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        while !(self.stopping && self.connections.is_empty()) {
+            events.clear();
+            let at_once = rustix::event::Timespec::default();
+            let timeout = (!self.again.is_empty()).then_some(&at_once);
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                let flags = event.flags;
+                match event.data.u64() {
+                    INBOX => self.read_inbox(),
+                    token if token & LISTENERS != 0 => self.accept((token & !LISTENERS) as usize),
+                    token => self.event(token, flags),
+                }
+            }
+            for token in std::mem::take(&mut self.again) {
+                if let Some(key) = self.find(token) {
+                    self.connections[key].again = false;
+                    self.turn(key);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_inbox(&mut self) {
+        for message in self.inbox.drain() {
+            match message {
+                Message::Answer { token, answer } => self.answered(token, answer),
+                Message::Stop => {
+                    self.stopping = true;
+                    self.listeners.clear();
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, number: usize) {
+        for _ in 0..ACCEPTED_AT_A_TIME {
+            let Some(listener) = self.listeners.get(number) else { return };
+            match sockets::accept(listener) {
+                Ok(accepted) => self.begin(accepted),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The client has gone meanwhile.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes the half of the server that waits for this client, or opens one.
+    fn begin(&mut self, accepted: Accepted) {
+        let Accepted { socket, tuple, dscp } = accepted;
+        Counts::add(&self.shared.counts.accepted);
+        let waiting = self.shared.ready().remove(&tuple);
+        let deployment = self.shared.deployment();
+        let (opener, class) = class_of(&deployment, tuple);
+        let (front, back) = match opener {
+            Opener::Clients => (&class.clients, &class.satellite),
+            Opener::Satellite => (&class.satellite, &class.clients),
+        };
+        // An option that this kernel lacks is no reason to turn a client away.
+        let _ = sockets::prepare(&socket, front);
+        let front = Half { stream: socket.into(), control: None };
+        if waiting.is_none() {
+            self.shared.active.fetch_add(1, Ordering::Relaxed);
+        }
+        let key = self.insert(tuple, front);
+        match waiting {
+            Some(established) => self.join(key, established.half),
+            None => self.open(
+                key,
+                back,
+                Call { client: tuple.client, server: tuple.server, opener, dscp, side: back.clone() },
+            ),
+        }
+    }
+
+    fn insert(&mut self, tuple: Tuple, front: Half) -> usize {
+        self.generation = (self.generation + 1) & GENERATION;
+        let ready = Ready { readable: true, writable: true, broken: false };
+        self.connections.insert(Connection {
+            generation: self.generation,
+            tuple,
+            halves: [Some(front), None],
+            connecting: false,
+            ready: [ready; 2],
+            flows: Default::default(),
+            again: false,
+        })
+    }
+
+    fn open(&mut self, key: usize, side: &Side, call: Call) {
+        let tuple = self.connections[key].tuple;
+        match (side.datapath, &self.shared.speaker) {
+            (Datapath::Engine, Some(speaker)) => {
+                let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
+                let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
+                speaker.open(&call, Opening::Active, answer);
+            }
+            _ => match sockets::dial(tuple, side, call.dscp) {
+                Ok(stream) => {
+                    let connection = &mut self.connections[key];
+                    connection.connecting = true;
+                    connection.halves[BACK] = Some(Half { stream, control: None });
+                    self.watch(key, BACK);
+                }
+                Err(_) => self.abort(key),
+            },
+        }
+    }
+
+    fn answered(&mut self, token: u64, answer: Result<Half, Refusal>) {
+        let Some(key) = self.find(token) else {
+            if let Ok(Half { control: Some(control), .. }) = answer {
+                control.abort();
+            }
+            return;
+        };
+        match answer {
+            Ok(half) => self.join(key, half),
+            Err(_) => self.abort(key),
+        }
+    }
+
+    /// Both halves are there.
+    fn join(&mut self, key: usize, back: Half) {
+        self.connections[key].halves[BACK] = Some(back);
+        self.watch(key, BACK);
+        self.watch(key, FRONT);
+        if self.connections.contains(key) {
+            self.turn(key);
+        }
+    }
+
+    /// From now on events of this half are reported, when something changes.
+    fn watch(&mut self, key: usize, which: usize) {
+        let data = EventData::new_u64(self.token(key, which));
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let Some(half) = self.connections.get(key).and_then(|connection| connection.halves[which].as_ref())
+        else {
+            return;
+        };
+        if epoll::add(&self.epoll, &half.stream, data, flags).is_err() {
+            self.abort(key);
+        }
+    }
+
+    fn token(&self, key: usize, which: usize) -> u64 {
+        u64::from(self.connections[key].generation) << 32 | (key as u64) << 1 | which as u64
+    }
+
+    /// The place of a connection, unless it has ended.
+    fn find(&self, token: u64) -> Option<usize> {
+        let key = (token as u32 >> 1) as usize;
+        let generation = (token >> 32) as u32;
+        self.connections.get(key).filter(|connection| connection.generation == generation).map(|_| key)
+    }
+
+    fn event(&mut self, token: u64, flags: EventFlags) {
+        let Some(key) = self.find(token) else { return };
+        let which = (token & 1) as usize;
+        let connection = &mut self.connections[key];
+        if connection.connecting && which == BACK {
+            return self.connected(key);
+        }
+        let ready = &mut connection.ready[which];
+        let failed = flags.contains(EventFlags::ERR);
+        ready.readable |= failed || flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP);
+        ready.writable |= failed || flags.contains(EventFlags::OUT);
+        if failed && stream(connection, which).is_some_and(|stream| has_failed(stream)) {
+            connection.ready[which].broken = true;
+        }
+        self.turn(key);
+    }
+
+    /// The kernel has an answer from the server, or none.
+    fn connected(&mut self, key: usize) {
+        let connection = &mut self.connections[key];
+        if stream(connection, BACK).is_none_or(|stream| has_failed(stream)) {
+            return self.abort(key);
+        }
+        connection.connecting = false;
+        self.watch(key, FRONT);
+        if self.connections.contains(key) {
+            self.turn(key);
+        }
+    }
+
+    /// Moves bytes in both directions.
+    fn turn(&mut self, key: usize) {
+        let token = self.token(key, FRONT);
+        let connection = &mut self.connections[key];
+        let [Some(front), Some(back)] = &connection.halves else { return };
+        if connection.connecting {
+            return;
+        }
+        let [front_ready, back_ready] = &mut connection.ready;
+        let [onward, backward] = &mut connection.flows;
+        let turns = [
+            onward.turn((front_ready, &front.stream), (back_ready, &back.stream), &mut self.pipes),
+            backward.turn((back_ready, &back.stream), (front_ready, &front.stream), &mut self.pipes),
+        ];
+        let failed = turns.iter().any(Result::is_err);
+        let goes_on = turns.iter().any(|turn| matches!(turn, Ok(Turn::GoesOn)));
+        if failed || connection.pass_ends() {
+            return self.abort(key);
+        }
+        if connection.flows.iter().all(Flow::is_over) {
+            return self.finish(key);
+        }
+        if goes_on && !connection.again {
+            connection.again = true;
+            self.again.push(token);
+        }
+    }
+
+    /// Both directions have ended.
+    fn finish(&mut self, key: usize) {
+        self.connections.remove(key);
+        Counts::add(&self.shared.counts.finished);
+        self.shared.active.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Both ends get a RST.
+    fn abort(&mut self, key: usize) {
+        let connection = self.connections.remove(key);
+        connection.halves.into_iter().flatten().for_each(Half::abort);
+        Counts::add(&self.shared.counts.reset);
+        self.shared.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    /// Passes on the ends of directions. True if a half was reset, and everything before that has been passed on.
+    fn pass_ends(&mut self) -> bool {
+        for source in [FRONT, BACK] {
+            let sink = 1 - source;
+            let flow = &mut self.flows[source];
+            let control = self.halves[source].as_ref().and_then(|half| half.control.as_ref());
+            let was_reset = self.ready[source].broken || control.is_some_and(|control| control.was_reset());
+            if was_reset && (flow.wants_end() || flow.is_over()) {
+                return true;
+            }
+            if flow.wants_end() {
+                if let Some(half) = &self.halves[sink] {
+                    // The far end may be gone already; then there is nobody to tell.
+                    let _ = rustix::net::shutdown(&half.stream, rustix::net::Shutdown::Write);
+                }
+                flow.pass_end();
+            }
+        }
+        false
+    }
+}
+
+impl Half {
+    /// Ends the connection with a RST.
+    pub(crate) fn abort(self) {
+        match &self.control {
+            Some(control) => control.abort(),
+            None => sockets::reset(self.stream),
+        }
+    }
+}
+
+fn stream(connection: &Connection, which: usize) -> Option<BorrowedFd<'_>> {
+    connection.halves[which].as_ref().map(|half| half.stream.as_fd())
+}
+
+/// True if the socket has an error, such as a RST.
+fn has_failed(stream: BorrowedFd<'_>) -> bool {
+    !matches!(SockRef::from(&stream).take_error(), Ok(None))
+}
+
+/// The class of a connection, and who opens it. A connection whose class a new configuration does not have any more goes on as one of the first.
+pub(crate) fn class_of(deployment: &Deployment, tuple: Tuple) -> (Opener, &Class) {
+    let found = [Opener::Clients, Opener::Satellite].into_iter().find_map(|opener| {
+        let class = deployment.class_of(opener, tuple.client, tuple.server)?;
+        deployment.classes[class].proxy.then_some((opener, &deployment.classes[class]))
+    });
+    found.unwrap_or((Opener::Clients, &deployment.classes[0]))
+}

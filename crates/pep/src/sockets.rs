@@ -1,0 +1,211 @@
+//! Sockets of the proxy: they speak in the names of others.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use bentpipe_scenario::deployment::Side;
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
+
+use crate::packet::{Syn, Tuple};
+use crate::rules::{MARK_OURS, Ports};
+
+/// Connections that may wait to be accepted by a thread.
+const BACKLOG: i32 = 16_384;
+/// A connection without traffic is asked after this time whether its ends are still there.
+const KEEPALIVE: Duration = Duration::from_secs(7200);
+
+/// Listening sockets of one thread. Those of several threads share ports, and the kernel spreads connections over them.
+pub(crate) struct Listeners {
+    pub sockets: Vec<Socket>,
+    pub ports: Ports,
+}
+
+impl Listeners {
+    /// At ports that others of the proxy have, or at free ones.
+    pub fn open(shared: Option<Ports>) -> io::Result<Self> {
+        let v4 = listener((Ipv4Addr::LOCALHOST, shared.map_or(0, |ports| ports.v4)).into())?;
+        let wants_v6 = shared.is_none_or(|ports| ports.v6.is_some());
+        let port = shared.and_then(|ports| ports.v6).unwrap_or(0);
+        let v6 = wants_v6.then(|| listener((Ipv6Addr::LOCALHOST, port).into())).transpose();
+        // A kernel without IPv6, or with IPv6 switched off.
+        let v6 = match v6 {
+            Err(error) if lacks_v6(&error) => None,
+            other => other?,
+        };
+        let ports = Ports { v4: port_of(&v4)?, v6: v6.as_ref().map(port_of).transpose()? };
+        Ok(Self { sockets: [Some(v4), v6].into_iter().flatten().collect(), ports })
+    }
+}
+
+fn lacks_v6(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
+}
+
+fn port_of(socket: &Socket) -> io::Result<u16> {
+    socket
+        .local_addr()?
+        .as_socket()
+        .map(|address| address.port())
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+fn listener(address: SocketAddr) -> io::Result<Socket> {
+    let socket = transparent(address)?;
+    socket.set_reuse_port(true)?;
+    // The SYN tells the code point that the client has chosen.
+    set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, 1)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+/// A socket that may have any address.
+fn transparent(address: SocketAddr) -> io::Result<Socket> {
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    match address {
+        SocketAddr::V4(_) => set(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?,
+        SocketAddr::V6(_) => {
+            set(socket.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1)?;
+            socket.set_only_v6(true)?;
+        }
+    }
+    socket.set_mark(MARK_OURS)?;
+    Ok(socket)
+}
+
+/// Begins a connection to the server in the client's name.
+pub(crate) fn dial(tuple: Tuple, side: &Side, dscp: u8) -> io::Result<OwnedFd> {
+    let socket = transparent(tuple.server)?;
+    prepare(&socket, side)?;
+    mark_class(&socket, tuple.server, dscp)?;
+    socket.bind(&tuple.client.into())?;
+    match socket.connect(&tuple.server.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(socket.into())
+}
+
+/// What the configuration says for this half.
+pub(crate) fn prepare(socket: &Socket, side: &Side) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    // An urgent byte stays where it is in the stream; that it was urgent is lost.
+    socket.set_out_of_band_inline(true)?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    if let Some(name) = side.kernel_cc() {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    if let Some(rate) = side.rate_limit {
+        let bytes_per_s: u64 = rate.bps() / 8;
+        set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)?;
+    }
+    Ok(())
+}
+
+fn mark_class(socket: &Socket, address: SocketAddr, dscp: u8) -> io::Result<()> {
+    if dscp == 0 {
+        return Ok(());
+    }
+    let class = u32::from(dscp) << 2;
+    match address {
+        SocketAddr::V4(_) => socket.set_tos_v4(class),
+        SocketAddr::V6(_) => socket.set_tclass_v6(class),
+    }
+}
+
+/// A connection that a listening socket has accepted.
+pub(crate) struct Accepted {
+    pub socket: Socket,
+    pub tuple: Tuple,
+    pub dscp: u8,
+}
+
+/// The next connection.
+pub(crate) fn accept(listener: &Socket) -> io::Result<Accepted> {
+    let (socket, client) = listener.accept()?;
+    socket.set_nonblocking(true)?;
+    let server = socket.local_addr()?;
+    let (Some(client), Some(server)) = (client.as_socket(), server.as_socket()) else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let tuple = Tuple { client: plain(client), server: plain(server) };
+    let dscp = saved_syn(socket.as_raw_fd()).map_or(0, |syn| syn.dscp);
+    Ok(Accepted { socket, tuple, dscp })
+}
+
+/// Without flow label and scope, which do not tell connections apart.
+fn plain(address: SocketAddr) -> SocketAddr {
+    (address.ip(), address.port()).into()
+}
+
+fn saved_syn(socket: RawFd) -> Option<Syn> {
+    let mut packet = [0u8; 256];
+    let mut length = packet.len() as libc::socklen_t;
+    // SAFETY: the buffer and its length are valid and outlive the call.
+    let done = unsafe {
+        libc::getsockopt(
+            socket,
+            libc::IPPROTO_TCP,
+            libc::TCP_SAVED_SYN,
+            packet.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if done == 0 { Syn::read(packet.get(..length as usize)?) } else { None }
+}
+
+/// Ends a connection with a RST.
+pub(crate) fn reset(stream: OwnedFd) {
+    // A socket that is already gone needs no RST.
+    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+}
+
+/// Sets a socket option for which `socket2` has no word.
+fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` is a plain number that outlives the call, and `length` is its size.
+    let done = unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), length) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends whole IP packets as if they came from elsewhere.
+pub(crate) struct RawSender {
+    v4: Socket,
+    v6: Option<Socket>,
+}
+
+impl RawSender {
+    /// `mark` is that of the packets; none for packets that are to be treated like any other.
+    pub fn open(mark: Option<u32>) -> io::Result<Self> {
+        let raw = |domain: Domain| {
+            let socket = Socket::new(
+                domain,
+                Type::from(libc::SOCK_RAW).nonblocking().cloexec(),
+                Some(Protocol::from(libc::IPPROTO_RAW)),
+            )?;
+            if let Some(mark) = mark {
+                socket.set_mark(mark)?;
+            }
+            Ok(socket)
+        };
+        let v6 = match raw(Domain::IPV6) {
+            Err(error) if lacks_v6(&error) => None,
+            other => Some(other?),
+        };
+        Ok(Self { v4: raw(Domain::IPV4)?, v6 })
+    }
+
+    /// Sends `packet` to the host at `to`. It may be lost, like any packet.
+    pub fn send(&self, packet: &[u8], to: SocketAddr) -> io::Result<()> {
+        let socket = match to {
+            SocketAddr::V4(_) => &self.v4,
+            SocketAddr::V6(_) => self.v6.as_ref().ok_or(io::ErrorKind::Unsupported)?,
+        };
+        socket.send_to(packet, &SockAddr::from(SocketAddr::new(to.ip(), 0))).map(|_| ())
+    }
+}

@@ -1,0 +1,125 @@
+//! How ports, networks, interfaces and addresses are written.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::model::{PortRange, Prefix};
+use crate::tree::{Node, Value};
+use crate::unit::{Codec, Refused};
+
+/// Longest name that Linux accepts for an interface.
+const INTERFACE_NAME: usize = 15;
+
+/// `"22"`, `"80, 443, 8000-8100"`.
+pub(super) struct Ports;
+
+impl Codec<Vec<PortRange>> for Ports {
+    fn read(&self, value: &Value) -> Result<Vec<PortRange>, Refused> {
+        let one = |text: &str| {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            let range = PortRange { first: first.trim().parse().ok()?, last: last.trim().parse().ok()? };
+            (range.first >= 1 && range.first <= range.last).then_some(range)
+        };
+        let whole = |port: i64| u16::try_from(port).ok().filter(|port| *port >= 1);
+        match value {
+            Value::Text(text) => text.split(',').map(|part| one(part.trim())).collect::<Option<_>>(),
+            Value::Whole(port) => whole(*port).map(|port| vec![PortRange { first: port, last: port }]),
+            _ => None,
+        }
+        .ok_or_else(Refused::default)
+    }
+    fn show(&self, typed: &Vec<PortRange>) -> Value {
+        Value::Text(joined(typed))
+    }
+    fn accepted(&self) -> String {
+        "ports from 1 to 65535 and ranges of them such as \"22\" or \"80, 443, 8000-8100\"".to_owned()
+    }
+}
+
+/// `"10.0.0.0/8"`, `"192.0.2.1, fd00::/8"`.
+pub(super) struct Networks;
+
+impl Codec<Vec<Prefix>> for Networks {
+    fn read(&self, value: &Value) -> Result<Vec<Prefix>, Refused> {
+        match value {
+            Value::Text(text) => text.split(',').map(|part| prefix(part.trim())).collect::<Option<_>>(),
+            _ => None,
+        }
+        .ok_or_else(Refused::default)
+    }
+    fn show(&self, typed: &Vec<Prefix>) -> Value {
+        Value::Text(joined(typed))
+    }
+    fn accepted(&self) -> String {
+        "addresses and networks such as \"10.0.0.0/8\" or \"192.0.2.1, fd00::/8\", without bits behind the prefix"
+            .to_owned()
+    }
+}
+
+fn prefix(text: &str) -> Option<Prefix> {
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address.parse().ok()?, Some(length.parse::<u8>().ok()?)),
+        None => (text.parse::<IpAddr>().ok()?, None),
+    };
+    let (bits, most) = match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    };
+    let length = length.unwrap_or(most);
+    let behind = bits.checked_shl(length.into()).unwrap_or(0);
+    (length <= most && behind == 0).then_some(Prefix { address, length })
+}
+
+fn joined(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// `"eth0"`, `["eth0", "eth1"]`.
+pub(super) struct InterfaceNames;
+
+impl Codec<Vec<String>> for InterfaceNames {
+    fn read(&self, value: &Value) -> Result<Vec<String>, Refused> {
+        let fits = |name: &String| {
+            (1..=INTERFACE_NAME).contains(&name.len())
+                && !matches!(name.as_str(), "." | "..")
+                && name.bytes().all(|byte| byte.is_ascii_graphic() && !br#"/:"\*"#.contains(&byte))
+        };
+        let name = |value: &Value| match value {
+            Value::Text(text) => Some(text.clone()).filter(fits),
+            _ => None,
+        };
+        match value {
+            Value::List(items) if !items.is_empty() => items.iter().map(|item| name(&item.value)).collect(),
+            value => name(value).map(|name| vec![name]),
+        }
+        .ok_or_else(Refused::default)
+    }
+    fn show(&self, typed: &Vec<String>) -> Value {
+        match typed.as_slice() {
+            [one] => Value::Text(one.clone()),
+            several => {
+                Value::List(several.iter().map(|name| Node::computed(Value::Text(name.clone()))).collect())
+            }
+        }
+    }
+    fn accepted(&self) -> String {
+        "the name of a network interface such as \"eth0\", or a list of them".to_owned()
+    }
+}
+
+/// `"127.0.0.1:9464"`.
+pub(super) struct Socket;
+
+impl Codec<SocketAddr> for Socket {
+    fn read(&self, value: &Value) -> Result<SocketAddr, Refused> {
+        match value {
+            Value::Text(text) => text.parse().map_err(|_| Refused::default()),
+            _ => Err(Refused::default()),
+        }
+    }
+    fn show(&self, typed: &SocketAddr) -> Value {
+        Value::Text(typed.to_string())
+    }
+    fn accepted(&self) -> String {
+        "an address and a port such as \"127.0.0.1:9464\" or \"[::1]:9464\"".to_owned()
+    }
+}

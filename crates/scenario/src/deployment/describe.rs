@@ -1,0 +1,214 @@
+//! The tables of the file.
+
+use std::sync::Arc;
+
+use bentpipe_base::Rate;
+
+use super::codec::{InterfaceNames, Networks, Ports, Socket};
+use super::model::{Class, Datapath, Deployment, Opener, Opening, Side};
+use crate::algorithm::{algorithm_names, resolve_cc};
+use crate::error::{Error, Mistake, Place};
+use crate::form::{self, Form, Report, Shorthand};
+use crate::parse;
+use crate::suggest::did_you_mean;
+use crate::tree::{Node, Table, Value};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, RATE, Refused, TEXT, TIME, Words};
+
+const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
+const DATAPATHS: Words<Datapath> = Words(&[("kernel", Datapath::Kernel), ("engine", Datapath::Engine)]);
+const OPENINGS: Words<Opening> = Words(&[("server-first", Opening::ServerFirst), ("early", Opening::Early)]);
+/// Descriptors, ports and memory of a machine end long before.
+const MOST_CONNECTIONS: u32 = 10_000_000;
+/// Slowest pacing rate: the kernel sends less than a segment a minute below it.
+const LEAST_RATE_BPS: u64 = 1_000;
+const MOST_THREADS: u32 = 256;
+
+impl Deployment {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`], or [`Error::Mistakes`] with every mistake in the file.
+    pub fn load(path: &str) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Unreadable { file: path.to_owned(), source })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`; `file` is named in its mistakes.
+    ///
+    /// # Errors
+    /// [`Error::Mistakes`] with every mistake in the text.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let table = parse::document(file, text)?;
+        let place = Place::File { file: Arc::from(file), line: 1, column: 1 };
+        let root = Node { value: Value::Table(table), place };
+        let (mut deployment, mut report) = (Self::default(), Report::default());
+        form::read(&root, "", &mut report, |form| describe(form, &mut deployment));
+        classes(&root, &mut deployment, &mut report);
+        interfaces_differ(&root, &deployment, &mut report);
+        report.unless_mistaken(deployment)
+    }
+}
+
+fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
+    let interfaces = &mut deployment.interfaces;
+    form.required_table("interfaces", Shorthand::NONE, "a table with clients and satellite", |form| {
+        form.required("clients", &mut interfaces.clients, &InterfaceNames);
+        form.required("satellite", &mut interfaces.satellite, &InterfaceNames);
+    });
+    let limits = &mut deployment.limits;
+    form.table("limits", Shorthand::NONE, |form| {
+        form.field("connections", &mut limits.connections, &AtMost(MOST_CONNECTIONS));
+        form.field("memory", &mut limits.memory, &Bytes::at_least(1 << 20));
+    });
+    let watch = &mut deployment.watch;
+    form.table("watch", Shorthand::NONE, |form| {
+        form.field("listen", &mut watch.listen, &OrWord("off", Socket));
+        form.field("connections", &mut watch.connections, &OrWord("off", TEXT));
+    });
+    let workings = &mut deployment.workings;
+    form.table("daemon", Shorthand::NONE, |form| {
+        form.field("threads", &mut workings.threads, &OrWord("auto", AtMost(MOST_THREADS)));
+        form.field("drain", &mut workings.drain, &TIME);
+        form.field("user", &mut workings.user, &OrWord("unchanged", TEXT));
+    });
+    if let Form::Read(reading) = form {
+        // Read one by one beside this.
+        reading.name_key("class");
+    }
+}
+
+/// The tables `[[class]]`.
+fn classes(root: &Node, deployment: &mut Deployment, report: &mut Report) {
+    let written = root.as_table().and_then(|table| table.get("class"));
+    let accepted = "at least one table [[class]] with match, satellite, clients";
+    let refuse = |report: &mut Report, place: &Place, found: &str| {
+        report.add(Mistake {
+            place: place.clone(),
+            key: "class".into(),
+            found: found.into(),
+            accepted: accepted.into(),
+            suggestion: None,
+        });
+    };
+    let Some(node) = written else { return refuse(report, &root.place, "nothing") };
+    let Value::List(items) = &node.value else { return refuse(report, &node.place, "no list of tables") };
+    if items.is_empty() {
+        return refuse(report, &node.place, "an empty list");
+    }
+    for (number, item) in items.iter().enumerate() {
+        let path = format!("class.{}", number + 1);
+        if item.as_table().is_none() {
+            refuse(report, &item.place, "something else than a table");
+            continue;
+        }
+        let mut read = Class { name: format!("class-{}", number + 1), ..Class::default() };
+        form::read(item, &path, report, |form| class(form, &mut read));
+        deployment.classes.push(read);
+    }
+}
+
+/// The keys of a class of connections that a proxy splits.
+fn class(form: &mut Form<'_>, class: &mut Class) {
+    form.field("name", &mut class.name, &TEXT);
+    let matches = &mut class.matches;
+    form.table("match", Shorthand { number: Some("ports"), ..Shorthand::NONE }, |form| {
+        optional(form, "ports", &mut matches.ports, &Ports);
+        optional(form, "from", &mut matches.from, &Networks);
+        optional(form, "to", &mut matches.to, &Networks);
+        form.field("opened-by", &mut matches.opener, &OPENERS);
+    });
+    form.field("proxy", &mut class.proxy, &FLAG);
+    for (key, side) in [("satellite", &mut class.satellite), ("clients", &mut class.clients)] {
+        form.table(key, Shorthand { word: Some("cc"), ..Shorthand::NONE }, |form| one_side(form, key, side));
+    }
+    form.field("buffer", &mut class.buffer, &OrWord("auto", Bytes::at_least(4096)));
+    form.field("syn", &mut class.syn, &OPENINGS);
+}
+
+/// A list that stands for anything when it is empty, and is then not shown.
+fn optional<T>(form: &mut Form<'_>, key: &'static str, list: &mut Vec<T>, codec: &impl Codec<Vec<T>>) {
+    if form.reads() || !list.is_empty() {
+        form.field(key, list, codec);
+    }
+}
+
+fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side) {
+    form.field("datapath", &mut side.datapath, &DATAPATHS);
+    form.field("cc", &mut side.cc, &TEXT);
+    form.field("rate-limit", &mut side.rate_limit, &OrWord("none", RateLimit));
+    let Form::Read(reading) = form else { return };
+    if let (Some(node), "clients", Datapath::Engine) = (reading.get("datapath"), which, side.datapath) {
+        let accepted = "\"kernel\": the engine speaks the half over the satellite".to_owned();
+        reading.refuse("datapath", node, accepted, None);
+    }
+    let Some(node) = reading.get("cc") else { return };
+    match side.datapath {
+        Datapath::Engine if resolve_cc(&side.cc).is_err() => {
+            let known = algorithm_names();
+            let suggestion = did_you_mean(&side.cc, &known).map(|name| format!("\"{name}\""));
+            reading.refuse("cc", node, known.join(", "), suggestion);
+        }
+        Datapath::Kernel if !is_kernel_name(&side.cc) => {
+            let accepted =
+                "the name of a congestion control of Linux such as \"bbr\" or \"kernel:bbr\", or \"default\"";
+            reading.refuse("cc", node, accepted.to_owned(), None);
+        }
+        _ => {}
+    }
+}
+
+/// Names of congestion controls in Linux have at most 15 characters.
+fn is_kernel_name(name: &str) -> bool {
+    let name = name.strip_prefix("kernel:").unwrap_or(name);
+    (1..16).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+fn interfaces_differ(root: &Node, deployment: &Deployment, report: &mut Report) {
+    let interfaces = &deployment.interfaces;
+    let Some(both) = interfaces.clients.iter().find(|name| interfaces.satellite.contains(name)) else {
+        return;
+    };
+    let table: Option<&Table> = root.as_table();
+    let entry = table.and_then(|table| table.find("interfaces.satellite"));
+    report.add(Mistake {
+        place: entry.map_or(root.place.clone(), |entry| entry.node.place.clone()),
+        key: "interfaces.satellite".into(),
+        found: format!("\"{both}\", which leads to the clients as well"),
+        accepted: "other interfaces than those of the clients".into(),
+        suggestion: None,
+    });
+}
+
+/// A whole number from 1 to a limit.
+struct AtMost(u32);
+
+impl Codec<u32> for AtMost {
+    fn read(&self, value: &Value) -> Result<u32, Refused> {
+        let count: u32 = COUNT.read(value)?;
+        if count <= self.0 { Ok(count) } else { Err(Refused::default()) }
+    }
+    fn show(&self, typed: &u32) -> Value {
+        Value::Whole(i64::from(*typed))
+    }
+    fn accepted(&self) -> String {
+        format!("a whole number from 1 to {}", self.0)
+    }
+}
+
+/// A rate that the kernel can pace.
+struct RateLimit;
+
+impl Codec<Rate> for RateLimit {
+    fn read(&self, value: &Value) -> Result<Rate, Refused> {
+        let rate: Rate = RATE.read(value)?;
+        if rate.bps() >= LEAST_RATE_BPS { Ok(rate) } else { Err(Refused::default()) }
+    }
+    fn show(&self, typed: &Rate) -> Value {
+        RATE.show(typed)
+    }
+    fn accepted(&self) -> String {
+        format!("{}, of at least 1 kbit/s", Codec::<Rate>::accepted(&RATE))
+    }
+}

@@ -1,0 +1,239 @@
+use std::net::{IpAddr, SocketAddr};
+
+use bentpipe_base::{Duration, Rate};
+
+/// A proxy between clients and a satellite link.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Deployment {
+    /// Where clients and the satellite link are.
+    pub interfaces: Interfaces,
+    /// Kinds of connections, the first match wins. What matches none is forwarded untouched.
+    pub classes: Vec<Class>,
+    /// What the proxy may use at most.
+    pub limits: Limits,
+    /// How the proxy can be watched.
+    pub watch: Watch,
+    /// How the proxy works.
+    pub workings: Workings,
+}
+
+/// Names of network interfaces.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Interfaces {
+    /// Those that lead to clients.
+    pub clients: Vec<String>,
+    /// Those that lead to the satellite link.
+    pub satellite: Vec<String>,
+}
+
+/// A kind of connections, and what is done with them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Class {
+    /// Its name in metrics and logs.
+    pub name: String,
+    /// Which connections belong to it.
+    pub matches: Match,
+    /// Whether they are split; forwarded untouched otherwise.
+    pub proxy: bool,
+    /// The half over the satellite.
+    pub satellite: Side,
+    /// The half towards the clients.
+    pub clients: Side,
+    /// Bytes kept at most in each direction of a connection; by the measured bandwidth-delay product if absent.
+    pub buffer: Option<u64>,
+    /// When a SYN is answered.
+    pub syn: Opening,
+}
+
+/// Which connections belong to a class: those for which all of this holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Match {
+    /// Ports of the server; any if empty.
+    pub ports: Vec<PortRange>,
+    /// Networks of the client; any if empty.
+    pub from: Vec<Prefix>,
+    /// Networks of the server; any if empty.
+    pub to: Vec<Prefix>,
+    /// Who opens the connection.
+    pub opener: Opener,
+}
+
+/// On which side of the proxy the end stands that opens a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Opener {
+    /// On the side of the clients.
+    #[default]
+    Clients,
+    /// Beyond the satellite link.
+    Satellite,
+}
+
+/// Ports from the first to the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRange {
+    /// The smallest.
+    pub first: u16,
+    /// The largest.
+    pub last: u16,
+}
+
+/// A network: an address and how many of its bits count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// An address in it; bits that do not count are zero.
+    pub address: IpAddr,
+    /// Bits that count.
+    pub length: u8,
+}
+
+/// One half of a connection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Side {
+    /// Congestion control of what the proxy sends there.
+    pub cc: String,
+    /// Who speaks TCP there.
+    pub datapath: Datapath,
+    /// Most that each connection sends there; as much as congestion control allows if absent.
+    pub rate_limit: Option<Rate>,
+}
+
+/// Who speaks TCP for one half of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Datapath {
+    /// The kernel of this machine.
+    Kernel,
+    /// Our engine, in user space.
+    Engine,
+}
+
+/// When the proxy answers the SYN of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// When the server has answered: failures are those of the server.
+    ServerFirst,
+    /// At once: a round trip over the satellite is saved, and a failure is known only afterwards.
+    Early,
+}
+
+/// What the proxy may use at most. At a limit new connections are forwarded untouched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: u32,
+    /// Bytes in all buffers, those of the kernel included.
+    pub memory: u64,
+}
+
+/// How the proxy can be watched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watch {
+    /// Where metrics and health are served over HTTP; nowhere if absent.
+    pub listen: Option<SocketAddr>,
+    /// File to which a line of JSON is added for each finished connection.
+    pub connections: Option<String>,
+}
+
+/// How the proxy works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Workings {
+    /// Threads that move bytes; as many as there are cores if absent.
+    pub threads: Option<u32>,
+    /// How long connections may go on after the proxy was told to end.
+    pub drain: Duration,
+    /// User whose rights the proxy keeps after its start.
+    pub user: Option<String>,
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        let kernel = || Side { cc: "default".into(), datapath: Datapath::Kernel, rate_limit: None };
+        Self {
+            name: String::new(),
+            matches: Match::default(),
+            proxy: true,
+            satellite: kernel(),
+            clients: kernel(),
+            buffer: None,
+            syn: Opening::ServerFirst,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 50_000, memory: 1 << 30 }
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { listen: Some(([127, 0, 0, 1], 9464).into()), connections: None }
+    }
+}
+
+impl Default for Workings {
+    fn default() -> Self {
+        Self { threads: None, drain: Duration::from_secs(30), user: None }
+    }
+}
+
+impl Side {
+    /// Name of the congestion control in Linux; none for what the machine has chosen.
+    pub fn kernel_cc(&self) -> Option<&str> {
+        let name = self.cc.strip_prefix("kernel:").unwrap_or(&self.cc);
+        (name != "default").then_some(name)
+    }
+}
+
+impl Prefix {
+    /// True if `address` is in the network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                self.length == 0 || (own.to_bits() ^ other.to_bits()) >> (32 - self.length) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                self.length == 0 || (own.to_bits() ^ other.to_bits()) >> (128 - self.length) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+impl std::fmt::Display for PortRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}-{}", self.first, self.last)
+        }
+    }
+}
+
+impl Match {
+    /// True if a connection that `opener` opens from `client` to `server` belongs to the class.
+    pub fn holds(&self, opener: Opener, client: SocketAddr, server: SocketAddr) -> bool {
+        let among = |networks: &[Prefix], address: IpAddr| {
+            networks.is_empty() || networks.iter().any(|network| network.contains(address))
+        };
+        let port = server.port();
+        self.opener == opener
+            && (self.ports.is_empty()
+                || self.ports.iter().any(|range| (range.first..=range.last).contains(&port)))
+            && among(&self.from, client.ip())
+            && among(&self.to, server.ip())
+    }
+}
+
+impl Deployment {
+    /// The class of a connection, if it belongs to one.
+    pub fn class_of(&self, opener: Opener, client: SocketAddr, server: SocketAddr) -> Option<usize> {
+        self.classes.iter().position(|class| class.matches.holds(opener, client, server))
+    }
+}
