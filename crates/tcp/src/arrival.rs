@@ -7,8 +7,12 @@ use crate::predicted::Outlook;
 use crate::receiver::Arrival;
 use crate::sender::AckField;
 
-/// Shortest time between two answers to empty segments that cannot be.
+/// Shortest time between two challenge ACKs for segments without data.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// After so long without a segment the timestamp last heard is no longer compared: the peer's clock may have gone round (RFC 7323 section
+/// 5.5).
+const TIMESTAMP_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Connection {
     pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
@@ -58,14 +62,27 @@ impl Connection {
         }
     }
 
+    /// RFC 7323 section 5.3 (PAWS) and section 3.2: once timestamps were agreed on, segments with an old one are answered and dropped, and
+    /// segments without one are dropped in silence. A notice of a link carries none, and a SYN gets its challenge ACK in any case.
+    fn has_current_timestamp(&mut self, now: Instant, segment: &Segment) -> bool {
+        match segment.timestamps {
+            _ if !self.timestamps => true,
+            Some((value, _)) => {
+                let current = !is_older(value, self.receiver.ts_recent)
+                    || now.since(self.last_heard) > TIMESTAMP_LIFETIME;
+                if !current {
+                    self.challenge(now, segment);
+                }
+                current
+            }
+            None => segment.flags.is_empty() || segment.flags.contains(Flags::SYN),
+        }
+    }
+
     /// Steps one to four: old timestamps, sequence number, RST, SYN. What fails them changes nothing but may be answered.
     fn is_acceptable(&mut self, now: Instant, segment: &Segment) -> bool {
         let reset = segment.flags.contains(Flags::RST);
-        if self.timestamps
-            && !reset
-            && segment.timestamps.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent))
-        {
-            self.challenge(now, segment);
+        if !reset && !self.has_current_timestamp(now, segment) {
             return false;
         }
         if reset {
@@ -97,11 +114,11 @@ impl Connection {
         true
     }
 
-    /// Answers what cannot be. Two ends that disagree must not answer each other for ever: empty segments are answered
+    /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other for ever: segments without data are answered
     /// now and then only (RFC 5961 section 7).
     fn challenge(&mut self, now: Instant, segment: &Segment) {
         let upkeep = self.upkeep.get_or_insert_default();
-        if segment.seq_len() > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL {
+        if segment.len > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL {
             upkeep.challenged_at = now;
             self.receiver.ack_now();
         }
@@ -118,9 +135,14 @@ impl Connection {
         }
     }
 
-    fn take_data(&mut self, now: Instant, segment: &Segment) {
+    pub(crate) fn take_data(&mut self, now: Instant, segment: &Segment) {
         let before = self.receiver.readable();
         let fin = segment.flags.contains(Flags::FIN);
+        if self.released && segment.seq + u64::from(segment.len) > self.receiver.nxt {
+            // Nobody will read it, and the peer must know (RFC 9293 section 3.6.1, SHLD-3).
+            self.refuse(segment);
+            return self.become_closed(Events::CLOSED);
+        }
         let arrival = self.receiver.take(segment.seq, segment.seq_end(), fin);
         self.receiver.watch_hole(now);
         let is_probe = self.config.probe_replies && segment.probe != Probe::No;
@@ -145,7 +167,7 @@ impl Connection {
         {
             self.receiver.ack_now();
         } else {
-            self.schedule_ack(now, arrival, segment.len);
+            self.schedule_ack(now, arrival, segment);
         }
         if self.receiver.readable() > before {
             self.events |= Events::READABLE;
@@ -178,7 +200,10 @@ impl Connection {
             self.sender.closed(now);
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.guard_life(now);
+            }
             State::Closing => self.begin_time_wait(now),
             State::LastAck => self.become_closed(Events::CLOSED),
             _ => {}

@@ -348,6 +348,16 @@ pub struct Config {
     pub syn_retries: u32,
     /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
+    /// Longest silence of the peer in FIN-WAIT-2. While the application still reads, the peer is probed in the last quarter of that time
+    /// and stays connected if it answers; once the application has [released](crate::Connection::release) the connection, it ends after
+    /// this time in any case.
+    pub fin_wait_2: Duration,
+    /// Longest time without an acknowledgement of new data after the application has [released](crate::Connection::release) the
+    /// connection and before its FIN is acknowledged, whether the peer is silent or keeps its window closed (RFC 1122 section 4.2.3.5
+    /// wants at least 100 s).
+    pub orphan_timeout: Duration,
+    /// Smallest segment that a peer can ask for, in bytes of payload: each segment costs memory and work, however small it is.
+    pub least_mss: u32,
     /// Answer probes and offer to do so in the handshake.
     pub probe_replies: bool,
     /// Receiver half to offer to a sender that asks for it.
@@ -397,6 +407,9 @@ impl Default for Config {
             retries: 15,
             syn_retries: 6,
             time_wait: Duration::from_secs(60),
+            fin_wait_2: Duration::from_secs(60),
+            orphan_timeout: Duration::from_secs(120),
+            least_mss: 48,
             probe_replies: true,
             reflection: None,
             memory: None,

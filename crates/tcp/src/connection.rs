@@ -15,7 +15,7 @@ use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Outgoing, Sender, Verdict};
 use crate::stats::Counts;
 use crate::timers::{Timers, expired};
-use crate::{AckDelay, AckPace, Config, Stats};
+use crate::{AckDelay, AckPace, Config, KeepAlive, Stats};
 
 bitflags::bitflags! {
     /// What happened since the driver last asked.
@@ -33,7 +33,7 @@ bitflags::bitflags! {
         const PEER_CLOSED = 0x10;
         /// The connection ended in order.
         const CLOSED = 0x20;
-        /// The peer reset the connection.
+        /// The peer reset the connection, or a router or host reported that it cannot be reached while it was being opened.
         const RESET = 0x40;
         /// The connection was given up: the peer does not answer.
         const TIMED_OUT = 0x80;
@@ -118,6 +118,8 @@ pub struct Connection {
     pub(crate) state: State,
     /// Timestamps were agreed on.
     pub(crate) timestamps: bool,
+    /// The application has let go: nobody reads what arrives.
+    pub(crate) released: bool,
     /// How the two ends report what lies above the cumulative ACK.
     pub(crate) reports: Reports,
     pub(crate) receiver: Receiver,
@@ -143,6 +145,8 @@ pub(crate) struct Upkeep {
     keep_alives: u32,
     /// Time of the last of them.
     keep_alive_at: Instant,
+    /// First unacknowledged sequence number when the timer of a released connection was started.
+    una_at_release: u64,
 }
 
 // Worlds hold tens of thousands: what few of them need lies behind a pointer.
@@ -182,6 +186,7 @@ impl Connection {
             stats: Counts::default(),
             reflector: None,
             timestamps: false,
+            released: false,
             reports: Reports::None,
             last_heard: Instant::ZERO,
             upkeep: None,
@@ -257,7 +262,7 @@ impl Connection {
             verdict = verdict.or(of_deadline);
         }
         if verdict == Verdict::GiveUp {
-            self.give_up();
+            self.give_up(now);
         }
         if expired(&mut self.timers.life, now) {
             self.on_life_timer(now);
@@ -347,15 +352,47 @@ impl Connection {
             return;
         }
         if self.state.is_synchronised() && self.state != State::TimeWait || self.state == State::SynReceived {
-            self.reset = Some(Box::new(Segment {
-                seq: self.sender.nxt,
-                ack: self.receiver.nxt,
-                flags: Flags::RST | Flags::ACK,
-                ..Segment::default()
-            }));
+            self.reset_peer(now);
         }
         self.become_closed(Events::CLOSED);
         self.finish(now);
+    }
+
+    /// The application lets go of the connection: it neither writes nor reads any more. What was written still leaves, and a FIN behind it
+    /// as after [`close`](Self::close). What arrived and was not read is lost, and so is what arrives from now on: either resets the
+    /// connection (RFC 9293 section 3.6.1, SHLD-3). A peer that does not help to end the connection is waited for no longer than
+    /// [`Config::orphan_timeout`] and [`Config::fin_wait_2`] say.
+    pub fn release(&mut self, now: Instant) {
+        if self.released || matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        if self.receiver.readable() > 0 {
+            return self.abort(now);
+        }
+        self.released = true;
+        self.close(now);
+        self.guard_life(now);
+        self.finish(now);
+    }
+
+    /// A router or the host of the peer reports that the peer cannot be reached on its port or does not speak TCP (RFC 1122 section
+    /// 4.2.3.9, a "hard" error). That ends an attempt to connect (RFC 9293, SHLD-26); a connection that has worked before is not given
+    /// up on the word of a third party (RFC 5927 section 5.2).
+    pub fn handle_unreachable(&mut self, now: Instant) {
+        if self.state == State::SynSent {
+            self.become_closed(Events::RESET);
+            self.finish(now);
+        }
+    }
+
+    /// The path takes no more than `len` bytes of payload in a packet, as a router reports: what is under way in larger segments is sent
+    /// again at once, in packets that fit. That is no sign of congestion, and the congestion window stays as it is (RFC 1191 section
+    /// 6.3).
+    pub fn handle_packet_too_big(&mut self, now: Instant, len: u32) {
+        if self.state.is_synchronised() {
+            self.sender.repeat_larger(len);
+            self.finish(now);
+        }
     }
 
     /// The next segment to send, until `None`.
@@ -416,8 +453,15 @@ impl Connection {
             None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
             reset => reset.map(|reset| *reset),
         };
-        *out = segment.unwrap_or_default();
-        if segment.is_some() { Transmit::More } else { Transmit::Nothing }
+        if let Some(segment) = segment {
+            *out = segment;
+            return Transmit::More;
+        }
+        if self.state == State::SynReceived && self.receiver.must_ack_now() {
+            self.acknowledge(now, out);
+            return Transmit::More;
+        }
+        Transmit::Nothing
     }
 
     fn next_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
@@ -468,7 +512,7 @@ impl Connection {
         out.ecn = EcnField::NotCapable;
         out.probe = Probe::No;
         out.low_priority = false;
-        out.timestamps = self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent));
+        out.timestamps = self.current_timestamps(now);
         out.syn_options = None;
         out.extension = Extension::None;
         out.sack.clear();
@@ -506,9 +550,10 @@ impl Connection {
 
     /// Sees to the acknowledgement of an arrival.
     #[inline]
-    pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, len: u32) {
+    pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
+        let (len, pushed) = (segment.len, segment.flags.contains(Flags::PSH));
         let delay = match self.ack_pace() {
-            None => self.receiver.schedule_ack(arrival, len, self.sender.mss, self.config.delayed_ack),
+            None => self.receiver.schedule_ack(arrival, (len, pushed), self.config.delayed_ack),
             Some(pace) => self.receiver.pace_ack(arrival, pace.delay(self.sender.srtt().unwrap_or_default())),
         };
         if let Some(delay) = delay {
@@ -679,6 +724,23 @@ impl Connection {
         self.reset = Some(Box::new(reset));
     }
 
+    /// The next segment is a RST for the peer of this connection.
+    fn reset_peer(&mut self, now: Instant) {
+        self.reset = Some(Box::new(Segment {
+            seq: self.sender.nxt,
+            ack: self.receiver.nxt,
+            flags: Flags::RST | Flags::ACK,
+            timestamps: self.current_timestamps(now),
+            ..Segment::default()
+        }));
+    }
+
+    /// Timestamps option of a segment that leaves now, if that was agreed on (RFC 7323 section 3.2).
+    #[inline]
+    pub(crate) fn current_timestamps(&self, now: Instant) -> Option<(u32, u32)> {
+        self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent))
+    }
+
     pub(crate) fn become_closed(&mut self, why: Events) {
         self.state = State::Closed;
         self.timers = Timers::OFF;
@@ -688,27 +750,53 @@ impl Connection {
         }
     }
 
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self, now: Instant) {
         if self.state.is_synchronised() {
-            self.reset = Some(Box::new(Segment {
-                seq: self.sender.nxt,
-                ack: self.receiver.nxt,
-                flags: Flags::RST | Flags::ACK,
-                ..Segment::default()
-            }));
+            self.reset_peer(now);
         }
         self.become_closed(Events::TIMED_OUT);
     }
 
     /// TIME-WAIT is over, or the connection was silent for long.
     fn on_life_timer(&mut self, now: Instant) {
-        if self.state == State::TimeWait {
-            self.become_closed(Events::CLOSED);
-            return;
+        let una = self.sender.una;
+        match self.state {
+            State::TimeWait => self.become_closed(Events::CLOSED),
+            State::FinWait2 if self.released => self.become_closed(Events::CLOSED),
+            state if self.released && state.is_synchronised() => {
+                match self.upkeep.as_ref().is_some_and(|upkeep| upkeep.una_at_release == una) {
+                    true => self.give_up(now),
+                    false => self.guard_life(now),
+                }
+            }
+            _ => self.keep_alive(now),
         }
-        let Some(keep_alive) = self.config.keep_alive.filter(|_| self.state.is_synchronised()) else {
-            return;
-        };
+    }
+
+    /// Starts the timer that guards the life of the connection in its present state.
+    pub(crate) fn guard_life(&mut self, now: Instant) {
+        if self.released && self.state.is_synchronised() {
+            self.upkeep.get_or_insert_default().una_at_release = self.sender.una;
+            let closed = self.state == State::FinWait2;
+            self.timers.life = now + if closed { self.config.fin_wait_2 } else { self.config.orphan_timeout };
+        } else if let Some(keep_alive) = self.keep_alive_policy() {
+            self.timers.life = now + keep_alive.idle;
+        }
+    }
+
+    /// How a silent peer is probed. In FIN-WAIT-2 it always is, and soon: nothing else would end a connection whose peer is gone.
+    fn keep_alive_policy(&self) -> Option<KeepAlive> {
+        let half_closed = (self.state == State::FinWait2).then(|| {
+            let quarter = self.config.fin_wait_2 / 4;
+            KeepAlive { idle: quarter * 3, interval: quarter / 3, probes: 3 }
+        });
+        let configured = self.config.keep_alive.filter(|_| self.state.is_synchronised());
+        half_closed.into_iter().chain(configured).min_by_key(|policy| policy.idle)
+    }
+
+    /// The peer was silent for long: probes it, or gives it up if it answered none of the probes before.
+    fn keep_alive(&mut self, now: Instant) {
+        let Some(keep_alive) = self.keep_alive_policy() else { return };
         let idle_until = self.last_heard + keep_alive.idle;
         if now < idle_until {
             self.timers.life = idle_until;
@@ -719,20 +807,12 @@ impl Connection {
             upkeep.keep_alives = 0;
         }
         if upkeep.keep_alives >= keep_alive.probes {
-            self.give_up();
+            self.give_up(now);
         } else {
             upkeep.keep_alives += 1;
             upkeep.keep_alive_at = now;
             self.sender.window_probe = true;
             self.timers.life = now + keep_alive.interval;
-        }
-    }
-
-    /// Starts the keep-alive clock of a new connection.
-    pub(crate) fn arm_keep_alive(&mut self, now: Instant) {
-        self.last_heard = now;
-        if let Some(keep_alive) = self.config.keep_alive {
-            self.timers.life = now + keep_alive.idle;
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Handshake {
     peer: Option<SynOptions>,
     /// The peer's SYN carried a timestamp.
     peer_timestamps: bool,
+    /// Payload bytes and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
+    early: (u32, bool),
 }
 
 impl Handshake {
@@ -37,6 +39,7 @@ impl Handshake {
             ecn: false,
             peer: None,
             peer_timestamps: false,
+            early: (0, false),
         }
     }
 }
@@ -102,9 +105,14 @@ impl Connection {
         // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
         let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
         handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
+        handshake.early = (segment.len, segment.flags.contains(Flags::FIN));
         if let Some((value, _)) = segment.timestamps {
             handshake.peer_timestamps = true;
             self.receiver.ts_recent = value;
+        }
+        self.timestamps = self.config.timestamps && segment.timestamps.is_some();
+        if segment.syn_options.is_none_or(|options| options.window_scale.is_none()) {
+            self.receiver.scale = 0;
         }
     }
 
@@ -124,10 +132,14 @@ impl Connection {
         flags.set(Flags::ECE, self.config.ecn && (!answers || ecn));
         flags.set(Flags::CWR, self.config.ecn && !answers);
         let timestamps = self.config.timestamps && (!answers || peer_timestamps);
+        let window = self.receiver.syn_window();
+        if answers {
+            self.receiver.note_acknowledged();
+        }
         Some(Segment {
             seq: 0,
             ack: if answers { self.receiver.nxt } else { 0 },
-            window: self.receiver.syn_window(),
+            window,
             flags,
             timestamps: timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
             syn_options: Some(self.offer(peer.filter(|_| answers))),
@@ -172,28 +184,35 @@ impl Connection {
         self.state = State::Established;
         self.timers.retransmit = Instant::FAR_FUTURE;
         self.reports = self.agree_on_reports(peer);
-        self.timestamps = self.config.timestamps && handshake.peer_timestamps;
         self.sender.timestamps = self.timestamps;
-        if peer.window_scale.is_none() {
-            self.receiver.scale = 0;
-        }
         self.sender.expect(self.reports);
         if self.reports == Reports::Snack && self.can_do_without() && peer.best_effort {
             self.receiver.do_without();
         }
         let lost_syn = handshake.tries > 0;
         self.sender.reset_back_off();
-        let mss = peer.mss.map_or(DEFAULT_MSS, u32::from);
+        let mss = peer.mss.map_or(DEFAULT_MSS, u32::from).max(self.config.least_mss);
         self.sender.limit_mss(&self.config, mss, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
         self.sender.ecn = self.config.ecn && handshake.ecn;
         self.agree_on_probes_and_feedback(peer);
-        self.arm_keep_alive(now);
+        self.last_heard = now;
         self.events |= Events::ESTABLISHED;
         self.time_handshake(now, segment, &handshake);
         self.sender.established(now, lost_syn);
         if self.sender.fin_queued {
             self.state = State::FinWait1;
+        }
+        self.guard_life(now);
+        self.take_early(now, handshake.early);
+    }
+
+    /// What came with the peer's SYN is taken as if it came behind it.
+    fn take_early(&mut self, now: Instant, (len, fin): (u32, bool)) {
+        let mut flags = Flags::ACK;
+        flags.set(Flags::FIN, fin);
+        if len > 0 || fin {
+            self.take_data(now, &Segment { seq: 1, len, flags, ..Segment::default() });
         }
     }
 

@@ -110,7 +110,7 @@ impl Connection {
         let wakeless = !wants.wakes && !wants.probes && self.timers.algorithm == Instant::FAR_FUTURE;
         let mut outlook = Outlook::KNOWN;
         outlook.set(Outlook::ARRIVALS, arrivals);
-        let data = arrivals && self.state.receives() && !self.receiver.knows_end();
+        let data = arrivals && self.state.receives() && !self.receiver.knows_end() && !self.released;
         outlook.set(Outlook::DATA, data && !self.receiver.has_holes());
         outlook.set(Outlook::BEYOND, data);
         outlook.set(Outlook::REST, rest);
@@ -136,7 +136,11 @@ impl Connection {
             return false;
         }
         let timestamp = segment.timestamps.filter(|_| self.timestamps);
-        if timestamp.is_some_and(|(value, _)| is_older(value, self.receiver.ts_recent)) {
+        let current = match timestamp {
+            Some((value, _)) => !is_older(value, self.receiver.ts_recent),
+            None => !self.timestamps,
+        };
+        if !current {
             return false;
         }
         let arrival = if is_next { Arrival::InOrder } else { Arrival::OutOfOrder };
@@ -227,7 +231,7 @@ impl Connection {
         if self.outlook.contains(Outlook::ACK_EACH) {
             self.receiver.ack_now();
         } else {
-            self.schedule_ack(now, arrival, segment.len);
+            self.schedule_ack(now, arrival, segment);
         }
         true
     }

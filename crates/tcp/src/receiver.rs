@@ -9,6 +9,18 @@ use crate::{Config, DelayedAck, ReceiveWindow};
 /// Replies owed to probes at one time; probes beyond this within one drain get no answer of their own.
 const MAX_PROBE_REPLIES: usize = 256;
 
+/// Ranges that may be held out of order whatever they hold, bytes of the window for each further one, and the most in any case: putting one
+/// among the others takes time that grows with their number.
+const MANY_RANGES: usize = 64;
+const BYTES_PER_RANGE: u64 = 1024;
+const MOST_RANGES: usize = 8192;
+
+/// What a peer's full segment holds at least as long as none was seen: smaller ones may just be what the application wrote.
+const LEAST_FULL: u32 = 536;
+
+/// In place of the window in the last ACK, before the first one.
+const NEVER_ADVERTISED: u32 = u32::MAX;
+
 /// What became of an arriving segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
@@ -18,7 +30,7 @@ pub(crate) enum Arrival {
     OutOfOrder,
     /// Held nothing new.
     Duplicate,
-    /// Beyond the window that was advertised.
+    /// Beyond the window that was advertised, or one range too many.
     OutsideWindow,
 }
 
@@ -62,8 +74,11 @@ pub(crate) struct Receiver {
     pub ts_recent: u32,
     /// Payload bytes received in order since the last ACK.
     unacked_bytes: u32,
+    /// Payload bytes of the peer's full segments as far as seen, and of its last segment.
+    peer_mss: u16,
+    last_len: u16,
     /// Segments still to be acknowledged at once.
-    quick: u32,
+    quick: u16,
     /// Ranges that changed since the last ACK.
     unreported: u8,
     due: AckDue,
@@ -130,7 +145,7 @@ impl Receiver {
         let scale = (0..14).find(|shift| (65_535_u64 << shift) >= limit).unwrap_or(14);
         let quick = match config.delayed_ack {
             DelayedAck::Off => 0,
-            DelayedAck::On { quick, .. } => quick,
+            DelayedAck::On { quick, .. } => quick.min(u32::from(u16::MAX)) as u16,
         };
         Self {
             nxt: 0,
@@ -142,6 +157,8 @@ impl Receiver {
             due: AckDue::No,
             opened_hole: false,
             unacked_bytes: 0,
+            peer_mss: config.mss.min(LEAST_FULL) as u16,
+            last_len: 0,
             quick,
             edge: 0,
             granted: 0,
@@ -150,7 +167,7 @@ impl Receiver {
             scale: if config.window_scaling { scale } else { 0 },
             ts_recent: 0,
             last_ack: 0,
-            advertised: 0,
+            advertised: NEVER_ADVERTISED,
             ecn_echo: false,
             probes: None,
             tuning: Tuning::default(),
@@ -212,8 +229,9 @@ impl Receiver {
     /// The peer's SYN arrived.
     pub fn synchronise(&mut self) {
         self.nxt = 1;
-        self.edge = 1;
-        self.granted = 1;
+        // A SYN of ours has granted a window already.
+        self.edge = self.edge.max(1);
+        self.granted = self.granted.max(1);
     }
 
     /// Bytes in order and not yet read.
@@ -244,10 +262,31 @@ impl Receiver {
         segment.seq <= self.granted.max(self.nxt) && segment.seq_end() + self.widest + 1 >= self.nxt
     }
 
+    /// Reports a duplicate in the next ACK (RFC 2883).
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.astray().dsack = Some(SackRange { start, end });
+    }
+
+    /// Reports the first part of `[start, end)` that arrived before, if there is one (RFC 2883 section 4).
+    fn report_overlap(&mut self, start: u64, end: u64) {
+        let ranges = self.astray.as_ref().map(|astray| &astray.ranges).filter(|ranges| !ranges.is_empty());
+        let overlap = if start < self.nxt {
+            Some(SackRange { start, end: end.min(self.nxt) })
+        } else {
+            ranges.and_then(|ranges| {
+                let held = ranges.get(ranges.partition_point(|range| range.end <= start))?;
+                Some(SackRange { start: start.max(held.start), end: end.min(held.end) })
+            })
+        };
+        if let Some(SackRange { start, end }) = overlap.filter(|overlap| overlap.start < overlap.end) {
+            self.report_duplicate(start, end);
+        }
+    }
+
     /// Takes `[start, end)`; the FIN, if any, is the last sequence number of it. What lies beyond the window is cut off.
     pub fn take(&mut self, start: u64, end: u64, fin: bool) -> Arrival {
         if end <= self.nxt {
-            self.astray().dsack = Some(SackRange { start, end });
+            self.report_duplicate(start, end);
             return Arrival::Duplicate;
         }
         // One byte is taken even into a closed window: some peers probe with it.
@@ -266,6 +305,7 @@ impl Receiver {
         if end <= self.nxt {
             return Arrival::Duplicate;
         }
+        self.report_overlap(start, end);
         if start <= self.nxt {
             self.nxt = end;
             self.absorb();
@@ -332,12 +372,22 @@ impl Receiver {
         }
     }
 
-    /// Keeps a range above `nxt`, merged with what it touches.
+    /// How many ranges may be held apart from each other: as many as a stream of segments that arrive by turns needs, and not one for
+    /// each byte.
+    fn most_ranges(&self, end: u64) -> usize {
+        let span = self.highest().max(end) - self.nxt;
+        (MANY_RANGES + (span / BYTES_PER_RANGE) as usize).min(MOST_RANGES)
+    }
+
+    /// Keeps a range above `nxt`, merged with what it touches. One that touches nothing is not taken if too many are held.
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
-        let Astray { ranges, dsack, .. } = self.astray();
+        let most = self.most_ranges(new.end);
+        let Astray { ranges, .. } = self.astray();
+        let full = ranges.len() >= most;
         match ranges.back_mut() {
             None => self.open_hole(new),
+            Some(last) if last.end < new.start && full => return Arrival::OutsideWindow,
             Some(last) if last.end < new.start => self.open_hole(new),
             // The usual case while a hole is open: the next segment in sequence.
             Some(last) if last.end == new.start => {
@@ -349,9 +399,11 @@ impl Receiver {
                 let covering =
                     ranges.get(at).filter(|range| range.start <= new.start && new.end <= range.end).copied();
                 if let Some(covering) = covering {
-                    *dsack = Some(new);
                     self.report(covering);
                     return Arrival::Duplicate;
+                }
+                if full && ranges.get(at).is_none_or(|range| range.start > new.end) {
+                    return Arrival::OutsideWindow;
                 }
                 merged = merge_at(ranges, at, new);
             }
@@ -395,15 +447,26 @@ impl Receiver {
         self.astray.as_ref().is_some_and(|astray| astray.dsack.is_some()) || self.unreported >= 3
     }
 
-    /// Decides how soon the arrival is acknowledged; returns the delay if a timer must run.
-    /// The peer's full segments hold `mss` bytes.
+    /// Estimates how large the peer's full segments are: not always as large as ours. Two of the same size in a row that do not end a
+    /// write of the application are full, and so is the largest.
+    #[inline]
+    fn estimate_peer_mss(&mut self, len: u32, pushed: bool) {
+        let len = len.min(u32::from(u16::MAX)) as u16;
+        if len >= self.peer_mss || (len == self.last_len && !pushed && len > 0) {
+            self.peer_mss = len;
+        }
+        self.last_len = len;
+    }
+
+    /// Decides how soon the arrival of `len` bytes is acknowledged; returns the delay if a timer must run. They are `pushed` if the
+    /// application of the peer wrote no more.
     pub fn schedule_ack(
         &mut self,
         arrival: Arrival,
-        len: u32,
-        mss: u32,
+        (len, pushed): (u32, bool),
         mode: DelayedAck,
     ) -> Option<Duration> {
+        self.estimate_peer_mss(len, pushed);
         let DelayedAck::On { every, timer, .. } = mode else {
             self.due = AckDue::Now;
             return None;
@@ -414,7 +477,7 @@ impl Receiver {
             // After a hole the sender needs its ACKs quickly again.
             self.quick = self.quick.max(2);
         }
-        let full = self.unacked_bytes >= every.saturating_mul(mss);
+        let full = self.unacked_bytes >= every.saturating_mul(self.peer_mss.into());
         if gap || full || self.quick > 0 || timer.is_zero() {
             self.quick = self.quick.saturating_sub(1);
             self.due = AckDue::Now;
@@ -499,7 +562,9 @@ impl Receiver {
         self.unreported = 0;
         self.unacked_bytes = 0;
         // Who only sends says the same all the time.
-        let again = self.last_ack == self.nxt && self.edge == self.read_to.saturating_add(self.buffer);
+        let again = self.last_ack == self.nxt
+            && self.edge == self.read_to.saturating_add(self.buffer)
+            && self.advertised != NEVER_ADVERTISED;
         if !again {
             self.last_ack = self.nxt;
             self.advertised = self.advertise(config);
@@ -523,6 +588,11 @@ impl Receiver {
         self.granted = self.granted.max(self.nxt.max(1) + window);
         self.widest = self.widest.max(window);
         window as u32
+    }
+
+    /// A SYN-ACK leaves, which acknowledges the peer's SYN.
+    pub fn note_acknowledged(&mut self) {
+        self.last_ack = self.nxt;
     }
 
     /// The window of a SYN: never scaled.

@@ -17,7 +17,7 @@ pub(crate) struct Timers {
     pub algorithm: Instant,
     /// Delayed ACK.
     pub delayed_ack: Instant,
-    /// Keep-alive, handshake, FIN-WAIT-2 and TIME-WAIT: what guards the life of the connection.
+    /// Keep-alive, FIN-WAIT-2, TIME-WAIT and the end of a released connection: what guards the life of the connection.
     pub life: Instant,
 }
 

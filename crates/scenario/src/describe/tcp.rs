@@ -41,6 +41,7 @@ const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: N
 /// segments of `mss` bytes: those that the flow sends, also where its receiver is described.
 pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     form.field("mss", &mut config.mss, &Bytes::ANY);
+    form.field("least-mss", &mut config.least_mss, &Bytes::ANY);
     loss_recovery(form, config);
     options(form, config);
     sending(form, config, mss);
@@ -87,6 +88,8 @@ fn life(form: &mut Form<'_>, config: &mut Config) {
     form.field("retries", &mut config.retries, &Count::FROM_ZERO);
     form.field("syn-retries", &mut config.syn_retries, &Count::FROM_ZERO);
     form.field("time-wait", &mut config.time_wait, &TIME);
+    form.field("fin-wait-2", &mut config.fin_wait_2, &TIME_ABOVE_ZERO);
+    form.field("orphan-timeout", &mut config.orphan_timeout, &TIME_ABOVE_ZERO);
 }
 
 fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {

@@ -83,6 +83,13 @@ impl Prr {
 const INITIAL_INFLATION: f64 = 3.0;
 
 impl Sender {
+    /// What holds more than `len` bytes did not fit the path and leaves again.
+    pub fn repeat_larger(&mut self, len: u32) {
+        if self.board.mark_larger_lost(len) {
+            self.forced = 1;
+        }
+    }
+
     /// Counts duplicates and decides whether an episode begins, for the recoveries without SACK.
     pub(super) fn count_duplicate(&mut self, cx: &Context) -> bool {
         if self.cc.distrusts_duplicates() {

@@ -550,6 +550,18 @@ impl Scoreboard {
         self.total_lost = self.total_lost.wrapping_add(1);
     }
 
+    /// Marks what holds more than `len` bytes as lost, unless it is SACKed. True if there is any.
+    pub fn mark_larger_lost(&mut self, len: u32) -> bool {
+        let before = self.total_lost;
+        for offset in 0..self.records.len() {
+            let record = &self.records[offset];
+            if record.seq_len - u32::from(record.has(Mark::FIN)) > len {
+                self.mark_lost(self.base + offset as u64);
+            }
+        }
+        self.total_lost != before
+    }
+
     /// After a timeout: everything not SACKed is lost. If the receiver discarded what it had SACKed (the front is SACKED
     /// and yet not acknowledged), its reports are forgotten too (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) {

@@ -73,6 +73,10 @@ impl Sender {
         if self.board.is_empty() {
             return Verdict::GoOn;
         }
+        let stopped = self.peer_window == 0;
+        if stopped && self.unanswered == 0 {
+            self.waiting_since = cx.now;
+        }
         if self.waited_too_long(cx) {
             return Verdict::GiveUp;
         }
@@ -84,9 +88,12 @@ impl Sender {
             self.send_tail_probe(cx);
             return Verdict::GoOn;
         }
-        if self.timeouts >= cx.config.retries {
+        // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
+        let silent = if stopped { self.unanswered } else { self.timeouts };
+        if silent >= cx.config.retries {
             return Verdict::GiveUp;
         }
+        self.unanswered += 1;
         self.retransmission_timeout(cx, false);
         Verdict::GoOn
     }

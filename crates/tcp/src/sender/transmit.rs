@@ -204,7 +204,12 @@ impl Sender {
         if cx.config.nagle && len < full && !self.board.is_empty() && !(last && fin) {
             return Err(Limit::Application);
         }
-        Ok(Pick::New { len: len as u32, fin: last && fin })
+        // The FIN takes a sequence number of the peer's window, too.
+        let fits = len < usable;
+        if len == 0 && !fits {
+            return Err(Limit::Receiver);
+        }
+        Ok(Pick::New { len: len as u32, fin: last && fin && fits })
     }
 
     /// New data cannot leave although the window has room.
