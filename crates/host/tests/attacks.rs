@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Flags};
 use bentpipe_host::{Id, Limits, StackConfig};
-use bentpipe_tcp::{Config, State};
+use bentpipe_tcp::{Config, Events, State};
 use bentpipe_wire::{Ends, Header, IpFields, Options, Packet, Payload};
 use common::{PORT, Weather, World, address, config, millis, pattern, read, stack_config};
 
@@ -253,7 +253,318 @@ fn a_router_can_make_packets_smaller_only_if_it_shows_one_that_is_under_way() {
     };
     world.inject(0, &report(next.wrapping_sub(1)));
     assert_eq!(largest(&mut world), 1500, "nothing is under way");
+    world.seen.clear();
     world.inject(0, &report(next.wrapping_add(1448)));
+    let again = world.seen.iter().filter(|(end, packet)| *end == 0 && packet.len() <= 1024);
+    assert!(again.count() > 10, "what was too large leaves again at once");
     world.run(Duration::from_secs(2));
     assert_eq!(largest(&mut world), 1024);
+}
+
+/// What end 1 sends to a scripted peer at these ends.
+fn sent_to(world: &mut World, ends: Ends) -> Vec<(Header, usize)> {
+    let to = |packet: &[u8]| {
+        let (header, len) = read(packet);
+        (header.destination_port == ends.local.port()).then_some((header, len))
+    };
+    world.seen.drain(..).filter(|(end, _)| *end == 1).filter_map(|(_, packet)| to(&packet)).collect()
+}
+
+/// A scripted peer opens a connection to end 1; returns the initial sequence number of the other side, if it answers.
+fn try_open(world: &mut World, ends: Ends) -> Option<u32> {
+    world.keep_seen = true;
+    world.seen.clear();
+    world.inject(1, &packet(ends, syn(99), &[]));
+    let (syn_ack, _) = *sent_to(world, ends).last()?;
+    assert!(syn_ack.flags.contains(Flags::SYN | Flags::ACK));
+    world.inject(1, &packet(ends, ack_of(syn_ack.seq, 0), &[]));
+    Some(syn_ack.seq)
+}
+
+fn open(world: &mut World, ends: Ends) -> u32 {
+    try_open(world, ends).expect("there is room")
+}
+
+fn listening(limits: Limits) -> World {
+    let mut world = World::new([stack_config(0), StackConfig { limits, ..stack_config(1) }], 1);
+    world.stacks[1].listen(PORT, Arc::new(config()));
+    world
+}
+
+/// An ACK from a scripted peer, with so many bytes of ours acknowledged.
+fn ack_of(initial: u32, bytes: u32) -> Header {
+    let ack = initial.wrapping_add(1 + bytes);
+    Header { seq: 100, ack, flags: Flags::ACK, window: 65_535, ..Header::default() }
+}
+
+/// Peers that take one byte, acknowledge the FIN and fall silent.
+#[test]
+fn orphans_are_gone_after_a_minute() {
+    let mut world = listening(Limits::default());
+    for port in 1..=2000 {
+        let ends = from(9, port);
+        let initial = open(&mut world, ends);
+        let id = world.stacks[1].accept(PORT).unwrap();
+        assert_eq!(world.stacks[1].write(world.now, id, &[1]), 1);
+        world.stacks[1].close(world.now, id);
+        if port % 2 == 0 {
+            world.stacks[1].release(id);
+        }
+        world.drain();
+        world.inject(1, &packet(ends, ack_of(initial, 2), &[]));
+        assert_eq!(world.state(1, id), State::FinWait2);
+    }
+    world.stacks[1].trim();
+    let each = world.stacks[1].memory_bytes() / 2000;
+    assert!(each < 5000, "{each} bytes each");
+    world.run(Duration::from_secs(61));
+    let left = world.stacks[1].connections();
+    assert_eq!(left, 1000, "what was not released is closed and still owned");
+    assert!(world.stacks[1].memory_bytes() < 5000 * 1000);
+}
+
+/// Peers that ask for much and acknowledge nothing.
+#[test]
+fn what_nobody_acknowledges_takes_little() {
+    let mut world = listening(Limits::default());
+    let data = vec![1; 1 << 20];
+    for port in 1..=200 {
+        open(&mut world, from(9, port));
+        let id = world.stacks[1].accept(PORT).unwrap();
+        assert!(world.stacks[1].write(world.now, id, &data) <= 32 << 10);
+        world.drain();
+    }
+    let all = world.stacks[1].memory_bytes();
+    assert!(all < 200 * (48 << 10), "{all}");
+    assert!(world.stacks[1].held_bytes() <= 200 * (36 << 10));
+    // One of them wakes up, and gets more.
+    let ends = from(9, 300);
+    let initial = open(&mut world, ends);
+    let id = world.stacks[1].accept(PORT).unwrap();
+    let first = world.stacks[1].write(world.now, id, &data);
+    world.drain();
+    while world.stacks[1].poll_event().is_some() {}
+    world.inject(1, &packet(ends, ack_of(initial, 14_480), &[]));
+    let woken = std::iter::from_fn(|| world.stacks[1].poll_event())
+        .any(|(of, events)| of == id && events.contains(Events::WRITABLE));
+    assert!(woken, "the writer is told");
+    let second = world.stacks[1].write(world.now, id, &data);
+    assert!(second > 4 * first, "{first} and {second}");
+}
+
+/// All of them together do not take what an honest peer needs.
+#[test]
+fn many_silent_peers_leave_room_for_others() {
+    let limits = Limits { bytes: 32 << 20, ..Limits::default() };
+    let mut world = listening(limits);
+    let data = vec![1; 1 << 20];
+    for host in 0..2000 {
+        open(&mut world, from(9 + host, 1));
+        let id = world.stacks[1].accept(PORT).unwrap();
+        world.stacks[1].write(world.now, id, &data);
+        world.drain();
+    }
+    let all = world.stacks[1].memory_bytes();
+    assert!(all <= 32 << 20, "{all}");
+    let held = world.stacks[1].held_bytes();
+    assert!(held <= (8 << 20) + 2000 * 4096, "{held}: a quarter, and a chunk for each");
+    world.keep_seen = false;
+    let ids = world.connected([config(), config()], false);
+    let data = [pattern(1, 400_000), pattern(2, 200_000)];
+    let begin = world.now;
+    let got = world.exchange(ids, [&data[0], &data[1]], Duration::from_secs(60));
+    assert!(got[1] == data[0] && got[0] == data[1]);
+    assert!(world.now.since(begin) < Duration::from_secs(5));
+}
+
+/// One remote host cannot take all memory, however it goes about it.
+#[test]
+fn one_host_leaves_a_fifth_of_the_memory_to_others() {
+    let limits = Limits { bytes: 4 << 20, ..Limits::default() };
+    let mut world = listening(limits);
+    let mut opened = 0;
+    while let Some(initial) = try_open(&mut world, from(9, opened + 1)) {
+        opened += 1;
+        let ends = from(9, opened);
+        // Everything but the first byte, which nobody reads because of it.
+        for n in 0..40 {
+            let data = Header { seq: 101 + n * 1400, ..ack_of(initial, 0) };
+            world.inject(1, &packet(ends, data, &[7; 1400]));
+        }
+    }
+    let taken = world.stacks[1].memory_bytes();
+    assert!(((3 << 20)..=(4 << 20) * 4 / 5 + 8192).contains(&taken), "{taken}");
+    assert!((50..100).contains(&opened), "{opened}: nor can it open more connections");
+    assert!(world.stacks[1].counters().over_limit > 0);
+    let ids = world.connected([config(), config()], false);
+    let data = pattern(1, 400_000);
+    let got = world.exchange(ids, [&data, &[]], Duration::from_secs(60));
+    assert!(got[1] == data);
+}
+
+#[test]
+fn a_byte_at_the_end_of_a_wide_window_takes_a_chunk() {
+    let mut world = World::plain();
+    let wide =
+        Config { receive_window: bentpipe_tcp::ReceiveWindow::Fixed(1 << 30), timestamps: false, ..config() };
+    world.stacks[1].listen(PORT, Arc::new(wide));
+    let options =
+        Options { mss: Some(1460), window_scale: Some(14), sack_permitted: true, ..Options::default() };
+    let ends = from(9, 9);
+    world.keep_seen = true;
+    world.inject(1, &packet(ends, Header { options, ..syn(99) }, &[]));
+    let initial = sent_to(&mut world, ends)[0].0.seq;
+    world.inject(1, &packet(ends, ack_of(initial, 0), &[]));
+    // The window of the SYN-ACK was not scaled: the whole is granted by the first ACK.
+    world.inject(1, &packet(ends, ack_of(initial, 0), b"x"));
+    let before = world.stacks[1].memory_bytes();
+    let far = Header { seq: 100 + (1 << 30) - 100_000, ..ack_of(initial, 0) };
+    world.inject(1, &packet(ends, far, b"y"));
+    let sack = sent_to(&mut world, ends).last().unwrap().0.options.sack_len;
+    assert_eq!(sack, 1, "it was taken");
+    let grown = world.stacks[1].memory_bytes() - before;
+    assert!(grown < 8192, "{grown}");
+}
+
+/// What a packet acknowledges counts although there is no room for what it brings.
+#[test]
+fn acknowledgements_count_beyond_the_limit() {
+    let limits = Limits { bytes: 60_000, ..Limits::default() };
+    let mut world = listening(limits);
+    let ends = from(9, 9);
+    let initial = open(&mut world, ends);
+    let id = world.stacks[1].accept(PORT).unwrap();
+    world.stacks[1].write(world.now, id, &[1; 2000]);
+    world.drain();
+    for n in 0..40 {
+        let data = Header { seq: 101 + n * 1400, ..ack_of(initial, 0) };
+        world.inject(1, &packet(ends, data, &[7; 1400]));
+    }
+    let dropped = world.stacks[1].counters().over_limit;
+    assert!(dropped > 0);
+    let data = Header { seq: 101 + 44 * 1400, ..ack_of(initial, 2000) };
+    world.inject(1, &packet(ends, data, &[7; 1400]));
+    assert_eq!(world.stacks[1].counters().over_limit, dropped + 1);
+    assert_eq!(world.stacks[1].connection(id).unwrap().acknowledged_bytes(), 2000);
+}
+
+#[test]
+fn the_queue_of_those_who_wait_to_be_accepted_is_bounded() {
+    let mut world = listening(Limits { accept_queue: 5, ..Limits::default() });
+    for port in 1..=5 {
+        open(&mut world, from(9, port));
+    }
+    assert!(answers(&mut world, from(9, 6), syn(99), &[]).is_empty());
+    assert_eq!(world.stacks[1].counters().over_limit, 1);
+    assert!(world.stacks[1].accept(PORT).is_some());
+    assert_eq!(answers(&mut world, from(9, 6), syn(99), &[]).len(), 1);
+}
+
+/// When there is no room, the oldest of those that nobody asks for any more goes.
+#[test]
+fn released_connections_make_room() {
+    for (limits, opened) in [
+        (Limits { connections: 10, ..Limits::default() }, 10),
+        (Limits { orphans: 4, ..Limits::default() }, 5),
+    ] {
+        let mut world = listening(limits);
+        let ids: Vec<Id> = (1..=opened)
+            .map(|port| {
+                open(&mut world, from(9 + u32::from(port), port));
+                let id = world.stacks[1].accept(PORT).unwrap();
+                world.stacks[1].release(id);
+                world.drain();
+                id
+            })
+            .collect();
+        world.seen.clear();
+        open(&mut world, from(90, 90));
+        assert_eq!(world.stacks[1].counters().shed, 1);
+        assert!(world.stacks[1].connection(ids[0]).is_none() && world.stacks[1].connection(ids[1]).is_some());
+    }
+}
+
+/// RFC 9293 section 3.10.7.2.
+#[test]
+fn a_listening_port_drops_what_neither_asks_nor_answers() {
+    let mut world = listening(Limits::default());
+    world.keep_seen = true;
+    for flags in [Flags::empty(), Flags::FIN, Flags::PSH | Flags::URG] {
+        assert!(
+            answers(&mut world, from(9, 9), Header { seq: 5, flags, ..Header::default() }, b"x").is_empty()
+        );
+    }
+    let ack = Header { seq: 5, ack: 77, flags: Flags::ACK, ..Header::default() };
+    assert!(answers(&mut world, from(9, 9), ack, &[])[0].flags.contains(Flags::RST));
+}
+
+/// RFC 4987: nobody can try to guess a cookie while none is needed.
+#[test]
+fn a_cookie_is_taken_only_while_cookies_are_sent() {
+    let mut world = flooded(101);
+    world.keep_seen = true;
+    let ends = from(500, 9);
+    let cookie = answers(&mut world, ends, syn(99), &[])[0].seq;
+    world.run(Duration::from_secs(129));
+    let before = world.stacks[1].counters().cookies_redeemed;
+    world.inject(1, &packet(ends, ack_of(cookie, 0), &[]));
+    assert_eq!(world.stacks[1].counters().cookies_redeemed, before);
+}
+
+/// RFC 9293 section 3.7.1 (MUST-15).
+#[test]
+fn a_peer_that_says_nothing_takes_what_every_host_must() {
+    for (v6, options, wanted) in [(false, None, 536), (true, None, 1220), (true, Some((7, 0)), 1208)] {
+        let mut world = listening(Limits::default());
+        world.keep_seen = true;
+        let remote = SocketAddr::new(address(1, v6), PORT);
+        let ends = Ends { local: SocketAddr::new(address(7, v6), 9), remote };
+        let options = Options { timestamps: options, ..Options::default() };
+        let syn = Header { seq: 99, flags: Flags::SYN, window: 65_535, options, ..Header::default() };
+        world.inject(1, &packet(ends, syn, &[]));
+        let (syn_ack, _) = sent_to(&mut world, ends)[0];
+        let echo = syn_ack.options.timestamps.map(|(value, _)| (8, value));
+        let options = Options { timestamps: echo, ..Options::default() };
+        world.inject(1, &packet(ends, Header { options, ..ack_of(syn_ack.seq, 0) }, &[]));
+        let id = world.stacks[1].accept(PORT).unwrap();
+        world.stacks[1].write(world.now, id, &[1; 5000]);
+        world.drain();
+        let largest = sent_to(&mut world, ends).iter().map(|(_, len)| *len).max();
+        assert_eq!(largest, Some(wanted));
+    }
+}
+
+/// RFC 9293 section 3.10.7.3: not until the connection is established.
+#[test]
+fn data_of_a_syn_is_read_once_the_connection_is_established() {
+    let mut world = listening(Limits::default());
+    world.keep_seen = true;
+    let ends = from(9, 9);
+    world.inject(1, &packet(ends, syn(99), b"early"));
+    let initial = sent_to(&mut world, ends)[0].0.seq;
+    assert!(world.stacks[1].accept(PORT).is_none());
+    world.inject(1, &packet(ends, Header { seq: 105, ..ack_of(initial, 0) }, b" and late"));
+    let id = world.stacks[1].accept(PORT).unwrap();
+    let mut into = [0; 100];
+    let len = world.stacks[1].read(world.now, id, &mut into);
+    assert_eq!(&into[..len], b"early and late");
+}
+
+/// A SYN that nobody asked for changes nothing of what was agreed on.
+#[test]
+fn a_blind_syn_does_not_switch_probes_on() {
+    let mut world = World::plain();
+    world.keep_seen = true;
+    let silent = Config { probe_replies: false, ..config() };
+    let sender = Config { cc: bentpipe_cc::Algorithm::from_name("star").unwrap(), ..config() };
+    let ids = world.connected([silent, sender], false);
+    let ends = world.stacks[0].ends(ids[0]).unwrap();
+    let options = Options { permitted: Some((true, 0)), ..Options::default() };
+    answers(&mut world, ends, Header { options, ..syn(5) }, &[]);
+    world.seen.clear();
+    world.stacks[1].write(world.now, ids[1], &[1; 30_000]);
+    world.run(Duration::from_secs(5));
+    let probes =
+        world.seen.iter().filter(|(_, packet)| read(packet).0.options.probe != bentpipe_base::Probe::No);
+    assert_eq!(probes.count(), 0);
 }

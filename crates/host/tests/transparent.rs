@@ -139,7 +139,7 @@ fn the_same_four_numbers_are_used_again() {
         let ids = connected(&mut world, ends(77, false), [config(), config()]);
         let got = world.exchange(ids, [&data, b"yes"], Duration::from_secs(60));
         assert!(got[1] == data && got[0] == b"yes");
-        assert_eq!(world.state(0, ids[0]), State::TimeWait);
+        assert!((0..2).any(|end| world.state(end, ids[end]) == State::TimeWait));
         (0..2).for_each(|end| world.stacks[end].release(ids[end]));
     }
 }
@@ -190,11 +190,11 @@ fn a_writer_is_held_back_by_its_limit_and_told_when_a_quarter_is_free() {
 /// Two streams share memory for one: the second goes on when the first is through.
 #[test]
 fn a_writer_without_memory_is_told_when_there_is_some() {
-    let limits = Limits { bytes: 64 << 10, ..Limits::default() };
+    let limits = Limits { bytes: 10 << 10, ..Limits::default() };
     let mut world = World::new([StackConfig { limits, ..transparent(0) }, transparent(1)], 1);
     let first = connected(&mut world, ends(1, false), [config(), config()]);
     let second = connected(&mut world, ends(2, false), [config(), config()]);
-    let data = pattern(5, 64 << 10);
+    let data = pattern(5, 2000);
     assert_eq!(world.stacks[0].write(world.now, first[0], &data), data.len());
     assert_eq!(world.stacks[0].write(world.now, second[0], &data), 0);
     world.run(Duration::from_secs(1));
@@ -229,14 +229,16 @@ fn streams_need_no_copy() {
         let [ours, theirs] = &mut world.stacks;
         step += 1;
         while !rest.is_empty() {
-            let put = ours.fill(world.now, ids[0], step * 977 % 30_000 + 1, |first, second| {
+            let put = ours.fill(world.now, ids[0], step * 977 % 30_000 + 1, |pieces| {
                 let most = rest.len().min(step * 613 % 20_000 + 1);
-                let head = most.min(first.len());
-                let tail = (most - head).min(second.len());
-                first[..head].copy_from_slice(&rest[..head]);
-                second[..tail].copy_from_slice(&rest[head..head + tail]);
-                rest = &rest[head + tail..];
-                head + tail
+                let mut put = 0;
+                for piece in pieces {
+                    let len = piece.len().min(most - put);
+                    piece[..len].copy_from_slice(&rest[..len]);
+                    rest = &rest[len..];
+                    put += len;
+                }
+                put
             });
             if put.is_none() {
                 break;
@@ -246,11 +248,14 @@ fn streams_need_no_copy() {
         let mut taken = 1;
         while taken > 0 {
             step += 1;
-            taken = theirs.drain(world.now, ids[1], step * 331 % 40_000 + 1, |first, second| {
-                got.extend_from_slice(first);
-                let tail = second.len().min(step % 7000);
-                got.extend_from_slice(&second[..tail]);
-                first.len() + tail
+            taken = theirs.drain(world.now, ids[1], step * 331 % 40_000 + 1, |pieces| {
+                let most = step * 613 % 7000 + 1;
+                let before = got.len();
+                for piece in pieces {
+                    let len = piece.len().min(most - (got.len() - before));
+                    got.extend_from_slice(&piece[..len]);
+                }
+                got.len() - before
             });
         }
         got.len() == data.len()

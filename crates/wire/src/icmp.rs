@@ -1,26 +1,47 @@
-//! Routers that say how large a packet may be (RFC 792 and 1191, RFC 4443).
+//! What routers and hosts report of a packet of ours (RFC 792 and 1191, RFC 4443).
 
 use core::net::{IpAddr, SocketAddr};
 
 use crate::datagram::protocol;
 use crate::{Datagram, Ends, Malformed, Sum};
 
-/// A router could not forward a TCP packet of ours because it was too large.
+/// What became of a TCP packet of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooBig {
-    /// Largest packet that fits, in bytes with IP header.
-    pub mtu: u32,
+pub struct IcmpError {
+    /// What is reported.
+    pub kind: IcmpErrorKind,
     /// The ends of the packet, seen from us.
     pub ends: Ends,
     /// Its sequence number: who does not see the packets cannot know it (RFC 5927 section 4.1).
     pub seq: u32,
 }
 
-/// Type and code of "fragmentation needed" and of "packet too big".
-const V4: (u8, u8) = (3, 4);
-const V6: (u8, u8) = (2, 0);
+/// What is reported of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpErrorKind {
+    /// A router could not forward it because it was too large.
+    TooBig {
+        /// Largest packet that fits, in bytes with IP header.
+        mtu: u32,
+    },
+    /// The host does not speak TCP or has nothing at that port, or somebody forbids to go there: the "hard" errors of RFC 1122 section
+    /// 4.2.3.9 and RFC 5461 section 2. Those that may pass, such as an unknown route, are none.
+    Unreachable,
+}
 
-impl TooBig {
+/// The kind of a message by its type, its code and the word behind its checksum.
+fn kind(is_v6: bool, head: &[u8; 8]) -> Option<IcmpErrorKind> {
+    let word = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    match (is_v6, head[0], head[1]) {
+        (false, 3, 4) => Some(IcmpErrorKind::TooBig { mtu: word & 0xffff }),
+        (true, 2, 0) => Some(IcmpErrorKind::TooBig { mtu: word }),
+        // Protocol and port; with IPv6 administratively prohibited and port.
+        (false, 3, 2 | 3) | (true, 1, 1 | 4) => Some(IcmpErrorKind::Unreachable),
+        _ => None,
+    }
+}
+
+impl IcmpError {
     /// Reads such a message; `Ok(None)` if the datagram is another one.
     ///
     /// # Errors
@@ -31,9 +52,7 @@ impl TooBig {
             return Ok(None);
         }
         let (head, quoted) = datagram.payload.split_first_chunk::<8>().ok_or(Malformed::Truncated)?;
-        if (head[0], head[1]) != if is_v6 { V6 } else { V4 } {
-            return Ok(None);
-        }
+        let Some(kind) = kind(is_v6, head) else { return Ok(None) };
         let (source, destination) = (datagram.source, datagram.destination);
         let sum = match is_v6 {
             true => Sum::pseudo_header((source, destination), protocol::ICMP_V6, datagram.payload.len()),
@@ -42,12 +61,8 @@ impl TooBig {
         if sum.bytes(datagram.payload).checksum() != 0 {
             return Err(Malformed::Checksum);
         }
-        let mtu = match is_v6 {
-            true => u32::from_be_bytes([head[4], head[5], head[6], head[7]]),
-            false => u32::from(u16::from_be_bytes([head[6], head[7]])),
-        };
         let quoted = if is_v6 { Self::quoted_v6(quoted) } else { Self::quoted_v4(quoted) };
-        Ok(quoted?.map(|(ends, seq)| Self { mtu, ends, seq }))
+        Ok(quoted?.map(|(ends, seq)| Self { kind, ends, seq }))
     }
 
     /// The beginning of our packet: addresses from its IP header, ports and sequence number from the eight bytes behind it.
@@ -90,46 +105,68 @@ mod tests {
     use super::*;
     use crate::{Header, IpFields, Packet, Payload};
 
+    const V4_ENDS: (&str, &str) = ("192.0.2.1:5", "192.0.2.2:6");
+    const V6_ENDS: (&str, &str) = ("[2001:db8::1]:5", "[2001:db8::2]:6");
+
+    /// A message with this type, code and word, about a packet between these ends; `change` may spoil it after its checksum is made.
+    fn read(
+        (local, remote): (&str, &str),
+        (kind, code, word): (u8, u8, u32),
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Option<IcmpError>, Malformed> {
+        let ends = Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
+        let tcp = Header { seq: 0x0102_0304, ..Header::default() };
+        let mut message = vec![kind, code, 0, 0];
+        message.extend_from_slice(&word.to_be_bytes());
+        Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Zeros(1400) }
+            .write_headers(&mut message);
+        let is_v6 = ends.local.is_ipv6();
+        let router: IpAddr = if is_v6 { "2001:db8::9" } else { "192.0.2.9" }.parse().unwrap();
+        let protocol = if is_v6 { protocol::ICMP_V6 } else { protocol::ICMP };
+        let sum = match is_v6 {
+            true => Sum::pseudo_header((router, ends.local.ip()), protocol, message.len()),
+            false => Sum::default(),
+        };
+        let checksum = sum.bytes(&message).checksum();
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        change(&mut message);
+        IcmpError::read(&Datagram {
+            source: router,
+            destination: ends.local.ip(),
+            protocol,
+            dscp: 0,
+            ecn: bentpipe_base::EcnField::NotCapable,
+            hop_limit: 64,
+            fragment: false,
+            len: 0,
+            payload: &message,
+        })
+    }
+
     #[test]
     fn the_packet_that_was_too_big_is_recognised() {
-        for (local, remote) in [("192.0.2.1:5", "192.0.2.2:6"), ("[2001:db8::1]:5", "[2001:db8::2]:6")] {
-            let ends = Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
-            let tcp = Header { seq: 0x0102_0304, ..Header::default() };
-            let mut quoted = Vec::new();
-            Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Zeros(1400) }
-                .write_headers(&mut quoted);
-            let is_v6 = ends.local.is_ipv6();
-            let mut message = if is_v6 { vec![2, 0, 0, 0, 0, 0, 5, 0] } else { vec![3, 4, 0, 0, 0, 0, 5, 0] };
-            message.extend_from_slice(&quoted);
-            let router: IpAddr = if is_v6 { "2001:db8::9" } else { "192.0.2.9" }.parse().unwrap();
-            let protocol = if is_v6 { protocol::ICMP_V6 } else { protocol::ICMP };
-            let sum = match is_v6 {
-                true => Sum::pseudo_header((router, ends.local.ip()), protocol, message.len()),
-                false => Sum::default(),
-            };
-            let checksum = sum.bytes(&message).checksum();
-            message[2..4].copy_from_slice(&checksum.to_be_bytes());
-            let datagram = Datagram {
-                source: router,
-                destination: ends.local.ip(),
-                protocol,
-                dscp: 0,
-                ecn: bentpipe_base::EcnField::NotCapable,
-                hop_limit: 64,
-                fragment: false,
-                len: 0,
-                payload: &message,
-            };
-            let wanted = TooBig { mtu: 1280, ends, seq: 0x0102_0304 };
-            assert_eq!(TooBig::read(&datagram), Ok(Some(wanted)));
-            for end in 0..if is_v6 { 56 } else { 36 } {
-                let cut = Datagram { payload: &message[..end], ..datagram };
-                assert!(TooBig::read(&cut).is_err(), "{end}");
+        for (of, message, shortest) in [(V4_ENDS, (3, 4, 1280), 36), (V6_ENDS, (2, 0, 1280), 56)] {
+            let found = read(of, message, |_| {}).unwrap().unwrap();
+            let ends = Ends { local: of.0.parse().unwrap(), remote: of.1.parse().unwrap() };
+            let wanted = IcmpError { kind: IcmpErrorKind::TooBig { mtu: 1280 }, ends, seq: 0x0102_0304 };
+            assert_eq!(found, wanted);
+            for end in 0..shortest {
+                assert!(read(of, message, |bytes| bytes.truncate(end)).is_err(), "{end}");
             }
-            let mut corrupt = message.clone();
-            corrupt[4] ^= 1;
-            let corrupt = Datagram { payload: &corrupt, ..datagram };
-            assert_eq!(TooBig::read(&corrupt), Err(Malformed::Checksum));
+            assert_eq!(read(of, message, |bytes| bytes[4] ^= 1), Err(Malformed::Checksum));
         }
+    }
+
+    /// RFC 1122 section 4.2.3.9 and RFC 5461 section 2.
+    #[test]
+    fn hard_errors_are_told_from_those_that_pass() {
+        let hard = |of, kind, code| {
+            let found = read(of, (kind, code, 0), |_| {}).unwrap();
+            found.map(|found| found.kind) == Some(IcmpErrorKind::Unreachable)
+        };
+        assert_eq!((0..16).filter(|code| hard(V4_ENDS, 3, *code)).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!((0..8).filter(|code| hard(V6_ENDS, 1, *code)).collect::<Vec<_>>(), [1, 4]);
+        assert!(!hard(V4_ENDS, 11, 0) && !hard(V6_ENDS, 3, 0), "time exceeded");
+        assert!(!hard(V4_ENDS, 1, 4) && !hard(V6_ENDS, 3, 4), "of the other version");
     }
 }

@@ -23,7 +23,7 @@ pub use checksum::Sum;
 pub use conversation::{Arrived, Conversation, Near};
 pub use datagram::{Datagram, LOWER_EFFORT, Malformed, mark_congestion};
 pub use emit::{Ends, IpFields, Packet, Payload, complete_checksum};
-pub use icmp::TooBig;
+pub use icmp::{IcmpError, IcmpErrorKind};
 pub use offload::{Offload, Segmentation, VIRTIO_HEADER_LEN};
 pub use option::{Options, Scps};
 pub use sequence::{unwrapped, wrapped};

@@ -1,7 +1,7 @@
 //! Bytes from the network are any bytes.
 
 use bentpipe_wire::{
-    Arrived, Conversation, Datagram, Header, Near, Offload, Options, TooBig, mark_congestion,
+    Arrived, Conversation, Datagram, Header, IcmpError, Near, Offload, Options, mark_congestion,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn read_all(bytes: &[u8]) -> Option<()> {
     let _ = Offload::read(bytes);
     let datagram = Datagram::read(bytes).ok()?;
     datagram.flow_hash(1);
-    let _ = TooBig::read(&datagram);
+    let _ = IcmpError::read(&datagram);
     assert!(datagram.len <= bytes.len() && datagram.payload.len() < datagram.len);
     let (header, payload) = Header::read(datagram.payload).ok()?;
     let mut conversation = Conversation::new(7, 11);

@@ -2,11 +2,11 @@
 
 use bentpipe_base::{Flags, Instant};
 use bentpipe_tcp::State;
-use bentpipe_wire::{Arrived, Datagram, Ends, Header, Offload, Sum, TooBig, unwrapped};
+use bentpipe_wire::{Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, Offload, Sum, unwrapped};
 
 use std::net::SocketAddr;
 
-use super::{Answer, Id, MOST_ANSWERS, Request, Stack};
+use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 
 /// Protocol number of TCP.
 const TCP: u8 = 6;
@@ -19,6 +19,7 @@ fn is_opening(header: &Header) -> bool {
 impl Stack {
     /// Takes a packet of the device, without its virtio header.
     pub fn handle_packet(&mut self, now: Instant, offload: &Offload, packet: &[u8]) {
+        self.now = self.now.max(now);
         let Ok(datagram) = Datagram::read(packet) else {
             self.counters.ignored += 1;
             return;
@@ -47,20 +48,24 @@ impl Stack {
             self.counters.ignored += 1;
             return;
         };
-        // The option leaves room for fixed headers only (RFC 6691); the engine counts payload.
-        if let (Some(mss), Some(_)) = (&mut header.options.mss, header.options.timestamps) {
-            *mss = mss.saturating_sub(12).max(1);
+        if header.flags.contains(Flags::SYN) {
+            // Who says nothing takes the least that each host must (RFC 9293 section 3.7.1, MUST-15). The option leaves room for fixed
+            // headers only (RFC 6691); the engine counts payload.
+            let least = if datagram.source.is_ipv6() { 1220 } else { 536 };
+            let options = if header.options.timestamps.is_some() { 12 } else { 0 };
+            header.options.mss = Some(header.options.mss.unwrap_or(least).saturating_sub(options).max(1));
         }
         let ends = Ends {
             local: SocketAddr::new(datagram.destination, header.destination_port),
             remote: SocketAddr::new(datagram.source, header.source_port),
         };
         let arrived = Arrived::of(datagram, payload.len());
+        let mut above = None;
         if let Some(id) = self.by_ends.get(&ends).copied() {
             if !self.begins_anew(id, &header) {
                 return self.take_segment((now, id), (&header, arrived), payload);
             }
-            self.forget(id);
+            above = Some(self.detach(now, id));
         }
         if self.config.transparent && is_opening(&header) {
             let dscp = datagram.dscp;
@@ -69,22 +74,49 @@ impl Stack {
                 dscp,
                 header,
                 arrived,
+                above,
                 offload: *offload,
                 packet: packet.into(),
             });
         }
         self.take_stranger(now, &ends, (&header, arrived), payload);
+        self.number_above(&ends, above);
     }
 
-    /// A SYN with a later number ends a connection in TIME-WAIT (RFC 9293 section 3.10.7.4).
+    /// A SYN begins another connection in the place of one that is closed, and with a later number in the place of one in TIME-WAIT
+    /// (RFC 9293 section 3.10.7.4).
     fn begins_anew(&self, id: Id, header: &Header) -> bool {
         let peer = &self.peers[id];
         let near = peer.near();
-        peer.engine.state() == State::TimeWait
-            && !peer.owned
-            && is_opening(header)
-            && (self.config.transparent || self.listeners.contains_key(&peer.ends.local.port()))
-            && unwrapped(peer.conversation.peer_initial, header.seq, near.peer) > near.peer
+        let over = match peer.engine.state() {
+            State::Closed => true,
+            State::TimeWait => unwrapped(peer.conversation.peer_initial, header.seq, near.peer) > near.peer,
+            _ => false,
+        };
+        let listens = self.config.transparent || self.listeners.contains_key(&peer.ends.local.port());
+        over && listens && is_opening(header)
+    }
+
+    /// Gives the ends of a connection that is over to another one. Who owns it may still ask for it. Returns a sequence number above all
+    /// of its own.
+    pub(super) fn detach(&mut self, now: Instant, id: Id) -> u32 {
+        let peer = &mut self.peers[id];
+        let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
+        self.by_ends.remove(&peer.ends);
+        peer.engine.abort(now);
+        self.touch(id);
+        above
+    }
+
+    /// The numbers of a new connection between these ends lie above those of the one before (RFC 1122 section 4.2.2.13), even if that
+    /// was faster than the clock from which numbers are taken.
+    pub(super) fn number_above(&mut self, ends: &Ends, above: Option<u32>) {
+        let new = self.by_ends.get(ends).and_then(|id| self.peers.get_mut(*id));
+        if let (Some(above), Some(peer)) = (above, new)
+            && (peer.conversation.initial.wrapping_sub(above) as i32) < 0
+        {
+            peer.conversation.initial = above;
+        }
     }
 
     pub(super) fn take_segment(
@@ -93,11 +125,16 @@ impl Stack {
         header: (&Header, Arrived),
         payload: &[u8],
     ) {
-        let spare = self.config.limits.bytes.saturating_sub(self.held_bytes);
-        match self.peers[id].receive(now, header, payload, spare) {
-            Some(grown) => self.held_bytes += grown,
-            None => self.counters.over_limit += 1,
+        let peer = &self.peers[id];
+        let mut incoming = peer.incoming(header.0, header.1);
+        let growth = peer.growth(&incoming);
+        if growth > 0 && growth > self.spare(peer) {
+            self.counters.over_limit += 1;
+            if !incoming.leave_payload(peer.engine.oldest_unacknowledged()) {
+                return;
+            }
         }
+        self.peers[id].receive(now, &incoming, payload);
         self.reports_are_full |= self.peers[id].engine.reports_are_full();
         self.touch(id);
     }
@@ -115,7 +152,12 @@ impl Stack {
             return;
         }
         if listens && is_opening(header) {
-            self.take_syn(now, ends, (header, arrived));
+            self.take_syn(now, ends, (header, arrived), payload);
+            return;
+        }
+        if listens && !header.flags.intersects(Flags::ACK | Flags::SYN) {
+            // LISTEN has no use for it (RFC 9293 section 3.10.7.2).
+            self.counters.ignored += 1;
             return;
         }
         if listens
@@ -152,22 +194,28 @@ impl Stack {
         }
     }
 
-    /// A router may report that a packet of ours did not fit. It must show one that is under way (RFC 5927 section 4.1).
+    /// A router or host may report what became of a packet of ours.
     fn take_report(&mut self, now: Instant, datagram: &Datagram) {
-        let Ok(Some(report)) = TooBig::read(datagram) else {
-            self.counters.ignored += 1;
-            return;
-        };
-        let Some(peer) = self.by_ends.get(&report.ends).and_then(|id| self.peers.get_mut(*id)) else {
-            self.counters.ignored += 1;
-            return;
-        };
-        let una = peer.engine.oldest_unacknowledged();
-        let seq = unwrapped(peer.conversation.initial, report.seq, una);
-        if (una..peer.engine.next_to_send()).contains(&seq) {
-            peer.path.learn(now, report.mtu, report.ends.remote.is_ipv6());
-        } else {
+        let report = IcmpError::read(datagram).ok().flatten();
+        if !report.is_some_and(|report| self.heed_report(now, &report)) {
             self.counters.ignored += 1;
         }
+    }
+
+    /// A report is heeded if it shows a packet that is under way (RFC 5927 section 4.1).
+    fn heed_report(&mut self, now: Instant, report: &IcmpError) -> bool {
+        let Some(id) = self.by_ends.get(&report.ends).copied() else { return false };
+        let peer = &mut self.peers[id];
+        let una = peer.engine.oldest_unacknowledged();
+        let seq = unwrapped(peer.conversation.initial, report.seq, una);
+        if !(una..peer.engine.next_to_send()).contains(&seq) {
+            return false;
+        }
+        match report.kind {
+            IcmpErrorKind::TooBig { mtu } => peer.learn_mtu(now, mtu),
+            IcmpErrorKind::Unreachable => peer.engine.handle_unreachable(now),
+        }
+        self.touch(id);
+        true
     }
 }

@@ -7,12 +7,19 @@ use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
 
 use super::peer::{Peer, Role};
-use super::{GUESSED_ROUND_TRIP, Id, Stack};
+use super::secret::COOKIE_LIFETIME;
+use super::{FAIR_SHARE, GUESSED_ROUND_TRIP, Id, Stack, prefix};
 
 impl Stack {
     /// A SYN for a port that listens.
-    pub(super) fn take_syn(&mut self, now: Instant, ends: &Ends, (header, arrived): (&Header, Arrived)) {
-        if self.peers.len() >= self.config.limits.connections {
+    pub(super) fn take_syn(
+        &mut self,
+        now: Instant,
+        ends: &Ends,
+        (header, arrived): (&Header, Arrived),
+        payload: &[u8],
+    ) {
+        if !self.takes_another(ends) {
             self.counters.over_limit += 1;
             return;
         }
@@ -25,11 +32,21 @@ impl Stack {
         let numbers = (self.secret.initial(ends, now), self.secret.clock_offset(ends));
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.role = Role::HalfOpen;
-        peer.conversation.hear_syn(header);
         self.half_open += 1;
         let id = self.admit(peer);
-        // What a SYN brings beside itself is sent again by its sender.
-        self.take_segment((now, id), (header, Arrived { len: 0, ..arrived }), &[]);
+        self.take_segment((now, id), (header, arrived), payload);
+    }
+
+    /// Whether a port has room for one more connection of a peer: not if the application does not accept those that wait, and not if all
+    /// connections that are left would soon be those of one peer.
+    fn takes_another(&mut self, ends: &Ends) -> bool {
+        let limits = self.config.limits;
+        let waiting = self.listeners.get(&ends.local.port()).map_or(0, |listener| listener.accepted.len());
+        let of_peer = self.usage.get(&prefix(ends.remote.ip())).copied().unwrap_or_default();
+        waiting < limits.accept_queue
+            && self.has_room()
+            && of_peer.connections < FAIR_SHARE * (limits.connections - self.peers.len())
+            && of_peer.bytes < FAIR_SHARE.saturating_mul(limits.bytes - self.charged.all)
     }
 
     fn listening_config(&self, ends: &Ends) -> Option<Arc<Config>> {
@@ -40,6 +57,7 @@ impl Stack {
     /// Answers a SYN and forgets it: all that must be known later is in the answer, and comes back with the peer's ACK.
     fn answer_with_cookie(&mut self, now: Instant, ends: &Ends, syn: &Header) {
         let Some(config) = self.listening_config(ends) else { return };
+        self.cookies_until = now + COOKIE_LIFETIME;
         self.counters.cookies += 1;
         let (seq, stamp) = self.secret.cookie(ends, syn, now);
         let offered = &syn.options;
@@ -58,8 +76,12 @@ impl Stack {
 
     /// An ACK that brings back a cookie completes its handshake.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, ack: &Header) -> Option<Id> {
+        if now >= self.cookies_until {
+            // None was sent for so long that this is none.
+            return None;
+        }
         let crumbs = self.secret.taste(ends, ack, now)?;
-        if self.peers.len() >= self.config.limits.connections {
+        if !self.takes_another(ends) {
             self.counters.over_limit += 1;
             return None;
         }

@@ -13,6 +13,7 @@ mod ring;
 mod secret;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -22,8 +23,9 @@ use bentpipe_trace::Event;
 use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
-use peer::{Peer, Role};
+use peer::{Charge, Peer, Role};
 pub use request::Request;
+use ring::CHUNK;
 use secret::Secret;
 
 slotmap::new_key_type! {
@@ -33,19 +35,27 @@ slotmap::new_key_type! {
 
 /// What a stack may hold at most, in all. Beyond this, SYNs are answered without remembering them, then not at all, and data is
 /// dropped as if it were lost.
+///
+/// What is left is shared: of the memory and of the connections, one remote host (an IPv4 address, or an IPv6 network of 64 bits) gets no
+/// more than four times what is free, so that there is always some for the next one. All connections whose peers have
+/// acknowledged no data share a quarter of the memory, beside a few kilobytes for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections, TIME-WAIT included.
     pub connections: usize,
     /// Connections whose handshake was begun by the peer and is not complete. Further SYNs are answered by cookies (RFC 4987).
     pub half_open: usize,
-    /// Payload bytes of all streams.
+    /// Connections of one port whose handshake is complete and that wait to be [accepted](Stack::accept).
+    pub accept_queue: usize,
+    /// [Released](Stack::release) connections, TIME-WAIT included; beyond this, and before new ones are refused, the oldest are reset.
+    pub orphans: usize,
+    /// Memory of all connections: payload that waits to be sent, acknowledged or read, and everything that is known of it.
     pub bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 65_536, half_open: 256, bytes: 1 << 30 }
+        Self { connections: 65_536, half_open: 256, accept_queue: 16_384, orphans: 32_768, bytes: 1 << 30 }
     }
 }
 
@@ -97,14 +107,33 @@ pub struct Counters {
     pub cookies: u64,
     /// Handshakes that a cookie completed.
     pub cookies_redeemed: u64,
-    /// Dropped because a limit was reached.
+    /// Dropped, with or without what they acknowledge, because a limit was reached.
     pub over_limit: u64,
+    /// Released connections that were reset because a limit was reached.
+    pub shed: u64,
 }
 
 /// A port that accepts connections.
 struct Listener {
     config: Arc<Config>,
     accepted: VecDeque<Id>,
+}
+
+/// What the connections of one remote host cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    bytes: usize,
+    connections: usize,
+}
+
+/// What counts as one remote host: an IPv4 address, or the network of an IPv6 address, in which every host has many.
+fn prefix(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => {
+            std::net::Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+        }
+    }
 }
 
 /// A packet that belongs to no connection.
@@ -136,8 +165,17 @@ pub struct Stack {
     /// The next acknowledgement of a connection has no room for more reports.
     reports_are_full: bool,
     half_open: usize,
-    /// Bytes held by all rings.
-    held_bytes: usize,
+    /// Released connections, the oldest first; some of them may be gone.
+    orphans: VecDeque<Id>,
+    orphan_count: usize,
+    /// What all connections cost.
+    charged: Charge,
+    /// What those of one remote host cost.
+    usage: HashMap<IpAddr, Usage>,
+    /// Until then the acknowledgement of a cookie may arrive.
+    cookies_until: Instant,
+    /// Time of the last call that told it.
+    now: Instant,
     next_port: u16,
     /// Connections so far: seeds of algorithms.
     opened: u64,
@@ -148,6 +186,14 @@ pub struct Stack {
 const FIRST_EPHEMERAL: u16 = 49_152;
 /// How far the numbers of a connection lie above those of one in TIME-WAIT that it takes the place of.
 const REUSE_DISTANCE: u32 = 1 << 20;
+/// Of the memory and of the connections that are free, one remote host may have as many times as much.
+const FAIR_SHARE: usize = 4;
+/// The part of the memory that waits to be sent to peers that have acknowledged nothing yet, and the part of what is left of it that one
+/// of them gets.
+const UNPROVEN_PART: usize = 4;
+const UNPROVEN_SHARES: usize = 16;
+/// Names of released connections that are kept whether these are gone or not.
+const MANY_ORPHANS: usize = 64;
 /// Answers waiting at one time.
 const MOST_ANSWERS: usize = 1024;
 
@@ -170,7 +216,12 @@ impl Stack {
             starved: Vec::new(),
             reports_are_full: false,
             half_open: 0,
-            held_bytes: 0,
+            orphans: VecDeque::new(),
+            orphan_count: 0,
+            charged: Charge::default(),
+            usage: HashMap::new(),
+            cookies_until: Instant::ZERO,
+            now: Instant::ZERO,
             // Where counting begins must not be the same each time (RFC 6056).
             next_port: FIRST_EPHEMERAL + (config.key >> 64) as u16 % (u16::MAX - FIRST_EPHEMERAL),
             opened: 0,
@@ -193,7 +244,9 @@ impl Stack {
     /// The next connection whose handshake is complete.
     pub fn accept(&mut self, port: u16) -> Option<Id> {
         let id = self.listeners.get_mut(&port)?.accepted.pop_front()?;
-        self.peers[id].owned = true;
+        let peer = &mut self.peers[id];
+        peer.owned = true;
+        peer.role = Role::Accepted;
         Some(id)
     }
 
@@ -202,7 +255,7 @@ impl Stack {
     /// # Errors
     /// If there is no address, no port or no room for it.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, config: Config) -> Result<Id, Unopened> {
-        if self.peers.len() >= self.config.limits.connections {
+        if !self.has_room() {
             return Err(Unopened::Full);
         }
         let own = self.config.addresses.iter().find(|own| own.is_ipv4() == remote.is_ipv4());
@@ -220,27 +273,19 @@ impl Stack {
         if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
             return Err(Unopened::NoAddress);
         }
+        if !self.has_room() {
+            return Err(Unopened::Full);
+        }
         let Some(old) = self.by_ends.get(&ends).copied() else {
-            if self.peers.len() >= self.config.limits.connections {
-                return Err(Unopened::Full);
-            }
             return Ok(self.open(now, ends, config));
         };
-        let peer = &mut self.peers[old];
-        if peer.owned {
+        let peer = &self.peers[old];
+        if peer.owned && !matches!(peer.engine.state(), State::TimeWait | State::Closed) {
             return Err(Unopened::Exists);
         }
-        // Above all numbers of the one before (RFC 9293 section 3.4.3).
-        let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
-        peer.engine.abort(now);
-        if let Some(reset) = peer.engine.poll_transmit(now) {
-            let header = peer.conversation.header(&reset);
-            self.answer(ends, header);
-        }
-        self.forget(old);
-        self.forgotten.pop_back();
+        let above = self.detach(now, old);
         let id = self.open(now, ends, config);
-        self.peers[id].conversation.initial = above;
+        self.number_above(&ends, Some(above));
         Ok(id)
     }
 
@@ -288,51 +333,51 @@ impl Stack {
         let ends = peer.ends;
         let id = self.peers.insert(Box::new(peer));
         self.by_ends.insert(ends, id);
+        self.usage.entry(prefix(ends.remote.ip())).or_default().connections += 1;
         self.touch(id);
         id
     }
 
-    /// Takes up to `bytes.len()` bytes to send; returns how many. [`Events::WRITABLE`] says when there is room for more.
+    /// Takes up to `bytes.len()` bytes to send; returns how many. What would not leave soon is not taken: [`Events::WRITABLE`] says when
+    /// there is room for more.
     pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
-        let spare = self.config.limits.bytes.saturating_sub(self.held_bytes);
-        let Some(peer) = self.peers.get_mut(id) else { return 0 };
-        let (taken, grown) = peer.write(now, bytes, spare);
-        self.held_bytes += grown;
-        if taken < bytes.len() && peer.unacknowledged() == 0 {
-            // No acknowledgement will tell the writer that there is memory again.
-            self.starved.push(id);
+        self.now = self.now.max(now);
+        let Some(peer) = self.peers.get(id) else { return 0 };
+        let spare = self.spare_to_send(peer);
+        let taken = self.peers[id].write(now, bytes, spare);
+        if taken < bytes.len() {
+            self.await_memory(id);
         }
         self.touch(id);
         taken
     }
 
-    /// Lets `fill` write up to `most` bytes to send straight into the memory of a connection, in two pieces one after the other; it says how
+    /// Lets `fill` write up to `most` bytes to send straight into the memory of a connection, in pieces one after the other; it says how
     /// many it wrote. `None`, and `fill` is not called, if there is no room; then [`Events::WRITABLE`] says when to ask again.
     pub fn fill(
         &mut self,
         now: Instant,
         id: Id,
         most: usize,
-        fill: impl FnOnce(&mut [u8], &mut [u8]) -> usize,
+        fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
     ) -> Option<usize> {
-        let spare = self.config.limits.bytes.saturating_sub(self.held_bytes);
-        let peer = self.peers.get_mut(id)?;
-        let (filled, grown) = peer.fill(now, (most, spare), fill);
-        self.held_bytes += grown;
-        if filled.is_none() && peer.unacknowledged() == 0 {
-            self.starved.push(id);
+        self.now = self.now.max(now);
+        let spare = self.spare_to_send(self.peers.get(id)?);
+        let filled = self.peers[id].fill(now, (most, spare), fill);
+        if filled.is_none() {
+            self.await_memory(id);
         }
         self.touch(id);
         filled
     }
 
-    /// Lets `take` have up to `most` bytes that arrived in order, in two pieces; it says how many it took. Returns that.
+    /// Lets `take` have up to `most` bytes that arrived in order, in pieces; it says how many it took. Returns that.
     pub fn drain(
         &mut self,
         now: Instant,
         id: Id,
         most: usize,
-        take: impl FnOnce(&[u8], &[u8]) -> usize,
+        take: impl FnOnce(&[IoSlice<'_>]) -> usize,
     ) -> usize {
         let Some(peer) = self.peers.get_mut(id) else { return 0 };
         let taken = peer.drain(now, most, take);
@@ -340,6 +385,14 @@ impl Stack {
             self.touch(id);
         }
         taken
+    }
+
+    /// A writer that waits for memory while nothing is under way hears of it now and then: no acknowledgement will tell it.
+    fn await_memory(&mut self, id: Id) {
+        let peer = &mut self.peers[id];
+        if peer.unacknowledged() == 0 && !std::mem::replace(&mut peer.starved, true) {
+            self.starved.push(id);
+        }
     }
 
     /// The ends of a connection of a transparent stack that exists no more: packets between them are no longer for this stack.
@@ -351,7 +404,7 @@ impl Stack {
     /// [`Events::WRITABLE`] says when a quarter is free.
     pub fn set_send_limit(&mut self, id: Id, bytes: u64) {
         if let Some(peer) = self.peers.get_mut(id) {
-            peer.send_limit = bytes;
+            peer.limit = bytes;
         }
     }
 
@@ -403,12 +456,20 @@ impl Stack {
         }
     }
 
-    /// The caller has no more interest: the connection lives on as long as TCP needs it, and is then forgotten.
+    /// The caller has no more interest: the connection is [closed](Self::close), lives on as long as TCP needs it, and is then forgotten.
+    /// Nobody reads any more: if something arrived that was not read, or does so from now on, the connection is reset (RFC 9293 section
+    /// 3.6.1).
     pub fn release(&mut self, id: Id) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.owned = false;
-            self.touch(id);
+        let now = self.now;
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.owned = false;
+        peer.engine.release(now);
+        if !std::mem::replace(&mut peer.orphan, true) {
+            self.orphans.push_back(id);
+            self.orphan_count += 1;
         }
+        self.touch(id);
+        while self.orphan_count > self.config.limits.orphans && self.shed_orphan() {}
     }
 
     /// The engine of a connection, for its state and its statistics.
@@ -453,6 +514,7 @@ impl Stack {
 
     /// Looks at all deadlines that have come.
     pub fn handle_timeouts(&mut self, now: Instant) {
+        self.now = self.now.max(now);
         while let Some((at, id)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, id));
             let Some(peer) = self.peers.get_mut(id) else { continue };
@@ -500,6 +562,7 @@ impl Stack {
             self.ready.push_back(id);
         }
         let events = peer.engine.take_events() | std::mem::take(&mut peer.noticed);
+        self.recount(id);
         if events.contains(Events::ESTABLISHED) {
             self.established(id);
         }
@@ -514,12 +577,13 @@ impl Stack {
     }
 
     fn established(&mut self, id: Id) {
-        let port = self.peers[id].ends.local.port();
-        if self.peers[id].role == Role::Opened {
-            return;
-        }
-        if let Some(listener) = self.listeners.get_mut(&port) {
+        let peer = &mut self.peers[id];
+        if peer.role == Role::HalfOpen
+            && let Some(listener) = self.listeners.get_mut(&peer.ends.local.port())
+        {
             listener.accepted.push_back(id);
+            peer.role = Role::Waiting;
+            self.half_open -= 1;
         }
     }
 
@@ -532,6 +596,64 @@ impl Stack {
         }
     }
 
+    /// Books what a connection costs now.
+    fn recount(&mut self, id: Id) {
+        let peer = &mut self.peers[id];
+        let (old, new) = (peer.charge, peer.cost());
+        if old == new {
+            return;
+        }
+        peer.charge = new;
+        self.charged.exchange(old, new);
+        let usage = self.usage.entry(prefix(peer.ends.remote.ip())).or_default();
+        usage.bytes = usage.bytes + new.all - old.all;
+    }
+
+    /// Bytes by which the memory of a connection may grow.
+    fn spare(&self, peer: &Peer) -> usize {
+        let free = self.config.limits.bytes.saturating_sub(self.charged.all);
+        let of_peer = self.usage.get(&prefix(peer.ends.remote.ip())).map_or(0, |usage| usage.bytes);
+        free.min(free.saturating_mul(FAIR_SHARE).saturating_sub(of_peer))
+    }
+
+    /// The same for what waits to be sent: a peer that has acknowledged nothing gets a chunk, and beyond that a part of what is left for all
+    /// of its kind.
+    fn spare_to_send(&self, peer: &Peer) -> usize {
+        let spare = self.spare(peer);
+        if !peer.is_unproven() {
+            return spare;
+        }
+        let left = (self.config.limits.bytes / UNPROVEN_PART).saturating_sub(self.charged.unproven);
+        let share = CHUNK + left / UNPROVEN_SHARES;
+        spare.min(share.saturating_sub(peer.charge.rings))
+    }
+
+    /// Whether there is room for another connection, made if need be at the cost of the oldest that nobody asks for any more.
+    fn has_room(&mut self) -> bool {
+        let limits = self.config.limits;
+        loop {
+            let full = self.peers.len() >= limits.connections || self.charged.all >= limits.bytes;
+            if !full || !self.shed_orphan() {
+                return !full;
+            }
+        }
+    }
+
+    /// Resets and forgets the oldest released connection. False if there is none.
+    fn shed_orphan(&mut self) -> bool {
+        while let Some(id) = self.orphans.pop_front() {
+            let Some(peer) = self.peers.get(id) else { continue };
+            if !matches!(peer.engine.state(), State::TimeWait | State::Closed) {
+                let (ends, header) = (peer.ends, peer.reset());
+                self.answer(ends, header);
+            }
+            self.counters.shed += 1;
+            self.forget(id);
+            return true;
+        }
+        false
+    }
+
     /// Nothing more leaves now: the timer, and whether the connection is over.
     fn settle(&mut self, id: Id) {
         let peer = &mut self.peers[id];
@@ -541,18 +663,29 @@ impl Stack {
             self.timers.insert((deadline, id));
             peer.armed = deadline;
         }
-        if peer.engine.state() == State::Closed && !peer.owned {
-            let listener = self.listeners.get(&peer.ends.local.port());
-            if listener.is_none_or(|listener| !listener.accepted.contains(&id)) {
-                self.forget(id);
-            }
+        if peer.engine.state() == State::Closed && !peer.owned && peer.role != Role::Waiting {
+            self.forget(id);
+        } else {
+            self.recount(id);
         }
     }
 
     fn forget(&mut self, id: Id) {
         let Some(peer) = self.peers.remove(id) else { return };
         self.timers.remove(&(peer.armed, id));
-        self.held_bytes -= peer.ring_bytes();
+        self.charged.exchange(peer.charge, Charge::default());
+        let remote = prefix(peer.ends.remote.ip());
+        if let Some(usage) = self.usage.get_mut(&remote) {
+            usage.bytes -= peer.charge.all;
+            usage.connections -= 1;
+            if usage.connections == 0 {
+                self.usage.remove(&remote);
+            }
+        }
+        self.orphan_count -= usize::from(peer.orphan);
+        if self.orphans.len() > 2 * self.orphan_count + MANY_ORPHANS {
+            self.orphans.retain(|id| self.peers.contains_key(*id));
+        }
         self.half_open -= usize::from(peer.role == Role::HalfOpen);
         if self.by_ends.get(&peer.ends) == Some(&id) {
             self.by_ends.remove(&peer.ends);
@@ -564,11 +697,14 @@ impl Stack {
 
     /// Gives back the memory of streams in which nothing is under way. To be called now and then, not for each packet.
     pub fn trim(&mut self) {
-        for peer in self.peers.values_mut() {
-            self.held_bytes -= peer.trim();
+        for (_, peer) in &mut self.peers {
+            peer.trim();
         }
+        let all: Vec<Id> = self.peers.keys().collect();
+        all.into_iter().for_each(|id| self.recount(id));
         for id in std::mem::take(&mut self.starved) {
             if let Some(peer) = self.peers.get_mut(id) {
+                peer.starved = false;
                 peer.wake_writer();
                 self.touch(id);
             }
@@ -582,7 +718,12 @@ impl Stack {
 
     /// Payload bytes that all streams hold memory for.
     pub fn held_bytes(&self) -> usize {
-        self.held_bytes
+        self.charged.rings
+    }
+
+    /// Bytes of memory that all connections cost, their streams included: what [`Limits::bytes`] bounds.
+    pub fn memory_bytes(&self) -> usize {
+        self.charged.all
     }
 
     /// What reached no connection.

@@ -102,9 +102,7 @@ impl Peer {
         Packet { ends: self.ends, ip, tcp, payload }.write_headers(out);
         let end = out.len() + len as usize;
         // Whatever is no longer kept here, the peer has: only a probe repeats it, and what is in it does not matter.
-        let (head, tail) = self.sending.get(segment.seq, len as usize);
-        out.extend_from_slice(head);
-        out.extend_from_slice(tail);
+        self.sending.append_to(segment.seq, len as usize, out);
         out.resize(end, 0);
         if unit.is_none() {
             complete_checksum(&mut out[begin + ip_len..]);

@@ -126,16 +126,23 @@ impl PathLimit {
         }
     }
 
-    /// A router says how much it can forward.
-    pub fn learn(&mut self, now: Instant, mtu: u32, is_v6: bool) {
+    /// Largest packet of the device.
+    pub const fn device(&self) -> u16 {
+        self.device
+    }
+
+    /// A router says how much it can forward. True if that is less than was known.
+    pub fn learn(&mut self, now: Instant, mtu: u32, is_v6: bool) -> bool {
         let least = if is_v6 { LADDER_V6[0] } else { LEAST_V4 };
         let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).max(least);
-        if mtu < self.mtu {
+        let smaller = mtu < self.mtu;
+        if smaller {
             self.lower(now, mtu);
             // It need not be guessed.
             self.search.too_large = mtu + 1;
             self.schedule(now);
         }
+        smaller
     }
 
     fn lower(&mut self, now: Instant, mtu: u16) {
@@ -172,8 +179,8 @@ mod tests {
     #[test]
     fn routers_can_lower_the_limit_within_reason() {
         let mut limit = PathLimit::new(1500);
-        limit.learn(at(0), 1400, false);
-        limit.learn(at(0), 9000, false);
+        assert!(limit.learn(at(0), 1400, false));
+        assert!(!limit.learn(at(0), 9000, false));
         assert_eq!(limit.room(52), 1348);
         limit.learn(at(0), 68, false);
         assert_eq!(limit.room(52), 500);

@@ -1,11 +1,14 @@
 //! One connection: its engine, its numbers on the wire and the bytes of its two streams.
 
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+
 use bentpipe_base::{Flags, Instant, Segment};
 use bentpipe_tcp::{Connection, Events, State};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Near};
 
 use super::path::PathLimit;
-use super::ring::Ring;
+use super::ring::{CHUNK, Ring};
 
 /// Who opened a connection, and how far that is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,9 +17,62 @@ pub(super) enum Role {
     Opened,
     /// The peer did; its handshake is not complete.
     HalfOpen,
+    /// The peer did, and it waits to be accepted.
+    Waiting,
     /// The peer did.
     Accepted,
 }
+
+/// Bytes of memory of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Charge {
+    /// All of it.
+    pub all: usize,
+    /// Of its streams.
+    pub rings: usize,
+    /// Of what waits to be sent to a peer that has acknowledged nothing yet, but for the first chunk.
+    pub unproven: usize,
+}
+
+impl Charge {
+    /// Books `new` in the place of `old`.
+    pub fn exchange(&mut self, old: Self, new: Self) {
+        self.all = self.all + new.all - old.all;
+        self.rings = self.rings + new.rings - old.rings;
+        self.unproven = self.unproven + new.unproven - old.unproven;
+    }
+}
+
+/// A packet as a connection sees it.
+pub(super) struct Incoming {
+    segment: Segment,
+    /// The numbers of the peer as its SYN tells them, if this is the one that the connection waits for.
+    opening: Option<Conversation>,
+    /// Position of the first byte of the payload.
+    start: u64,
+    /// Positions of what is to be kept of it.
+    wanted: Range<u64>,
+}
+
+impl Incoming {
+    /// Leaves out the payload, for which there is no memory. False if nothing remains that is worth being looked at: a repeated
+    /// acknowledgement without its data would look like a duplicate.
+    pub fn leave_payload(&mut self, una: u64) -> bool {
+        self.segment.len = 0;
+        self.segment.flags -= Flags::FIN | Flags::PSH;
+        self.wanted = 0..0;
+        self.opening.is_some() || self.segment.ack > una || !self.segment.sack.is_empty()
+    }
+}
+
+/// Bytes that may wait for a peer that has acknowledged nothing yet, and for one that has, however small its window: as much as a
+/// first window, and what several round trips of a short path take.
+const UNPROVEN_SHARE: u64 = 32 << 10;
+const PROVEN_SHARE: u64 = 256 << 10;
+/// A TCP header without options.
+const LEAST_TCP_HEADER: usize = 20;
+/// What the tables of the stack hold for a connection: its ends, its timer, its names in queues.
+const TABLES: usize = 256;
 
 /// A connection of a stack.
 pub(super) struct Peer {
@@ -43,10 +99,16 @@ pub(super) struct Peer {
     pub identification: u16,
     /// Of all packets but those of lower effort.
     pub dscp: u8,
-    /// Bytes that may be written and not yet acknowledged, beside the limit of the engine.
-    pub send_limit: u64,
-    /// The writer had more than the limit allowed.
+    /// Bytes that the application lets wait for an acknowledgement, beside the limits of the engine and of memory.
+    pub limit: u64,
+    /// The writer had more than the limits allowed.
     blocked: bool,
+    /// The writer is to be told when memory may be free again.
+    pub starved: bool,
+    /// Nobody has its [`Id`](super::Id) any more.
+    pub orphan: bool,
+    /// What the stack has booked for it.
+    pub charge: Charge,
     pub sending: Ring,
     receiving: Ring,
     /// Position after the last byte written, and of the next to be read.
@@ -72,8 +134,11 @@ impl Peer {
             path: PathLimit::new(mtu),
             identification: initial as u16,
             dscp: 0,
-            send_limit: u64::MAX,
+            limit: u64::MAX,
             blocked: false,
+            starved: false,
+            orphan: false,
+            charge: Charge::default(),
             sending: Ring::at(1),
             receiving: Ring::at(1),
             written: 1,
@@ -81,64 +146,76 @@ impl Peer {
         }
     }
 
-    /// Returns how many bytes were taken, and by how many the memory grew; no more than `spare`.
-    pub fn write(&mut self, now: Instant, bytes: &[u8], spare: usize) -> (usize, usize) {
-        let before = self.sending.capacity();
-        let room = self.send_limit.saturating_sub(self.unacknowledged() as u64);
-        let mut wanted = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        self.blocked = wanted < bytes.len();
-        if self.sending.capacity_for(self.written + wanted as u64) > before + spare {
-            // Whatever still fits without another ring of twice the size.
-            wanted = wanted.min(before - self.unacknowledged().min(before));
-        }
-        let taken = self.engine.write(now, wanted as u64) as usize;
+    /// Takes bytes from the application; no more than fit into `spare` bytes of further memory. Returns how many.
+    pub fn write(&mut self, now: Instant, bytes: &[u8], spare: usize) -> usize {
+        let room = self.room(spare);
+        self.blocked = room < bytes.len();
+        let taken = self.engine.write(now, bytes.len().min(room) as u64) as usize;
         self.sending.put(self.written, &bytes[..taken]);
         self.written += taken as u64;
-        (taken, self.sending.capacity() - before)
+        taken
     }
 
-    /// Lets `fill` write up to `most` bytes to be sent into two pieces of memory, one after the other; it says how many it wrote. Returns that,
-    /// and by how many bytes the memory grew; no more than `spare`. `None` if there was no room.
+    /// Bytes that may be written now, as far as they fit into `spare` bytes of further memory.
+    fn room(&self, spare: usize) -> usize {
+        let room = self.send_limit().saturating_sub(self.unacknowledged() as u64);
+        usize::try_from(room).unwrap_or(usize::MAX).min(self.sending.room(self.written, spare))
+    }
+
+    /// Bytes that may be written and not yet acknowledged: as much as leaves soon. A peer that has acknowledged nothing yet gets the
+    /// first window and little more.
+    fn send_limit(&self) -> u64 {
+        let window = (self.engine.window_state().cwnd * f64::from(self.path.device())) as u64;
+        let soon = match self.is_unproven() {
+            true => window.max(UNPROVEN_SHARE),
+            false => window.saturating_mul(2).max(PROVEN_SHARE),
+        };
+        self.limit.min(soon)
+    }
+
+    /// The peer has acknowledged no data, so nothing shows that it takes any.
+    pub fn is_unproven(&self) -> bool {
+        self.engine.acknowledged_bytes() == 0
+    }
+
+    /// Lets `fill` write up to `most` bytes to be sent into pieces of memory, one after the other; it says how many it wrote. The memory grows
+    /// by no more than `spare`. `None` if there was no room.
     pub fn fill(
         &mut self,
         now: Instant,
         (most, spare): (usize, usize),
-        fill: impl FnOnce(&mut [u8], &mut [u8]) -> usize,
-    ) -> (Option<usize>, usize) {
-        let before = self.sending.capacity();
-        let room = self.send_limit.saturating_sub(self.unacknowledged() as u64).min(self.engine.send_room());
-        let mut wanted = most.min(usize::try_from(room).unwrap_or(usize::MAX));
-        if self.sending.capacity_for(self.written + wanted as u64) > before + spare {
-            wanted = wanted.min(before - self.unacknowledged().min(before));
-        }
-        if wanted == 0 {
+        fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
+    ) -> Option<usize> {
+        let send_room = usize::try_from(self.engine.send_room()).unwrap_or(usize::MAX);
+        let room = self.room(spare).min(send_room);
+        if room == 0 {
             // Both say when there is room again.
             self.blocked = true;
-            self.engine.write(now, 1 + self.engine.send_room());
-            return (None, 0);
+            if send_room == 0 {
+                self.engine.write(now, 1);
+            }
+            return None;
         }
-        let (first, second) = self.sending.space(self.written, wanted);
-        let filled = fill(first, second).min(wanted);
+        let filled = self.sending.fill(most.min(room), fill);
         self.written += filled as u64;
-        self.sending.filled(self.written);
         let taken = self.engine.write(now, filled as u64);
         debug_assert_eq!(taken, filled as u64, "there was room");
-        (Some(filled), self.sending.capacity() - before)
+        Some(filled)
     }
 
-    /// Lets `take` have up to `most` bytes that arrived in order, in two pieces; it says how many it took.
-    pub fn drain(&mut self, now: Instant, most: usize, take: impl FnOnce(&[u8], &[u8]) -> usize) -> usize {
+    /// Lets `take` have up to `most` bytes that arrived in order, in pieces; it says how many it took.
+    pub fn drain(&mut self, now: Instant, most: usize, take: impl FnOnce(&[IoSlice<'_>]) -> usize) -> usize {
         self.blank_missing();
         let len = self.engine.readable().min(most as u64) as usize;
-        let (first, second) = self.receiving.get(self.read_to, len);
-        let taken = take(first, second).min(len);
+        let taken = take(&self.receiving.get(self.read_to, len)).min(len);
         self.take(now, taken as u64);
         taken
     }
 
     /// A writer that the limit held back hears of it when a quarter is free: one event for many acknowledgements.
     fn tell_writer(&mut self) {
-        if self.blocked && self.unacknowledged() as u64 <= self.send_limit - self.send_limit / 4 {
+        let limit = self.send_limit();
+        if self.blocked && self.unacknowledged() as u64 <= limit - limit / 4 {
             self.blocked = false;
             self.wake_writer();
         }
@@ -154,6 +231,17 @@ impl Peer {
         self.written.saturating_sub(self.engine.next_to_send().max(1))
     }
 
+    /// A RST that the peer takes, as the driver of this connection sends it without its engine.
+    pub fn reset(&self) -> Header {
+        let segment = Segment {
+            seq: self.engine.next_to_send(),
+            ack: self.engine.next_expected(),
+            flags: Flags::RST | Flags::ACK,
+            ..Segment::default()
+        };
+        self.conversation.clone().header(&segment)
+    }
+
     /// First sequence number on the wire above all that were sent.
     pub fn numbers_end(&self) -> u32 {
         self.conversation.initial.wrapping_add(self.engine.next_to_send() as u32)
@@ -167,16 +255,14 @@ impl Peer {
     /// What best effort left out reads as zeros, not as what stood in this memory before.
     fn blank_missing(&mut self) {
         while let Some(missing) = self.engine.next_missing() {
-            self.receiving.put(missing.start, &vec![0; (missing.end - missing.start) as usize]);
+            self.receiving.blank(missing.start, missing.end);
         }
     }
 
     pub fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         self.blank_missing();
         let len = self.engine.readable().min(into.len() as u64) as usize;
-        let (first, second) = self.receiving.get(self.read_to, len);
-        into[..first.len()].copy_from_slice(first);
-        into[first.len()..len].copy_from_slice(second);
+        self.receiving.read(self.read_to, &mut into[..len]);
         self.take(now, len as u64);
         len
     }
@@ -198,45 +284,56 @@ impl Peer {
         Near { peer: self.engine.next_expected(), own: self.engine.oldest_unacknowledged() }
     }
 
-    /// Takes a packet; returns by how many bytes the memory grew, or `None` if it was dropped because that would be more
-    /// than `spare`.
-    pub fn receive(
-        &mut self,
-        now: Instant,
-        (header, arrived): (&Header, Arrived),
-        payload: &[u8],
-        spare: usize,
-    ) -> Option<usize> {
+    /// What a packet is to this connection.
+    pub fn incoming(&self, header: &Header, arrived: Arrived) -> Incoming {
         let near = self.near();
-        let opens = header.flags.contains(Flags::SYN) && self.engine.state() == State::SynSent;
+        let is_syn = header.flags.contains(Flags::SYN);
+        let opens = is_syn && matches!(self.engine.state(), State::Listen | State::SynSent);
         let mut conversation = self.conversation;
         if opens {
             conversation.hear_syn(header);
         }
-        if header.flags.contains(Flags::SYN) {
-            self.knows_probes = header.options.permitted.is_some_and(|(probes, _)| probes);
-        }
         let segment = conversation.segment(header, arrived, near);
-        let from = segment.seq.max(near.peer);
-        let end = (segment.seq + u64::from(segment.len)).min(self.engine.window_edge().max(near.peer + 1));
-        let before = self.receiving.capacity();
-        let brings = from < end;
-        if brings && self.receiving.capacity_for(end) > before + spare {
-            return None;
-        }
+        // A SYN takes the number before its data.
+        let start = segment.seq.saturating_add(u64::from(is_syn));
+        let end = start.saturating_add(u64::from(segment.len));
+        let last = if opens { u64::from(u16::MAX) } else { self.engine.window_edge().max(near.peer + 1) };
+        let wanted = start.max(near.peer)..end.min(last);
+        Incoming { segment, opening: opens.then_some(conversation), start, wanted }
+    }
+
+    /// Bytes by which the memory would grow for what a packet brings.
+    pub fn growth(&self, incoming: &Incoming) -> usize {
+        self.receiving.growth(incoming.wanted.start, incoming.wanted.end)
+    }
+
+    /// Takes a packet.
+    pub fn receive(&mut self, now: Instant, incoming: &Incoming, payload: &[u8]) {
+        let Incoming { segment, opening, start, wanted } = incoming;
+        let state = self.engine.state();
         let taken_before = self.engine.stats().received_segments;
-        self.engine.handle_segment(now, &segment);
-        if opens && self.engine.state() != State::SynSent {
+        self.engine.handle_segment(now, segment);
+        let opened = opening.filter(|_| self.engine.state() != state);
+        if let Some(conversation) = opened {
             self.conversation = conversation;
+            self.knows_probes = segment.syn_options.is_some_and(|options| options.probes_permitted);
         }
-        if brings && self.engine.stats().received_segments > taken_before {
-            let skip = (from - segment.seq) as usize;
-            self.receiving.put(from, &payload[skip..(end - segment.seq) as usize]);
+        let taken = opened.is_some() || self.engine.stats().received_segments > taken_before;
+        if taken && !wanted.is_empty() {
+            let (from, end) = (wanted.start - start, wanted.end - start);
+            self.receiving.put(wanted.start, &payload[from as usize..end as usize]);
         }
         self.sending.release(self.engine.oldest_unacknowledged().clamp(1, self.written));
         self.tell_writer();
         self.path.note_progress(now, self.engine.oldest_unacknowledged());
-        Some(self.receiving.capacity() - before)
+    }
+
+    /// A router reports that packets of more than `mtu` bytes do not get through.
+    pub fn learn_mtu(&mut self, now: Instant, mtu: u32) {
+        if self.path.learn(now, mtu, self.ends.remote.is_ipv6()) {
+            let headers = self.ends.ip_header_len() + LEAST_TCP_HEADER;
+            self.engine.handle_packet_too_big(now, self.path.room(headers));
+        }
     }
 
     /// A deadline of the engine has come.
@@ -253,15 +350,21 @@ impl Peer {
         self.sending.capacity() + self.receiving.capacity()
     }
 
-    /// Gives back the memory of empty rings; returns how much.
-    pub fn trim(&mut self) -> usize {
-        let before = self.ring_bytes();
+    /// What it costs: all memory, and what of that a peer has that acknowledged nothing.
+    pub fn cost(&self) -> Charge {
+        let structures = size_of::<Self>() - size_of::<Connection>() + TABLES + self.engine.memory_bytes();
+        let rings = self.ring_bytes();
+        let unproven = if self.is_unproven() { self.sending.capacity().saturating_sub(CHUNK) } else { 0 };
+        Charge { all: structures + rings, rings, unproven }
+    }
+
+    /// Gives back the memory of empty rings.
+    pub fn trim(&mut self) {
         if self.engine.oldest_unacknowledged() >= self.written {
             self.sending.trim();
         }
         if self.engine.readable() == 0 && self.engine.next_expected() == self.read_to {
             self.receiving.trim();
         }
-        before - self.ring_bytes()
     }
 }

@@ -17,6 +17,8 @@ pub struct Request {
     pub dscp: u8,
     pub(super) header: Header,
     pub(super) arrived: Arrived,
+    /// The connection that it takes the place of ended below this sequence number.
+    pub(super) above: Option<u32>,
     /// How the device gave the packet, and the packet: so it can be sent on unchanged.
     pub offload: Offload,
     /// The packet, IP header included.
@@ -61,7 +63,7 @@ impl Stack {
     /// If there is no room for it.
     pub fn grant(&mut self, now: Instant, request: &Request, config: &Arc<Config>) -> Result<Id, Unopened> {
         self.ignore(request);
-        if self.peers.len() >= self.config.limits.connections {
+        if !self.has_room() {
             return Err(Unopened::Full);
         }
         if self.by_ends.contains_key(&request.ends) {
@@ -70,7 +72,7 @@ impl Stack {
         let config = self.fitted(config, request.ends.remote.ip());
         let engine = Connection::listen(config, self.next_seed());
         let id = self.admit_owned(now, request.ends, engine);
-        self.peers[id].conversation.hear_syn(&request.header);
+        self.number_above(&request.ends, request.above);
         // What a SYN brings beside itself is sent again by its sender. Its congestion mark says nothing (RFC 3168 section 6.1.1).
         let arrived = Arrived { len: 0, ecn: EcnField::NotCapable, ..request.arrived };
         self.take_segment((now, id), (&request.header, arrived), &[]);

@@ -1,106 +1,180 @@
 //! Bytes of a stream by their position: what is sent and not yet acknowledged, or received and not yet read.
 
-/// Bytes of positions `[start, start + capacity)` of a stream. Grows as needed, gives its memory back on request.
+use std::collections::BTreeMap;
+use std::io::{IoSlice, IoSliceMut};
+
+/// Bytes of a stream from a position on, in chunks that are there only where something was put: a single byte far ahead costs one chunk.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// A power of two long, or empty.
-    bytes: Box<[u8]>,
+    /// By the number of the chunk: its first position divided by [`CHUNK`].
+    chunks: BTreeMap<u64, Chunk>,
+    /// Chunks that are free: a steady stream allocates nothing.
+    spare: Vec<Chunk>,
     /// First position that is still wanted.
     start: u64,
     /// One past the last position ever put since `start`.
     end: u64,
 }
 
-/// Smallest allocation.
-const LEAST: usize = 4096;
+type Chunk = Box<[u8]>;
+
+/// Bytes of a chunk: what memory grows by.
+pub(super) const CHUNK: usize = 4096;
+/// Free chunks that are kept.
+const MOST_SPARE: usize = 16;
+
+/// Pieces that are handed out at one time.
+const MOST_PIECES: usize = 64;
+
+/// A chunk to write in.
+fn fresh(spare: &mut Vec<Chunk>) -> Chunk {
+    spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
+}
+
+/// The chunk in which a position lies, and where in it.
+fn place(position: u64) -> (u64, usize) {
+    (position / CHUNK as u64, (position % CHUNK as u64) as usize)
+}
+
+/// The pieces of `[at, at + len)`, chunk by chunk: number, offset and length.
+fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let (number, offset) = place(at + done as u64);
+        let piece = (len - done).min(CHUNK - offset);
+        done += piece;
+        (piece > 0).then_some((number, offset, piece))
+    })
+}
 
 impl Ring {
     /// An empty ring whose stream goes on at `start`.
     pub fn at(start: u64) -> Self {
-        Self { bytes: Box::default(), start, end: start }
+        Self { start, end: start, ..Self::default() }
     }
 
     /// Bytes of memory held.
     pub fn capacity(&self) -> usize {
-        self.bytes.len()
+        (self.chunks.len() + self.spare.len()) * CHUNK
     }
 
-    /// Bytes that it would hold if it had to keep everything below `end`.
-    pub fn capacity_for(&self, end: u64) -> usize {
-        let wanted = end.saturating_sub(self.start) as usize;
-        if wanted <= self.bytes.len() { self.bytes.len() } else { wanted.next_power_of_two().max(LEAST) }
+    /// Bytes by which the memory would grow if `[from, end)` were put.
+    pub fn growth(&self, from: u64, end: u64) -> usize {
+        let from = from.max(self.start);
+        if from >= end {
+            return 0;
+        }
+        let (first, last) = (place(from).0, place(end - 1).0);
+        let there = self.chunks.range(first..=last).count() + self.spare.len();
+        ((last - first + 1) as usize).saturating_sub(there) * CHUNK
+    }
+
+    /// Bytes that can be put at `at` and behind, where nothing was put yet, with no more than `spare` bytes of further memory.
+    pub fn room(&self, at: u64, spare: usize) -> usize {
+        let (number, offset) = place(at);
+        let begun = usize::from(self.chunks.contains_key(&number));
+        ((begun + self.spare.len() + spare / CHUNK) * CHUNK).saturating_sub(offset)
     }
 
     /// Puts bytes at a position; what lies below `start` is left out.
     pub fn put(&mut self, at: u64, bytes: &[u8]) {
         let skip = self.start.saturating_sub(at).min(bytes.len() as u64) as usize;
-        let (at, bytes) = (at + skip as u64, &bytes[skip..]);
-        let end = at + bytes.len() as u64;
-        self.grow(end);
-        self.end = self.end.max(end);
-        let (first, second) = self.split(at, bytes.len());
-        let (head, tail) = bytes.split_at(first.len());
-        self.bytes[first].copy_from_slice(head);
-        self.bytes[second].copy_from_slice(tail);
-    }
-
-    /// Room for the bytes of `[at, at + len)` in two pieces, to be [put](Self::put) by writing there; what lies below `start` has none.
-    /// Holes read as what stood in this memory before.
-    pub fn space(&mut self, at: u64, len: usize) -> (&mut [u8], &mut [u8]) {
-        self.grow(at + len as u64);
-        let (first, second) = self.split(at, len);
-        let (below, above) = self.bytes.split_at_mut(first.start);
-        (&mut above[..first.len()], &mut below[second])
-    }
-
-    /// Bytes up to `end` were written into their [space](Self::space).
-    pub fn filled(&mut self, end: u64) {
-        self.end = self.end.max(end);
-    }
-
-    /// The bytes of `[at, at + len)` in two pieces; shorter where they were let go, or never put.
-    pub fn get(&self, at: u64, len: usize) -> (&[u8], &[u8]) {
-        if at < self.start {
-            return (&[], &[]);
+        let (at, mut rest) = (at + skip as u64, &bytes[skip..]);
+        self.end = self.end.max(at + rest.len() as u64);
+        for (number, offset, len) in pieces(at, rest.len()) {
+            let Self { chunks, spare, .. } = self;
+            let chunk = chunks.entry(number).or_insert_with(|| fresh(spare));
+            let (piece, behind) = rest.split_at(len);
+            chunk[offset..offset + len].copy_from_slice(piece);
+            rest = behind;
         }
-        let len = (self.end.saturating_sub(at) as usize).min(len);
-        let (first, second) = self.split(at, len);
-        (&self.bytes[first], &self.bytes[second])
+    }
+
+    /// Lets `fill` write into the room for the next `len` bytes, of which it says how many it wrote; less room than that, if it were many
+    /// pieces. What lies there is written for the first time.
+    pub fn fill(&mut self, len: usize, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize) -> usize {
+        let (first, offset) = place(self.end);
+        let len = len.min(MOST_PIECES * CHUNK - offset);
+        for (number, ..) in pieces(self.end, len) {
+            let Self { chunks, spare, .. } = self;
+            chunks.entry(number).or_insert_with(|| fresh(spare));
+        }
+        let rooms = self.chunks.range_mut(first..).zip(pieces(self.end, len));
+        let mut rooms: Vec<IoSliceMut<'_>> = rooms
+            .map(|((_, chunk), (_, offset, len))| IoSliceMut::new(&mut chunk[offset..offset + len]))
+            .collect();
+        let filled = fill(&mut rooms).min(len);
+        self.end += filled as u64;
+        filled
+    }
+
+    /// The bytes of `[at, at + len)` in pieces, the first of them where that were many.
+    pub fn get(&self, at: u64, len: usize) -> Vec<IoSlice<'_>> {
+        let mut slices = Vec::new();
+        self.visit(at, len.min((MOST_PIECES - 1) * CHUNK), |piece| slices.push(IoSlice::new(piece)));
+        slices
+    }
+
+    /// Hands the bytes of `[at, at + len)` to `take`, piece by piece; zeros where nothing was put. Nothing of what was let go, and nothing
+    /// beyond the end.
+    fn visit<'a>(&'a self, at: u64, len: usize, mut take: impl FnMut(&'a [u8])) {
+        static NOTHING: [u8; CHUNK] = [0; CHUNK];
+        if at < self.start {
+            return;
+        }
+        let len = (self.end.saturating_sub(at)).min(len as u64) as usize;
+        for (number, offset, len) in pieces(at, len) {
+            let chunk = self.chunks.get(&number).map_or(&NOTHING[..], |chunk| chunk);
+            take(&chunk[offset..offset + len]);
+        }
+    }
+
+    /// Appends the bytes of `[at, at + len)` to `out`; fewer where they were let go, or never put.
+    pub fn append_to(&self, at: u64, len: usize, out: &mut Vec<u8>) {
+        self.visit(at, len, |piece| out.extend_from_slice(piece));
+    }
+
+    /// Copies the bytes from `at` on into the whole of `into`.
+    pub fn read(&self, at: u64, into: &mut [u8]) {
+        let mut rest = &mut *into;
+        self.visit(at, rest.len(), |piece| {
+            let (head, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            head.copy_from_slice(piece);
+            rest = behind;
+        });
+    }
+
+    /// Overwrites what may stand in `[from, end)` by zeros.
+    pub fn blank(&mut self, from: u64, end: u64) {
+        self.end = self.end.max(end);
+        let (first, last) = (place(from).0, place(end).0);
+        for (number, chunk) in self.chunks.range_mut(first..=last) {
+            let begin = number * CHUNK as u64;
+            let from = from.saturating_sub(begin).min(CHUNK as u64) as usize;
+            let end = end.saturating_sub(begin).min(CHUNK as u64) as usize;
+            chunk[from..end].fill(0);
+        }
     }
 
     /// Lets go of everything below `to`.
     pub fn release(&mut self, to: u64) {
         self.start = self.start.max(to);
         self.end = self.end.max(self.start);
+        let (wanted, _) = place(self.start);
+        while let Some(first) = self.chunks.first_entry().filter(|first| *first.key() < wanted) {
+            let chunk = first.remove();
+            if self.spare.len() < MOST_SPARE {
+                self.spare.push(chunk);
+            }
+        }
     }
 
-    /// Gives the memory back if nothing is kept.
+    /// Gives back the memory that nothing is kept in.
     pub fn trim(&mut self) {
+        self.spare = Vec::new();
         if self.start == self.end {
-            self.bytes = Box::default();
+            self.chunks = BTreeMap::new();
         }
-    }
-
-    fn split(&self, at: u64, len: usize) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
-        if self.bytes.is_empty() {
-            return (0..0, 0..0);
-        }
-        let from = at as usize & (self.bytes.len() - 1);
-        let first = len.min(self.bytes.len() - from);
-        (from..from + first, 0..len - first)
-    }
-
-    fn grow(&mut self, end: u64) {
-        let capacity = self.capacity_for(end);
-        if capacity == self.bytes.len() {
-            return;
-        }
-        let mut grown =
-            Self { bytes: vec![0; capacity].into_boxed_slice(), start: self.start, end: self.start };
-        let (first, second) = self.get(self.start, (self.end - self.start) as usize);
-        grown.put(self.start, first);
-        grown.put(self.start + first.len() as u64, second);
-        *self = grown;
     }
 }
 
@@ -113,24 +187,32 @@ mod tests {
     }
 
     fn read(ring: &Ring, at: u64, len: usize) -> Vec<u8> {
-        let (first, second) = ring.get(at, len);
-        [first, second].concat()
+        let mut bytes = Vec::new();
+        ring.append_to(at, len, &mut bytes);
+        bytes
     }
 
     #[test]
-    fn bytes_come_back_across_wraps_and_growth() {
+    fn bytes_come_back_across_chunks_and_growth() {
         let mut ring = Ring::at(1);
         let (mut written, mut released) = (1, 1);
         for step in 0..2000_u64 {
             let len = (step * 977 % 3000) as usize;
+            let (before, growth) = (ring.capacity(), ring.growth(written, written + len as u64));
+            assert!(ring.room(written, growth) >= len);
+            assert!(growth == 0 || ring.room(written, growth - 1) < len);
             ring.put(written, &pattern(written, len));
+            assert_eq!(ring.capacity(), before + growth);
             written += len as u64;
             let kept = (written - released) as usize;
             assert_eq!(read(&ring, released, kept), pattern(released, kept));
+            let mut copy = vec![0; kept];
+            ring.read(released, &mut copy);
+            assert_eq!(copy, pattern(released, kept));
             released += (kept as u64).min(step * 613 % 3100);
             ring.release(released);
+            assert!(ring.capacity() <= kept + (MOST_SPARE + 2) * CHUNK, "{}", ring.capacity());
         }
-        assert!(ring.capacity() <= 1 << 19, "{}", ring.capacity());
         ring.release(written);
         ring.trim();
         assert_eq!(ring.capacity(), 0);
@@ -146,5 +228,27 @@ mod tests {
         ring.release(3000);
         ring.put(2500, &pattern(2500, 1000));
         assert_eq!(read(&ring, 3000, 500), pattern(3000, 500));
+    }
+
+    #[test]
+    fn a_byte_far_ahead_costs_a_chunk() {
+        let mut ring = Ring::at(1);
+        assert_eq!(ring.growth(1 << 30, (1 << 30) + 1), CHUNK);
+        ring.put(1 << 30, &[7]);
+        assert_eq!(ring.capacity(), CHUNK);
+        assert_eq!(read(&ring, (1 << 30) - 2, 5), [0, 0, 7]);
+    }
+
+    /// A chunk that was used before must not show what stood in it.
+    #[test]
+    fn what_is_blanked_reads_as_zeros() {
+        let mut ring = Ring::at(0);
+        ring.put(0, &[9; 3 * CHUNK]);
+        ring.release(3 * CHUNK as u64);
+        let at = 4 * CHUNK as u64;
+        ring.put(at + 100, &[1; 2 * CHUNK]);
+        ring.blank(at - 10, at + 150);
+        assert_eq!(read(&ring, at - 10, 160), [0; 160]);
+        assert_eq!(read(&ring, at + 150, 50), [1; 50]);
     }
 }

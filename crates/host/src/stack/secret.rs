@@ -35,6 +35,9 @@ const SIZES: [u16; 8] = [536, 1200, 1300, 1360, 1420, 1440, 1460, 8960];
 /// How long a cookie is as good as new; it is taken for up to twice as long.
 const PERIOD: Duration = Duration::from_secs(64);
 
+/// No cookie is taken after so long.
+pub(super) const COOKIE_LIFETIME: Duration = Duration::from_secs(128);
+
 /// What a cookie held.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Crumbs {
