@@ -19,6 +19,11 @@ fn built_in_scenarios() {
 }
 
 #[test]
+fn a_world_without_flows() {
+    check_round_trip(&Draft::parse("empty", "title = \"Nobody sends\"").unwrap().scenario().unwrap());
+}
+
+#[test]
 fn every_algorithm_with_its_parameters() {
     for name in bentpipe_scenario::algorithm_names() {
         let mut draft = Draft::load("geo-fairness").unwrap();

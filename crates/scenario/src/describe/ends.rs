@@ -15,7 +15,7 @@ use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME};
 /// What flows use that name no algorithm.
 const DEFAULT_CC: &str = "cubic";
 /// IP and TCP headers with the timestamps option.
-const DEFAULT_HEADER_BYTES: u32 = 52;
+pub(super) const DEFAULT_HEADER_BYTES: u32 = 52;
 
 impl Named for FlowGroup {
     fn named(name: &str) -> Self {

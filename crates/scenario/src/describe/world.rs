@@ -1,7 +1,7 @@
 use bentpipe_tcp::Config;
 
 use super::constellation::constellation;
-use super::ends::{flow, mss_in, sender_tcp};
+use super::ends::{DEFAULT_HEADER_BYTES, flow, mss_in, sender_tcp};
 use super::link::link;
 use super::node::node;
 use crate::form::{Form, Shorthand};
@@ -29,8 +29,9 @@ pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Opti
 /// Reads the `tcp` table for its mistakes; each flow reads it again for its values.
 fn check_defaults(form: &mut Form<'_>, defaults: Option<&Node>) {
     let mut config = Config::default();
+    let mut header_bytes = DEFAULT_HEADER_BYTES;
     let mss = mss_in(defaults).unwrap_or(config.mss);
-    form.table("tcp", Shorthand::NONE, |form| sender_tcp(form, &mut config, &mut 0, mss));
+    form.table("tcp", Shorthand::NONE, |form| sender_tcp(form, &mut config, &mut header_bytes, mss));
 }
 
 const ROUTINGS: Words<Routing> =
