@@ -47,6 +47,20 @@ storm: setup ## Run the random worlds and properties in their full number, with 
 	BENTPIPE_STORM=$(WORLDS) PROPTEST_CASES=$(WORLDS) \
 	    cargo test --profile storm --workspace --locked --test storm --test registry
 
+# Packets for the stack, inputs for the readers of packets and of text, and where the dice begin: make fuzz PACKETS=1000000 SEED=2
+PACKETS := 100000000
+INPUTS := 1000000000
+TEXTS := 1000000
+SEED := 1
+
+.PHONY: fuzz
+fuzz: setup ## Feed the stack and the readers with inputs made up from SEED, in their full number
+	cargo build --profile storm --locked --package bentpipe-fuzz
+	$(TARGET)/storm/bentpipe-fuzz stack $(PACKETS) $(SEED)
+	$(TARGET)/storm/bentpipe-fuzz wire $(INPUTS) $(SEED)
+	$(TARGET)/storm/bentpipe-fuzz scenario $(TEXTS) $(SEED)
+	$(TARGET)/storm/bentpipe-fuzz script $(TEXTS) $(SEED)
+
 .PHONY: lint
 lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	@scripts/setup lint

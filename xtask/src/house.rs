@@ -189,6 +189,20 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/fuzz",
+        name: "bentpipe-fuzz",
+        pure: false,
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-wire",
+            "bentpipe-tcp",
+            "bentpipe-host",
+            "bentpipe-scenario",
+            "bentpipe-script",
+        ],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/cli",
         name: "bentpipe",
         pure: false,

@@ -1,0 +1,63 @@
+//! What strangers can say, turned against what listens: packets against the stack and the readers of packets, text against the readers
+//! of scenarios and packet scripts.
+//!
+//! A [`Target`] takes any bytes and must neither panic nor use more than it may. Three things feed it: the corpus and a few thousand
+//! inputs in `cargo test`; the program of this crate, which makes inputs up by the million from a seed; and libFuzzer, which looks for
+//! inputs that reach new code (`scripts/fuzz`).
+
+mod generate;
+mod readers;
+mod stack;
+
+pub use generate::Generator;
+
+/// What is fed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The readers of IP, TCP, options and ICMP.
+    Wire,
+    /// A stack of many connections: packets, calls of applications and time.
+    Stack,
+    /// The reader of scenarios.
+    Scenario,
+    /// The reader of packet scripts.
+    Script,
+}
+
+/// What an input did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Done {
+    /// Packets that were handed to a stack.
+    pub packets: u64,
+}
+
+impl Target {
+    /// All of them, with their names.
+    pub const ALL: &[(&str, Self)] = &[
+        ("wire", Self::Wire),
+        ("stack", Self::Stack),
+        ("scenario", Self::Scenario),
+        ("script", Self::Script),
+    ];
+
+    /// The target of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(found, _)| *found == name).map(|(_, target)| *target)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, target)| *target == self).map_or("", |(name, _)| name)
+    }
+
+    /// Feeds it. Whatever must not happen panics.
+    pub fn run(self, bytes: &[u8]) -> Done {
+        match self {
+            Self::Wire => readers::wire(bytes),
+            Self::Stack => return stack::run(bytes),
+            Self::Scenario => readers::scenario(bytes),
+            Self::Script => readers::script(bytes),
+        }
+        Done::default()
+    }
+}

@@ -1,0 +1,76 @@
+//! Readers of bytes and of text.
+
+use bentpipe_scenario::Draft;
+use bentpipe_script::{Script, Statement};
+use bentpipe_wire::{
+    Arrived, Conversation, Datagram, Ends, Header, IcmpError, IpFields, Near, Offload, Options, Packet,
+    Payload, mark_congestion,
+};
+
+/// The largest text that is read: a longer one only takes longer.
+const LONGEST: usize = 1 << 16;
+
+/// Everything that looks at a packet before it is known to be one. What was read is written and must read the same.
+pub fn wire(bytes: &[u8]) {
+    Options::read(bytes);
+    let _ = Offload::read(bytes);
+    let Ok(datagram) = Datagram::read(bytes) else { return };
+    datagram.flow_hash(1);
+    let _ = IcmpError::read(&datagram);
+    assert!(datagram.len <= bytes.len() && datagram.payload.len() < datagram.len);
+    let mut marked = bytes.to_vec();
+    if mark_congestion(&mut marked) {
+        assert!(Datagram::read(&marked).is_ok(), "a marked packet is a packet");
+    }
+    let Ok((header, payload)) = Header::read(datagram.payload) else { return };
+    let mut conversation = Conversation::new(7, 11);
+    conversation.hear_syn(&header);
+    let near = Near { peer: 1 << 40, own: 1 };
+    let segment = conversation.segment(&header, Arrived::of(&datagram, payload.len()), near);
+    assert!(segment.sack.len() <= 4);
+    write_again(&datagram, header, payload);
+}
+
+fn write_again(datagram: &Datagram, header: Header, payload: &[u8]) {
+    let ends = Ends {
+        local: (datagram.source, header.source_port).into(),
+        remote: (datagram.destination, header.destination_port).into(),
+    };
+    let mut bytes = Vec::with_capacity(100 + payload.len());
+    let payload_len = payload.len().min(1 << 15);
+    let packet = Packet {
+        ends,
+        ip: IpFields::default(),
+        tcp: header,
+        payload: Payload::Bytes(&payload[..payload_len]),
+    };
+    packet.write_headers(&mut bytes);
+    bytes.extend_from_slice(&payload[..payload_len]);
+    let datagram = Datagram::read(&bytes).expect("what was written is a packet");
+    let (again, _) = Header::read(datagram.payload).expect("what was written is TCP");
+    let fields = |header: &Header| (header.seq, header.ack, header.flags, header.window, header.options.mss);
+    assert_eq!(fields(&again), fields(&header));
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(&bytes[..bytes.len().min(LONGEST)]).ok()
+}
+
+/// A scenario, with every mistake in it, and what is shown of it.
+pub fn scenario(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let Ok(draft) = Draft::parse("fuzz.toml", text) else { return };
+    let Ok(scenario) = draft.scenario() else { return };
+    let shown = scenario.to_toml();
+    let again = Draft::parse("shown.toml", &shown).and_then(|draft| draft.scenario());
+    assert!(again.is_ok(), "what is shown of a scenario is one: {}\n{shown}", again.unwrap_err());
+}
+
+/// A packet script, run if it can be read.
+pub fn script(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let _ = Statement::parse("fuzz.pkt", text);
+    if let Ok(script) = Script::parse("fuzz.pkt", text) {
+        let _ = bentpipe_script::run(&script);
+    }
+}
