@@ -18,8 +18,9 @@ use crate::transfer_args::OnWire;
 
 /// How long one turn waits at most: so often progress is shown, and Ctrl-C is heard.
 pub const PATIENCE: Duration = Duration::from_millis(100);
-/// Bytes moved in one piece between a file and a connection.
+/// Bytes moved in one piece between a file and a connection, at most and at least.
 pub const PIECE: usize = 256 << 10;
+const LEAST_PIECE: usize = 4 << 10;
 /// The standard streams in place of a file.
 const STANDARD: &str = "-";
 
@@ -127,13 +128,13 @@ impl Input {
         }
     }
 
-    /// The next piece; empty at the end.
-    pub fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
-        into.resize(PIECE, 0);
+    /// The next piece, of at most so many bytes; empty at the end.
+    pub fn read(&mut self, into: &mut Vec<u8>, at_most: usize) -> io::Result<()> {
+        into.resize(at_most, 0);
         let len = match self {
             Self::File(file) => file.read(into)?,
             Self::Zeros(left) => {
-                let len = (*left).min(PIECE as u64);
+                let len = (*left).min(at_most as u64);
                 *left -= len;
                 into[..len as usize].fill(0);
                 len as usize
@@ -214,8 +215,10 @@ impl Feed {
         let mut room = Self::room(driver, id);
         loop {
             if self.done == self.piece.len() && !self.ended && ready {
+                // What the connection does not take is hardly read.
+                let at_most = driver.stack.send_room(id).clamp(LEAST_PIECE, PIECE);
                 self.input
-                    .read(&mut self.piece)
+                    .read(&mut self.piece, at_most)
                     .map_err(|error| Failure::Work(format!("cannot read: {error}")))?;
                 self.done = 0;
                 self.ended = self.piece.is_empty();
@@ -233,6 +236,10 @@ impl Feed {
         }
         if self.ended && !std::mem::replace(&mut self.closed, true) {
             driver.stack.close(driver.now(), id);
+        }
+        // Very many streams may wait for their peers: none keeps more than it must.
+        if self.piece.capacity() > 4 * LEAST_PIECE && self.piece.len() <= LEAST_PIECE {
+            self.piece.shrink_to_fit();
         }
         Ok(())
     }

@@ -400,6 +400,11 @@ impl Stack {
         self.forgotten.pop_front()
     }
 
+    /// Bytes that [`write`](Self::write) would take now.
+    pub fn send_room(&self, id: Id) -> usize {
+        self.peers.get(id).map_or(0, |peer| peer.send_room(self.spare_to_send(peer)))
+    }
+
     /// Holds back what is written beyond so many unacknowledged bytes, beside the buffer that the connection was opened with;
     /// [`Events::WRITABLE`] says when a quarter is free.
     pub fn set_send_limit(&mut self, id: Id, bytes: u64) {

@@ -162,6 +162,11 @@ impl Peer {
         usize::try_from(room).unwrap_or(usize::MAX).min(self.sending.room(self.written, spare))
     }
 
+    /// The same as far as the engine has room for them.
+    pub fn send_room(&self, spare: usize) -> usize {
+        usize::try_from(self.engine.send_room()).unwrap_or(usize::MAX).min(self.room(spare))
+    }
+
     /// Bytes that may be written and not yet acknowledged: as much as leaves soon. A peer that has acknowledged nothing yet gets the
     /// first window and little more.
     fn send_limit(&self) -> u64 {
@@ -186,12 +191,11 @@ impl Peer {
         (most, spare): (usize, usize),
         fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
     ) -> Option<usize> {
-        let send_room = usize::try_from(self.engine.send_room()).unwrap_or(usize::MAX);
-        let room = self.room(spare).min(send_room);
+        let room = self.send_room(spare);
         if room == 0 {
             // Both say when there is room again.
             self.blocked = true;
-            if send_room == 0 {
+            if self.engine.send_room() == 0 {
                 self.engine.write(now, 1);
             }
             return None;
