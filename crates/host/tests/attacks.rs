@@ -479,7 +479,7 @@ fn released_connections_make_room() {
             .collect();
         world.seen.clear();
         open(&mut world, from(90, 90));
-        assert_eq!(world.stacks[1].counters().shed, 1);
+        assert_eq!(world.stacks[1].counters().evicted, 1);
         assert!(world.stacks[1].connection(ids[0]).is_none() && world.stacks[1].connection(ids[1]).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment};
 
 use crate::connection::{Connection, Events, State};
-use crate::predicted::Outlook;
+use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
 use crate::sender::AckField;
 
@@ -36,7 +36,7 @@ impl Connection {
             return;
         }
         let (sender, mut cx) = self.split(now);
-        if sender.on_ack(&mut cx, segment) == AckField::Impossible {
+        if sender.on_ack(&mut cx, segment) == AckField::Unacceptable {
             self.challenge(now, segment);
             return;
         }
@@ -79,7 +79,8 @@ impl Connection {
         }
     }
 
-    /// Steps one to four: old timestamps, sequence number, RST, SYN. What fails them changes nothing but may be answered.
+    /// Steps one to four of RFC 9293: timestamps, sequence number, RST, SYN. A segment that fails one of them changes nothing, but a challenge
+    /// ACK may answer it.
     fn is_acceptable(&mut self, now: Instant, segment: &Segment) -> bool {
         let reset = segment.flags.contains(Flags::RST);
         if !reset && !self.has_current_timestamp(now, segment) {
@@ -195,7 +196,7 @@ impl Connection {
         if !self.sender.fin_queued || !self.sender.all_acked() {
             return;
         }
-        self.outlook = Outlook::empty();
+        self.fast_path = FastPath::empty();
         if matches!(self.state, State::FinWait1 | State::Closing | State::LastAck) {
             self.sender.closed(now);
         }

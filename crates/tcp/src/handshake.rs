@@ -45,12 +45,12 @@ impl Handshake {
 }
 
 impl Connection {
-    fn shaking(&mut self) -> &mut Handshake {
-        self.handshake.as_mut().expect("nobody forgets the handshake before it is over")
+    fn handshaking(&mut self) -> &mut Handshake {
+        self.handshake.as_mut().expect("it is kept until the handshake is over")
     }
 
     pub(crate) fn begin_handshake(&mut self, now: Instant) {
-        self.shaking().due = true;
+        self.handshaking().due = true;
         self.timers.retransmit = now + self.sender.rto(&self.config);
     }
 
@@ -100,7 +100,7 @@ impl Connection {
     /// Remembers what the peer's SYN offers.
     fn note_syn(&mut self, segment: &Segment) {
         self.receiver.synchronise();
-        let handshake = self.shaking();
+        let handshake = self.handshaking();
         handshake.peer = segment.syn_options;
         // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
         let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
@@ -119,7 +119,7 @@ impl Connection {
     /// A SYN or SYN-ACK, if one is due.
     pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
         let answers = self.state == State::SynReceived;
-        let handshake = self.shaking();
+        let handshake = self.handshaking();
         if !std::mem::take(&mut handshake.due) {
             return None;
         }
@@ -259,7 +259,7 @@ impl Connection {
     /// The SYN or SYN-ACK was not answered in time.
     pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Verdict {
         let most = self.config.syn_retries;
-        let handshake = self.shaking();
+        let handshake = self.handshaking();
         if handshake.tries >= most {
             return Verdict::GiveUp;
         }
@@ -271,7 +271,7 @@ impl Connection {
 
     /// The peer repeated its SYN: our answer was lost.
     pub(crate) fn repeat_syn_ack(&mut self) {
-        let handshake = self.shaking();
+        let handshake = self.handshaking();
         handshake.due = true;
         handshake.tries += 1;
     }

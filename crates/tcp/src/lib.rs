@@ -9,8 +9,9 @@ mod arrival;
 mod config;
 mod connection;
 mod context;
+mod fast_path;
 mod handshake;
-mod predicted;
+mod life;
 mod receiver;
 mod sender;
 mod stats;
@@ -21,5 +22,5 @@ pub use config::{
     Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 pub use connection::{Connection, Events, State, Transmit};
-pub use predicted::Exchange;
+pub use fast_path::Exchange;
 pub use stats::Stats;

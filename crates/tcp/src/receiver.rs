@@ -88,10 +88,10 @@ pub(crate) struct Receiver {
     pub scale: u8,
     /// A congestion mark arrived and the sender has not yet confirmed a reduction.
     pub ecn_echo: bool,
-    /// There may be something in `astray`: nearly always there is not, and it need not be looked at for each ACK.
-    may_have_strays: bool,
-    /// What arrived out of order or twice, once something did.
-    astray: Option<Box<Astray>>,
+    /// The reassembly queue may hold something to report: nearly always it does not, and need not be looked at for each ACK.
+    may_report: bool,
+    /// Once something arrived out of order or twice.
+    queue: Option<Box<ReassemblyQueue>>,
     /// Tags of the probes to answer.
     #[expect(
         clippy::box_collection,
@@ -105,9 +105,9 @@ pub(crate) struct Receiver {
     tuning: Tuning,
 }
 
-/// What arrived out of order or twice.
+/// The reassembly queue: which ranges arrived out of order, and what is to be reported of them and of duplicates.
 #[derive(Debug, Default)]
-struct Astray {
+struct ReassemblyQueue {
     /// Ranges held above `nxt`, in order, disjoint and not touching.
     ranges: VecDeque<SackRange>,
     /// Ranges as last reported, most recent first (RFC 2018 section 4).
@@ -122,8 +122,8 @@ struct Gaps {
     /// `nxt` when the present hole was first seen there, and when that was.
     waits_at: u64,
     since: Instant,
-    /// What the application has not been told of.
-    untold: VecDeque<SackRange>,
+    /// Those that the application has not been told of.
+    unannounced: VecDeque<SackRange>,
     /// Bytes given up that were not read yet.
     unread: u64,
 }
@@ -151,8 +151,8 @@ impl Receiver {
             nxt: 0,
             read_to: 1,
             fin_at: None,
-            astray: None,
-            may_have_strays: false,
+            queue: None,
+            may_report: false,
             unreported: 0,
             due: AckDue::No,
             opened_hole: false,
@@ -178,7 +178,7 @@ impl Receiver {
     /// The peer agreed that what is missing for long may be left out.
     pub fn do_without(&mut self) {
         let waits_at = u64::MAX;
-        let gaps = Gaps { waits_at, since: Instant::FAR_FUTURE, untold: VecDeque::new(), unread: 0 };
+        let gaps = Gaps { waits_at, since: Instant::FAR_FUTURE, unannounced: VecDeque::new(), unread: 0 };
         self.gaps = Some(Box::new(gaps));
     }
 
@@ -186,7 +186,7 @@ impl Receiver {
     #[inline]
     pub fn watch_hole(&mut self, now: Instant) {
         let Some(gaps) = &mut self.gaps else { return };
-        if self.astray.as_ref().is_none_or(|astray| astray.ranges.is_empty()) {
+        if self.queue.as_ref().is_none_or(|queue| queue.ranges.is_empty()) {
             gaps.waits_at = u64::MAX;
         } else if gaps.waits_at != self.nxt {
             (gaps.waits_at, gaps.since) = (self.nxt, now);
@@ -196,7 +196,7 @@ impl Receiver {
     /// Goes on behind a hole that is `patience` old; returns its bytes, zero if there is none.
     pub fn skip_hole(&mut self, now: Instant, patience: Duration) -> u64 {
         let (Some(gaps), Some(front)) =
-            (&mut self.gaps, self.astray.as_ref().and_then(|astray| astray.ranges.front()))
+            (&mut self.gaps, self.queue.as_ref().and_then(|queue| queue.ranges.front()))
         else {
             return 0;
         };
@@ -205,7 +205,7 @@ impl Receiver {
         }
         let missing = SackRange { start: self.nxt, end: front.start };
         let bytes = missing.end - missing.start;
-        gaps.untold.push_back(missing);
+        gaps.unannounced.push_back(missing);
         gaps.unread += bytes;
         self.nxt = missing.end;
         self.absorb();
@@ -215,7 +215,7 @@ impl Receiver {
 
     /// The next hole that the application has not been told of.
     pub fn next_gap(&mut self) -> Option<SackRange> {
-        self.gaps.as_mut()?.untold.pop_front()
+        self.gaps.as_mut()?.unannounced.pop_front()
     }
 
     /// Of `bytes` just read, how many were there.
@@ -264,12 +264,12 @@ impl Receiver {
 
     /// Reports a duplicate in the next ACK (RFC 2883).
     fn report_duplicate(&mut self, start: u64, end: u64) {
-        self.astray().dsack = Some(SackRange { start, end });
+        self.queue().dsack = Some(SackRange { start, end });
     }
 
     /// Reports the first part of `[start, end)` that arrived before, if there is one (RFC 2883 section 4).
     fn report_overlap(&mut self, start: u64, end: u64) {
-        let ranges = self.astray.as_ref().map(|astray| &astray.ranges).filter(|ranges| !ranges.is_empty());
+        let ranges = self.queue.as_ref().map(|queue| &queue.ranges).filter(|ranges| !ranges.is_empty());
         let overlap = if start < self.nxt {
             Some(SackRange { start, end: end.min(self.nxt) })
         } else {
@@ -327,17 +327,17 @@ impl Receiver {
 
     /// Whether something is missing, and what arrived last ends at `seq`, above all else.
     #[inline]
-    pub fn goes_on_at(&self, seq: u64) -> bool {
-        self.astray.as_ref().is_some_and(|astray| {
-            let last = astray.ranges.back();
-            last.is_some_and(|last| last.end == seq && *last == astray.recent[0])
+    pub fn continues_at(&self, seq: u64) -> bool {
+        self.queue.as_ref().is_some_and(|queue| {
+            let last = queue.ranges.back();
+            last.is_some_and(|last| last.end == seq && *last == queue.recent[0])
         })
     }
 
     /// Takes the piece behind that, which ends at `end`.
     #[inline]
     pub fn extend_last(&mut self, end: u64) {
-        let Some(Astray { ranges, recent, .. }) = self.astray.as_deref_mut() else { return };
+        let Some(ReassemblyQueue { ranges, recent, .. }) = self.queue.as_deref_mut() else { return };
         if let Some(last) = ranges.back_mut() {
             (last.end, recent[0].end) = (end, end);
             self.unreported = self.unreported.max(1);
@@ -347,22 +347,22 @@ impl Receiver {
     /// Something before what arrived is missing.
     #[inline]
     pub fn has_holes(&self) -> bool {
-        self.astray.as_ref().is_some_and(|astray| !astray.ranges.is_empty())
+        self.queue.as_ref().is_some_and(|queue| !queue.ranges.is_empty())
     }
 
-    fn astray(&mut self) -> &mut Astray {
-        self.may_have_strays = true;
-        self.astray.get_or_insert_default()
+    fn queue(&mut self) -> &mut ReassemblyQueue {
+        self.may_report = true;
+        self.queue.get_or_insert_default()
     }
 
     /// End of everything that arrived.
     fn highest(&self) -> u64 {
-        self.astray.as_ref().and_then(|astray| astray.ranges.back()).map_or(self.nxt, |last| last.end)
+        self.queue.as_ref().and_then(|queue| queue.ranges.back()).map_or(self.nxt, |last| last.end)
     }
 
     /// Moves `nxt` over the ranges that it reached.
     fn absorb(&mut self) {
-        let Some(Astray { ranges, .. }) = self.astray.as_deref_mut() else { return };
+        let Some(ReassemblyQueue { ranges, .. }) = self.queue.as_deref_mut() else { return };
         while let Some(front) = ranges.front() {
             if front.start > self.nxt {
                 break;
@@ -383,7 +383,7 @@ impl Receiver {
     fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
         let most = self.most_ranges(new.end);
-        let Astray { ranges, .. } = self.astray();
+        let ReassemblyQueue { ranges, .. } = self.queue();
         let full = ranges.len() >= most;
         match ranges.back_mut() {
             None => self.open_hole(new),
@@ -414,12 +414,12 @@ impl Receiver {
 
     fn open_hole(&mut self, above: SackRange) {
         self.opened_hole = true;
-        self.astray().ranges.push_back(above);
+        self.queue().ranges.push_back(above);
     }
 
     /// Puts a range at the head of those reported; what it swallowed leaves the list.
     fn report(&mut self, range: SackRange) {
-        let recent = &mut self.astray.get_or_insert_default().recent;
+        let recent = &mut self.queue.get_or_insert_default().recent;
         let old = *recent;
         let again = range.start <= old[0].start && old[0].end <= range.end;
         if self.unreported == 0 || !again {
@@ -435,16 +435,16 @@ impl Receiver {
     /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
     #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
-        if let (true, Some(astray)) = (self.may_have_strays, &mut self.astray) {
-            astray.list_blocks((room, dsack), self.nxt, blocks);
-            self.may_have_strays = !astray.ranges.is_empty();
+        if let (true, Some(queue)) = (self.may_report, &mut self.queue) {
+            queue.list_blocks((room, dsack), self.nxt, blocks);
+            self.may_report = !queue.ranges.is_empty();
         }
     }
 
     /// Whether the next ACK is full: of what arrives before it leaves something might never be reported. A duplicate is reported once, and of
     /// ranges as many as fit beside timestamps (RFC 2018 section 3).
     pub fn reports_are_full(&self) -> bool {
-        self.astray.as_ref().is_some_and(|astray| astray.dsack.is_some()) || self.unreported >= 3
+        self.queue.as_ref().is_some_and(|queue| queue.dsack.is_some()) || self.unreported >= 3
     }
 
     /// Estimates how large the peer's full segments are: not always as large as ours. Two of the same size in a row that do not end a
@@ -502,7 +502,7 @@ impl Receiver {
 
     /// The holes in blocks of `unit` bytes, if there are any.
     pub fn snack(&self, unit: u32) -> Option<Snack> {
-        let ranges = &self.astray.as_ref().filter(|astray| !astray.ranges.is_empty())?.ranges;
+        let ranges = &self.queue.as_ref().filter(|queue| !queue.ranges.is_empty())?.ranges;
         Snack::describe(self.nxt, unit, ranges.iter().copied())
     }
 
@@ -513,8 +513,8 @@ impl Receiver {
 
     /// A duplicate that came as a probe is no news to the sender.
     pub fn forget_duplicate(&mut self) {
-        if let Some(astray) = &mut self.astray {
-            astray.dsack = None;
+        if let Some(queue) = &mut self.queue {
+            queue.dsack = None;
         }
     }
 
@@ -528,7 +528,7 @@ impl Receiver {
 
     /// Takes away what is owed beside replies to probes, which must not stand in for it: they are the first to be dropped.
     pub fn set_aside(&mut self) -> Owed {
-        let dsack = self.astray.as_mut().and_then(|astray| astray.dsack.take());
+        let dsack = self.queue.as_mut().and_then(|queue| queue.dsack.take());
         Owed { due: self.due, unacked_bytes: self.unacked_bytes, dsack }
     }
 
@@ -536,7 +536,7 @@ impl Receiver {
         self.due = owed.due;
         self.unacked_bytes = owed.unacked_bytes;
         if owed.dsack.is_some() {
-            self.astray().dsack = owed.dsack;
+            self.queue().dsack = owed.dsack;
         }
     }
 
@@ -630,13 +630,13 @@ impl Receiver {
 
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        let astray = self.astray.as_ref();
-        astray.map_or(0, |astray| size_of_val(&**astray) + astray.ranges.capacity() * size_of::<SackRange>())
+        let queue = self.queue.as_ref();
+        queue.map_or(0, |queue| size_of_val(&**queue) + queue.ranges.capacity() * size_of::<SackRange>())
             + self.probes.as_ref().map_or(0, |probes| probes.capacity() * size_of::<ProbeTag>())
     }
 }
 
-impl Astray {
+impl ReassemblyQueue {
     /// Lists what an ACK of everything before `nxt` reports, the duplicate if it may be told.
     fn list_blocks(&mut self, (room, dsack): (usize, bool), nxt: u64, blocks: &mut SackBlocks) {
         if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
@@ -711,23 +711,23 @@ mod tests {
         assert_eq!(blocks(&mut receiver), [(5001, 6001)]);
     }
 
-    /// The short way beyond a hole does what the long one does.
+    /// The fast path beyond a hole does what the slow path does.
     #[test]
     fn what_goes_on_behind_the_last_arrival_is_reported_as_any_other() {
         let (mut long, mut short) = (receiver(), receiver());
         for receiver in [&mut long, &mut short] {
             for start in [1001, 5001, 2001, 8001] {
                 receiver.take(start, start + 1000, false);
-                assert_eq!(receiver.goes_on_at(start + 1000), start != 2001, "{start}");
+                assert_eq!(receiver.continues_at(start + 1000), start != 2001, "{start}");
             }
-            assert!(!receiver.goes_on_at(3001) && !receiver.goes_on_at(8001));
+            assert!(!receiver.continues_at(3001) && !receiver.continues_at(8001));
         }
         assert_eq!(long.take(9001, 10_001, false), Arrival::OutOfOrder);
         short.extend_last(10_001);
         assert_eq!(blocks(&mut long), [(8001, 10_001), (1001, 3001), (5001, 6001)]);
         assert_eq!(blocks(&mut short), [(8001, 10_001), (1001, 3001), (5001, 6001)]);
         for receiver in [&mut long, &mut short] {
-            assert!(receiver.goes_on_at(10_001));
+            assert!(receiver.continues_at(10_001));
             receiver.take(1, 1001, false);
             receiver.take(3001, 5001, false);
             receiver.take(6001, 8001, false);

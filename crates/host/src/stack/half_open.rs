@@ -6,9 +6,10 @@ use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
 
+use super::limits::{FAIR_SHARE, prefix};
 use super::peer::{Peer, Role};
 use super::secret::COOKIE_LIFETIME;
-use super::{FAIR_SHARE, GUESSED_ROUND_TRIP, Id, Stack, prefix};
+use super::{GUESSED_ROUND_TRIP, Id, Stack};
 
 impl Stack {
     /// A SYN for a port that listens.
@@ -80,38 +81,38 @@ impl Stack {
             // None was sent for so long that this is none.
             return None;
         }
-        let crumbs = self.secret.taste(ends, ack, now)?;
+        let cookie = self.secret.check(ends, ack, now)?;
         if !self.takes_another(ends) {
             self.counters.over_limit += 1;
             return None;
         }
         let config = self.listening_config(ends)?;
         self.counters.cookies_redeemed += 1;
-        let round_trip = crumbs.round_trip.unwrap_or(GUESSED_ROUND_TRIP).max(Duration::from_millis(1));
+        let round_trip = cookie.round_trip.unwrap_or(GUESSED_ROUND_TRIP).max(Duration::from_millis(1));
         let then = now - round_trip;
         let mut syn = Header {
             seq: ack.seq.wrapping_sub(1),
             flags: Flags::SYN,
             window: u16::MAX,
             options: Options {
-                mss: crumbs.options.mss,
-                window_scale: crumbs.options.window_scale,
-                sack_permitted: crumbs.options.sack_permitted,
-                permitted: Some((crumbs.options.probes_permitted, crumbs.options.feedback)),
-                timestamps: ack.options.timestamps.filter(|_| crumbs.timestamps).map(|(value, _)| (value, 0)),
+                mss: cookie.options.mss,
+                window_scale: cookie.options.window_scale,
+                sack_permitted: cookie.options.sack_permitted,
+                permitted: Some((cookie.options.probes_permitted, cookie.options.feedback)),
+                timestamps: ack.options.timestamps.filter(|_| cookie.timestamps).map(|(value, _)| (value, 0)),
                 ..Options::default()
             },
             ..Header::default()
         };
-        syn.flags.set(Flags::ECE | Flags::CWR, crumbs.ecn);
-        let segment = syn_segment(&syn, crumbs.timestamps);
+        syn.flags.set(Flags::ECE | Flags::CWR, cookie.ecn);
+        let segment = syn_segment(&syn, cookie.timestamps);
         let (engine, ours) = agreed(Connection::listen(config, self.next_seed()), segment, then);
         let echo = ack.options.timestamps.map_or(0, |(_, echo)| echo);
         let sent = ours.timestamps.map_or(0, |(value, _)| value);
         let numbers = (ack.ack.wrapping_sub(1), echo.wrapping_sub(sent));
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.conversation.hear_syn(&syn);
-        peer.knows_probes = crumbs.options.probes_permitted;
+        peer.knows_probes = cookie.options.probes_permitted;
         // Notes the window scale that our SYN-ACK announced.
         peer.conversation.header(&ours);
         peer.role = Role::HalfOpen;

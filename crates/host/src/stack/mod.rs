@@ -5,6 +5,7 @@
 
 mod arrival;
 mod half_open;
+mod limits;
 mod output;
 mod path;
 mod peer;
@@ -23,40 +24,15 @@ use bentpipe_trace::Event;
 use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
+pub use limits::Limits;
+use limits::{Usage, prefix};
 use peer::{Charge, Peer, Role};
 pub use request::Request;
-use ring::CHUNK;
 use secret::Secret;
 
 slotmap::new_key_type! {
     /// Names a connection for as long as it is not [released](Stack::release), and never another one.
     pub struct Id;
-}
-
-/// What a stack may hold at most, in all. Beyond this, SYNs are answered without remembering them, then not at all, and data is
-/// dropped as if it were lost.
-///
-/// What is left is shared: of the memory and of the connections, one remote host (an IPv4 address, or an IPv6 network of 64 bits) gets no
-/// more than four times what is free, so that there is always some for the next one. All connections whose peers have
-/// acknowledged no data share a quarter of the memory, beside a few kilobytes for each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Connections, TIME-WAIT included.
-    pub connections: usize,
-    /// Connections whose handshake was begun by the peer and is not complete. Further SYNs are answered by cookies (RFC 4987).
-    pub half_open: usize,
-    /// Connections of one port whose handshake is complete and that wait to be [accepted](Stack::accept).
-    pub accept_queue: usize,
-    /// [Released](Stack::release) connections, TIME-WAIT included; beyond this, and before new ones are refused, the oldest are reset.
-    pub orphans: usize,
-    /// Memory of all connections: payload that waits to be sent, acknowledged or read, and everything that is known of it.
-    pub bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { connections: 65_536, half_open: 256, accept_queue: 16_384, orphans: 32_768, bytes: 1 << 30 }
-    }
 }
 
 /// What a stack is made of.
@@ -110,30 +86,13 @@ pub struct Counters {
     /// Dropped, with or without what they acknowledge, because a limit was reached.
     pub over_limit: u64,
     /// Released connections that were reset because a limit was reached.
-    pub shed: u64,
+    pub evicted: u64,
 }
 
 /// A port that accepts connections.
 struct Listener {
     config: Arc<Config>,
     accepted: VecDeque<Id>,
-}
-
-/// What the connections of one remote host cost.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    bytes: usize,
-    connections: usize,
-}
-
-/// What counts as one remote host: an IPv4 address, or the network of an IPv6 address, in which every host has many.
-fn prefix(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            std::net::Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
-        }
-    }
 }
 
 /// A packet that belongs to no connection.
@@ -186,12 +145,6 @@ pub struct Stack {
 const FIRST_EPHEMERAL: u16 = 49_152;
 /// How far the numbers of a connection lie above those of one in TIME-WAIT that it takes the place of.
 const REUSE_DISTANCE: u32 = 1 << 20;
-/// Of the memory and of the connections that are free, one remote host may have as many times as much.
-const FAIR_SHARE: usize = 4;
-/// The part of the memory that waits to be sent to peers that have acknowledged nothing yet, and the part of what is left of it that one
-/// of them gets.
-const UNPROVEN_PART: usize = 4;
-const UNPROVEN_SHARES: usize = 16;
 /// Names of released connections that are kept whether these are gone or not.
 const MANY_ORPHANS: usize = 64;
 /// Answers waiting at one time.
@@ -474,7 +427,7 @@ impl Stack {
             self.orphan_count += 1;
         }
         self.touch(id);
-        while self.orphan_count > self.config.limits.orphans && self.shed_orphan() {}
+        while self.orphan_count > self.config.limits.orphans && self.evict_orphan() {}
     }
 
     /// The engine of a connection, for its state and its statistics.
@@ -599,64 +552,6 @@ impl Stack {
             peer.role = Role::Accepted;
             self.half_open -= 1;
         }
-    }
-
-    /// Books what a connection costs now.
-    fn recount(&mut self, id: Id) {
-        let peer = &mut self.peers[id];
-        let (old, new) = (peer.charge, peer.cost());
-        if old == new {
-            return;
-        }
-        peer.charge = new;
-        self.charged.exchange(old, new);
-        let usage = self.usage.entry(prefix(peer.ends.remote.ip())).or_default();
-        usage.bytes = usage.bytes + new.all - old.all;
-    }
-
-    /// Bytes by which the memory of a connection may grow.
-    fn spare(&self, peer: &Peer) -> usize {
-        let free = self.config.limits.bytes.saturating_sub(self.charged.all);
-        let of_peer = self.usage.get(&prefix(peer.ends.remote.ip())).map_or(0, |usage| usage.bytes);
-        free.min(free.saturating_mul(FAIR_SHARE).saturating_sub(of_peer))
-    }
-
-    /// The same for what waits to be sent: a peer that has acknowledged nothing gets a chunk, and beyond that a part of what is left for all
-    /// of its kind.
-    fn spare_to_send(&self, peer: &Peer) -> usize {
-        let spare = self.spare(peer);
-        if !peer.is_unproven() {
-            return spare;
-        }
-        let left = (self.config.limits.bytes / UNPROVEN_PART).saturating_sub(self.charged.unproven);
-        let share = CHUNK + left / UNPROVEN_SHARES;
-        spare.min(share.saturating_sub(peer.charge.rings))
-    }
-
-    /// Whether there is room for another connection, made if need be at the cost of the oldest that nobody asks for any more.
-    fn has_room(&mut self) -> bool {
-        let limits = self.config.limits;
-        loop {
-            let full = self.peers.len() >= limits.connections || self.charged.all >= limits.bytes;
-            if !full || !self.shed_orphan() {
-                return !full;
-            }
-        }
-    }
-
-    /// Resets and forgets the oldest released connection. False if there is none.
-    fn shed_orphan(&mut self) -> bool {
-        while let Some(id) = self.orphans.pop_front() {
-            let Some(peer) = self.peers.get(id) else { continue };
-            if !matches!(peer.engine.state(), State::TimeWait | State::Closed) {
-                let (ends, header) = (peer.ends, peer.reset());
-                self.answer(ends, header);
-            }
-            self.counters.shed += 1;
-            self.forget(id);
-            return true;
-        }
-        false
     }
 
     /// Nothing more leaves now: the timer, and whether the connection is over.

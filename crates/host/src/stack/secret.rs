@@ -16,12 +16,12 @@ pub(super) struct Secret(SipHasher13);
 enum Use {
     SequenceNumber,
     Clock,
-    Cookie(Dough),
+    Cookie(CookieInput),
 }
 
-/// What a cookie is made of beside the ends.
+/// What a SYN cookie is computed from beside the ends of the connection.
 #[derive(Clone, Copy, Hash)]
-struct Dough {
+struct CookieInput {
     /// Initial sequence number of the peer.
     peer: u32,
     period: u32,
@@ -40,7 +40,7 @@ pub(super) const COOKIE_LIFETIME: Duration = Duration::from_secs(128);
 
 /// What a cookie held.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Crumbs {
+pub(super) struct CookieContents {
     /// The SYN as far as it was remembered.
     pub options: SynOptions,
     /// The SYN carried a timestamp, so everything is known.
@@ -82,32 +82,32 @@ impl Secret {
     pub fn cookie(&self, ends: &Ends, syn: &Header, now: Instant) -> (u32, u32) {
         let wanted = syn.options.mss.unwrap_or(SIZES[0]);
         let mss = SIZES.iter().rposition(|size| *size <= wanted).unwrap_or(0) as u8;
-        let number = self.baked(ends, Dough { peer: syn.seq, period: period(now), mss });
+        let number = self.encoded(ends, CookieInput { peer: syn.seq, period: period(now), mss });
         (number, timestamp(syn, now))
     }
 
     /// Five bits of time, three of size, the rest a keyed hash.
-    fn baked(&self, ends: &Ends, dough: Dough) -> u32 {
-        let hash = self.hash(ends, &Use::Cookie(dough)) as u32;
-        (dough.period & 31) << 27 | u32::from(dough.mss) << 24 | hash >> 8
+    fn encoded(&self, ends: &Ends, input: CookieInput) -> u32 {
+        let hash = self.hash(ends, &Use::Cookie(input)) as u32;
+        (input.period & 31) << 27 | u32::from(input.mss) << 24 | hash >> 8
     }
 
     /// What the cookie held that this ACK brings back; `None` if it is none of ours, or old.
-    pub fn taste(&self, ends: &Ends, ack: &Header, now: Instant) -> Option<Crumbs> {
+    pub fn check(&self, ends: &Ends, ack: &Header, now: Instant) -> Option<CookieContents> {
         let number = ack.ack.wrapping_sub(1);
         let peer = ack.seq.wrapping_sub(1);
         let mss = (number >> 24 & 7) as u8;
         let current = period(now);
         let fresh = [current, current.wrapping_sub(1)]
             .into_iter()
-            .any(|period| self.baked(ends, Dough { peer, period, mss }) == number);
+            .any(|period| self.encoded(ends, CookieInput { peer, period, mss }) == number);
         if !fresh {
             return None;
         }
         let echo = ack.options.timestamps.map(|(_, echo)| echo);
         let mut options = SynOptions { mss: Some(SIZES[usize::from(mss)]), ..SynOptions::default() };
         let Some(echo) = echo else {
-            return Some(Crumbs { options, timestamps: false, ecn: false, round_trip: None });
+            return Some(CookieContents { options, timestamps: false, ecn: false, round_trip: None });
         };
         let scale = (echo >> 8 & 15) as u8;
         options.window_scale = (scale < 15).then_some(scale);
@@ -116,7 +116,7 @@ impl Secret {
         options.feedback = (echo & 31) as u8;
         let elapsed = millis(now).wrapping_sub(echo >> FIELDS) & (u32::MAX >> FIELDS);
         let round_trip = Some(Duration::from_millis(u64::from(elapsed)));
-        Some(Crumbs { options, timestamps: true, ecn: echo & 1 << 6 != 0, round_trip })
+        Some(CookieContents { options, timestamps: true, ecn: echo & 1 << 6 != 0, round_trip })
     }
 }
 
@@ -169,11 +169,11 @@ mod tests {
     #[test]
     fn a_cookie_brings_back_what_the_syn_said() {
         let secret = Secret::new(1);
-        for baked_at in [0, 63, 64, 1 << 22] {
-            let then = Instant::ZERO + Duration::from_secs(baked_at);
+        for made_at in [0, 63, 64, 1 << 22] {
+            let then = Instant::ZERO + Duration::from_secs(made_at);
             let now = then + Duration::from_millis(550);
             let (number, stamp) = secret.cookie(&ends(), &syn(), then);
-            let crumbs = secret.taste(&ends(), &ack(number, stamp), now).unwrap();
+            let contents = secret.check(&ends(), &ack(number, stamp), now).unwrap();
             let wanted = SynOptions {
                 mss: Some(1440),
                 window_scale: Some(9),
@@ -183,9 +183,9 @@ mod tests {
                 probes_permitted: true,
                 feedback: 7,
             };
-            assert_eq!(crumbs.options, wanted);
-            assert!(crumbs.ecn && crumbs.timestamps);
-            assert_eq!(crumbs.round_trip, Some(Duration::from_millis(550)));
+            assert_eq!(contents.options, wanted);
+            assert!(contents.ecn && contents.timestamps);
+            assert_eq!(contents.round_trip, Some(Duration::from_millis(550)));
         }
     }
 
@@ -196,13 +196,13 @@ mod tests {
         let (number, stamp) = secret.cookie(&ends(), &syn(), now);
         let ack = ack(number, stamp);
         let other = Ends { remote: "192.0.2.3:49152".parse().unwrap(), ..ends() };
-        assert_eq!(secret.taste(&other, &ack, now), None);
-        assert_eq!(secret.taste(&ends(), &Header { seq: 1, ..ack }, now), None, "another SYN");
-        assert_eq!(secret.taste(&ends(), &ack, now + Duration::from_secs(130)), None, "too late");
-        assert_eq!(Secret::new(2).taste(&ends(), &ack, now), None, "another key");
+        assert_eq!(secret.check(&other, &ack, now), None);
+        assert_eq!(secret.check(&ends(), &Header { seq: 1, ..ack }, now), None, "another SYN");
+        assert_eq!(secret.check(&ends(), &ack, now + Duration::from_secs(130)), None, "too late");
+        assert_eq!(Secret::new(2).check(&ends(), &ack, now), None, "another key");
         let guessed = (0..1000).filter(|n| {
             let ack = Header { ack: ack.ack ^ ((n + 1) * 4099), ..ack };
-            secret.taste(&ends(), &ack, now).is_some()
+            secret.check(&ends(), &ack, now).is_some()
         });
         assert_eq!(guessed.count(), 0);
     }

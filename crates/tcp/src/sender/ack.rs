@@ -18,7 +18,7 @@ pub(crate) enum AckField {
     /// Taken.
     Taken,
     /// Acknowledges something never sent, or less than any ACK since a window ago (RFC 5961 section 5).
-    Impossible,
+    Unacceptable,
 }
 
 /// What the steps of one ACK pass on.
@@ -39,7 +39,7 @@ impl Sender {
     /// Takes the acknowledgement of a segment with the ACK flag.
     pub fn on_ack(&mut self, cx: &mut Context, segment: &Segment) -> AckField {
         if segment.ack > self.nxt || segment.ack + u64::from(self.largest_window) < self.una {
-            return AckField::Impossible;
+            return AckField::Unacceptable;
         }
         if segment.ack < self.una && segment.sack.is_empty() {
             return AckField::Taken;

@@ -5,14 +5,14 @@ use bentpipe_cc::{Ack, Phase};
 
 use super::{Limit, Sender};
 use crate::context::Context;
-use crate::predicted::Outlook;
+use crate::fast_path::FastPath;
 use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 /// What leaves next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prediction {
-    /// Only the long way can tell.
+    /// Only the slow path can tell.
     Unclear,
     /// No data.
     Nothing,
@@ -60,10 +60,10 @@ impl Sender {
         self.wants.window_only && unpaced && config.rate_limit.is_none()
     }
 
-    /// Sends a full segment of new data if that is what the long way in `transmit` would do, or finds that nothing may leave.
+    /// Sends a full segment of new data if that is what the slow path in `transmit` would do, or finds that nothing may leave.
     /// Nothing has changed if it is unclear.
     #[inline(always)]
-    pub fn predicted_departure(&mut self, cx: &mut Context, outlook: Outlook) -> Prediction {
+    pub fn predicted_departure(&mut self, cx: &mut Context, fast_path: FastPath) -> Prediction {
         if self.board.is_empty() {
             if self.nxt < self.stream_end() {
                 return Prediction::Unclear;
@@ -72,9 +72,9 @@ impl Sender {
             return Prediction::Nothing;
         }
         let held = || {
-            !outlook.contains(Outlook::WINDOW_ONLY) && (self.withholds() || self.pacing_rate(cx).is_some())
+            !fast_path.contains(FastPath::WINDOW_ONLY) && (self.withholds() || self.pacing_rate(cx).is_some())
         };
-        if !outlook.contains(Outlook::DEPARTURES) || held() {
+        if !fast_path.contains(FastPath::DEPARTURES) || held() {
             return Prediction::Unclear;
         }
         let window = self.cc.window() as u32;

@@ -1,14 +1,14 @@
-//! Header prediction: a short way for the segments of which a transfer consists, in and out.
+//! Header prediction: a fast path for the segments of which a transfer consists, in and out.
 //!
 //! Nearly every segment is either the next piece of data on a connection that has nothing under way itself, or an empty
 //! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
 //! Review 20(1), 1990). Where segments are lost all the time, data are seldom the next of the stream, but nearly always the next to what
-//! came before them. All leave most of the state as it is. What happens to them here is what the long way in `arrival` and
+//! came before them. All leave most of the state as it is. What happens to them here is what the slow path in `arrival` and
 //! `sender/ack` does with them; a connection that is traced takes only that one, so that runs with and without a trace
 //! compare the two.
 //!
-//! What the short way leaves as it is need not be looked at again for each segment: the [`Outlook`] holds what it came to, until
-//! something takes the long way.
+//! The conditions of the fast path need not be checked again for each segment: [`FastPath`] holds their result until something takes the
+//! slow path.
 
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
 
@@ -19,9 +19,9 @@ use crate::receiver::Arrival;
 use crate::sender::Prediction;
 
 bitflags::bitflags! {
-    /// For what nothing unusual stands in the way of the short way.
+    /// What the fast path may do in the present state of the connection.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub(crate) struct Outlook: u16 {
+    pub(crate) struct FastPath: u16 {
         /// The rest has been worked out.
         const KNOWN = 0x01;
         /// To take arrivals.
@@ -66,7 +66,7 @@ impl Connection {
     pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
         let deadline = self.timers.retransmit;
         let simple =
-            is_usual(segment) && self.events.is_empty() && self.outlook().contains(Outlook::WAKELESS);
+            is_usual(segment) && self.events.is_empty() && self.fast_path().contains(FastPath::WAKELESS);
         if !simple || !self.predict_usual(now, segment) {
             return Exchange::Unclear;
         }
@@ -82,18 +82,18 @@ impl Connection {
         Exchange::Answered { transmit, earlier }
     }
 
-    /// The outlook, worked out where it is not known.
+    /// What the fast path may do, assessed where that is not known.
     #[inline(always)]
-    fn outlook(&mut self) -> Outlook {
-        if self.outlook.is_empty() {
-            self.outlook = self.look_out();
+    fn fast_path(&mut self) -> FastPath {
+        if self.fast_path.is_empty() {
+            self.fast_path = self.assess();
             self.resting = false;
         }
-        self.outlook
+        self.fast_path
     }
 
     #[inline(never)]
-    fn look_out(&self) -> Outlook {
+    fn assess(&self) -> FastPath {
         let flows =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
@@ -108,17 +108,17 @@ impl Connection {
         let arrivals = flows && unseen && self.sender.takes_plain_acks();
         let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
         let wakeless = !wants.wakes && !wants.probes && self.timers.algorithm == Instant::FAR_FUTURE;
-        let mut outlook = Outlook::KNOWN;
-        outlook.set(Outlook::ARRIVALS, arrivals);
+        let mut fast_path = FastPath::KNOWN;
+        fast_path.set(FastPath::ARRIVALS, arrivals);
         let data = arrivals && self.state.receives() && !self.receiver.knows_end() && !self.released;
-        outlook.set(Outlook::DATA, data && !self.receiver.has_holes());
-        outlook.set(Outlook::BEYOND, data);
-        outlook.set(Outlook::REST, rest);
-        outlook.set(Outlook::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
-        outlook.set(Outlook::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
-        outlook.set(Outlook::ACK_EACH, each);
-        outlook.set(Outlook::WAKELESS, unseen && wakeless);
-        outlook
+        fast_path.set(FastPath::DATA, data && !self.receiver.has_holes());
+        fast_path.set(FastPath::BEYOND, data);
+        fast_path.set(FastPath::REST, rest);
+        fast_path.set(FastPath::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
+        fast_path.set(FastPath::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
+        fast_path.set(FastPath::ACK_EACH, each);
+        fast_path.set(FastPath::WAKELESS, unseen && wakeless);
+        fast_path
     }
 
     /// Handles a segment if it is one of these. False, with nothing changed, if it is not.
@@ -131,8 +131,8 @@ impl Connection {
     #[inline(always)]
     fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
         let is_next = segment.seq == self.receiver.nxt;
-        let is_expected = is_next || self.receiver.goes_on_at(segment.seq);
-        if !is_expected || !self.outlook().contains(Outlook::ARRIVALS) {
+        let is_expected = is_next || self.receiver.continues_at(segment.seq);
+        if !is_expected || !self.fast_path().contains(FastPath::ARRIVALS) {
             return false;
         }
         let timestamp = segment.timestamps.filter(|_| self.timestamps);
@@ -159,15 +159,15 @@ impl Connection {
     }
 
     /// The next segment if it is a full one in the middle of a stream, or a mere acknowledgement, or if there is none. Nothing, with
-    /// nothing changed, if only the long way can tell.
+    /// nothing changed, if only the slow path can tell.
     #[inline(always)]
     pub(crate) fn predicted_segment(&mut self, now: Instant, out: &mut Segment) -> Option<Transmit> {
-        let outlook = self.outlook();
-        if !outlook.contains(Outlook::REST) {
+        let fast_path = self.fast_path();
+        if !fast_path.contains(FastPath::REST) {
             return None;
         }
         let (sender, mut cx) = self.split(now);
-        match sender.predicted_departure(&mut cx, outlook) {
+        match sender.predicted_departure(&mut cx, fast_path) {
             Prediction::Unclear => None,
             Prediction::Nothing if self.receiver.must_ack_now() => {
                 self.acknowledge(now, out);
@@ -203,8 +203,8 @@ impl Connection {
     fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
         let end = segment.seq + u64::from(segment.len);
         let in_order = arrival == Arrival::InOrder;
-        let needed = if in_order { Outlook::DATA } else { Outlook::BEYOND };
-        if !self.outlook.contains(needed) || end > self.receiver.granted_edge() {
+        let needed = if in_order { FastPath::DATA } else { FastPath::BEYOND };
+        if !self.fast_path.contains(needed) || end > self.receiver.granted_edge() {
             return false;
         }
         let resting = self.resting;
@@ -228,7 +228,7 @@ impl Connection {
         if self.sender.ecn && segment.ecn == EcnField::Congested {
             self.receiver.ecn_echo = true;
         }
-        if self.outlook.contains(Outlook::ACK_EACH) {
+        if self.fast_path.contains(FastPath::ACK_EACH) {
             self.receiver.ack_now();
         } else {
             self.schedule_ack(now, arrival, segment);

@@ -1,0 +1,176 @@
+//! How a connection ends: in order, by a reset, because nobody wants it any more, or because its peer is gone.
+
+use bentpipe_base::{Flags, Instant, Segment};
+
+use crate::KeepAlive;
+use crate::connection::{Connection, Events, State};
+use crate::timers::Timers;
+
+impl Connection {
+    /// No more data will be written: a FIN follows what is queued.
+    pub fn close(&mut self, now: Instant) {
+        match self.state {
+            State::Listen => self.become_closed(Events::CLOSED),
+            State::SynSent if self.sender.written == 1 => self.become_closed(Events::CLOSED),
+            // What was written before the handshake is over still leaves.
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
+                self.sender.fin_queued = true;
+                self.state = match self.state {
+                    State::CloseWait => State::LastAck,
+                    State::Established => State::FinWait1,
+                    other => other,
+                };
+            }
+            _ => {}
+        }
+        self.finish(now);
+    }
+
+    /// Gives up at once and tells the peer with a RST.
+    pub fn abort(&mut self, now: Instant) {
+        if self.state == State::Closed {
+            return;
+        }
+        if self.state.is_synchronised() && self.state != State::TimeWait || self.state == State::SynReceived {
+            self.reset_peer(now);
+        }
+        self.become_closed(Events::CLOSED);
+        self.finish(now);
+    }
+
+    /// The application lets go of the connection: it neither writes nor reads any more. What was written still leaves, and a FIN behind it
+    /// as after [`close`](Self::close). What arrived and was not read is lost, and so is what arrives from now on: either resets the
+    /// connection (RFC 9293 section 3.6.1, SHLD-3). A peer that does not help to end the connection is waited for no longer than
+    /// [`Config::orphan_timeout`] and [`Config::fin_wait_2`] say.
+    pub fn release(&mut self, now: Instant) {
+        if self.released || matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        if self.receiver.readable() > 0 {
+            return self.abort(now);
+        }
+        self.released = true;
+        self.close(now);
+        self.guard_life(now);
+        self.finish(now);
+    }
+
+    /// A router or the host of the peer reports that the peer cannot be reached on its port or does not speak TCP (RFC 1122 section
+    /// 4.2.3.9, a "hard" error). That ends an attempt to connect (RFC 9293, SHLD-26); a connection that has worked before is not given
+    /// up on the word of a third party (RFC 5927 section 5.2).
+    pub fn handle_unreachable(&mut self, now: Instant) {
+        if self.state == State::SynSent {
+            self.become_closed(Events::RESET);
+            self.finish(now);
+        }
+    }
+
+    /// The path takes no more than `len` bytes of payload in a packet, as a router reports: what is under way in larger segments is sent
+    /// again at once, in packets that fit. That is no sign of congestion, and the congestion window stays as it is (RFC 1191 section
+    /// 6.3).
+    pub fn handle_packet_too_big(&mut self, now: Instant, len: u32) {
+        if self.state.is_synchronised() {
+            self.sender.repeat_larger(len);
+            self.finish(now);
+        }
+    }
+
+    /// A segment for a connection that does not exist (RFC 9293 section 3.10.7.1).
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let reset = if segment.flags.contains(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
+        } else {
+            Segment { ack: segment.seq_end(), flags: Flags::RST | Flags::ACK, ..Segment::default() }
+        };
+        self.reset = Some(Box::new(reset));
+    }
+
+    /// The next segment is a RST for the peer of this connection.
+    fn reset_peer(&mut self, now: Instant) {
+        self.reset = Some(Box::new(Segment {
+            seq: self.sender.nxt,
+            ack: self.receiver.nxt,
+            flags: Flags::RST | Flags::ACK,
+            timestamps: self.current_timestamps(now),
+            ..Segment::default()
+        }));
+    }
+
+    pub(crate) fn become_closed(&mut self, why: Events) {
+        self.state = State::Closed;
+        self.timers = Timers::OFF;
+        self.events |= why;
+        if why != Events::CLOSED {
+            self.sender.cc.on_abandoned();
+        }
+    }
+
+    pub(crate) fn give_up(&mut self, now: Instant) {
+        if self.state.is_synchronised() {
+            self.reset_peer(now);
+        }
+        self.become_closed(Events::TIMED_OUT);
+    }
+
+    /// TIME-WAIT is over, or the connection was silent for long.
+    pub(crate) fn on_life_timer(&mut self, now: Instant) {
+        let una = self.sender.una;
+        match self.state {
+            State::TimeWait => self.become_closed(Events::CLOSED),
+            State::FinWait2 if self.released => self.become_closed(Events::CLOSED),
+            state if self.released && state.is_synchronised() => {
+                match self.upkeep.as_ref().is_some_and(|upkeep| upkeep.una_at_release == una) {
+                    true => self.give_up(now),
+                    false => self.guard_life(now),
+                }
+            }
+            _ => self.keep_alive(now),
+        }
+    }
+
+    /// Starts the timer that guards the life of the connection in its present state.
+    pub(crate) fn guard_life(&mut self, now: Instant) {
+        if self.released && self.state.is_synchronised() {
+            self.upkeep.get_or_insert_default().una_at_release = self.sender.una;
+            let closed = self.state == State::FinWait2;
+            self.timers.life = now + if closed { self.config.fin_wait_2 } else { self.config.orphan_timeout };
+        } else if let Some(keep_alive) = self.keep_alive_policy() {
+            self.timers.life = now + keep_alive.idle;
+        }
+    }
+
+    /// How a silent peer is probed. In FIN-WAIT-2 it always is, and soon: nothing else would end a connection whose peer is gone.
+    fn keep_alive_policy(&self) -> Option<KeepAlive> {
+        let half_closed = (self.state == State::FinWait2).then(|| {
+            let quarter = self.config.fin_wait_2 / 4;
+            KeepAlive { idle: quarter * 3, interval: quarter / 3, probes: 3 }
+        });
+        let configured = self.config.keep_alive.filter(|_| self.state.is_synchronised());
+        half_closed.into_iter().chain(configured).min_by_key(|policy| policy.idle)
+    }
+
+    /// The peer was silent for long: probes it, or gives it up if it answered none of the probes before.
+    fn keep_alive(&mut self, now: Instant) {
+        let Some(keep_alive) = self.keep_alive_policy() else { return };
+        let idle_until = self.last_heard + keep_alive.idle;
+        if now < idle_until {
+            self.timers.life = idle_until;
+            return;
+        }
+        let upkeep = self.upkeep.get_or_insert_default();
+        if self.last_heard > upkeep.keep_alive_at {
+            upkeep.keep_alives = 0;
+        }
+        if upkeep.keep_alives >= keep_alive.probes {
+            self.give_up(now);
+        } else {
+            upkeep.keep_alives += 1;
+            upkeep.keep_alive_at = now;
+            self.sender.window_probe = true;
+            self.timers.life = now + keep_alive.interval;
+        }
+    }
+}
