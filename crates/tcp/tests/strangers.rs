@@ -5,7 +5,7 @@ mod common;
 mod script;
 
 use bentpipe_base::{Flags, Segment, SynOptions};
-use bentpipe_tcp::{Config, DelayedAck, Events, Recovery, State};
+use bentpipe_tcp::{Config, Connection, DelayedAck, Events, ReceiveWindow, Recovery, State};
 use script::{Script, ms, plain};
 
 const SYN_ACK: Flags = Flags::SYN.union(Flags::ACK);
@@ -500,4 +500,71 @@ fn a_restarted_peer_is_told_where_the_connection_stands() {
     end.trace();
     end.flags(RST_ACK, 500, 1);
     assert_eq!((end.trace(), end.end.state()), (vec!["ack 1".into()], State::Established));
+}
+
+/// A FIN takes a sequence number, and is no data.
+#[test]
+fn a_fin_alone_is_no_data_segment() {
+    let mut end = Script::established(plain());
+    end.fin(1);
+    end.close();
+    assert_eq!(end.trace(), ["ack 2", "FIN 1"]);
+    let stats = end.end.stats();
+    assert_eq!((stats.received_segments, stats.sent_segments, stats.sent_bytes), (0, 0, 0));
+    end.wait(400);
+    assert_eq!(end.end.stats().sent_bytes, 0);
+}
+
+/// RFC 9293 section 3.10.5: there is nobody to reset before a SYN was answered, and after both streams are complete.
+#[test]
+fn an_abort_resets_a_peer_that_may_still_send() {
+    let abort = |mut end: Script| {
+        end.trace();
+        end.end.abort(end.now);
+        end.drain();
+        assert_eq!(end.end.state(), State::Closed);
+        end.trace()
+    };
+    assert_eq!(abort(Script::connecting(plain())), [""; 0]);
+    assert_eq!(abort(half_open(plain())), ["RST 1"]);
+    assert_eq!(abort(half_closed()), ["RST 2"]);
+    let mut end = half_closed();
+    end.fin(2);
+    assert_eq!(end.end.state(), State::TimeWait);
+    assert_eq!(abort(end), [""; 0]);
+}
+
+/// What lies outside the window is answered at once, however lazy ACKs are; what is in order is not.
+#[test]
+fn data_outside_the_window_is_answered_at_once() {
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0 };
+    let receive_window = ReceiveWindow::Fixed(1000);
+    let mut end = Script::established(Config { delayed_ack, receive_window, ..plain() });
+    end.data(1, 500, 1);
+    assert_eq!(end.trace(), [""; 0]);
+    end.data(1001, 100, 1);
+    assert_eq!(end.trace(), ["ack 501"]);
+    end.data(1, 500, 1);
+    assert_eq!(end.trace(), ["ack 501"], "a duplicate, too");
+}
+
+#[test]
+fn memory_counts_all_parts_of_a_connection() {
+    let structure = size_of::<Connection>();
+    let mut end = Script::listening(plain());
+    let handshaking = end.end.memory_bytes();
+    assert!((structure + 100..structure + 2000).contains(&handshaking), "{structure} {handshaking}");
+    end.syn(offer());
+    end.ack(1);
+    let idle = end.end.memory_bytes();
+    assert!((structure..handshaking).contains(&idle), "the handshake is over: {idle}");
+    end.flags(Flags::SYN, 1, 0);
+    let challenged = end.end.memory_bytes();
+    assert!((idle + 16..idle + 200).contains(&challenged), "{challenged}");
+    end.write(10_000);
+    let sent = end.end.memory_bytes();
+    assert!((challenged + 10 * 32..challenged + 2000).contains(&sent), "{sent}");
+    end.data(1001, 1000, 1);
+    let held = end.end.memory_bytes();
+    assert!((sent + 100..sent + 1000).contains(&held), "{held}");
 }
