@@ -31,6 +31,10 @@ demo: build ## Compare TCP-Peach with NewReno, SACK and CUBIC over a GEO satelli
 build: setup ## Build the release binary, installing what is missing for that
 	cargo build --release --locked --package bentpipe
 
+.PHONY: deb
+deb: build ## Build the Debian package of the proxy and everything else, in out/
+	scripts/build-deb $(BENTPIPE) out
+
 .PHONY: setup
 setup:
 	@scripts/setup

@@ -62,6 +62,12 @@ pub enum Command {
     /// The proxy on a real link: splits the TCP connections that its rules select
     #[command(after_help = crate::pep_args::HELP)]
     Pep(PepArgs),
+    /// Write man pages and completions into a folder
+    #[command(hide = true)]
+    Generate {
+        /// The folder
+        folder: PathBuf,
+    },
 }
 
 /// Which scenario, with which changes.

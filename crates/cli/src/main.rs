@@ -4,12 +4,15 @@ mod args;
 mod compare;
 mod emulate;
 mod failure;
+mod generate;
 mod interrupt;
 mod list;
 mod output;
 mod paper;
 mod pep;
 mod pep_args;
+mod pep_top;
+mod pep_try;
 mod progress;
 mod receive;
 mod record;
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         args::Command::Send(args) => send::send(&args),
         args::Command::Receive(args) => receive::receive(&args),
         args::Command::Pep(args) => pep::pep(&args.command),
+        args::Command::Generate { folder } => generate::generate(&folder),
     };
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

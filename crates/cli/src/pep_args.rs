@@ -1,5 +1,7 @@
 //! What the user may type after `bentpipe pep`.
 
+use std::net::SocketAddr;
+
 use clap::Subcommand;
 
 /// Shown below the list of commands.
@@ -28,6 +30,16 @@ pub enum PepCommand {
         #[arg(value_name = "FILE.toml", default_value = CONFIG)]
         config: String,
     },
+    /// Show what this machine has and lacks for a proxy, and the command that mends it
+    Doctor {
+        /// The configuration whose interfaces and algorithms are to be there
+        #[arg(long, value_name = "FILE.toml")]
+        config: Option<String>,
+    },
+    /// Show the busiest connections of a running proxy
+    Top(PepTopArgs),
+    /// Try the proxy over an emulated satellite, in network namespaces, without any configuration
+    Try(PepTryArgs),
     /// Remove the rules and routes that a proxy has left behind (kill -9)
     Clean,
 }
@@ -38,4 +50,55 @@ pub struct PepRunArgs {
     /// The configuration
     #[arg(long, value_name = "FILE.toml", default_value = CONFIG)]
     pub config: String,
+}
+
+/// Arguments of `pep top`.
+#[derive(Debug, clap::Args)]
+pub struct PepTopArgs {
+    /// Where the proxy is watched (`listen` in the table `[watch]` of its configuration)
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
+    pub from: SocketAddr,
+    /// How many connections
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub count: usize,
+    /// Seconds between two tables, in which rates are measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub every: u64,
+    /// Show one table and end
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// Arguments of `pep try`.
+#[derive(Debug, clap::Args)]
+pub struct PepTryArgs {
+    /// Path of a scenario file, or name of a built-in scenario: which satellite
+    #[arg(default_value = "geo")]
+    pub scenario: String,
+    /// What to measure: `end-to-end:NAME` without a proxy, `kernel:NAME` with an algorithm of Linux
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub cc: Vec<String>,
+    /// Loss rates of the link, beside that of the scenario
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "1e-3")]
+    pub loss: Vec<String>,
+    /// Write the result as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Who to be in the network of one measurement
+    #[arg(long, hide = true, requires = "variant")]
+    pub part: Option<TryPart>,
+    /// The measurement
+    #[arg(long, hide = true, default_value = "")]
+    pub variant: String,
+}
+
+/// Who is who in the network of `pep try`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum TryPart {
+    /// In front of the link.
+    Client,
+    /// Behind it, with the proxy.
+    Router,
+    /// Behind the router.
+    Server,
 }

@@ -412,3 +412,84 @@ fn connections_end_before_the_proxy_does() {
     assert!(proxy.child.wait().unwrap().success());
     world.assert_clean();
 }
+
+#[test]
+fn metrics_and_lines_count_what_has_passed() {
+    let Some(world) = world() else { return };
+    let lines = world.folder.path().join("connections.jsonl");
+    let classes = format!("{EARLY}name = \"all\"\n[watch]\nconnections = {:?}\n", lines.to_str().unwrap());
+    let _proxy = world.proxy(&classes);
+    exchange(&world, SERVER_V4, 7016);
+    let metrics = || {
+        world.inside("p", || {
+            let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            text
+        })
+    };
+    let begin = Instant::now();
+    while !metrics().contains("bentpipe_pep_connections_ended_total{class=\"all\",how=\"closed\"} 1") {
+        assert!(begin.elapsed() < PATIENCE, "{}", metrics());
+        thread::sleep(Duration::from_millis(50));
+    }
+    for side in ["satellite", "clients"] {
+        let wanted = format!("bentpipe_pep_sent_total{{class=\"all\",side=\"{side}\"}} 3000000");
+        assert!(metrics().contains(&wanted), "{}", metrics());
+    }
+    while fs::read_to_string(&lines).unwrap().is_empty() {
+        assert!(begin.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(50));
+    }
+    let line: serde_json::Value = serde_json::from_str(fs::read_to_string(&lines).unwrap().trim()).unwrap();
+    assert_eq!((&line["state"], &line["class"]), (&"closed".into(), &"all".into()));
+    assert_eq!(line["server"], "10.71.2.2:7016");
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_place_found_and_accepted_before_anything_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pep.toml");
+    let interfaces = "[interfaces]\nclients = \"eth0\"\nsatellite = \"sat0\"\n";
+    for (text, place, found, accepted) in [
+        (
+            "[[class]]\nsyn = \"late\"\n",
+            "pep.toml:5:7: class.1.syn",
+            "\"late\"",
+            "\"server-first\", \"early\"",
+        ),
+        ("[[class]]\nsin = \"early\"\n", "pep.toml:5:1: class.1.sin", "an unknown key", "syn"),
+        ("[[class]]\nmatch = { ports = \"70000\" }\n", "class.1.match.ports", "\"70000\"", "65535"),
+        ("[[class]]\nmatch = { to = \"10.0.0.1/8\" }\n", "class.1.match.to", "\"10.0.0.1/8\"", "10.0.0.0/8"),
+        (
+            "[[class]]\nsatellite = { rate-limit = \"20 Mbps\" }\n",
+            "satellite.rate-limit",
+            "20 Mbps",
+            "Mbit/s",
+        ),
+        (
+            "[[class]]\nsatellite = { datapath = \"engine\", cc = \"starr\" }\n",
+            "satellite.cc",
+            "\"starr\"",
+            "star",
+        ),
+        ("[limits]\nconnections = 0\n[[class]]\n", "limits.connections", "0", "from 1 to"),
+        ("", "class", "nothing", "[[class]]"),
+    ] {
+        fs::write(&path, format!("{interfaces}{text}")).unwrap();
+        for command in [["check"].as_slice(), &["run", "--config"]] {
+            let output = Command::new(env!("CARGO_BIN_EXE_bentpipe"))
+                .arg("pep")
+                .args(command)
+                .arg(&path)
+                .output()
+                .unwrap();
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{error}");
+            for part in [place, found, accepted] {
+                assert!(error.contains(part), "{part} is missing in: {error}");
+            }
+        }
+    }
+}

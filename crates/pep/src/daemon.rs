@@ -12,11 +12,15 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::error::Error;
 use crate::gate::{self, Gate};
+use crate::lines;
+use crate::metrics::Reason;
+use crate::privileges;
 use crate::relay::{self, Relay};
 use crate::rules::{self, Ports};
-use crate::shared::{Inbox, Shared};
+use crate::shared::{Inbox, Means, Shared};
 use crate::sockets::Listeners;
 use crate::tool;
+use crate::watch;
 
 /// Descriptors for everything that is no connection.
 const RESERVE: u64 = 64;
@@ -38,7 +42,16 @@ pub fn run(path: &str, deployment: Deployment) -> Result<(), Error> {
         )));
     }
     let signals = catch_signals()?;
-    let shared = Arc::new(Shared::new(deployment, descriptors_allow()?, None));
+    let lines = deployment.watch.connections.as_deref().map(lines::open).transpose()?;
+    let descriptors_allow = descriptors_allow()?;
+    privileges::give_up(deployment.workings.user.as_deref())?;
+    let relays = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
+    let sender = lines.as_ref().map(|(_, sender, _)| sender.clone());
+    let means = Means { descriptors_allow, speaker: None, lines: sender, relays };
+    let shared = Arc::new(Shared::new(deployment, means));
+    if let Some((file, _, reports)) = lines {
+        lines::write(file, reports, Arc::clone(&shared))?;
+    }
     let daemon = Daemon::start(shared)?;
     eprintln!("bentpipe: proxying; SIGHUP reads {path} again, SIGTERM ends");
     daemon.attend(path, &signals)
@@ -101,19 +114,22 @@ impl Drop for Installed {
 impl Daemon {
     fn start(shared: Arc<Shared>) -> Result<Self, Error> {
         let deployment = shared.deployment();
-        let threads = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
         let mut ports = None;
         let mut relays = Vec::new();
-        for number in 0..threads {
+        for number in 0..shared.memory.len() {
             let listeners = Listeners::open(ports).map_err(Error::at("a transparent socket"))?;
             ports = Some(listeners.ports);
             let (relay, inbox) =
-                Relay::new(Arc::clone(&shared), listeners.sockets).map_err(Error::at("epoll"))?;
+                Relay::new(Arc::clone(&shared), number, listeners.sockets).map_err(Error::at("epoll"))?;
             relays.push((spawn(format!("relay-{number}"), move || relay.run())?, inbox));
         }
         let (gate, inbox) = Gate::open(Arc::clone(&shared))?;
         let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
+        if let Some(address) = deployment.watch.listen {
+            let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
+            watch::serve(address, Arc::clone(&shared), inboxes)?;
+        }
         Ok(Self { _installed: Installed::install(&deployment, ports)?, shared, relays, gate })
     }
 
@@ -134,17 +150,34 @@ impl Daemon {
 
     /// At a limit new connections are forwarded untouched, until there is room again.
     fn heed_limits(&mut self) {
-        let (active, most) = (self.shared.active.load(Ordering::Relaxed), self.shared.most_connections());
-        let bypass = self.shared.bypass.load(Ordering::Relaxed);
-        let wanted = if bypass { active >= most - most / 10 } else { active >= most };
-        if wanted != bypass {
-            self.divert(!wanted);
+        let shared = &self.shared;
+        let (memory, limit) = (shared.memory(), shared.deployment().limits.memory);
+        let (active, most) = (shared.active.load(Ordering::Relaxed), shared.most_connections());
+        shared.metrics.memory.set(i64::try_from(memory).unwrap_or(i64::MAX));
+        // A tenth below the limit there is room again.
+        let bypass = shared.bypass();
+        let slack = if bypass.is_some() { 10 } else { u32::MAX };
+        let wanted = if active >= most - most / slack {
+            Some(Reason::Connections)
+        } else if memory >= limit - limit / u64::from(slack) {
+            Some(Reason::Memory)
+        } else {
+            None
+        };
+        if wanted.is_some() != bypass.is_some() {
+            let what = wanted.map_or("new connections are split again".to_owned(), |reason| {
+                format!("limit of {} reached: new connections are forwarded untouched", reason.word())
+            });
+            eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory");
+            self.divert(wanted);
         }
     }
 
-    fn divert(&mut self, on: bool) {
-        self.shared.bypass.store(!on, Ordering::Relaxed);
-        let deployment = on.then(|| self.shared.deployment());
+    /// Diverts new connections, or forwards them untouched for a reason.
+    fn divert(&mut self, bypass: Option<Reason>) {
+        self.shared.set_bypass(bypass);
+        self.shared.metrics.bypassing.set(i64::from(bypass.is_some()));
+        let deployment = bypass.is_none().then(|| self.shared.deployment());
         if let Err(error) = tool::nft(&rules::divert(deployment.as_deref())) {
             eprintln!("bentpipe: the rules could not be changed: {error}");
         }
@@ -155,7 +188,7 @@ impl Daemon {
         match Deployment::load(path) {
             Ok(deployment) => {
                 self.shared.replace_deployment(deployment);
-                self.divert(true);
+                self.divert(self.shared.bypass());
                 eprintln!("bentpipe: {path} read again");
             }
             Err(error) => eprintln!("{error}\nbentpipe: the old configuration goes on"),
@@ -164,7 +197,7 @@ impl Daemon {
 
     /// No new connections; those that exist have some time to end.
     fn drain(mut self, signals: &SigSet) -> Result<(), Error> {
-        self.divert(false);
+        self.divert(Some(Reason::Draining));
         let patience = Duration::from_nanos(self.shared.deployment().workings.drain.as_nanos());
         let begin = Instant::now();
         while self.shared.active.load(Ordering::Relaxed) > 0 && begin.elapsed() < patience {

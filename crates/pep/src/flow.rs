@@ -102,6 +102,11 @@ impl Flow {
         self.end = End::Passed;
     }
 
+    /// Bytes held here.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
     /// Moves what can be moved, up to a fair share.
     ///
     /// # Errors

@@ -22,10 +22,11 @@ use socket2::SockRef;
 
 use crate::error::Error;
 use crate::half::{Answer, Call, Half, Opening, Refusal};
+use crate::metrics::Reason;
 use crate::packet::{Syn, Tuple};
 use crate::relay::class_of;
 use crate::rules::{DEVICE, MARK_OURS};
-use crate::shared::{Counts, Established, Inbox, Shared};
+use crate::shared::{Established, Inbox, Shared};
 use crate::sockets::{self, RawSender};
 
 /// A client that has sent no SYN for so long has given up; Linux doubles the time between them up to 32 s.
@@ -155,8 +156,8 @@ impl Gate {
         if self.shared.ready().contains_key(&syn.tuple) {
             return self.put_back(packet);
         }
-        if !self.shared.has_room() {
-            return self.pass_on(&syn, packet);
+        if let Some(why) = self.shared.lacks_room() {
+            return self.pass_on(&syn, packet, why);
         }
         let number = self.next;
         self.next += 1;
@@ -172,7 +173,7 @@ impl Gate {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
                 self.put_back(&whole)
             }
-            Err(_) => self.pass_on(&syn, &whole),
+            Err(_) => self.pass_on(&syn, &whole, Reason::Unreachable),
         }
     }
 
@@ -180,6 +181,7 @@ impl Gate {
     fn dial(&mut self, number: u64, syn: &Syn) -> io::Result<Option<OwnedFd>> {
         let deployment = self.shared.deployment();
         let (opener, class) = class_of(&deployment, syn.tuple);
+        let class = &deployment.classes[class];
         let side = match opener {
             Opener::Clients => &class.satellite,
             Opener::Satellite => &class.clients,
@@ -192,7 +194,7 @@ impl Gate {
             speaker.open(&call, Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, side, syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, (side, class.buffer), syn.dscp)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }
@@ -238,12 +240,13 @@ impl Gate {
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {
         match refusal {
             Refusal::Refused => {
-                Counts::add(&self.shared.counts.refused);
+                self.shared.metrics.refuse();
                 // A RST that is lost is asked for again with the next SYN.
                 let _ = self.back.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
             }
             Refusal::TimedOut => {}
-            Refusal::Unreachable | Refusal::Busy => self.pass_on(&waiting.syn, &waiting.packet),
+            Refusal::Unreachable => self.pass_on(&waiting.syn, &waiting.packet, Reason::Unreachable),
+            Refusal::Busy => self.pass_on(&waiting.syn, &waiting.packet, Reason::Connections),
         }
     }
 
@@ -254,8 +257,8 @@ impl Gate {
     }
 
     /// To the server, as it came.
-    fn pass_on(&self, syn: &Syn, packet: &[u8]) {
-        Counts::add(&self.shared.counts.bypassed);
+    fn pass_on(&self, syn: &Syn, packet: &[u8], why: Reason) {
+        self.shared.metrics.bypass(why);
         let mut whole = packet[VIRTIO_HEADER..].to_vec();
         syn.complete_checksum(&mut whole);
         let _ = self.onward.send(&whole, syn.tuple.server);

@@ -7,17 +7,27 @@
 compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");
 
 mod daemon;
+mod doctor;
 mod error;
 mod flow;
 mod gate;
 pub mod half;
+mod lines;
+mod metrics;
 mod packet;
+mod privileges;
 mod relay;
+mod report;
 mod rules;
 mod shared;
 mod sockets;
+mod telemetry;
 mod tool;
+mod watch;
 
 pub use daemon::run;
+pub use doctor::{Finding, State, examine};
 pub use error::Error;
+pub use report::{HalfReport, Report};
 pub use rules::{check, clean};
+pub use sockets::choose_congestion_control;

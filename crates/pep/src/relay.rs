@@ -4,20 +4,27 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener, Side};
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::{SockRef, Socket};
 
 use crate::flow::{Flow, Pipes, Ready, Turn};
-use crate::half::{Answer, Call, Half, Opening, Refusal};
+use crate::half::{Answer, Call, Half, Opening, Refusal, Telemetry};
+use crate::metrics::ClassMetrics;
 use crate::packet::Tuple;
-use crate::shared::{Counts, Inbox, Shared};
+use crate::report::{HalfReport, Report};
+use crate::shared::{Inbox, Shared};
 use crate::sockets::{self, Accepted};
 
 /// Connections accepted before the others have their turn.
 const ACCEPTED_AT_A_TIME: usize = 64;
+/// How often connections are looked at.
+const LOOK: Duration = Duration::from_secs(2);
 /// Events taken at a time.
 const EVENTS: usize = 512;
 const LISTENERS: u64 = 1 << 63;
@@ -29,6 +36,8 @@ const GENERATION: u32 = 0x7fff_ffff;
 pub(crate) enum Message {
     /// The speaker has an answer for a connection.
     Answer { token: u64, answer: Result<Half, Refusal> },
+    /// Say how all connections stand.
+    Report(Sender<Vec<Report>>),
     /// Finish and end: no connection is accepted any more.
     Stop,
 }
@@ -40,6 +49,17 @@ const BACK: usize = 1;
 struct Connection {
     generation: u32,
     tuple: Tuple,
+    id: u64,
+    began: Instant,
+    class: Arc<ClassMetrics>,
+    /// The configuration of its class, and of its whole file.
+    deployment: Arc<Deployment>,
+    opener: Opener,
+    class_number: usize,
+    /// How both halves stood when they were looked at last.
+    seen: [Telemetry; 2],
+    /// Bytes sent on both halves that metrics know.
+    counted: [u64; 2],
     /// None of the back half yet while it is being opened.
     halves: [Option<Half>; 2],
     /// The other half is a socket whose connection is not established yet.
@@ -61,10 +81,17 @@ pub(crate) struct Relay {
     pipes: Pipes,
     again: Vec<u64>,
     stopping: bool,
+    number: usize,
+    looked: Instant,
 }
 
 impl Relay {
-    pub fn new(shared: Arc<Shared>, listeners: Vec<Socket>) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+    /// The relay of this number among all.
+    pub fn new(
+        shared: Arc<Shared>,
+        number: usize,
+        listeners: Vec<Socket>,
+    ) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
@@ -81,6 +108,8 @@ impl Relay {
             pipes: Pipes::default(),
             again: Vec::new(),
             stopping: false,
+            number,
+            looked: Instant::now(),
         };
         Ok((relay, inbox))
     }
@@ -90,9 +119,12 @@ impl Relay {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
-            let at_once = rustix::event::Timespec::default();
-            let timeout = (!self.again.is_empty()).then_some(&at_once);
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout) {
+            let patience = match (self.again.is_empty(), self.connections.is_empty()) {
+                (false, _) => Some(Timespec::default()),
+                (true, false) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
+                (true, true) => None,
+            };
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -110,14 +142,34 @@ impl Relay {
                     self.turn(key);
                 }
             }
+            if self.looked.elapsed() >= LOOK {
+                self.look();
+            }
         }
         Ok(())
+    }
+
+    /// Counts what connections have done since the last time, and what memory they hold.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        let mut memory = 0;
+        for (_, connection) in &mut self.connections {
+            connection.look();
+            let streams = connection.halves.iter().flatten().map(Half::memory).sum::<u64>();
+            memory += streams + connection.flows.iter().map(|flow| flow.held() as u64).sum::<u64>();
+        }
+        self.shared.memory[self.number].store(memory, Ordering::Relaxed);
     }
 
     fn read_inbox(&mut self) {
         for message in self.inbox.drain() {
             match message {
                 Message::Answer { token, answer } => self.answered(token, answer),
+                Message::Report(sender) => {
+                    let reports = self.connections.iter().map(|(_, connection)| connection.report("open"));
+                    // Who asked may have lost patience.
+                    let _ = sender.send(reports.collect());
+                }
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -141,21 +193,22 @@ impl Relay {
     /// Takes the half of the server that waits for this client, or opens one.
     fn begin(&mut self, accepted: Accepted) {
         let Accepted { socket, tuple, dscp } = accepted;
-        Counts::add(&self.shared.counts.accepted);
         let waiting = self.shared.ready().remove(&tuple);
         let deployment = self.shared.deployment();
-        let (opener, class) = class_of(&deployment, tuple);
+        let (opener, class_number) = class_of(&deployment, tuple);
+        let class = &deployment.classes[class_number];
         let (front, back) = match opener {
             Opener::Clients => (&class.clients, &class.satellite),
             Opener::Satellite => (&class.satellite, &class.clients),
         };
         // An option that this kernel lacks is no reason to turn a client away.
-        let _ = sockets::prepare(&socket, front);
+        let _ = sockets::prepare(&socket, front, class.buffer);
         let front = Half { stream: socket.into(), control: None };
         if waiting.is_none() {
             self.shared.active.fetch_add(1, Ordering::Relaxed);
         }
-        let key = self.insert(tuple, front);
+        let place = (Arc::clone(&deployment), opener, class_number);
+        let key = self.insert(tuple, front, place);
         match waiting {
             Some(established) => self.join(key, established.half),
             None => self.open(
@@ -166,12 +219,24 @@ impl Relay {
         }
     }
 
-    fn insert(&mut self, tuple: Tuple, front: Half) -> usize {
+    fn insert(&mut self, tuple: Tuple, front: Half, place: (Arc<Deployment>, Opener, usize)) -> usize {
+        let (deployment, opener, class_number) = place;
+        let class = self.shared.metrics.class(&deployment.classes[class_number].name);
+        class.opened.inc();
+        class.active.inc();
         self.generation = (self.generation + 1) & GENERATION;
         let ready = Ready { readable: true, writable: true, broken: false };
         self.connections.insert(Connection {
             generation: self.generation,
             tuple,
+            id: self.shared.next_id.fetch_add(1, Ordering::Relaxed),
+            began: Instant::now(),
+            class,
+            deployment,
+            opener,
+            class_number,
+            seen: Default::default(),
+            counted: [0; 2],
             halves: [Some(front), None],
             connecting: false,
             ready: [ready; 2],
@@ -182,13 +247,14 @@ impl Relay {
 
     fn open(&mut self, key: usize, side: &Side, call: Call) {
         let tuple = self.connections[key].tuple;
+        let buffer = self.connections[key].class_config().buffer;
         match (side.datapath, &self.shared.speaker) {
             (Datapath::Engine, Some(speaker)) => {
                 let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
                 let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
                 speaker.open(&call, Opening::Active, answer);
             }
-            _ => match sockets::dial(tuple, side, call.dscp) {
+            _ => match sockets::dial(tuple, (side, buffer), call.dscp) {
                 Ok(stream) => {
                     let connection = &mut self.connections[key];
                     connection.connecting = true;
@@ -307,21 +373,97 @@ impl Relay {
 
     /// Both directions have ended.
     fn finish(&mut self, key: usize) {
-        self.connections.remove(key);
-        Counts::add(&self.shared.counts.finished);
-        self.shared.active.fetch_sub(1, Ordering::Relaxed);
+        let connection = self.connections.remove(key);
+        connection.class.closed.inc();
+        self.part_with(connection, "closed");
     }
 
     /// Both ends get a RST.
     fn abort(&mut self, key: usize) {
         let connection = self.connections.remove(key);
-        connection.halves.into_iter().flatten().for_each(Half::abort);
-        Counts::add(&self.shared.counts.reset);
+        connection.class.reset.inc();
+        self.part_with(connection, "reset");
+    }
+
+    /// Says last things about a connection that is not among the others any more.
+    fn part_with(&mut self, mut connection: Connection, state: &str) {
+        connection.look();
+        let lasted_s = connection.began.elapsed().as_secs_f64();
+        for which in [FRONT, BACK] {
+            let passed = (connection.counted[which], lasted_s);
+            connection.class.end(connection.side(which), &connection.seen[which], passed);
+        }
+        if let Some(lines) = &self.shared.lines
+            && lines.try_send(connection.report(state)).is_err()
+        {
+            self.shared.metrics.lines_lost.inc();
+        }
+        connection.class.active.dec();
+        if state == "reset" {
+            connection.halves.into_iter().flatten().for_each(Half::abort);
+        }
         self.shared.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Connection {
+    fn class_config(&self) -> &Class {
+        &self.deployment.classes[self.class_number]
+    }
+
+    /// On which side of the proxy a half is: 0 over the satellite, 1 towards the clients.
+    fn side(&self, which: usize) -> usize {
+        match self.opener {
+            Opener::Satellite => which,
+            Opener::Clients => 1 - which,
+        }
+    }
+
+    /// Counts what has happened since the last look.
+    fn look(&mut self) {
+        for which in [FRONT, BACK] {
+            if let Some(half) = &self.halves[which] {
+                let now = half.telemetry();
+                let sent = self.flows[1 - which].moved;
+                let again =
+                    now.retransmitted_segments.saturating_sub(self.seen[which].retransmitted_segments);
+                self.class.progress(self.side(which), sent - self.counted[which], again);
+                (self.seen[which], self.counted[which]) = (now, sent);
+                if self.class_config().buffer.is_none() {
+                    sockets::keep_unsent_below(half, &now);
+                }
+            }
+        }
+    }
+
+    fn report(&self, state: &str) -> Report {
+        let half = |which: usize| {
+            let (name, config) = match self.side(which) {
+                0 => ("satellite", &self.class_config().satellite),
+                _ => ("clients", &self.class_config().clients),
+            };
+            let half = self.halves[which].as_ref();
+            let cc = half.and_then(Half::congestion_control).unwrap_or_else(|| config.cc.clone());
+            let telemetry = half.map(Half::telemetry).unwrap_or_default();
+            let passed = [self.flows[1 - which].moved, self.flows[which].moved];
+            HalfReport::new((name, cc), passed, &telemetry)
+        };
+        let lasted = self.began.elapsed();
+        let began =
+            SystemTime::now().checked_sub(lasted).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Report {
+            id: self.id,
+            began_unix_s: began.map_or(0.0, |since| since.as_secs_f64()),
+            lasted_s: lasted.as_secs_f64(),
+            class: self.class_config().name.clone(),
+            client: self.tuple.client.to_string(),
+            server: self.tuple.server.to_string(),
+            state: state.to_owned(),
+            front: half(FRONT),
+            back: half(BACK),
+        }
+    }
+
     /// Passes on the ends of directions. True if a half was reset, and everything before that has been passed on.
     fn pass_ends(&mut self) -> bool {
         for source in [FRONT, BACK] {
@@ -363,11 +505,15 @@ fn has_failed(stream: BorrowedFd<'_>) -> bool {
     !matches!(SockRef::from(&stream).take_error(), Ok(None))
 }
 
-/// The class of a connection, and who opens it. A connection whose class a new configuration does not have any more goes on as one of the first.
-pub(crate) fn class_of(deployment: &Deployment, tuple: Tuple) -> (Opener, &Class) {
+/// The class of a connection by its number, and who opens it. A connection whose class a new configuration does not have any more goes on as
+/// one of the first that is split.
+pub(crate) fn class_of(deployment: &Deployment, tuple: Tuple) -> (Opener, usize) {
     let found = [Opener::Clients, Opener::Satellite].into_iter().find_map(|opener| {
         let class = deployment.class_of(opener, tuple.client, tuple.server)?;
-        deployment.classes[class].proxy.then_some((opener, &deployment.classes[class]))
+        deployment.classes[class].proxy.then_some((opener, class))
     });
-    found.unwrap_or((Opener::Clients, &deployment.classes[0]))
+    found.unwrap_or_else(|| {
+        let first = deployment.classes.iter().position(|class| class.proxy);
+        (Opener::Clients, first.unwrap_or(0))
+    })
 }

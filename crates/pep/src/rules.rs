@@ -12,7 +12,9 @@
 
 use std::fmt::Write;
 
-use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Match, Opener, Opening, Prefix, Side};
+use bentpipe_scenario::deployment::{
+    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side,
+};
 
 use crate::error::Error;
 use crate::tool;
@@ -255,6 +257,14 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
         Err(error) => return Err(Error::Request(format!("the packet filter refuses the rules: {error}"))),
     }
     Ok(text)
+}
+
+/// Rules with every expression that there can be, for asking the packet filter whether it knows them.
+pub(crate) fn specimen() -> String {
+    let classes = [Opening::Early, Opening::ServerFirst].map(|syn| Class { syn, ..Class::default() });
+    let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
+    let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
+    plan(&deployment, Ports { v4: 1, v6: Some(1) })
 }
 
 /// What happens to the connections of a class.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -11,7 +12,9 @@ use bentpipe_scenario::deployment::Deployment;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::half::{Half, Speaker};
+use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
+use crate::report::Report;
 
 /// Shared by all threads.
 pub(crate) struct Shared {
@@ -24,9 +27,15 @@ pub(crate) struct Shared {
     pub active: AtomicU32,
     /// Most connections that descriptors allow.
     pub descriptors_allow: u32,
-    /// New connections are forwarded untouched.
-    pub bypass: AtomicBool,
-    pub counts: Counts,
+    /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
+    bypass: AtomicU8,
+    /// Memory in all buffers of each relay, in bytes.
+    pub memory: Vec<AtomicU64>,
+    pub metrics: Metrics,
+    /// Where a line about each finished connection goes.
+    pub lines: Option<SyncSender<Report>>,
+    /// Numbers of connections.
+    pub next_id: AtomicU64,
 }
 
 /// A half towards a server that has answered.
@@ -35,32 +44,27 @@ pub(crate) struct Established {
     pub since: Instant,
 }
 
-/// What has happened so far.
-#[derive(Default)]
-pub(crate) struct Counts {
-    pub accepted: AtomicU64,
-    pub finished: AtomicU64,
-    pub reset: AtomicU64,
-    pub refused: AtomicU64,
-    pub bypassed: AtomicU64,
-}
-
-impl Counts {
-    pub fn add(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
+/// What there is of a proxy besides its configuration.
+pub(crate) struct Means {
+    pub descriptors_allow: u32,
+    pub speaker: Option<Arc<dyn Speaker>>,
+    pub lines: Option<SyncSender<Report>>,
+    pub relays: usize,
 }
 
 impl Shared {
-    pub fn new(deployment: Deployment, descriptors_allow: u32, speaker: Option<Arc<dyn Speaker>>) -> Self {
+    pub fn new(deployment: Deployment, means: Means) -> Self {
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
             ready: Mutex::default(),
-            speaker,
+            speaker: means.speaker,
             active: AtomicU32::new(0),
-            descriptors_allow,
-            bypass: AtomicBool::new(false),
-            counts: Counts::default(),
+            descriptors_allow: means.descriptors_allow,
+            bypass: AtomicU8::new(Reason::NONE),
+            memory: (0..means.relays).map(|_| AtomicU64::new(0)).collect(),
+            metrics: Metrics::new(),
+            lines: means.lines,
+            next_id: AtomicU64::new(1),
         }
     }
 
@@ -83,9 +87,24 @@ impl Shared {
         self.deployment().limits.connections.min(self.descriptors_allow)
     }
 
-    /// True if another connection has room.
-    pub fn has_room(&self) -> bool {
-        !self.bypass.load(Ordering::Relaxed) && self.active.load(Ordering::Relaxed) < self.most_connections()
+    /// Bytes in all buffers, as far as is known.
+    pub fn memory(&self) -> u64 {
+        self.memory.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Why all new connections are forwarded untouched, if they are.
+    pub fn bypass(&self) -> Option<Reason> {
+        Reason::from_number(self.bypass.load(Ordering::Relaxed))
+    }
+
+    pub fn set_bypass(&self, reason: Option<Reason>) {
+        self.bypass.store(reason.map_or(Reason::NONE, Reason::number), Ordering::Relaxed);
+    }
+
+    /// Why there is no room for another connection, if there is none.
+    pub fn lacks_room(&self) -> Option<Reason> {
+        let full = self.active.load(Ordering::Relaxed) >= self.most_connections();
+        self.bypass().or(full.then_some(Reason::Connections))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use bentpipe_scenario::deployment::Side;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
+use crate::half::{Half, Telemetry};
 use crate::packet::{Syn, Tuple};
 use crate::rules::{MARK_OURS, Ports};
 
@@ -15,6 +16,10 @@ use crate::rules::{MARK_OURS, Ports};
 const BACKLOG: i32 = 16_384;
 /// A connection without traffic is asked after this time whether its ends are still there.
 const KEEPALIVE: Duration = Duration::from_secs(7200);
+
+/// Bounds of what waits in a half for its first transmission.
+const LEAST_UNSENT: f64 = (256 << 10) as f64;
+const MOST_UNSENT: f64 = (16 << 20) as f64;
 
 /// Listening sockets of one thread. Those of several threads share ports, and the kernel spreads connections over them.
 pub(crate) struct Listeners {
@@ -78,9 +83,9 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Begins a connection to the server in the client's name.
-pub(crate) fn dial(tuple: Tuple, side: &Side, dscp: u8) -> io::Result<OwnedFd> {
+pub(crate) fn dial(tuple: Tuple, (side, buffer): (&Side, Option<u64>), dscp: u8) -> io::Result<OwnedFd> {
     let socket = transparent(tuple.server)?;
-    prepare(&socket, side)?;
+    prepare(&socket, side, buffer)?;
     mark_class(&socket, tuple.server, dscp)?;
     socket.bind(&tuple.client.into())?;
     match socket.connect(&tuple.server.into()) {
@@ -91,8 +96,8 @@ pub(crate) fn dial(tuple: Tuple, side: &Side, dscp: u8) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// What the configuration says for this half.
-pub(crate) fn prepare(socket: &Socket, side: &Side) -> io::Result<()> {
+/// What the configuration says for this half; `buffer` bytes wait in it at most for being sent or acknowledged.
+pub(crate) fn prepare(socket: &Socket, side: &Side, buffer: Option<u64>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     // An urgent byte stays where it is in the stream; that it was urgent is lost.
     socket.set_out_of_band_inline(true)?;
@@ -104,7 +109,32 @@ pub(crate) fn prepare(socket: &Socket, side: &Side) -> io::Result<()> {
         let bytes_per_s: u64 = rate.bps() / 8;
         set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)?;
     }
+    if let Some(buffer) = buffer {
+        // The kernel doubles it for what it needs besides payload.
+        let bytes = i32::try_from(buffer).unwrap_or(i32::MAX / 2);
+        set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)?;
+    }
     Ok(())
+}
+
+/// Lets the kernel send by the congestion control of this name over `socket`, and over those that it accepts.
+///
+/// # Errors
+/// Those of the kernel: it has no such algorithm, or this process may not use it.
+pub fn choose_congestion_control(socket: impl AsFd, name: &str) -> io::Result<()> {
+    SockRef::from(&socket.as_fd()).set_tcp_congestion(name.as_bytes())
+}
+
+/// Bounds what waits in a half of the kernel for its first transmission by two bandwidth-delay products, as measured: enough for the sender never
+/// to run dry, and no more. The kernel itself bounds what has been sent and waits for being acknowledged.
+pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry) {
+    if half.control.is_some() || telemetry.delivery_rate_bps == 0 {
+        return;
+    }
+    let product = telemetry.delivery_rate_bps as f64 / 8.0 * telemetry.rtt_min.as_secs_f64();
+    let bytes = (2.0 * product).clamp(LEAST_UNSENT, MOST_UNSENT) as u32;
+    // A kernel that refuses keeps as much as it likes.
+    let _ = set(half.stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
 
 fn mark_class(socket: &Socket, address: SocketAddr, dscp: u8) -> io::Result<()> {

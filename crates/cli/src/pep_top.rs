@@ -1,0 +1,105 @@
+//! `bentpipe pep top`: the busiest connections of a running proxy.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bentpipe_pep::{HalfReport, Report};
+use comfy_table::Table;
+use console::Term;
+
+use crate::failure::Failure;
+use crate::pep_args::PepTopArgs;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Shows a table again and again.
+pub fn top(args: &PepTopArgs) -> Result<(), Failure> {
+    let every = Duration::from_secs(args.every);
+    let mut before = fetch(args.from)?;
+    let mut asked = Instant::now();
+    loop {
+        thread::sleep(every);
+        let now = fetch(args.from)?;
+        let elapsed_s = asked.elapsed().as_secs_f64();
+        asked = Instant::now();
+        let table = table(&before, &now, elapsed_s, args.count);
+        if !args.once && Term::stdout().is_term() {
+            // A terminal that cannot be cleared shows one table below the other.
+            let _ = Term::stdout().clear_screen();
+        }
+        println!("{} connections\n{table}", now.len());
+        if args.once {
+            return Ok(());
+        }
+        before = now;
+    }
+}
+
+/// Asks the proxy (HTTP/1.0, so that the answer ends with the connection).
+fn fetch(from: SocketAddr) -> Result<Vec<Report>, Failure> {
+    let unreachable = |error: std::io::Error| {
+        Failure::Work(format!(
+            "no proxy answers at {from}: {error}; --from says where it is watched ([watch] listen)"
+        ))
+    };
+    let ask = || {
+        let mut stream = TcpStream::connect_timeout(&from, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /connections HTTP/1.0\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let answer: String = ask().map_err(unreachable)?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str(body)
+        .map_err(|_| Failure::Work(format!("what answers at {from} is no proxy of bentpipe")))
+}
+
+fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Table {
+    let earlier: HashMap<u64, &Report> = before.iter().map(|report| (report.id, report)).collect();
+    let rate = |report: &Report| {
+        let moved = |report: &Report| report.front.sent_bytes + report.back.sent_bytes;
+        let since = earlier.get(&report.id).map_or(0, |report| moved(report));
+        moved(report).saturating_sub(since) as f64 * 8.0 / elapsed_s
+    };
+    let mut busiest: Vec<(&Report, f64)> = now.iter().map(|report| (report, rate(report))).collect();
+    busiest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
+
+    table.set_header([
+        "client",
+        "server",
+        "class",
+        "s",
+        "Mbit/s",
+        "side",
+        "cc",
+        "cwnd",
+        "RTT ms",
+        "again",
+        "queued kB",
+    ]);
+    for (report, rate) in busiest.into_iter().take(count) {
+        let halves: [&HalfReport; 2] = [&report.front, &report.back];
+        let both = |of: &dyn Fn(&HalfReport) -> String| halves.map(of).join("\n");
+        table.add_row([
+            report.client.clone(),
+            report.server.clone(),
+            report.class.clone(),
+            format!("{:.0}", report.lasted_s),
+            format!("{:.2}", rate / 1e6),
+            both(&|half| half.side.clone()),
+            both(&|half| half.cc.clone()),
+            both(&|half| half.cwnd_segments.to_string()),
+            both(&|half| format!("{:.1}", half.srtt_ms)),
+            both(&|half| half.retransmitted_segments.to_string()),
+            both(&|half| (half.queued_bytes / 1000).to_string()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,301 @@
+//! `bentpipe pep try`: the proxy beside no proxy, over an emulated satellite, between TCPs of the kernel.
+//!
+//! Each variant is an emulation of its own: the client in front of the link, and behind it a router with the proxy and, in a network
+//! namespace of its own, a server. Client, router and server are this program again, with hidden commands.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bentpipe_scenario::deployment::Deployment;
+use comfy_table::Table;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::pep_args::{PepTryArgs, TryPart};
+
+/// The server, in a range for measurements of networks (RFC 2544).
+const SERVER: &str = "198.19.255.2";
+const ROUTER: &str = "198.19.255.1";
+const PORT: u16 = 8080;
+/// Name of the router's device towards the server.
+const LAN: &str = "bp-lan";
+/// A download is measured from its first SYN on for so long.
+const DOWNLOAD: Duration = Duration::from_secs(10);
+const PAGES: usize = 5;
+/// 50 segments of 1448 bytes.
+const PAGE_BYTES: u64 = 50 * 1448;
+/// Request for bytes without end.
+const ENDLESS: u64 = 0;
+/// What is measured without a proxy, by the congestion control of the server.
+const END_TO_END: &str = "end-to-end:";
+
+/// What was measured with one variant.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    name: String,
+    /// Loss rate of the link; that of the scenario if absent.
+    #[serde(default)]
+    loss: Option<String>,
+    goodput_bps: f64,
+    page_s: f64,
+}
+
+/// Measures all variants and shows them side by side.
+pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
+    if let Some(part) = &args.part {
+        return play(part, &args.variant).map_err(Failure::Work);
+    }
+    let variants = if args.cc.is_empty() {
+        ["end-to-end:cubic", "kernel:cubic", "kernel:bbr"].map(str::to_owned).to_vec()
+    } else {
+        args.cc.clone()
+    };
+    let losses: Vec<Option<&str>> =
+        [None].into_iter().chain(args.loss.iter().map(|loss| Some(loss.as_str()))).collect();
+    let mut rows = Vec::new();
+    for (number, (loss, variant)) in
+        losses.iter().flat_map(|loss| variants.iter().map(move |variant| (loss, variant))).enumerate()
+    {
+        let count = losses.len() * variants.len();
+        eprintln!("bentpipe: {} of {count}: {}, loss {}", number + 1, title(variant), shown(*loss));
+        rows.push(measure(&args.scenario, *loss, variant)?);
+    }
+    if args.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&rows).map_err(|error| Failure::Work(error.to_string()))?
+        );
+    } else {
+        println!("{}", table(&rows));
+    }
+    Ok(())
+}
+
+fn title(variant: &str) -> String {
+    match variant.strip_prefix(END_TO_END) {
+        Some(cc) => format!("no proxy, the server's {cc}"),
+        None => format!("proxy with {variant} over the satellite"),
+    }
+}
+
+fn shown(loss: Option<&str>) -> &str {
+    loss.unwrap_or("of the scenario")
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
+
+    table.set_header(["loss of the link", "", "download Mbit/s", "times", "page of 50 segments, s"]);
+    for row in rows {
+        // The first of the same loss is what the others are compared with.
+        let first =
+            rows.iter().find(|other| other.loss == row.loss).map_or(f64::NAN, |first| first.goodput_bps);
+        let ratio = row.goodput_bps / first;
+        table.add_row([
+            shown(row.loss.as_deref()).to_owned(),
+            title(&row.name),
+            format!("{:.2}", row.goodput_bps / 1e6),
+            format!("{ratio:.2}"),
+            format!("{:.2}", row.page_s),
+        ]);
+    }
+    table
+}
+
+/// One emulation.
+fn measure(scenario: &str, loss: Option<&str>, variant: &str) -> Result<Row, Failure> {
+    let own = std::env::current_exe().map_err(|error| Failure::Work(error.to_string()))?;
+    let own = own.to_str().ok_or_else(|| Failure::Work("the path of this program is no text".into()))?;
+    let part = |part: &str| format!("'{own}' pep try --part {part} --variant '{variant}'");
+    let output = Command::new(own)
+        .args([
+            "emulate",
+            scenario,
+            "--quiet",
+            "--listen",
+            &part("router"),
+            "--",
+            "sh",
+            "-c",
+            &part("client"),
+        ])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::Work(error.to_string()))?;
+    match output.status.code() {
+        Some(0) => serde_json::from_slice(&output.stdout)
+            .map(|row| Row { loss: loss.map(str::to_owned), ..row })
+            .map_err(|error| Failure::Work(format!("the measurement of {variant} says nothing: {error}"))),
+        Some(2) => Err(Failure::Request(format!("{variant}: the emulation was refused, see above"))),
+        Some(3) => Err(Failure::Missing(format!("{variant}: something is missing, see above"))),
+        _ => Err(Failure::Work(format!("{variant}: the emulation failed, see above"))),
+    }
+}
+
+fn play(part: &TryPart, variant: &str) -> Result<(), String> {
+    match part {
+        TryPart::Client => client(variant).map_err(|error| format!("client: {error}")),
+        TryPart::Router => router(variant),
+        TryPart::Server => server(variant).map_err(|error| format!("server: {error}")),
+    }
+}
+
+fn client(variant: &str) -> io::Result<()> {
+    // The server may need a moment to be there.
+    let begin = Instant::now();
+    while let Err(error) = ask(1) {
+        if begin.elapsed() > Duration::from_secs(20) {
+            return Err(error);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    let mut pages = Vec::new();
+    for _ in 0..PAGES {
+        let begin = Instant::now();
+        let received = ask(PAGE_BYTES)?;
+        if received != PAGE_BYTES {
+            return Err(io::Error::other(format!("{received} bytes of a page")));
+        }
+        pages.push(begin.elapsed().as_secs_f64());
+    }
+    pages.sort_by(f64::total_cmp);
+    let goodput_bps = download()? as f64 * 8.0 / DOWNLOAD.as_secs_f64();
+    let row = Row { name: variant.to_owned(), loss: None, goodput_bps, page_s: pages[PAGES / 2] };
+    println!("{}", serde_json::to_string(&row)?);
+    Ok(())
+}
+
+fn connect(bytes: u64) -> io::Result<TcpStream> {
+    let server = SocketAddr::new(SERVER.parse().expect("an address"), PORT);
+    let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(5))?;
+    stream.write_all(&bytes.to_be_bytes())?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    Ok(stream)
+}
+
+/// Asks for so many bytes; how many come until the end.
+fn ask(bytes: u64) -> io::Result<u64> {
+    io::copy(&mut connect(bytes)?, &mut io::sink())
+}
+
+/// Bytes that come during [`DOWNLOAD`].
+fn download() -> io::Result<u64> {
+    let begin = Instant::now();
+    let mut stream = connect(ENDLESS)?;
+    let (mut buffer, mut received) = (vec![0; 1 << 16], 0);
+    while begin.elapsed() < DOWNLOAD {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            bytes => received += bytes as u64,
+        }
+    }
+    Ok(received)
+}
+
+/// Makes the network behind the link, and proxies if the variant has a proxy.
+fn router(variant: &str) -> Result<(), String> {
+    let uplink = uplink().ok_or("there is no device towards the link")?;
+    let mut server = start_server(variant)?;
+    let pid = server.id().to_string();
+    ip(&["link", "add", LAN, "type", "veth", "peer", "name", "eth0", "netns", &pid])?;
+    ip(&["addr", "add", &format!("{ROUTER}/30"), "dev", LAN])?;
+    ip(&["link", "set", LAN, "up"])?;
+    if let Some(stdin) = server.stdin.as_mut() {
+        writeln!(stdin, "go").map_err(|error| error.to_string())?;
+    }
+    if variant.starts_with(END_TO_END) {
+        return server.wait().map(drop).map_err(|error| error.to_string());
+    }
+    let config = configuration(variant, &uplink);
+    let deployment =
+        Deployment::parse("the configuration of the trial", &config).map_err(|error| error.to_string())?;
+    let ended = bentpipe_pep::run("the configuration of the trial", deployment);
+    let _ = server.kill();
+    let _ = server.wait();
+    ended.map_err(|error| error.to_string())
+}
+
+fn configuration(variant: &str, uplink: &str) -> String {
+    let (datapath, cc) = match variant.strip_prefix("kernel:") {
+        Some(cc) => ("kernel", cc),
+        None => ("engine", variant),
+    };
+    format!(
+        "[interfaces]\nclients = \"{LAN}\"\nsatellite = \"{uplink}\"\n[watch]\nlisten = \"off\"\n[daemon]\ndrain = \"0 s\"\n\
+         [[class]]\nmatch = {{ opened-by = \"satellite\" }}\nsatellite = {{ datapath = \"{datapath}\", cc = \"{cc}\" }}\n\
+         clients = {{ cc = \"cubic\" }}\n"
+    )
+}
+
+/// The only device of this namespace that is neither loopback nor ours.
+fn uplink() -> Option<String> {
+    let devices = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let names = devices.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    names
+        .filter(|name| !matches!(*name, "lo") && *name != LAN)
+        .find(|name| name.starts_with("bentpipe"))
+        .map(str::to_owned)
+}
+
+/// The server waits in its namespace until its device is there.
+fn start_server(variant: &str) -> Result<Child, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut child = Command::new("unshare")
+        .arg("--net")
+        .arg(own)
+        .args(["pep", "try", "--part", "server", "--variant", variant])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("unshare: {error}"))?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
+    }
+    if line.trim() == "ready" { Ok(child) } else { Err("the server does not start".into()) }
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip")
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("ip: {error}; install iproute2"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn server(variant: &str) -> io::Result<()> {
+    println!("ready");
+    io::stdin().read_line(&mut String::new())?;
+    let cc = variant.strip_prefix(END_TO_END).unwrap_or("cubic");
+    let steps: [&[&str]; 3] = [
+        &["addr", "add", &format!("{SERVER}/30"), "dev", "eth0"],
+        &["link", "set", "eth0", "up"],
+        &["route", "add", "default", "via", ROUTER],
+    ];
+    steps.into_iter().try_for_each(ip).map_err(io::Error::other)?;
+    let listener = TcpListener::bind((SERVER, PORT))?;
+    bentpipe_pep::choose_congestion_control(&listener, cc)
+        .map_err(|error| io::Error::new(error.kind(), format!("the congestion control {cc}: {error}")))?;
+    for stream in listener.incoming() {
+        let stream = stream?;
+        thread::spawn(move || serve(stream));
+    }
+    Ok(())
+}
+
+/// Sends as many bytes as the client asks for. A client that goes away has had enough.
+fn serve(mut stream: TcpStream) -> io::Result<()> {
+    let mut asked = [0; 8];
+    stream.read_exact(&mut asked)?;
+    let asked = u64::from_be_bytes(asked);
+    let length = if asked == ENDLESS { u64::MAX } else { asked };
+    io::copy(&mut io::repeat(b'x').take(length), &mut stream).map(drop)
+}

@@ -1,0 +1,224 @@
+//! What this machine has and lacks for a proxy, and what mends it.
+
+use std::fs;
+use std::path::Path;
+
+use bentpipe_scenario::deployment::{Datapath, Deployment};
+use caps::{CapSet, Capability};
+use nix::sys::resource::{Resource, getrlimit};
+
+use crate::privileges;
+use crate::rules::{self, TABLE};
+use crate::tool;
+
+/// How good something is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// The proxy works, but perhaps not as well as it could.
+    Doubtful,
+    /// The proxy does not work.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// How good it is.
+    pub state: State,
+    /// What it is, and what was found.
+    pub what: String,
+    /// The command that mends it; empty if there is nothing to mend.
+    pub cure: String,
+}
+
+/// Largest bandwidth-delay product for which buffers should suffice: 50 Mbit/s over a geostationary satellite.
+const PRODUCT: u64 = 4 << 20;
+/// Descriptors for 10,000 connections.
+const DESCRIPTORS: u64 = 65_536;
+
+fn ok(what: impl Into<String>) -> Finding {
+    Finding { state: State::Ok, what: what.into(), cure: String::new() }
+}
+
+fn judge(good: bool, otherwise: State, what: impl Into<String>, cure: impl Into<String>) -> Finding {
+    if good { ok(what) } else { Finding { state: otherwise, what: what.into(), cure: cure.into() } }
+}
+
+/// Looks at this machine; `deployment` says for which interfaces and algorithms.
+pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(programs());
+    findings.extend(capabilities());
+    findings.push(judge(
+        Path::new("/dev/net/tun").exists(),
+        State::Missing,
+        "TUN device /dev/net/tun",
+        "modprobe tun",
+    ));
+    findings.push(packet_filter());
+    findings.extend(forwarding());
+    findings.push(reverse_path());
+    findings.extend(settings());
+    if let Some(deployment) = deployment {
+        findings.extend(algorithms(deployment));
+        findings.extend(interfaces(deployment));
+    }
+    findings
+}
+
+fn sysctl(name: &str) -> Option<String> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
+}
+
+fn programs() -> Vec<Finding> {
+    [("nft", "nftables", "--version"), ("ip", "iproute2", "-V")]
+        .map(|(name, package, flag)| match tool::run((name, package), &[flag], "") {
+            Ok(version) => ok(format!("program {name}: {}", version.trim())),
+            Err(_) => {
+                judge(false, State::Missing, format!("program {name}"), format!("apt-get install {package}"))
+            }
+        })
+        .into()
+}
+
+fn capabilities() -> Vec<Finding> {
+    let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
+    let cure = "run it as root (sudo), or set AmbientCapabilities= in the systemd unit";
+    let needed = privileges::NEEDED
+        .map(|capability| judge(has(capability), State::Missing, format!("capability {capability}"), cure));
+    let useful = Capability::CAP_SYS_RESOURCE;
+    let rest = judge(
+        has(useful),
+        State::Doubtful,
+        format!("capability {useful}, for more than 64 large pipes"),
+        cure,
+    );
+    needed.into_iter().chain([rest]).collect()
+}
+
+/// The kernel has every expression of the rules.
+fn packet_filter() -> Finding {
+    let what = "packet filter: inet tables, tproxy, socket, fib, notrack";
+    let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (Debian's has them: \
+                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct)";
+    match tool::run(("nft", "nftables"), &["-c", "-f", "-"], &rules::specimen()) {
+        Ok(_) => ok(what),
+        Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
+    }
+}
+
+fn forwarding() -> Vec<Finding> {
+    let of = |name: &str, otherwise: State| {
+        judge(
+            sysctl(name).is_some_and(|value| value == "1"),
+            otherwise,
+            format!("forwarding: {name}"),
+            format!("sysctl -w {name}=1"),
+        )
+    };
+    let mut findings = vec![of("net.ipv4.ip_forward", State::Missing)];
+    if sysctl("net.ipv6.conf.all.forwarding").is_some() {
+        findings.push(of("net.ipv6.conf.all.forwarding", State::Doubtful));
+    }
+    findings
+}
+
+/// Strict filtering of all devices drops the SYNs that come back from the TUN device of the proxy.
+fn reverse_path() -> Finding {
+    let name = "net.ipv4.conf.all.rp_filter";
+    let value = sysctl(name).unwrap_or_default();
+    judge(
+        value != "1",
+        State::Missing,
+        format!("reverse-path filter: {name} = {value} (0 and 2 let SYNs of `server-first` pass)"),
+        format!("sysctl -w {name}=2"),
+    )
+}
+
+fn settings() -> Vec<Finding> {
+    let last =
+        |name: &str| sysctl(name).and_then(|value| value.split_whitespace().next_back()?.parse::<u64>().ok());
+    let mut findings = Vec::new();
+    for (name, cure) in
+        [("net.ipv4.tcp_rmem", "4096 131072 33554432"), ("net.ipv4.tcp_wmem", "4096 65536 33554432")]
+    {
+        let most = last(name).unwrap_or(0);
+        findings.push(judge(
+            most >= 2 * PRODUCT,
+            State::Doubtful,
+            format!("buffers: {name} up to {most} bytes (twice the bandwidth-delay product: {} for 50 Mbit/s over GEO)", 2 * PRODUCT),
+            format!("sysctl -w {name}='{cure}'"),
+        ));
+    }
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
+    findings.push(judge(
+        hard >= DESCRIPTORS,
+        State::Doubtful,
+        format!("descriptors: {hard} (six for each busy connection)"),
+        "ulimit -Hn 1048576, or LimitNOFILE= in the systemd unit",
+    ));
+    for name in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
+        let value = last(name).unwrap_or(0);
+        findings.push(judge(
+            value >= 4096,
+            State::Doubtful,
+            format!("bursts of new connections: {name} = {value}"),
+            format!("sysctl -w {name}=16384"),
+        ));
+    }
+    if let Some(value) = sysctl("net.ipv4.tcp_fwmark_accept") {
+        findings.push(judge(
+            value == "0",
+            State::Missing,
+            format!("marks of accepted connections: net.ipv4.tcp_fwmark_accept = {value}"),
+            "sysctl -w net.ipv4.tcp_fwmark_accept=0",
+        ));
+    }
+    let installed = tool::run(("nft", "nftables"), &["list", "table", "inet", TABLE], "").is_ok();
+    if installed {
+        findings.push(ok(format!(
+            "rules: the table inet {TABLE} is installed (bentpipe pep clean removes what a crash left behind)"
+        )));
+    }
+    findings
+}
+
+fn algorithms(deployment: &Deployment) -> Vec<Finding> {
+    let available = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    let mut names: Vec<&str> = Vec::new();
+    for class in deployment.classes.iter().filter(|class| class.proxy) {
+        let kernel =
+            [&class.satellite, &class.clients].into_iter().filter(|side| side.datapath == Datapath::Kernel);
+        names.extend(kernel.filter_map(|side| side.kernel_cc()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    let finding = |name: &&str| {
+        judge(
+            available.split_whitespace().any(|other| other == *name),
+            State::Missing,
+            format!("congestion control {name} of the kernel (there are: {available})"),
+            format!("modprobe tcp_{name}"),
+        )
+    };
+    names.iter().map(finding).collect()
+}
+
+fn interfaces(deployment: &Deployment) -> Vec<Finding> {
+    let names = deployment.interfaces.clients.iter().chain(&deployment.interfaces.satellite);
+    let finding = |name: &String| {
+        let mtu = sysctl(&format!("net/ipv6/conf/{name}/mtu"));
+        let there = Path::new(&format!("/proc/sys/net/ipv4/conf/{name}")).exists();
+        let mtu = mtu.map_or_else(String::new, |mtu| format!(", MTU {mtu}"));
+        judge(
+            there,
+            State::Missing,
+            format!("interface {name}{mtu}"),
+            "ip link (which ones are there), then [interfaces] in the configuration",
+        )
+    };
+    names.map(finding).collect()
+}

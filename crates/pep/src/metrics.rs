@@ -1,0 +1,249 @@
+//! What is counted, for Prometheus.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::half::Telemetry;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct OfClass {
+    class: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct OfSide {
+    class: String,
+    side: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Ended {
+    class: String,
+    how: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Why {
+    reason: &'static str,
+}
+
+/// Why a new connection is forwarded untouched, or refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// As many connections as there may be.
+    Connections,
+    /// As much memory as there may be.
+    Memory,
+    /// The server cannot be reached; the network says so to the client.
+    Unreachable,
+    /// The proxy is about to end.
+    Draining,
+}
+
+impl Reason {
+    /// The number of no reason.
+    pub const NONE: u8 = 0;
+    const ALL: [Self; 4] = [Self::Connections, Self::Memory, Self::Unreachable, Self::Draining];
+
+    /// A number other than [`Self::NONE`].
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The reason of this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.number() == number)
+    }
+
+    /// As metrics and logs say it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Memory => "memory",
+            Self::Unreachable => "unreachable",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// Everything that is counted.
+pub(crate) struct Metrics {
+    registry: Registry,
+    classes: Mutex<HashMap<String, Arc<ClassMetrics>>>,
+    opened: Family<OfClass, Counter>,
+    active: Family<OfClass, Gauge>,
+    ended: Family<Ended, Counter>,
+    bytes: Family<OfSide, Counter>,
+    retransmitted: Family<OfSide, Counter>,
+    rtt: Family<OfSide, Histogram>,
+    goodput: Family<OfSide, Histogram>,
+    bypassed: Family<Why, Counter>,
+    refused: Counter,
+    pub lines_lost: Counter,
+    pub memory: Gauge,
+    /// 1 while new connections are forwarded untouched.
+    pub bypassing: Gauge,
+}
+
+/// What is counted of one class; the halves over the satellite and towards the clients.
+pub(crate) struct ClassMetrics {
+    pub opened: Counter,
+    pub active: Gauge,
+    pub closed: Counter,
+    pub reset: Counter,
+    sides: [SideMetrics; 2],
+}
+
+struct SideMetrics {
+    bytes: Counter,
+    retransmitted: Counter,
+    rtt: Histogram,
+    goodput: Histogram,
+}
+
+/// Names of the sides, in the order of [`ClassMetrics`].
+const SIDES: [&str; 2] = ["satellite", "clients"];
+
+impl Metrics {
+    pub fn new() -> Self {
+        // 1 ms to 16 s; 1 kbit/s to 10 Gbit/s.
+        let rtt: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-3, 2.0, 15));
+        let goodput: fn() -> Histogram = || Histogram::new(exponential_buckets(1e3, 4.0, 13));
+        let mut metrics = Self {
+            registry: Registry::with_prefix("bentpipe_pep"),
+            classes: Mutex::default(),
+            opened: Family::default(),
+            active: Family::default(),
+            ended: Family::default(),
+            bytes: Family::default(),
+            retransmitted: Family::default(),
+            rtt: Family::new_with_constructor(rtt),
+            goodput: Family::new_with_constructor(goodput),
+            bypassed: Family::default(),
+            refused: Counter::default(),
+            lines_lost: Counter::default(),
+            memory: Gauge::default(),
+            bypassing: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("connections_opened", "Connections that were split", self.opened.clone());
+        registry.register("connections", "Connections that exist", self.active.clone());
+        registry.register("connections_ended", "Connections that have ended", self.ended.clone());
+        registry.register(
+            "sent",
+            "Bytes of payload that the proxy has sent, up to two seconds ago",
+            self.bytes.clone(),
+        );
+        registry.register(
+            "retransmitted_segments",
+            "Segments that the proxy has sent again",
+            self.retransmitted.clone(),
+        );
+        registry.register_with_unit(
+            "rtt",
+            "Smoothed round-trip time of a half when its connection ended",
+            Unit::Seconds,
+            self.rtt.clone(),
+        );
+        registry.register(
+            "goodput_bits_per_second",
+            "Payload sent over a half by the time that its connection lasted",
+            self.goodput.clone(),
+        );
+        registry.register("bypassed", "New connections that were forwarded untouched, one by one; those that rules forward are not seen", self.bypassed.clone());
+        registry.register(
+            "refused",
+            "New connections that a RST of the server has refused",
+            self.refused.clone(),
+        );
+        registry.register(
+            "log_lines_lost",
+            "Lines about connections that could not be written",
+            self.lines_lost.clone(),
+        );
+        registry.register_with_unit(
+            "memory",
+            "Memory in all buffers, those of the kernel included",
+            Unit::Bytes,
+            self.memory.clone(),
+        );
+        registry.register(
+            "bypassing",
+            "1 while all new connections are forwarded untouched",
+            self.bypassing.clone(),
+        );
+    }
+
+    /// What is counted of the class of this name.
+    pub fn class(&self, name: &str) -> Arc<ClassMetrics> {
+        let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(class) = classes.get(name) {
+            return Arc::clone(class);
+        }
+        let class = name.to_owned();
+        let of_class = OfClass { class: class.clone() };
+        let ended = |how| self.ended.get_or_create(&Ended { class: class.clone(), how }).clone();
+        let sides = SIDES.map(|side| {
+            let of_side = OfSide { class: class.clone(), side };
+            SideMetrics {
+                bytes: self.bytes.get_or_create(&of_side).clone(),
+                retransmitted: self.retransmitted.get_or_create(&of_side).clone(),
+                rtt: self.rtt.get_or_create(&of_side).clone(),
+                goodput: self.goodput.get_or_create(&of_side).clone(),
+            }
+        });
+        let made = Arc::new(ClassMetrics {
+            opened: self.opened.get_or_create(&of_class).clone(),
+            active: self.active.get_or_create(&of_class).clone(),
+            closed: ended("closed"),
+            reset: ended("reset"),
+            sides,
+        });
+        classes.insert(name.to_owned(), Arc::clone(&made));
+        made
+    }
+
+    pub fn bypass(&self, reason: Reason) {
+        self.bypassed.get_or_create(&Why { reason: reason.word() }).inc();
+    }
+
+    pub fn refuse(&self) {
+        self.refused.inc();
+    }
+
+    /// In the text format of Prometheus.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to memory does not fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl ClassMetrics {
+    /// Counts `bytes` of payload and `again` segments sent again on side 0 (satellite) or 1 (clients).
+    pub fn progress(&self, side: usize, bytes: u64, again: u64) {
+        self.sides[side].bytes.inc_by(bytes);
+        self.sides[side].retransmitted.inc_by(again);
+    }
+
+    /// The connection has ended; `bytes` have been sent on this side in `lasted_s`.
+    pub fn end(&self, side: usize, last: &Telemetry, (bytes, lasted_s): (u64, f64)) {
+        self.sides[side].rtt.observe(last.srtt.as_secs_f64());
+        if lasted_s > 0.0 && bytes > 0 {
+            self.sides[side].goodput.observe(bytes as f64 * 8.0 / lasted_s);
+        }
+    }
+}

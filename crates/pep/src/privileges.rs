@@ -1,0 +1,61 @@
+//! Privileges: those that the proxy needs while it runs, and no others.
+
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::unistd::{User, setgid, setgroups, setuid};
+
+use crate::error::Error;
+
+/// Transparent sockets, the packet filter and devices; raw packets; pipes beyond the share of a user.
+pub(crate) const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
+const USEFUL: Capability = Capability::CAP_SYS_RESOURCE;
+
+/// Keeps what the proxy needs, for itself and for the programs that it starts, and gives up everything else. `user` is whose rights it has
+/// from then on. To be called before there are other threads.
+pub(crate) fn give_up(user: Option<&str>) -> Result<(), Error> {
+    let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
+    if let Some(missing) = NEEDED.iter().find(|capability| !permitted.contains(capability)) {
+        return Err(Error::Missing(format!(
+            "the capability {missing} is missing: run it as root (sudo bentpipe pep run ...), or with AmbientCapabilities= in a systemd unit"
+        )));
+    }
+    if let Some(name) = user {
+        become_user(name)?;
+    }
+    let wanted: CapsHashSet =
+        NEEDED.into_iter().chain([USEFUL]).filter(|capability| permitted.contains(capability)).collect();
+    if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
+        for capability in caps::read(None, CapSet::Bounding).map_err(failed)? {
+            if !wanted.contains(&capability) {
+                caps::drop(None, CapSet::Bounding, capability).map_err(failed)?;
+            }
+        }
+    }
+    // What is in effect must be permitted, and what programs inherit as well.
+    caps::set(None, CapSet::Effective, &wanted)
+        .and_then(|()| caps::set(None, CapSet::Permitted, &wanted))
+        .and_then(|()| caps::set(None, CapSet::Inheritable, &wanted))
+        .and_then(|()| caps::set(None, CapSet::Ambient, &wanted))
+        .map_err(failed)?;
+    nix::sys::prctl::set_no_new_privs().map_err(|error| Error::at("no_new_privs")(error.into()))
+}
+
+fn become_user(name: &str) -> Result<(), Error> {
+    let found = User::from_name(name).map_err(|error| Error::at("users")(error.into()))?;
+    let user = found.ok_or_else(|| {
+        Error::Request(format!(
+            "daemon.user: found \"{name}\", accepted: a user of this machine (useradd --system {name})"
+        ))
+    })?;
+    let changed = nix::sys::prctl::set_keepcaps(true)
+        .and_then(|()| setgroups(&[]))
+        .and_then(|()| setgid(user.gid))
+        .and_then(|()| setuid(user.uid));
+    changed.map_err(|error| Error::at(format!("becoming the user {name}"))(error.into()))?;
+    // The change of user has taken them out of effect.
+    let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
+    caps::set(None, CapSet::Effective, &permitted).map_err(failed)
+}
+
+fn failed(error: caps::errors::CapsError) -> Error {
+    Error::at("capabilities")(std::io::Error::other(error))
+}

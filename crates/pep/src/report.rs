@@ -1,0 +1,64 @@
+//! A connection as others see it: in the log, in `pep top`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::half::Telemetry;
+
+/// A connection that exists or has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Tells connections apart while the proxy runs.
+    pub id: u64,
+    /// Seconds since 1970 at which it began.
+    pub began_unix_s: f64,
+    /// Seconds for which it has lasted.
+    pub lasted_s: f64,
+    /// Name of its class.
+    pub class: String,
+    /// Address and port of who opened it.
+    pub client: String,
+    /// Address and port that was asked for.
+    pub server: String,
+    /// `open`, `closed` by both ends, or `reset`.
+    pub state: String,
+    /// The half of who opened it.
+    pub front: HalfReport,
+    /// The half of who answers it.
+    pub back: HalfReport,
+}
+
+/// One half.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HalfReport {
+    /// `satellite` or `clients`.
+    pub side: String,
+    /// Congestion control of what the proxy sends there.
+    pub cc: String,
+    /// Payload bytes sent there.
+    pub sent_bytes: u64,
+    /// Payload bytes from there that were passed on.
+    pub received_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Smoothed round-trip time in milliseconds.
+    pub srtt_ms: f64,
+    /// Congestion window in segments.
+    pub cwnd_segments: u32,
+    /// Payload bytes waiting for being sent or acknowledged.
+    pub queued_bytes: u64,
+}
+
+impl HalfReport {
+    pub(crate) fn new((side, cc): (&str, String), [sent, received]: [u64; 2], telemetry: &Telemetry) -> Self {
+        Self {
+            side: side.to_owned(),
+            cc,
+            sent_bytes: sent,
+            received_bytes: received,
+            retransmitted_segments: telemetry.retransmitted_segments,
+            srtt_ms: telemetry.srtt.as_secs_f64() * 1e3,
+            cwnd_segments: telemetry.cwnd,
+            queued_bytes: telemetry.queued_bytes,
+        }
+    }
+}

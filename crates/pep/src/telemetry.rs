@@ -1,0 +1,71 @@
+//! How the kernel's TCP of a half stands.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use crate::half::{Half, Telemetry};
+
+/// Bytes of `struct tcp_info` in Linux 4.6 and later, up to the delivery rate; a newer kernel knows more.
+const TCP_INFO: usize = 168;
+/// Entries of `SO_MEMINFO` (`linux/sock_diag.h`).
+const MEMINFO: usize = 9;
+const RMEM_ALLOC: usize = 0;
+const FORWARD_ALLOC: usize = 4;
+const WMEM_QUEUED: usize = 5;
+
+impl Half {
+    /// How the connection stands; all zero if the kernel does not say.
+    pub(crate) fn telemetry(&self) -> Telemetry {
+        match &self.control {
+            Some(control) => control.telemetry(),
+            None => tcp_info(&self.stream).unwrap_or_default(),
+        }
+    }
+
+    /// Bytes of memory that the kernel uses for the buffers of the stream.
+    pub(crate) fn memory(&self) -> u64 {
+        let mut words = [0u32; MEMINFO];
+        let read = option(&self.stream, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words);
+        if read.is_none() {
+            return 0;
+        }
+        u64::from(words[RMEM_ALLOC]) + u64::from(words[FORWARD_ALLOC]) + u64::from(words[WMEM_QUEUED])
+    }
+
+    /// Name of the congestion control, if the kernel has one here.
+    pub(crate) fn congestion_control(&self) -> Option<String> {
+        let mut name = [0u8; 16];
+        let length = option(&self.stream, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+        let name = name[..length].split(|byte| *byte == 0).next()?;
+        (self.control.is_none()).then(|| String::from_utf8_lossy(name).into_owned())
+    }
+}
+
+fn tcp_info(stream: &impl AsFd) -> Option<Telemetry> {
+    let mut info = [0u8; TCP_INFO];
+    option(stream, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    let word = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes"));
+    let long = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().expect("eight bytes"));
+    let micros = |at: usize| Duration::from_micros(word(at).into());
+    let (mss, unacked, unsent) = (word(16), word(24), word(144));
+    Some(Telemetry {
+        srtt: micros(68),
+        // The kernel's largest number stands for "not measured yet".
+        rtt_min: if word(148) == u32::MAX { Duration::ZERO } else { micros(148) },
+        cwnd: word(80),
+        acked_bytes: long(120),
+        received_bytes: long(128),
+        retransmitted_segments: word(100).into(),
+        delivery_rate_bps: long(160) * 8,
+        queued_bytes: u64::from(unacked) * u64::from(mss) + u64::from(unsent),
+    })
+}
+
+/// Reads a socket option; how many bytes it has.
+fn option<T>(stream: &impl AsFd, level: i32, name: i32, value: &mut T) -> Option<usize> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let socket = stream.as_fd().as_raw_fd();
+    // SAFETY: `value` is plain numbers of `length` bytes, and both outlive the call.
+    let done = unsafe { libc::getsockopt(socket, level, name, (&raw mut *value).cast(), &raw mut length) };
+    (done == 0).then_some(length as usize)
+}
