@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::Duration;
 use bentpipe_cc::Algorithm;
-use bentpipe_tcp::{Config, DelayedAck};
+use bentpipe_tcp::{Config, DelayedAck, Recovery};
 use common::{Pair, ms};
 
 const MSS: u32 = 1000;
@@ -14,6 +14,8 @@ fn pair() -> Pair {
     let config = Config {
         cc: Algorithm::from_name("star").expect("registered"),
         delayed_ack: DelayedAck::Off,
+        // No tail loss probe comes before the question.
+        recovery: Recovery::Sack,
         mss: MSS,
         receive_window: bentpipe_tcp::ReceiveWindow::Fixed(64 * u64::from(MSS)),
         ..Config::default()

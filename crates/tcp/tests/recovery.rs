@@ -103,6 +103,43 @@ fn limited_transmit() {
     }
 }
 
+/// RFC 5681 section 3.2 step 2: what limited transmit sent is no part of the flight that a loss halves.
+#[test]
+fn limited_transmit_does_not_count_in_the_reduction() {
+    for recovery in [Recovery::Reno, Recovery::NewReno] {
+        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        assert_eq!(duplicates(&mut end, 1, 3), ["10001+1000", "11001+1000", "1+1000"]);
+        assert_eq!(end.window(), 5.0 + 3.0, "{recovery:?}");
+    }
+    for recovery in [Recovery::Sack, Recovery::Rack] {
+        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        [2001, 3001, 4001].into_iter().for_each(|top| end.sack(1, &[(1001, top)]));
+        assert_eq!((end.trace().len(), end.window()), (3, 5.0), "{recovery:?}");
+    }
+}
+
+/// RFC 3168 section 6.1.2: a mark and a loss of the same window of data are one reduction, in both orders.
+#[test]
+fn a_mark_and_a_loss_of_one_window_reduce_once() {
+    let marked = |segment: &mut Segment| segment.flags |= bentpipe_base::Flags::ECE;
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        let mut end = flight(Config { ecn: true, ..config(recovery) }, 50_000);
+        end.ack_with(1001, marked);
+        let window = end.window();
+        assert!((4.5..5.0).contains(&window), "half of nine: {window}");
+        for top in [3001, 4001, 5001, 6001] {
+            end.sack(1001, [(2001, top)].get(..usize::from(recovery != Recovery::NewReno)).unwrap());
+        }
+        let inflation = if recovery == Recovery::NewReno { 4.0 } else { 0.0 };
+        assert_eq!(end.end.stats().recoveries, 1, "{recovery:?}");
+        assert_eq!(end.window() - inflation, window, "{recovery:?}");
+        // The repair arrives, and the mark of the same window with it.
+        end.wait(100);
+        end.ack_with(end.end.stats().sent_bytes - 1000 + 1, marked);
+        assert_eq!(end.end.stats().ecn_reductions, 1, "{recovery:?}");
+    }
+}
+
 /// RFC 6675: two losses in one window, repaired as the pipe drains.
 #[test]
 fn sack_repairs_two_losses_within_one_round_trip() {
@@ -261,6 +298,53 @@ fn a_tail_loss_is_probed() {
     end.sack(1, &[(2001, 3001)]);
     assert_eq!(end.trace(), ["1+1000", "1001+1000"]);
     assert_eq!((end.end.stats().timeouts, end.end.stats().tail_loss_probes), (0, 1));
+}
+
+/// RFC 8985 section 7.2: a probe that would leave after the timeout leaves in its place, so a lone segment has one.
+#[test]
+fn a_lone_segment_is_probed_no_later_than_it_would_time_out() {
+    let mut end = Script::established(config(Recovery::Rack));
+    let start = end.now;
+    end.write(1000);
+    end.wait(1000);
+    assert_eq!(end.timed(start), ["0 1+1000", "300 1+1000", "600 1+1000"], "PTO 400 ms, RTO 300 ms");
+    assert_eq!((end.end.stats().tail_loss_probes, end.end.stats().timeouts), (1, 1));
+}
+
+/// RFC 6298 rule 5.1, RFC 8985 section 7.2: departures put off the probe, but neither it nor the timeout beyond the time at which the
+/// oldest segment times out.
+#[test]
+fn writes_do_not_put_off_the_timeout() {
+    for (recovery, probes, timeouts) in [(Recovery::Rack, 1, 1), (Recovery::Sack, 0, 2)] {
+        let mut end =
+            Script::established(Config { initial_window: InitialWindow::Segments(64), ..config(recovery) });
+        for _ in 0..33 {
+            end.write(1000);
+            end.wait(30);
+        }
+        let stats = end.end.stats();
+        assert_eq!((stats.tail_loss_probes, stats.timeouts), (probes, timeouts), "{recovery:?}");
+    }
+}
+
+/// RFC 8985 section 6.2 step 2: an echo older than the repair says that the original arrived, however long ago the repair left.
+#[test]
+fn rack_takes_no_late_original_for_the_repair() {
+    let with_echo = |echo: u32| move |segment: &mut Segment| segment.timestamps = Some((2000, echo));
+    let mut end = flight(Config { timestamps: true, ..config(Recovery::Rack) }, 50_000);
+    let sent = end.clock() - 100;
+    for top in [2001, 3001, 4001] {
+        end.ack_with(1, |segment| {
+            segment.sack.push(bentpipe_base::SackRange { start: 1001, end: top });
+            with_echo(sent)(segment);
+        });
+    }
+    assert_eq!(end.trace(), ["1+1000"]);
+    // The path has become slower than the shortest round trip of 100 ms.
+    end.wait(150);
+    end.ack_with(4001, with_echo(sent));
+    assert!(end.trace().iter().all(|line| line.starts_with("1")), "new data only: the rest is not lost");
+    assert_eq!(end.end.stats().retransmitted_segments, 1);
 }
 
 /// RFC 8985 section 7.4: a probe that repaired the only loss hides it, and the window shrinks nevertheless.

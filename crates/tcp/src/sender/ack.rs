@@ -4,6 +4,7 @@ use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
+use super::rack::Seen;
 use super::rate::Totals;
 use super::scoreboard::{Index, Mark, Progress};
 use super::unreplied::Reported;
@@ -169,6 +170,7 @@ impl Sender {
         let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
         if step.advanced {
             self.duplicates = 0;
+            self.forget_limited();
         }
         let path = self.path(cx.now);
         if self.feedback {
@@ -263,7 +265,9 @@ impl Sender {
                 if step.progress.newest.is_none() && !step.dsack {
                     return false;
                 }
-                let (newly_lost, again) = self.rack_on_ack(cx.now, &step.progress, step.dsack, cx.config);
+                let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
+                let seen = Seen { now: cx.now, min_rtt: self.rtt.min, echo };
+                let (newly_lost, again) = self.rack_on_ack(&step.progress, seen, step.dsack, cx.config);
                 cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
                 newly_lost > 0
             }

@@ -30,7 +30,7 @@ use pacer::Pacer;
 use question::Asked;
 use rack::Rack;
 use rate::DeliveryRate;
-use recovery::Episode;
+use recovery::{Episode, Reductions};
 use rtt::RttEstimator;
 use scoreboard::{Index, Scoreboard};
 use unreplied::Unreplied;
@@ -94,6 +94,8 @@ pub(crate) struct Sender {
     told_srtt: Duration,
     /// Time of the last transmission of data.
     last_sent: Instant,
+    /// When the retransmission timer expires (RFC 6298). The deadline may be that of a tail loss probe before it.
+    rto_at: Instant,
     /// Sequence number and length of the data segment sent last.
     last_segment: (u64, u32),
     limit: Limit,
@@ -146,16 +148,14 @@ pub(crate) struct Sender {
     pacer: Option<Box<Pacer>>,
     /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
     inflation: f64,
-    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
-    recover_point: u64,
+    /// Only after a loss, a mark or a duplicate ACK.
+    reductions: Option<Box<Reductions>>,
     /// A segment to send once more, whatever the window says: a tail loss probe or a question.
     question: Option<Index>,
     /// A question was asked before a timeout is believed; nothing else leaves.
     asked: Option<Asked>,
     /// Only if the configuration asks for it.
     validation: Option<Box<Validation>>,
-    /// Marks up to here belong to the reduction already made.
-    ecn_recover: u64,
     /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
     unreplied: Option<Box<Unreplied>>,
 }
@@ -191,7 +191,7 @@ impl Sender {
             episode: Episode::Open,
             duplicates: 0,
             inflation: 0.0,
-            recover_point: 0,
+            reductions: None,
             forced: 0,
             prefer_new: 0,
             beyond_window: 0,
@@ -211,11 +211,11 @@ impl Sender {
             limit: Limit::Application,
             burst: 0,
             last_sent: Instant::ZERO,
+            rto_at: Instant::FAR_FUTURE,
             waiting_since: Instant::FAR_FUTURE,
             validation: None,
             timestamps: false,
             ecn: false,
-            ecn_recover: 0,
             congestion_reduced: false,
             feedback: false,
             unreplied: None,
@@ -308,7 +308,7 @@ impl Sender {
     pub fn established(&mut self, now: Instant, lost_syn: bool) {
         self.una = 1;
         self.nxt = 1;
-        self.recover_point = 0;
+        self.reductions = None;
         self.waiting_since = now;
         let path = self.path(now);
         if lost_syn {
@@ -446,6 +446,7 @@ impl Sender {
         let rate = self.rate.as_ref().map_or(0, |rate| rate.heap_bytes());
         let rack = self.rack.as_ref().map_or(0, |rack| size_of_val(&**rack));
         let pacer = self.pacer.as_ref().map_or(0, |pacer| size_of_val(&**pacer));
-        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate + rack + pacer
+        let reductions = self.reductions.as_ref().map_or(0, |reductions| size_of_val(&**reductions));
+        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate + rack + pacer + reductions
     }
 }

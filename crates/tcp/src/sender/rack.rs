@@ -3,8 +3,10 @@
 use bentpipe_base::{Duration, Instant};
 
 use super::Sender;
-use super::scoreboard::{Progress, Record, Verdict};
+use super::scoreboard::{Mark, Progress, Verdict};
 use crate::Config;
+use crate::arrival::is_older;
+use crate::connection::clock_ms;
 
 /// Rounds for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const PERSIST: u32 = 16;
@@ -38,6 +40,25 @@ pub(super) struct TailProbe {
     pub retransmission: bool,
 }
 
+/// What an ACK and the path say of when the newest delivered segment left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub now: Instant,
+    /// Smallest round trip; [`Duration::MAX`] before the first sample.
+    pub min_rtt: Duration,
+    /// The timestamp that the ACK echoes, in milliseconds.
+    pub echo: Option<u32>,
+}
+
+impl Seen {
+    /// RFC 8985 section 6.2 step 2: the echo is older than the repair, or the repair left less than any round trip ago.
+    fn may_answer_original(&self, repaired_at: Instant) -> bool {
+        let older = self.echo.is_some_and(|echo| is_older(echo, clock_ms(repaired_at)));
+        let too_soon = self.min_rtt != Duration::MAX && self.now.since(repaired_at) < self.min_rtt;
+        older || too_soon
+    }
+}
+
 impl Default for Rack {
     fn default() -> Self {
         Self {
@@ -55,18 +76,20 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Steps 1 to 3: newest delivery, and whether something arrived out of order.
-    fn update(&mut self, now: Instant, newest: &Record, min_rtt: Duration) {
-        use super::scoreboard::Mark;
-        let rtt = now.since(newest.sent_at);
-        // The ACK of a retransmission that comes too soon answers the original.
-        if newest.marks.intersects(Mark::AMBIGUOUS) && min_rtt != Duration::MAX && rtt < min_rtt {
-            return;
-        }
-        self.rtt = rtt;
-        if (newest.sent_at, newest.end()) > (self.xmit, self.end) {
-            self.xmit = newest.sent_at;
-            self.end = newest.end();
+    /// Steps 1 and 2: the newest delivery. A repair whose ACK may answer the original instead says nothing: then what was sent only
+    /// once does.
+    fn update(&mut self, progress: &Progress, seen: Seen) {
+        let Some(newest) = &progress.newest else { return };
+        let delivered = if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at)
+        {
+            let Some(original) = progress.newest_original else { return };
+            original
+        } else {
+            (newest.sent_at, newest.end())
+        };
+        self.rtt = seen.now.since(delivered.0);
+        if delivered > (self.xmit, self.end) {
+            (self.xmit, self.end) = delivered;
         }
     }
 
@@ -114,20 +137,20 @@ impl Sender {
     /// RACK's part of an ACK. Returns how many segments are newly lost.
     pub(super) fn rack_on_ack(
         &mut self,
-        now: Instant,
         progress: &Progress,
+        seen: Seen,
         dsack: bool,
         config: &Config,
     ) -> (u32, Option<Instant>) {
         let rack = self.rack.get_or_insert_default();
-        if let Some(newest) = &progress.newest {
-            rack.update(now, newest, self.rtt.min);
+        if progress.newest.is_some() {
+            rack.update(progress, seen);
             rack.note_reordering(progress, progress.highest);
         }
         if dsack {
             rack.widen(self.una, self.nxt);
         }
-        self.rack_detect(now, config)
+        self.rack_detect(seen.now, config)
     }
 
     /// Step 5: everything sent a reordering window before the newest delivery is lost.

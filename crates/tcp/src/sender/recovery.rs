@@ -32,6 +32,27 @@ impl Episode {
     }
 }
 
+/// What is remembered of the reductions of the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reductions {
+    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
+    recover_point: u64,
+    /// Marks up to here belong to the reduction already made.
+    ecn_recover: u64,
+    /// A mark has made the window smaller for everything sent below this.
+    marked_until: u64,
+    /// Outstanding segments that limited transmit sent beyond the congestion window (RFC 3042).
+    pub limited: u32,
+}
+
+impl Reductions {
+    /// A loss was found with `nxt` about to be sent next.
+    pub fn lose(&mut self, nxt: u64) {
+        self.recover_point = nxt;
+        self.ecn_recover = nxt;
+    }
+}
+
 /// Whether the timeout may turn out to be none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeoutDoubt {
@@ -97,7 +118,10 @@ impl Sender {
         }
         self.duplicates += 1;
         match self.episode {
-            Episode::Open => self.duplicates == cx.config.dup_thresh && self.una > self.recover_point,
+            Episode::Open => {
+                let recover_point = self.reductions.as_ref().map_or(0, |reductions| reductions.recover_point);
+                self.duplicates == cx.config.dup_thresh && self.una > recover_point
+            }
             Episode::Recovery { .. } => {
                 self.inflate(1.0);
                 false
@@ -113,6 +137,20 @@ impl Sender {
         }
     }
 
+    /// What is remembered of reductions.
+    pub(super) fn reductions(&mut self) -> &mut Reductions {
+        self.reductions.get_or_insert_default()
+    }
+
+    /// New data was acknowledged: only what is still beyond the window was sent by limited transmit.
+    pub(super) fn forget_limited(&mut self) {
+        let beyond = self.board.outstanding().saturating_sub(self.window());
+        let reported = self.board.sacked() > 0;
+        if let Some(reductions) = &mut self.reductions {
+            reductions.limited = if reported { reductions.limited.min(beyond) } else { 0 };
+        }
+    }
+
     /// A loss is proven: the window shrinks once and the first lost segment leaves at once.
     pub(super) fn enter_recovery(&mut self, cx: &mut Context, newly_lost: u32) {
         let sack = self.recovery.uses_sack();
@@ -124,20 +162,28 @@ impl Sender {
             unreplied.lose(self.rtt.srtt);
         }
         let flight_at_loss = self.board.in_flight() + newly_lost.max(1);
+        let reductions = *self.reductions();
         let loss = Loss {
             cause: Cause::Loss,
             lost: self.board.lost(),
-            outstanding: self.board.outstanding(),
+            // What limited transmit sent does not count (RFC 5681 section 3.2 step 2).
+            outstanding: self.board.outstanding().saturating_sub(reductions.limited),
             in_flight: flight_at_loss,
             validated: self.validated(cx.config),
         };
-        self.cc.on_loss(&loss, &path);
+        // One reduction for a window of data, whether by a mark or by a loss (RFC 3168 section 6.1.2).
+        let reduced = self.una < reductions.marked_until && self.wants.accounting == Accounting::Pipe;
+        if !reduced {
+            self.cc.on_loss(&loss, &path);
+        }
         self.congestion_reduced |= self.ecn;
         let prr =
             Prr { flight_at_loss: loss.outstanding, ssthresh: self.cc.window() as u32, ..Prr::default() };
         self.episode = Episode::Recovery { recover: self.nxt, prr, early_from: self.board.front_index() };
-        self.recover_point = self.nxt;
-        self.ecn_recover = self.nxt;
+        let nxt = self.nxt;
+        let reductions = self.reductions();
+        reductions.lose(nxt);
+        reductions.limited = 0;
         self.forced = 1;
         if !sack {
             self.inflate(INITIAL_INFLATION);
@@ -292,10 +338,10 @@ impl Sender {
 
     /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2).
     pub(super) fn congestion_echo(&mut self, cx: &mut Context) {
-        if !self.ecn || !self.episode.is_open() || self.una <= self.ecn_recover {
+        let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
+        if !self.ecn || !self.episode.is_open() || self.una <= ecn_recover {
             return;
         }
-        self.ecn_recover = self.nxt;
         self.congestion_reduced = true;
         let path = self.path(cx.now);
         let loss = Loss {
@@ -305,7 +351,14 @@ impl Sender {
             in_flight: self.board.in_flight(),
             validated: self.validated(cx.config),
         };
+        let before = self.cc.window();
         self.cc.on_loss(&loss, &path);
+        let (nxt, smaller) = (self.nxt, self.cc.window() < before);
+        let reductions = self.reductions();
+        reductions.ecn_recover = nxt;
+        if smaller {
+            reductions.marked_until = nxt;
+        }
         cx.stats.rare().ecn_reductions += 1;
     }
 

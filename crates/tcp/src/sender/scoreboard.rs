@@ -78,6 +78,8 @@ pub(super) struct Progress {
     pub newest_index: Index,
     /// A cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
+    /// When the most recently sent of the newly delivered segments that were sent only once left, and where it ends.
+    pub newest_original: Option<(Instant, u64)>,
     /// A newly delivered segment had been sent only once.
     pub original_delivered: bool,
     /// Lowest start among those.
@@ -94,6 +96,7 @@ impl Progress {
             let first = !self.original_delivered;
             self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
             self.original_delivered = true;
+            self.newest_original = self.newest_original.max(Some((record.sent_at, record.end())));
         }
         self.highest = self.highest.max(record.end());
         let newer = match &self.newest {

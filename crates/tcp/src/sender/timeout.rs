@@ -14,6 +14,9 @@ use crate::{AckPace, Recovery};
 /// Longest time that a peer is expected to delay an ACK (RFC 8985 section 7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
+/// Probe timeout before the first round-trip sample (RFC 8985 section 7.2).
+const PROBE_TIMEOUT_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
+
 /// Why a connection is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
@@ -29,18 +32,14 @@ impl Verdict {
 }
 
 impl Sender {
-    /// Starts the retransmission deadline anew: a tail loss probe if one may be sent, else the timeout.
+    /// Starts the retransmission timer anew (RFC 6298 section 5), and the probe timer before it.
     pub(super) fn arm_retransmission(&mut self, cx: &mut Context) {
         if self.board.is_empty() {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        cx.timers.retransmit = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
-        self.deadline = Deadline::Retransmission;
+        self.rto_at = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
         self.arm_tail_probe(cx);
-        if let Some(limit) = cx.config.user_timeout {
-            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
-        }
     }
 
     /// How long the peer may pace its ACKs, where it agreed to: round trips are measured by the newest of what an ACK covers, which did not wait.
@@ -51,21 +50,30 @@ impl Sender {
         }
     }
 
-    /// Brings the deadline forward to a tail loss probe if one may be sent (RFC 8985 section 7.2).
+    /// Sets the deadline: a tail loss probe if one may be sent, no later than the retransmission timer would expire, else that timer
+    /// (RFC 8985 section 7.2).
     pub(super) fn arm_tail_probe(&mut self, cx: &mut Context) {
         let may = self.recovery == Recovery::Rack
             && self.episode.is_open()
             && self.board.sacked() == 0
-            && self.tail_probe().is_none()
-            && !self.rtt.srtt.is_zero();
-        if may {
-            let extra = if self.board.outstanding() == 1 { WORST_DELAYED_ACK } else { Duration::ZERO };
-            let probe = cx.now + self.rtt.srtt * 2 + extra;
-            if probe < cx.timers.retransmit {
-                cx.timers.retransmit = probe;
-                self.deadline = Deadline::TailLossProbe;
-            }
+            && self.tail_probe().is_none();
+        (cx.timers.retransmit, self.deadline) = if may {
+            (self.rto_at.min(cx.now + self.probe_timeout()), Deadline::TailLossProbe)
+        } else {
+            (self.rto_at, Deadline::Retransmission)
+        };
+        if let Some(limit) = cx.config.user_timeout {
+            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
         }
+    }
+
+    /// Two round trips, and the time for which a peer may delay the ACK of a single segment.
+    fn probe_timeout(&self) -> Duration {
+        if self.rtt.srtt.is_zero() {
+            return PROBE_TIMEOUT_WITHOUT_SAMPLE;
+        }
+        let extra = if self.board.outstanding() == 1 { WORST_DELAYED_ACK } else { Duration::ZERO };
+        self.rtt.srtt * 2 + extra
     }
 
     /// The deadline came.
@@ -120,8 +128,8 @@ impl Sender {
                 self.board.mark_all_lost();
                 self.episode = Episode::Loss { recover: self.nxt, doubt };
                 self.forced = 1;
-                self.recover_point = self.nxt;
-                self.ecn_recover = self.nxt;
+                let nxt = self.nxt;
+                self.reductions().lose(nxt);
                 self.congestion_reduced |= self.ecn;
                 self.inflation = 0.0;
                 self.prefer_new = 0;

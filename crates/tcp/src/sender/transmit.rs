@@ -269,6 +269,10 @@ impl Sender {
             self.restart_after_idle(cx.now, cx.config);
             self.waiting_since = cx.now;
         }
+        let duplicates = self.duplicates > 0 || self.board.sacked() > 0;
+        if duplicates && self.episode.is_open() && self.board.outstanding() >= self.window() {
+            self.reductions().limited += 1;
+        }
         let seq = self.nxt;
         self.depart(cx, len, fin);
         let sent = Sent { seq, len, retransmission: false };
@@ -301,10 +305,10 @@ impl Sender {
             cx.stats.sent_segments += 1;
             cx.stats.sent_bytes += u64::from(len);
         }
-        if cx.timers.retransmit == Instant::FAR_FUTURE || self.deadline == Deadline::TailLossProbe {
+        if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
-        } else if self.board.outstanding() == 2 {
-            // One alone had to wait for a delayed ACK, two do not.
+        } else if self.deadline == Deadline::TailLossProbe {
+            // New data put off the probe, but never the timeout (RFC 8985 section 7.2, RFC 6298 rule 5.1).
             self.arm_tail_probe(cx);
         }
     }
