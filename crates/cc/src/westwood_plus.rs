@@ -19,17 +19,18 @@ use crate::parameters::at_least_zero;
 use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::BaseRtt;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Phase, Rule, Start, Timeout, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Phase, Rule, Start, Timeout, Windows};
 
-/// The window with which a recovery ends.
+/// What a loss does to the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AfterRecovery {
-    /// That with which it began.
+pub enum Profile {
+    /// The module of the Linux kernel: half of the window while a loss is repaired, then what the path carries by the estimate of the end;
+    /// and the smallest round-trip time is measured anew after a timeout.
     #[default]
-    Keep,
-    /// What the path carries by the estimate of then, as in Linux.
-    Estimate,
+    Linux,
+    /// The paper's: what the path carries at once.
+    Paper,
 }
 
 /// Parameters of Westwood+.
@@ -43,10 +44,8 @@ pub struct Config {
     pub least_round_s: f64,
     /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
     pub credit: Credit,
-    /// Window at the end of a recovery.
-    pub after_recovery: AfterRecovery,
-    /// Measure the smallest round-trip time anew after a timeout, as in Linux.
-    pub forget_rtt_min: bool,
+    /// What a loss does to the window.
+    pub profile: Profile,
 }
 
 impl Default for Config {
@@ -55,8 +54,7 @@ impl Default for Config {
             filter: RoundFilter::Linux,
             least_round_s: 0.05,
             credit: Credit::Whole,
-            after_recovery: AfterRecovery::Keep,
-            forget_rtt_min: false,
+            profile: Profile::Linux,
         }
     }
 }
@@ -76,13 +74,21 @@ pub struct WestwoodPlus {
     count: AckedCount,
     rounds: PerRound,
     base: BaseRtt,
+    /// The kernel's reduction for a mark is complete when this is acknowledged.
+    marked_until: Option<u64>,
 }
 
 impl WestwoodPlus {
     /// The rule before its first ACK.
     pub fn new(config: Config) -> Self {
         let rounds = PerRound::new(config.filter, config.filter == RoundFilter::Linux);
-        Self { config, count: AckedCount::new(config.credit), rounds, base: BaseRtt::new() }
+        Self {
+            config,
+            count: AckedCount::new(config.credit),
+            rounds,
+            base: BaseRtt::new(),
+            marked_until: None,
+        }
     }
 
     /// `BWE RTTmin / seg_size`: what the path carries without a queue.
@@ -105,26 +111,37 @@ impl Rule for WestwoodPlus {
         let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
         self.rounds.on_ack(path.now, bytes, round);
         let recovered = ack.ends_episode && ack.phase == Phase::Recovery;
-        if recovered && self.config.after_recovery == AfterRecovery::Estimate {
-            let pipe = self.pipe(path);
-            *windows = Windows { cwnd: pipe.max(2.0), ssthresh: pipe.max(2.0) };
+        let unmarked = self.marked_until.is_some_and(|end| path.snd_una >= end) && ack.phase == Phase::Open;
+        if self.config.profile == Profile::Linux && (recovered || unmarked) {
+            let pipe = self.pipe(path).max(2.0);
+            *windows = Windows { cwnd: pipe, ssthresh: pipe };
+            self.marked_until = None;
         }
     }
 
-    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
-        self.pipe(path)
+    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+        match self.config.profile {
+            Profile::Linux => {
+                self.marked_until = (loss.cause == Cause::Mark).then_some(path.snd_nxt);
+                windows.cwnd / 2.0
+            }
+            Profile::Paper => self.pipe(path),
+        }
     }
 
     fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
         let pipe = self.pipe(path);
-        if self.config.forget_rtt_min {
+        if self.config.profile == Profile::Linux {
+            self.marked_until = None;
             self.base.forget();
         }
         pipe
     }
 
     /// The estimate goes on.
-    fn undo(&mut self, _before: Self) {}
+    fn undo(&mut self, _before: Self) {
+        self.marked_until = None;
+    }
 
     fn idle(&mut self, _path: &Path) {
         self.rounds.rest();
@@ -135,6 +152,13 @@ impl Rule for WestwoodPlus {
 mod tests {
     use super::*;
     use crate::fixture::{self, path_at};
+
+    const PAPER: Config = Config {
+        filter: RoundFilter::Linux,
+        least_round_s: 0.05,
+        credit: Credit::Whole,
+        profile: Profile::Paper,
+    };
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-4 * b.abs()
@@ -160,7 +184,7 @@ mod tests {
     #[test]
     fn a_loss_leaves_what_the_path_carries_and_never_raises_the_window() {
         for (cwnd, after) in [(432.0, 345.30), (200.0, 200.0)] {
-            let mut sender = westwood_plus(cwnd, Config::default());
+            let mut sender = westwood_plus(cwnd, PAPER);
             sender.on_loss(&fixture::loss(432), &path());
             assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
         }
@@ -170,7 +194,7 @@ mod tests {
     fn a_loss_after_four_round_trips_finds_an_estimate_far_too_small() {
         // Windows of 1, 2, 4, 8 segments: 4039.6 B/s by the paper's filter are 1.4 segments, so the threshold is two.
         for (filter, pipe) in [(RoundFilter::Paper, 1.3949), (RoundFilter::Linux, 1.2273)] {
-            let rule = WestwoodPlus::new(Config { filter, ..Config::default() });
+            let rule = WestwoodPlus::new(Config { filter, ..PAPER });
             let mut sender = Classic::new(Windows { cwnd: 1.0, ssthresh: f64::INFINITY }, rule);
             sender.on_established(&Path { now: path_at(0.0).now, ..path() });
             for (round, segments) in [1_u32, 2, 4, 8].into_iter().enumerate() {
@@ -202,20 +226,33 @@ mod tests {
         assert!((0.85..1.15).contains(&(pipe / 400.0)), "{pipe}");
     }
 
+    /// Linux: `tcp_reno_ssthresh` when the loss is found, the estimate when the reduction is complete.
     #[test]
-    fn linux_measures_the_window_again_when_a_recovery_ends() {
-        let config = Config { after_recovery: AfterRecovery::Estimate, ..Config::default() };
-        let mut sender = westwood_plus(200.0, config);
+    fn linux_halves_while_it_recovers_and_then_takes_the_estimate() {
+        let mut sender = westwood_plus(200.0, Config::default());
         sender.on_loss(&fixture::loss(200), &path());
+        assert_eq!((sender.window(), sender.ssthresh()), (100.0, 100.0));
+        sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(10) }, &path());
+        assert_eq!(sender.window(), 100.0);
         let last = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(10) };
         sender.on_ack(&last, &path());
-        assert!(close(sender.window(), 345.30), "{}", sender.window());
+        assert!(close(sender.window(), 345.30) && close(sender.ssthresh(), 345.30), "{}", sender.window());
     }
 
     #[test]
-    fn a_timeout_may_forget_the_old_route() {
-        let config = Config { forget_rtt_min: true, ..Config::default() };
-        let mut sender = westwood_plus(432.0, config);
+    fn linux_does_the_same_for_a_mark_after_a_window_of_data() {
+        let mut sender = westwood_plus(200.0, Config::default());
+        let at = |snd_una| Path { snd_una, snd_nxt: 100_001, ..path() };
+        sender.on_loss(&Loss { cause: Cause::Mark, ..fixture::loss(200) }, &at(1));
+        sender.on_ack(&fixture::ack(1), &at(50_001));
+        assert!(sender.window() < 101.0);
+        sender.on_ack(&fixture::ack(1), &at(100_001));
+        assert!((345.0..347.0).contains(&sender.window()), "{}", sender.window());
+    }
+
+    #[test]
+    fn linux_forgets_the_old_route_after_a_timeout() {
+        let mut sender = westwood_plus(432.0, Config::default());
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path());
         assert!(close(sender.ssthresh(), 345.30));
         let later = Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) };
