@@ -49,7 +49,7 @@ impl Config {
     /// A CUBIC sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Cubic::new(*self)))
+        Box::new(Classic::new(windows, Cubic::new(*self, start.paced)))
     }
 }
 
@@ -97,11 +97,11 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// The rule before its first ACK.
-    pub fn new(config: Config) -> Self {
+    /// The rule before its first ACK; `paced` if segments will be spaced.
+    pub fn new(config: Config, paced: bool) -> Self {
         Self {
             config,
-            hystart: HyStart::configured(config.hystart),
+            hystart: HyStart::configured(config.hystart, paced),
             w_max: None,
             cwnd_prior: 0.0,
             stage: None,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn cubic(cwnd: f64, config: Config) -> Classic<Cubic> {
-        Classic::new(Windows { cwnd, ssthresh: 2.0 }, Cubic::new(config))
+        Classic::new(Windows { cwnd, ssthresh: 2.0 }, Cubic::new(config, false))
     }
 
     /// Acknowledges a window per round trip, evenly spaced, from `from` to `to` seconds.
@@ -321,8 +321,10 @@ mod tests {
 
     #[test]
     fn hystart_ends_slow_start_before_a_loss_does() {
-        let mut sender =
-            Classic::new(Windows { cwnd: 10.0, ssthresh: f64::INFINITY }, Cubic::new(Config::default()));
+        let mut sender = Classic::new(
+            Windows { cwnd: 10.0, ssthresh: f64::INFINITY },
+            Cubic::new(Config::default(), false),
+        );
         let mut nxt = 10;
         for una in 1..2000_u64 {
             let path =

@@ -121,9 +121,11 @@ impl HyStart {
         Self { watch: None }
     }
 
-    /// [`HyStart::new`] for a sender that does not pace, or [`HyStart::off`], as configured.
-    pub fn configured(on: bool) -> Self {
-        if on { Self::new(Pace::Bursts) } else { Self::off() }
+    /// [`HyStart::new`] for a sender whose segments will be spaced or not ([`Start::paced`](crate::Start::paced)), or [`HyStart::off`], as
+    /// configured.
+    pub fn configured(on: bool, paced: bool) -> Self {
+        let pace = if paced { Pace::Paced } else { Pace::Bursts };
+        if on { Self::new(pace) } else { Self::off() }
     }
 
     /// Grows the window for an ACK of new data in slow start; ends slow start by lowering `ssthresh` to the window.

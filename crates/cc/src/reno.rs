@@ -19,7 +19,7 @@ impl Config {
     /// A Reno sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Reno { hystart: HyStart::configured(self.hystart) }))
+        Box::new(Classic::new(windows, Reno { hystart: HyStart::configured(self.hystart, start.paced) }))
     }
 }
 
@@ -104,6 +104,25 @@ mod tests {
         sender.on_loss(&fixture::loss(30), &fixture::path());
         sender.on_undo(&fixture::path());
         assert_eq!((sender.window(), sender.ssthresh()), (30.0, f64::INFINITY));
+    }
+
+    /// RFC 9406 section 4.3: `L` limits what one ACK adds only where it would be a burst.
+    #[test]
+    fn hystart_knows_whether_segments_are_spaced() {
+        let grown = |paced| {
+            let start = Start {
+                mss: 1000,
+                initial_window: 40.0,
+                initial_ssthresh: f64::INFINITY,
+                paced,
+                seed: 1,
+                memory: None,
+            };
+            let mut sender = Config { hystart: true }.build(&start);
+            sender.on_ack(&fixture::ack(20), &fixture::path());
+            sender.window()
+        };
+        assert_eq!((grown(false), grown(true)), (48.0, 60.0));
     }
 
     #[test]
