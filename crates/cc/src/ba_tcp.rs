@@ -15,7 +15,8 @@ use bentpipe_base::{Duration, Extension, Instant, Rate, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ack, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, Rule, Sent, Start, Wants, Windows,
+    Accounting, Ack, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, Rule, Sent, Start,
+    Wants, Windows,
 };
 
 /// Parameters of BA-TCP.
@@ -114,7 +115,7 @@ impl Rule for BaTcp {
     }
 
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
     }
 
     fn stamp(&mut self, _windows: &Windows, _sent: &Sent, _path: &Path) -> Extension {

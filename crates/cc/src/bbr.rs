@@ -18,15 +18,35 @@
 //! | `BBR.prior_cwnd`         | `Bbr::prior_cwnd`              | segments    |
 //! | `BBR.target_cwnd`        | `Bbr::inflight`                | segments    |
 //! | `BBR.send_quantum`       | `Bbr::send_quantum`            | segments    |
+//!
+//! What the profile `linux` adds is in `bbr/linux.rs`.
+
+mod linux;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
+use self::linux::{Aggregation, Counted, Policer, Sign};
 use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
 use crate::parts::round::DeliveryRound;
 use crate::parts::windowed::WindowedMax;
-use crate::{Ack, Cause, CongestionControl, Loss, Path, Phase, RateSample, RtoAction, Start, Timeout};
+use crate::{
+    Accounting, Ack, Cause, CongestionControl, Loss, Path, Phase, RateSample, RtoAction, Start, Timeout,
+    Wants,
+};
+
+/// Whose version 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The draft's.
+    #[default]
+    Draft,
+    /// The module of the Linux kernel: room for clusters of ACKs, a rate one percent lower, a first flight that says nothing of the
+    /// bottleneck, the rate of a policer, a timeout that ends a round.
+    Linux,
+}
 
 /// Parameters of BBR version 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -52,6 +72,8 @@ pub struct Config {
     /// Smallest window in segments, and that of ProbeRTT (section 4.2.3.3).
     #[serde(deserialize_with = "positive")]
     pub min_window: f64,
+    /// Whose version.
+    pub profile: Profile,
 }
 
 impl Default for Config {
@@ -65,6 +87,7 @@ impl Default for Config {
             rtprop_window_s: 10.0,
             probe_rtt_s: 0.2,
             min_window: 4.0,
+            profile: Profile::Draft,
         }
     }
 }
@@ -75,6 +98,9 @@ impl Config {
         Box::new(Bbr::new(*self, start))
     }
 }
+
+/// Share of the rate that the kernel leaves to others, so that queues drain.
+const LINUX_MARGIN: f64 = 0.01;
 
 /// Gains of the rate while probing for bandwidth, one per round trip (section 4.3.4.2).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -130,6 +156,19 @@ pub struct Bbr {
     idle_restart: bool,
     /// Samples of segments sent before so much was delivered say nothing of the bottleneck: the window was small on purpose.
     limited_until: u64,
+    /// Only with [`Profile::Linux`].
+    linux: Option<Kernel>,
+}
+
+/// State of [`Profile::Linux`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Kernel {
+    aggregation: Aggregation,
+    policer: Policer,
+    /// Segments marked lost since the connection began.
+    lost: f64,
+    /// A timeout ended the round.
+    timed_out: bool,
 }
 
 /// What one ACK means to the model.
@@ -165,7 +204,14 @@ impl Bbr {
             pacing: 0.0,
             idle_restart: false,
             limited_until: 0,
+            linux: (config.profile == Profile::Linux).then(Kernel::default),
         }
+    }
+
+    /// The rate that the model goes by: that of a policer if there is one.
+    fn modelled(&self) -> f64 {
+        let policed = self.linux.as_ref().and_then(|linux| linux.policer.rate());
+        policed.map_or_else(|| self.bottleneck(), |segments_per_s| segments_per_s * self.mss)
     }
 
     fn bottleneck(&self) -> f64 {
@@ -176,6 +222,7 @@ impl Bbr {
         match self.state {
             State::Startup => self.config.startup_gain,
             State::Drain => self.config.drain_gain,
+            State::ProbeBandwidth { .. } if self.is_policed() => 1.0,
             State::ProbeBandwidth { index, .. } => CYCLE[index % CYCLE.len()],
             State::EmptyForRtt | State::ProbeRtt { .. } => 1.0,
         }
@@ -187,6 +234,10 @@ impl Bbr {
             State::ProbeBandwidth { .. } => self.config.cwnd_gain,
             State::EmptyForRtt | State::ProbeRtt { .. } => 1.0,
         }
+    }
+
+    fn is_policed(&self) -> bool {
+        self.linux.as_ref().is_some_and(|linux| linux.policer.rate().is_some())
     }
 
     fn probes_rtt(&self) -> bool {
@@ -204,6 +255,12 @@ impl Bbr {
         if let Some(sample) = &ack.rate {
             step.round_start = self.round.ends(sample.prior_delivered, path.delivered);
             step.app_limited = sample.app_limited || sample.prior_delivered < self.limited_until;
+            if let Some(linux) = &mut self.linux {
+                // What left before anything was acknowledged was limited by the initial window.
+                step.app_limited |= sample.prior_delivered == 0;
+                step.round_start |= core::mem::take(&mut linux.timed_out);
+            }
+            self.seek_policer(&step, path);
             self.update_bottleneck(sample, step.app_limited);
         }
         step
@@ -214,6 +271,29 @@ impl Bbr {
         let rate = sample.rate().bytes_per_s();
         if rate >= self.bottleneck() || !app_limited {
             self.bandwidth.update(self.round.count, rate);
+        }
+    }
+
+    /// The kernel's long-term sampling: an ACK, or a timeout.
+    fn seek_policer(&mut self, step: &Step, path: &Path) {
+        let (probes, mss) = (matches!(self.state, State::ProbeBandwidth { .. }), self.mss);
+        let Some(linux) = &mut self.linux else { return };
+        linux.lost += step.lost;
+        let counted = Counted { now: path.now, delivered: path.delivered as f64 / mss, lost: linux.lost };
+        let Step { round_start, app_limited, lost, .. } = *step;
+        let sign = Sign { counted, round_start, app_limited, losses: lost > 0.0 };
+        if linux.policer.on_ack(sign, probes, mss) {
+            self.enter_probe_bandwidth(path);
+        }
+    }
+
+    /// How many ACKs come at once.
+    fn update_aggregation(&mut self, step: &Step, path: &Path) {
+        let (rate, cwnd) = (self.modelled() / self.mss, self.cwnd);
+        if let Some(linux) = &mut self.linux
+            && step.delivered > 0.0
+        {
+            linux.aggregation.on_ack(path.now, (step.delivered, step.round_start), rate, cwnd);
         }
     }
 
@@ -312,7 +392,8 @@ impl Bbr {
 impl Bbr {
     /// Section 4.2.1: until the pipe is full, the rate only grows.
     fn set_pacing(&mut self, gain: f64) {
-        let rate = gain * self.bottleneck();
+        let margin = if self.linux.is_some() { LINUX_MARGIN } else { 0.0 };
+        let rate = gain * (1.0 - margin) * self.modelled();
         if rate > 0.0 && (self.filled_pipe || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -332,16 +413,35 @@ impl Bbr {
 
     /// Section 4.2.3.2: a gain times the bandwidth-delay product, and three quanta for the ends of the path, in segments.
     fn inflight(&self, gain: f64) -> f64 {
-        if self.rtprop == Duration::MAX || self.bottleneck() <= 0.0 {
+        self.inflight_at(self.bottleneck(), gain, 0.0)
+    }
+
+    /// The same at any rate in bytes a second, with `room` for more.
+    fn inflight_at(&self, rate: f64, gain: f64, room: f64) -> f64 {
+        if self.rtprop == Duration::MAX || rate <= 0.0 {
             return self.initial_window;
         }
-        let bdp = self.bottleneck() * self.rtprop.as_secs_f64() / self.mss;
-        gain * bdp + 3.0 * self.send_quantum()
+        let bdp = rate * self.rtprop.as_secs_f64() / self.mss;
+        let window = gain * bdp + room + 3.0 * self.send_quantum();
+        if self.linux.is_none() {
+            return window;
+        }
+        // An even number, for receivers that acknowledge every other segment, and two more to probe with.
+        let probes = matches!(self.state, State::ProbeBandwidth { index: 0, .. });
+        2.0 * (window / 2.0).ceil() + if probes { 2.0 } else { 0.0 }
+    }
+
+    /// Section 4.2.3.2, and what the kernel allows for clusters of ACKs once the pipe is full.
+    fn target(&self) -> f64 {
+        let rate = self.modelled();
+        let linux = self.linux.as_ref().filter(|_| self.filled_pipe);
+        let room = linux.map_or(0.0, |linux| linux.aggregation.room(rate / self.mss));
+        self.inflight_at(rate, self.cwnd_gain(), room)
     }
 
     /// Sections 4.2.3.4 to 4.2.3.6.
     fn set_cwnd(&mut self, step: &Step, path: &Path) {
-        let target = self.inflight(self.cwnd_gain());
+        let target = self.target();
         if self.recovery != Recovery::None {
             self.cwnd = (self.cwnd - step.lost).max(1.0);
         }
@@ -391,6 +491,10 @@ impl CongestionControl for Bbr {
         self.cwnd
     }
 
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
     fn phase(&self) -> &'static str {
         match self.state {
             State::Startup => "startup",
@@ -403,6 +507,9 @@ impl CongestionControl for Bbr {
     /// Sections 4.2.1 and 4.1.2: a first rate from the initial window and the handshake.
     fn on_established(&mut self, path: &Path) {
         self.rtprop_at = path.now;
+        if let Some(linux) = &mut self.linux {
+            linux.aggregation.restart(path.now);
+        }
         let srtt = if path.srtt.is_zero() {
             Duration::from_millis(1)
         } else {
@@ -414,6 +521,7 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         let step = self.update_model(ack, path);
+        self.update_aggregation(&step, path);
         self.check_cycle(&step, path);
         self.check_full_pipe(&step);
         self.check_drain(path);
@@ -436,21 +544,41 @@ impl CongestionControl for Bbr {
         self.recovery = Recovery::Conserving { round };
     }
 
-    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> RtoAction {
+    /// The kernel also takes it for the end of a round with a loss, and looks anew whether the pipe is full.
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
         self.save_cwnd();
         self.recovery = Recovery::Growing;
         self.cwnd = 1.0;
+        if let Some(linux) = &mut self.linux {
+            linux.timed_out = true;
+            self.plateau = Plateau::default();
+            let step = Step {
+                round_start: true,
+                app_limited: false,
+                delivered: 0.0,
+                prior_in_flight: f64::from(path.in_flight),
+                lost: 1.0,
+            };
+            self.seek_policer(&step, path);
+        }
         RtoAction::Retransmit { back_off: true }
     }
 
     fn on_undo(&mut self, _path: &Path) {
         self.recovery = Recovery::None;
         self.restore_cwnd();
+        if let Some(linux) = &mut self.linux {
+            linux.policer = Policer::default();
+            self.plateau = Plateau::default();
+        }
     }
 
     /// Section 4.3.4.4: after an idle time the window stands, and the rate is that of the bottleneck.
-    fn on_idle_restart(&mut self, _restart: f64, _path: &Path) {
+    fn on_idle_restart(&mut self, _restart: f64, path: &Path) {
         self.idle_restart = true;
+        if let Some(linux) = &mut self.linux {
+            linux.aggregation.restart(path.now);
+        }
         if matches!(self.state, State::ProbeBandwidth { .. }) {
             self.set_pacing(1.0);
         }

@@ -30,7 +30,7 @@ use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
 use crate::parts::round::DeliveryRound;
 use crate::parts::windowed::WindowedMax;
-use crate::{Ack, Cause, CongestionControl, Loss, Path, Phase, RtoAction, Start, Timeout};
+use crate::{Accounting, Ack, Cause, CongestionControl, Loss, Path, Phase, RtoAction, Start, Timeout, Wants};
 
 /// Parameters of BBR version 3. The gains are those of section 5.6.1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -841,6 +841,10 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn window(&self) -> f64 {
         self.cwnd
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
     fn phase(&self) -> &'static str {

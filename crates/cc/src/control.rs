@@ -118,7 +118,8 @@ impl RateSample {
 pub struct Ack {
     /// Segments newly acknowledged cumulatively; zero for a duplicate.
     pub acked: u32,
-    /// Segments for which a window grows on this ACK: `acked`, or one if the engine is told to count ACKs instead.
+    /// Segments for which a window grows on this ACK, if it acknowledges new data: those newly known to have arrived, without what SACK
+    /// had reported before; or one if the engine is told to count ACKs instead.
     pub counted: u32,
     /// Segments newly reported by SACK.
     pub sacked: u32,
@@ -247,9 +248,13 @@ pub struct ProbeReply {
 /// How the engine holds the window against what was sent while it recovers from a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Accounting {
-    /// Against [`Path::in_flight`] (RFC 6675): each SACKed or lost segment makes room.
+    /// Against [`Path::in_flight`] (RFC 6675): each SACKed or lost segment makes room. The window stands still in fast recovery, so the
+    /// engine may spread its reduction over the round trip (proportional rate reduction, RFC 9937), and a loss in a window of data that a
+    /// mark has made smaller already is not reported (RFC 3168 section 6.1.2).
     #[default]
     Pipe,
+    /// Against [`Path::in_flight`] as well, but the algorithm sets its window in fast recovery itself, or its rate rules: neither.
+    Own,
     /// Against [`Path::outstanding`] (RFC 5681, RFC 6582): the algorithm inflates its own window on duplicate ACKs.
     Outstanding,
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::parts::round::Round;
 use crate::parts::windowed::WindowedMax;
-use crate::{Ack, CongestionControl, Loss, Path, RtoAction, Start, Timeout};
+use crate::{Accounting, Ack, CongestionControl, Loss, Path, RtoAction, Start, Timeout, Wants};
 
 /// Parameters of Copa.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -132,6 +132,17 @@ pub struct Copa {
     nearly_empty_at: Instant,
     lost_in_round: bool,
     mss: f64,
+    /// What the last reduction changed, as it was before.
+    before: Option<Before>,
+}
+
+/// What a loss or a timeout changes.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    cwnd: f64,
+    slow_start: bool,
+    delta: f64,
+    velocity: Velocity,
 }
 
 impl Copa {
@@ -152,6 +163,7 @@ impl Copa {
             nearly_empty_at: Instant::ZERO,
             lost_in_round: false,
             mss: 0.0,
+            before: None,
         }
     }
 
@@ -206,6 +218,11 @@ impl Copa {
         }
     }
 
+    fn remember(&mut self) {
+        let Self { cwnd, slow_start, delta, velocity, .. } = *self;
+        self.before = Some(Before { cwnd, slow_start, delta, velocity });
+    }
+
     /// Once per round trip: velocity, mode and δ.
     fn end_round(&mut self, path: &Path) {
         if self.slow_start {
@@ -229,6 +246,10 @@ impl Copa {
 impl CongestionControl for Copa {
     fn window(&self) -> f64 {
         self.cwnd
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
     fn phase(&self) -> &'static str {
@@ -263,17 +284,33 @@ impl CongestionControl for Copa {
 
     /// Section 2.2: only δ of the competitive mode reacts, by twice at most the default.
     fn on_loss(&mut self, _loss: &Loss, _path: &Path) {
+        self.remember();
         self.lost_in_round = true;
         if self.mode == Mode::Competitive {
             self.delta = (2.0 * self.delta).min(self.config.delta);
         }
     }
 
-    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+        if timeout.consecutive == 1 {
+            self.remember();
+        }
         self.cwnd = 1.0;
         self.slow_start = true;
         self.velocity = Velocity { v: 1.0, direction: Direction::Up, rounds: 0, window_before: 1.0 };
         RtoAction::Retransmit { back_off: true }
+    }
+
+    /// A window that has outgrown what it was stays.
+    fn on_undo(&mut self, _path: &Path) {
+        let Some(before) = self.before.take() else { return };
+        self.lost_in_round = false;
+        self.delta = self.delta.min(before.delta);
+        if before.cwnd > self.cwnd {
+            self.cwnd = before.cwnd;
+            self.slow_start = before.slow_start;
+            self.velocity = before.velocity;
+        }
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -349,6 +386,20 @@ mod tests {
         let mut copa = copa(100.0);
         copa.on_loss(&fixture::loss(100), &at(0));
         assert_eq!((copa.window(), copa.delta), (100.0, 0.5));
+    }
+
+    #[test]
+    fn a_timeout_that_was_none_gives_the_window_back() {
+        let mut copa = copa(100.0);
+        for consecutive in 1..=2 {
+            let timeout = Timeout { consecutive, outstanding: 100, answered: false };
+            copa.on_rto(&timeout, &at(0));
+        }
+        assert_eq!((copa.window(), copa.phase()), (1.0, "slow-start"));
+        copa.on_undo(&at(100));
+        assert_eq!((copa.window(), copa.phase()), (100.0, "default"));
+        copa.on_undo(&at(200));
+        assert_eq!(copa.window(), 100.0, "once");
     }
 
     /// Round trips of 700 ms in which the delay never falls: RTTmax is 1 s, RTTmin 550 ms.

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::parts::round::Round;
 use crate::{
-    Ack, Classic, CongestionControl, Doubt, Loss, Path, PathMemory, Phase, RtoAction, Rule, Saved, Sent,
-    Start, Timeout, Wants, Windows,
+    Accounting, Ack, Classic, CongestionControl, Doubt, Loss, Path, PathMemory, Phase, RtoAction, Rule,
+    Saved, Sent, Start, Timeout, Wants, Windows,
 };
 
 /// Parameters of Fast Start.
@@ -203,6 +203,7 @@ impl Rule for FastStart {
 
     fn wants(&self) -> Wants {
         Wants {
+            accounting: Accounting::Own,
             sent: true,
             wakes: true,
             doubts: true,

@@ -18,7 +18,7 @@ use crate::parameters::fraction;
 use crate::parts::round::Round;
 use crate::xcp::{Header, change};
 pub use crate::xcp::{RECEIVER, Unrouted};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Sent, Start, Wants, Windows};
+use crate::{Accounting, Ack, Classic, CongestionControl, Loss, Path, Rule, Sent, Start, Wants, Windows};
 
 /// Parameters of P-XCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ impl Rule for PXcp {
     }
 
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
     }
 
     fn stamp(&mut self, windows: &Windows, _sent: &Sent, path: &Path) -> Extension {

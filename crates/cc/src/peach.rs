@@ -349,7 +349,7 @@ impl CongestionControl for Peach {
     fn wants(&self) -> Wants {
         let accounting = match self.config.form {
             Form::Inflation => Accounting::Outstanding,
-            Form::Pipe => Accounting::Pipe,
+            Form::Pipe => Accounting::Own,
         };
         let probes = self.config.sudden_start || self.config.rapid_recovery;
         Wants { accounting, probes, reports: self.config.dsack_replies, ..Wants::default() }

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{not_negative, positive};
 use crate::{
-    Ack, Cause, Classic, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply,
-    ProbeRequest, RtoAction, Rule, Start, Timeout, Wants, Windows,
+    Accounting, Ack, Cause, Classic, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment,
+    ProbeReply, ProbeRequest, RtoAction, Rule, Start, Timeout, Wants, Windows,
 };
 
 /// Parameters of TCP-Probing.
@@ -213,7 +213,7 @@ impl CongestionControl for Probing {
     }
 
     fn wants(&self) -> Wants {
-        Wants { probes: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, probes: true, ..Wants::default() }
     }
 
     fn on_established(&mut self, path: &Path) {

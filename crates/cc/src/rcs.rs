@@ -26,8 +26,8 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::Train;
 use crate::{
-    Ack, Cause, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest,
-    RtoAction, Start, Timeout, Wants,
+    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply,
+    ProbeRequest, RtoAction, Start, Timeout, Wants,
 };
 
 /// Parameters of RCS.
@@ -278,7 +278,7 @@ impl CongestionControl for Rcs {
     }
 
     fn wants(&self) -> Wants {
-        Wants { probes: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, probes: true, ..Wants::default() }
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::fraction;
 use crate::parts::round::Round;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule, Sent,
-    Start, Timeout, Wants, Windows,
+    Accounting, Ack, Cause, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule,
+    Sent, Start, Timeout, Wants, Windows,
 };
 
 /// The receiver half: measures waves.
@@ -187,7 +187,7 @@ impl Real {
 
 impl Rule for Real {
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
     }
 
     fn established(&mut self, windows: &mut Windows, path: &Path) {

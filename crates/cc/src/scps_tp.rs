@@ -21,8 +21,8 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::notices::Notices;
 use crate::vegas::{self, Vegas};
 use crate::{
-    Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, RtoAction, Rule, Sent, Start,
-    Timeout, Wants, Windows,
+    Accounting, Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, RtoAction, Rule,
+    Sent, Start, Timeout, Wants, Windows,
 };
 
 /// Parameters of SCPS-TP.
@@ -192,7 +192,13 @@ impl<R: Rule> Scps<R> {
 
 impl<R: Rule> Rule for Scps<R> {
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, wakes: true, window_only: false, ..self.law.wants() }
+        Wants {
+            accounting: Accounting::Own,
+            feedback: RECEIVER.number,
+            wakes: true,
+            window_only: false,
+            ..self.law.wants()
+        }
     }
 
     fn established(&mut self, windows: &mut Windows, path: &Path) {

@@ -22,7 +22,9 @@ use bentpipe_base::{Duration, Extension, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::positive;
-use crate::{Ack, CongestionControl, Loss, Path, ReceiverHalf, RtoAction, Sent, Start, Timeout, Wants};
+use crate::{
+    Accounting, Ack, CongestionControl, Loss, Path, ReceiverHalf, RtoAction, Sent, Start, Timeout, Wants,
+};
 
 mod intervals;
 mod receiver;
@@ -347,7 +349,7 @@ impl CongestionControl for Tfrc {
     }
 
     fn wants(&self) -> Wants {
-        Wants { wakes: true, feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, wakes: true, feedback: RECEIVER.number, ..Wants::default() }
     }
 
     /// Section 4.2: with the round trip of the handshake an initial window per round trip.

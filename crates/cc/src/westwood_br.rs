@@ -23,8 +23,8 @@ use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::RecentRtt;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start, Timeout, Wants,
-    Windows,
+    Accounting, Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start,
+    Timeout, Wants, Windows,
 };
 
 /// Which of the two tests speaks of congestion.
@@ -302,7 +302,7 @@ impl Rule for WestwoodBr {
     }
 
     fn wants(&self) -> Wants {
-        Wants { doubts: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, doubts: true, ..Wants::default() }
     }
 
     fn doubt(&mut self, _windows: &mut Windows, _oldest_sent: Instant, path: &Path) -> Doubt {

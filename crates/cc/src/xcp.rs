@@ -18,7 +18,8 @@ use bentpipe_base::{Extension, Instant, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ack, Classic, CongestionControl, Path, ReceiverHalf, Reflector, Rule, Sent, Start, Wants, Windows,
+    Accounting, Ack, Classic, CongestionControl, Path, ReceiverHalf, Reflector, Rule, Sent, Start, Wants,
+    Windows,
 };
 
 /// Parameters of XCP.
@@ -123,7 +124,7 @@ impl Rule for Xcp {
     }
 
     fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
     }
 
     fn stamp(&mut self, windows: &Windows, _sent: &Sent, path: &Path) -> Extension {

@@ -30,10 +30,6 @@ const SAFE: &str = "cc.mode=safe";
 /// The algorithm where nothing names one.
 const USUAL: &str = "cubic";
 
-/// How far timeouts stay above the smoothed round trip where no scenario says: as with Linux (`TCP_RTO_MIN`). Without it, on 550 ms
-/// with 1 % loss, every second repair that is itself lost ends in a timeout and a window sent again in vain.
-const RTO_MARGIN: Duration = Duration::from_millis(200);
-
 /// Which end of a flow we are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
@@ -49,9 +45,7 @@ pub fn config(args: &OnWire, end: End) -> Result<Config, Failure> {
         Some(scenario) => end_of_flow(scenario, args.cc.as_deref(), end)?,
         None => {
             let cc = args.cc.as_deref().unwrap_or(USUAL);
-            let mut base = connection_config(cc, [])?;
-            base.rto.margin = RTO_MARGIN;
-            (base, cc.to_owned())
+            (connection_config(cc, [])?, cc.to_owned())
         }
     };
     let has_safe_mode = connection_config(&cc, [SAFE]).is_ok();

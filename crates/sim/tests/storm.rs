@@ -212,6 +212,7 @@ impl Dice {
         let floor = self.pick(&[10, 200, 1000]);
         Config {
             prr: self.one_in(2),
+            undo: !self.one_in(4),
             limited_transmit: self.one_in(2),
             dup_thresh: self.pick(&[3, 3, 3, 2, 6]),
             dsack: !self.one_in(4),
@@ -224,7 +225,7 @@ impl Dice {
             rto: RtoBounds {
                 initial: self.millis(200, 3_000),
                 floor: Duration::from_millis(floor),
-                margin: Duration::ZERO,
+                margin: Duration::from_millis(self.pick(&[0, 200])),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
             },

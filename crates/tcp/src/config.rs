@@ -109,9 +109,9 @@ pub struct RtoBounds {
     pub initial: Duration,
     /// Smallest timeout.
     pub floor: Duration,
-    /// Least time by which the timeout exceeds the smoothed round trip: 4 x RTTVAR is at least this. Zero is RFC 6298. Linux has 200 ms
-    /// (`TCP_RTO_MIN`) and no floor: after even round trips the timeout of RFC 6298 is hardly more than the round trip, and a repair that is
-    /// itself lost needs two.
+    /// Least time by which the timeout exceeds the smoothed round trip: 4 x RTTVAR is at least this. Zero is RFC 6298. The default of
+    /// 200 ms is that of Linux (`TCP_RTO_MIN`): after even round trips the timeout of RFC 6298 is hardly more than the round trip, so that
+    /// over a satellite a delayed ACK, or a repair that is itself lost, ends in a timeout.
     pub margin: Duration,
     /// Largest timeout, back-off included.
     pub ceiling: Duration,
@@ -293,8 +293,11 @@ pub struct Config {
     pub mss: u32,
     /// Loss detection and repair.
     pub recovery: Recovery,
-    /// Proportional rate reduction during recovery (RFC 6937).
+    /// Proportional rate reduction during recovery (RFC 9937), for algorithms whose window stands still meanwhile and with SACK.
     pub prr: bool,
+    /// Take a reduction back when D-SACK (RFC 3708) or timestamps (RFC 3522) show that nothing was lost (RFC 4015). Of timeouts only
+    /// with [`SpuriousTimeout::FRto`].
+    pub undo: bool,
     /// Limited transmit on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Duplicate ACKs, or segments SACKed above, that prove a loss. Usually 3.
@@ -374,7 +377,8 @@ impl Default for Config {
             cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
             mss: 1448,
             recovery: Recovery::default(),
-            prr: false,
+            prr: true,
+            undo: true,
             limited_transmit: true,
             dup_thresh: 3,
             dsack: true,
@@ -387,7 +391,7 @@ impl Default for Config {
             rto: RtoBounds {
                 initial: Duration::from_secs(1),
                 floor: Duration::from_millis(200),
-                margin: Duration::ZERO,
+                margin: Duration::from_millis(200),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(1),
             },

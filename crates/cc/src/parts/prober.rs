@@ -338,7 +338,7 @@ impl<L: Law> CongestionControl for Prober<L> {
 
     fn wants(&self) -> Wants {
         let accounting = match self.law.terms().form {
-            Form::Listing | Form::Pipe => Accounting::Pipe,
+            Form::Listing | Form::Pipe => Accounting::Own,
             Form::Inflation => Accounting::Outstanding,
         };
         let reports = self.law.terms().dsack_replies;

@@ -154,7 +154,7 @@ impl World {
             let window = self.peach.window().min(f64::from(RWND)) as u32;
             // As in the paper there is no limited transmit: before a loss is detected both accounts agree.
             let held = match (self.peach.wants().accounting, self.recover) {
-                (Accounting::Pipe, Some(_)) => self.in_flight(),
+                (Accounting::Own, Some(_)) => self.in_flight(),
                 _ => self.nxt - self.una,
             };
             if window <= held || self.unsent == 0 || self.nxt >= self.una + RWND {

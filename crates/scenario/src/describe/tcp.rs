@@ -57,6 +57,7 @@ pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
 fn loss_recovery(form: &mut Form<'_>, config: &mut Config) {
     form.field("recovery", &mut config.recovery, &Words(RECOVERIES));
     form.field("prr", &mut config.prr, &FLAG);
+    form.field("undo", &mut config.undo, &FLAG);
     form.field("limited-transmit", &mut config.limited_transmit, &FLAG);
     form.field("dup-thresh", &mut config.dup_thresh, &COUNT);
     form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.rto));

@@ -10,7 +10,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
 use bentpipe_scenario::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Traffic};
-use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery, RtoBounds};
 
 pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -126,6 +126,10 @@ pub fn paper_tcp(window: u64) -> Config {
         initial_window: InitialWindow::Segments(2),
         receive_window: ReceiveWindow::Fixed(window * 960),
         send_buffer: 2 * window * 960,
+        // RFC 6298 and RFC 6675 without what came later.
+        rto: RtoBounds { margin: Duration::ZERO, ..Config::default().rto },
+        prr: false,
+        undo: false,
         ..Config::default()
     }
 }

@@ -6,6 +6,7 @@ use bentpipe_trace::Event;
 
 use super::rack::Seen;
 use super::rate::Totals;
+use super::recovery::Found;
 use super::scoreboard::{Index, Mark, Progress};
 use super::unreplied::Reported;
 use super::{Limit, Sender};
@@ -157,16 +158,18 @@ impl Sender {
         // Nothing is repaired before the question is answered.
         let begins = self.asked.is_none() && self.find_losses(cx, (segment, step), counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
+        let marked = segment.flags.contains(bentpipe_base::Flags::ECE);
         if begins && self.episode.is_open() {
-            self.enter_recovery(cx, newly_lost);
-        } else if segment.flags.contains(bentpipe_base::Flags::ECE) {
+            self.enter_recovery(cx, Found { lost: newly_lost, arrived: step.progress.arrived, marked });
+        } else if marked {
             self.congestion_echo(cx);
         }
         let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
         let phase = self.phase();
         if !began {
-            self.doubt_timeout(cx, &step.progress, segment);
+            self.doubt_reduction(cx, segment, step);
         }
+        self.allow_proportionally(step.progress.arrived, step.advanced && newly_lost == 0);
         let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
         if step.advanced {
             self.duplicates = 0;
@@ -184,7 +187,8 @@ impl Sender {
         if news || counts || answered {
             let ack = Ack {
                 acked: step.progress.acked,
-                counted: cx.config.ack_counting.count(step.progress.acked),
+                // What was SACKed before was counted then (as in Linux).
+                counted: if step.advanced { cx.config.ack_counting.count(step.progress.arrived) } else { 0 },
                 sacked: step.progress.sacked,
                 delivered_bytes: step.progress.delivered,
                 lost: newly_lost,
@@ -193,32 +197,45 @@ impl Sender {
                 phase,
                 ends_episode,
                 window_limited: self.limit == Limit::Window,
-                ecn_echo: segment.flags.contains(bentpipe_base::Flags::ECE),
+                ecn_echo: marked,
                 dsack: step.dsack,
             };
             self.cc.on_ack(&ack, &path);
         }
         if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
             // What was sent in the episode was lost as well.
-            self.enter_recovery(cx, 0);
+            self.enter_recovery(cx, Found { marked, ..Found::default() });
         }
         let path = self.path(cx.now);
         if let Probe::Reply(tag) = segment.probe {
             self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
         }
-        while step.reported
-            && let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered())
-        {
-            self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
-        }
-        if step.reported
-            && self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(&cx.stats.stats()))
-        {
-            self.peer_probes = PeerProbes::Ordinary;
+        if step.reported {
+            self.take_probe_answers(cx, (step.progress.acked, phase), &path);
         }
         if self.wants.doubts {
             let path = self.path(cx.now);
             self.ask_doubt(&path);
+        }
+    }
+
+    /// A report of duplicates answers probes.
+    fn take_probe_answers(&mut self, cx: &mut Context, (acked, phase): (u32, Phase), path: &Path) {
+        while let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered()) {
+            self.probe_answered(cx, tag, (acked, phase), path);
+        }
+        if self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(&cx.stats.stats())) {
+            self.peer_probes = PeerProbes::Ordinary;
+        }
+    }
+
+    /// Takes back a reduction that this ACK shows to have been a mistake.
+    fn doubt_reduction(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+        let duplicate = segment.sack.as_slice().first().copied().filter(|_| step.dsack);
+        if self.asked.is_none() && self.proves_mistake(segment, duplicate) {
+            self.take_back_reduction(cx);
+        } else {
+            self.doubt_timeout(cx, &step.progress, segment);
         }
     }
 

@@ -13,6 +13,7 @@ mod scoreboard;
 mod snack;
 mod timeout;
 mod transmit;
+mod undo;
 mod unreplied;
 mod validation;
 

@@ -80,13 +80,13 @@ impl Rack {
     /// once does.
     fn update(&mut self, progress: &Progress, seen: Seen) {
         let Some(newest) = &progress.newest else { return };
-        let delivered = if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at)
-        {
-            let Some(original) = progress.newest_original else { return };
-            original
-        } else {
-            (newest.sent_at, newest.end())
-        };
+        let delivered =
+            if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at) {
+                let Some(original) = progress.newest_original else { return };
+                original
+            } else {
+                (newest.sent_at, newest.end())
+            };
         self.rtt = seen.now.since(delivered.0);
         if delivered > (self.xmit, self.end) {
             (self.xmit, self.end) = delivered;
@@ -124,6 +124,11 @@ impl Rack {
         }
     }
 
+    /// The ACK of what was sent again answered the original: the path reorders.
+    pub fn saw_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// Recovery ended: a wide window narrows after enough rounds.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
@@ -153,6 +158,13 @@ impl Sender {
         self.rack_detect(seen.now, config)
     }
 
+    /// What was taken for lost was only late.
+    pub(super) fn note_late_original(&mut self) {
+        if let Some(rack) = &mut self.rack {
+            rack.saw_reordering();
+        }
+    }
+
     /// Step 5: everything sent a reordering window before the newest delivery is lost.
     pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
         let Some(Rack { xmit, end, rtt, .. }) =
@@ -170,6 +182,13 @@ impl Sender {
                 Verdict::LostAt(sent_at + wait)
             }
         })
+    }
+
+    /// How long after its departure a segment is lost if something that left later has arrived. Before anything has, the smoothed round
+    /// trip of the handshake stands for that of the newest delivery.
+    pub(super) fn rack_window(&self, config: &Config) -> Duration {
+        let rtt = self.rack.as_ref().map(|rack| rack.rtt).filter(|rtt| !rtt.is_zero());
+        rtt.unwrap_or(self.rtt.srtt) + self.reordering_window(config)
     }
 
     fn reordering_window(&self, config: &Config) -> Duration {

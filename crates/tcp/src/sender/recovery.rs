@@ -6,6 +6,7 @@ use bentpipe_trace::Event;
 
 use super::Sender;
 use super::scoreboard::{Index, Mark, Progress};
+use super::undo::Undo;
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Config, Recovery, Restore, SpuriousTimeout};
@@ -18,7 +19,6 @@ pub(super) enum Episode {
     /// Fast recovery until `recover` is acknowledged.
     Recovery {
         recover: u64,
-        prr: Prr,
         /// Holes at or above this may still be filled early by RFC 6675 rule 3.
         early_from: Index,
     },
@@ -43,6 +43,9 @@ pub(super) struct Reductions {
     marked_until: u64,
     /// Outstanding segments that limited transmit sent beyond the congestion window (RFC 3042).
     pub limited: u32,
+    pub prr: Prr,
+    /// While the last reduction may turn out to be a mistake.
+    pub undo: Option<Undo>,
 }
 
 impl Reductions {
@@ -50,6 +53,12 @@ impl Reductions {
     pub fn lose(&mut self, nxt: u64) {
         self.recover_point = nxt;
         self.ecn_recover = nxt;
+    }
+
+    /// Nothing was lost: from `una` on losses and marks count again.
+    pub fn forgive(&mut self, una: u64) {
+        self.lose(una.saturating_sub(1));
+        self.undo = None;
     }
 }
 
@@ -68,36 +77,58 @@ pub(super) enum TimeoutDoubt {
     AwaitTiming(Instant),
 }
 
-/// Proportional rate reduction (RFC 6937), in segments.
+/// Proportional rate reduction (RFC 9937), in segments: spreads a reduction over the round trip that it takes, and repairs no faster than
+/// segments leave the network once less than the threshold is in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
+    /// In flight just before the loss was found (`RecoverFS`).
+    flight: u32,
+    /// Newly known to have arrived since (`prr_delivered`).
     delivered: u32,
+    /// Sent since (`prr_out`).
     out: u32,
-    flight_at_loss: u32,
-    ssthresh: u32,
-    /// Segments that may leave on the current ACK.
+    /// Segments that may leave now (`sndcnt`).
     pub budget: u32,
 }
 
 impl Prr {
-    /// One ACK that delivered so many segments, with so many in flight after it.
-    fn on_ack(&mut self, delivered: u32, in_flight: u32) {
+    pub fn begin(flight: u32) -> Self {
+        Self { flight: flight.max(1), ..Self::default() }
+    }
+
+    /// An ACK that delivered so many segments, with so many in flight after it; `safe` if it advanced and showed no further loss.
+    fn on_ack(&mut self, (delivered, safe): (u32, bool), in_flight: u32, ssthresh: u32) {
+        if delivered == 0 {
+            return;
+        }
         self.delivered += delivered;
-        self.budget = if in_flight > self.ssthresh {
-            let target = (u64::from(self.delivered) * u64::from(self.ssthresh))
-                .div_ceil(u64::from(self.flight_at_loss.max(1)));
-            (target as u32).saturating_sub(self.out)
+        let owed = self.delivered.saturating_sub(self.out);
+        self.budget = if in_flight > ssthresh {
+            let due = (u64::from(self.delivered) * u64::from(ssthresh)).div_ceil(u64::from(self.flight));
+            (due as u32).saturating_sub(self.out)
         } else {
-            // Slow-start reduction bound: at most one more than was delivered.
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + 1;
-            (self.ssthresh - in_flight).min(limit)
+            (ssthresh - in_flight).min(owed.max(delivered) + u32::from(safe))
         };
+        if self.out == 0 {
+            self.budget = self.budget.max(1);
+        }
     }
 
     pub fn sent(&mut self) {
         self.out += 1;
         self.budget = self.budget.saturating_sub(1);
     }
+}
+
+/// What the ACK or the timer that found a loss brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// Segments newly marked lost.
+    pub lost: u32,
+    /// Segments newly known to have arrived.
+    pub arrived: u32,
+    /// The ACK echoed a congestion mark.
+    pub marked: bool,
 }
 
 /// Duplicate ACKs that a classical fast recovery credits to the window when it begins (RFC 5681 section 3.2 step 3).
@@ -132,7 +163,7 @@ impl Sender {
 
     /// Classical inflation, unless the algorithm does its own.
     fn inflate(&mut self, segments: f64) {
-        if self.wants.accounting == Accounting::Pipe {
+        if self.wants.accounting != Accounting::Outstanding {
             self.inflation += segments;
         }
     }
@@ -152,7 +183,7 @@ impl Sender {
     }
 
     /// A loss is proven: the window shrinks once and the first lost segment leaves at once.
-    pub(super) fn enter_recovery(&mut self, cx: &mut Context, newly_lost: u32) {
+    pub(super) fn enter_recovery(&mut self, cx: &mut Context, found: Found) {
         let sack = self.recovery.uses_sack();
         if !sack {
             self.board.mark_lost(self.board.front_index());
@@ -161,7 +192,8 @@ impl Sender {
         if let Some(unreplied) = &mut self.unreplied {
             unreplied.lose(self.rtt.srtt);
         }
-        let flight_at_loss = self.board.in_flight() + newly_lost.max(1);
+        let flight_at_loss = self.board.in_flight() + found.lost.max(1);
+        let flight = self.board.outstanding() - self.board.sacked() + found.arrived;
         let reductions = *self.reductions();
         let loss = Loss {
             cause: Cause::Loss,
@@ -177,13 +209,14 @@ impl Sender {
             self.cc.on_loss(&loss, &path);
         }
         self.congestion_reduced |= self.ecn;
-        let prr =
-            Prr { flight_at_loss: loss.outstanding, ssthresh: self.cc.window() as u32, ..Prr::default() };
-        self.episode = Episode::Recovery { recover: self.nxt, prr, early_from: self.board.front_index() };
+        self.episode = Episode::Recovery { recover: self.nxt, early_from: self.board.front_index() };
         let nxt = self.nxt;
         let reductions = self.reductions();
         reductions.lose(nxt);
         reductions.limited = 0;
+        reductions.prr = Prr::begin(flight);
+        let marked = found.marked || reduced;
+        self.watch_reduction(cx.config.undo && !marked);
         self.forced = 1;
         if !sack {
             self.inflate(INITIAL_INFLATION);
@@ -194,13 +227,25 @@ impl Sender {
         cx.trace(Event::RecoveryEntered);
     }
 
+    /// Proportional rate reduction is in use: not where the algorithm sets its window in recovery itself, nor without SACK, where
+    /// RFC 6582 inflates and deflates the window.
+    pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
+        config.prr && self.wants.accounting == Accounting::Pipe && self.recovery.uses_sack()
+    }
+
+    /// An ACK in fast recovery: `safe` if it advanced and showed no further loss.
+    pub(super) fn allow_proportionally(&mut self, delivered: u32, safe: bool) {
+        if matches!(self.episode, Episode::Recovery { .. }) {
+            let (in_flight, ssthresh) = (self.board.in_flight(), self.cc.window() as u32);
+            self.reductions().prr.on_ack((delivered, safe), in_flight, ssthresh);
+        }
+    }
+
     /// What an ACK means to the episode it arrived in. True if it ended it.
     pub(super) fn follow_episode(&mut self, cx: &mut Context, progress: &Progress, advanced: bool) -> bool {
-        let in_flight = self.board.in_flight();
         match &mut self.episode {
             Episode::Open => false,
-            Episode::Recovery { recover, prr, .. } => {
-                prr.on_ack(progress.arrived, in_flight);
+            Episode::Recovery { recover, .. } => {
                 let over = self.una >= *recover || (advanced && self.recovery == Recovery::Reno);
                 if over {
                     self.leave_episode(cx);
@@ -219,8 +264,13 @@ impl Sender {
         }
     }
 
-    fn leave_episode(&mut self, cx: &mut Context) {
+    pub(super) fn leave_episode(&mut self, cx: &mut Context) {
         self.episode = Episode::Open;
+        let nxt = self.nxt;
+        if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
+            // What is under way now may still be a report of a duplicate.
+            undo.until = nxt;
+        }
         self.inflation = 0.0;
         self.duplicates = 0;
         self.forced = 0;
@@ -237,7 +287,7 @@ impl Sender {
             // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
             self.inflation = (self.inflation - f64::from(acked)).max(0.0);
             self.inflate(1.0);
-        } else if self.wants.accounting == Accounting::Pipe {
+        } else if self.wants.accounting != Accounting::Outstanding {
             return;
         }
         if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED))
@@ -264,12 +314,12 @@ impl Sender {
             TimeoutDoubt::AwaitSecond
                 if progress.original_delivered && progress.lowest_original < recover =>
             {
-                return self.undo(cx);
+                return self.take_back_reduction(cx);
             }
             TimeoutDoubt::AwaitEcho(sent)
                 if advanced && !marked && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
             {
-                return self.undo(cx);
+                return self.take_back_reduction(cx);
             }
             TimeoutDoubt::AwaitTiming(sent)
                 if progress.acked > 0 && !marked && self.too_soon(cx.now.since(sent), cx.config) =>
@@ -288,18 +338,6 @@ impl Sender {
         self.episode = Episode::Loss { recover, doubt: next };
     }
 
-    /// The reduction was a mistake.
-    fn undo(&mut self, cx: &mut Context) {
-        self.board.unmark_lost();
-        self.leave_episode(cx);
-        self.rtt.reset_back_off();
-        self.rtt.widen(self.told_srtt, &cx.config.rto);
-        let path = self.path(cx.now);
-        self.cc.on_undo(&path);
-        cx.stats.rare().undone += 1;
-        cx.trace(Event::Undone);
-    }
-
     /// No answer to the retransmission could be here after `age`.
     fn too_soon(&self, age: Duration, config: &Config) -> bool {
         let SpuriousTimeout::Enhanced { fraction, .. } = config.spurious_timeout else { return false };
@@ -309,7 +347,7 @@ impl Sender {
     /// Enhanced TCP's response.
     fn take_back(&mut self, cx: &mut Context) {
         if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
-            return self.undo(cx);
+            return self.take_back_reduction(cx);
         }
         if let Episode::Loss { doubt, .. } = &mut self.episode {
             *doubt = TimeoutDoubt::None;
@@ -336,6 +374,14 @@ impl Sender {
         }
     }
 
+    /// A timeout reduced the window. One in fast recovery is believed; of several in a row the first counts.
+    pub(super) fn watch_timeout(&mut self, cx: &Context) {
+        let watched = cx.config.undo && cx.config.spurious_timeout == SpuriousTimeout::FRto;
+        if !matches!(self.episode, Episode::Loss { .. }) || self.timeouts == 1 {
+            self.watch_reduction(watched && self.episode.is_open());
+        }
+    }
+
     /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2).
     pub(super) fn congestion_echo(&mut self, cx: &mut Context) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
@@ -353,6 +399,7 @@ impl Sender {
         };
         let before = self.cc.window();
         self.cc.on_loss(&loss, &path);
+        self.stop_watching();
         let (nxt, smaller) = (self.nxt, self.cc.window() < before);
         let reductions = self.reductions();
         reductions.ecn_recover = nxt;
@@ -367,7 +414,7 @@ impl Sender {
         let (newly_lost, again) = self.rack_detect(cx.now, cx.config);
         cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
         if newly_lost > 0 && self.episode.is_open() {
-            self.enter_recovery(cx, newly_lost);
+            self.enter_recovery(cx, Found { lost: newly_lost, ..Found::default() });
         }
     }
 }

@@ -229,7 +229,12 @@ impl Scoreboard {
             self.retransmitted += 1;
         }
         record.marks |= Mark::REPEATED;
-        self.repairs.get_or_insert_default().in_flight.push_back((index, now));
+        let (base, repairs) = (self.base, self.repairs.get_or_insert_default());
+        // Only RACK asks for repairs by time: without it those that were acknowledged go here.
+        while repairs.in_flight.front().is_some_and(|(index, _)| *index < base) {
+            repairs.in_flight.pop_front();
+        }
+        repairs.in_flight.push_back((index, now));
     }
 
     /// A copy of a segment leaves as a probe, which may repair it: from now on its round trip is ambiguous. Returns its
@@ -590,6 +595,30 @@ impl Scoreboard {
         }
     }
 
+    /// After a timeout where time tells losses: the oldest segment and what left at `by` or before is lost (RFC 8985 section 6.3). If the
+    /// receiver discarded what it had SACKed, everything is.
+    pub fn mark_old_lost(&mut self, by: Instant) {
+        if self.front().is_some_and(|front| front.has(Mark::SACKED)) {
+            return self.mark_all_lost();
+        }
+        let repairs = self.repairs.get_or_insert_default();
+        repairs.lost.clear();
+        repairs.lost_again.clear();
+        for (offset, record) in self.records.iter_mut().enumerate() {
+            let due = !record.has(Mark::SACKED) && (offset == 0 || record.sent_at <= by);
+            if due && (!record.has(Mark::LOST) || record.has(Mark::RETRANSMITTED)) {
+                self.lost += u32::from(!record.has(Mark::LOST));
+                self.retransmitted -= u32::from(record.has(Mark::RETRANSMITTED));
+                record.marks.remove(Mark::RETRANSMITTED);
+                record.marks |= Mark::LOST;
+                self.total_lost = self.total_lost.wrapping_add(1);
+            }
+            if record.has(Mark::LOST) && !record.has(Mark::RETRANSMITTED) {
+                repairs.lost.push_back(self.base + offset as u64);
+            }
+        }
+    }
+
     /// The timeout was none: what was marked lost and not sent again is in flight after all.
     pub fn unmark_lost(&mut self) {
         for record in &mut self.records {
@@ -773,6 +802,45 @@ mod tests {
         board.retransmit(0, Instant::from_nanos(9), false);
         board.advance(3001, &mut progress);
         assert!(progress.repeated_acked);
+    }
+
+    /// RFC 8985 section 6.3: what left within the last round trip keeps its chance, the oldest does not; and it leaves first.
+    #[test]
+    fn a_timeout_spares_what_left_lately() {
+        let mut board = board(6);
+        let mut progress = Progress::default();
+        let sent =
+            |board: &Scoreboard, index| board.get(index).map_or(Instant::ZERO, |record| record.sent_at);
+        board.mark_lost(2);
+        board.sack(block(1, 1), &mut progress);
+        board.retransmit(2, Instant::from_nanos(90), false);
+        board.retransmit(0, Instant::from_nanos(90), false);
+        let by = sent(&board, 4);
+        board.mark_old_lost(by);
+        let waiting: Vec<Index> = std::iter::from_fn(|| {
+            let index = board.next_lost()?;
+            board.retransmit(index, Instant::from_nanos(100), false);
+            Some(index)
+        })
+        .collect();
+        assert_eq!(waiting, [0, 3, 4], "1 is SACKed, 2 was repaired and 5 sent lately");
+        assert_eq!((board.in_flight(), board.lost()), (5, 4));
+    }
+
+    /// Without RACK nobody asks for repairs by time; they are forgotten all the same.
+    #[test]
+    fn acknowledged_repairs_are_not_remembered() {
+        let mut board = board(1);
+        let mut progress = Progress::default();
+        for at in 0..1000_u64 {
+            let index = board.front_index();
+            board.retransmit(index, Instant::from_nanos(at), false);
+            let end = board.get(index).map_or(0, Record::end);
+            board.push(Scoreboard::record(end, MSS as u32, Instant::from_nanos(at)));
+            board.advance(end, &mut progress);
+        }
+        let remembered = board.repairs.as_ref().map_or(0, |repairs| repairs.in_flight.len());
+        assert!(remembered <= 2, "{remembered}");
     }
 
     /// Rule 3 of RFC 6675 sends what may still be on its way: both count until one is known to be gone.

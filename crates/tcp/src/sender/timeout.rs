@@ -125,7 +125,13 @@ impl Sender {
                     self.rtt.back_off();
                 }
                 let doubt = self.first_doubt(cx);
-                self.board.mark_all_lost();
+                self.watch_timeout(cx);
+                if self.recovery == Recovery::Rack {
+                    let window = self.rack_window(cx.config);
+                    self.board.mark_old_lost(cx.now - window);
+                } else {
+                    self.board.mark_all_lost();
+                }
                 self.episode = Episode::Loss { recover: self.nxt, doubt };
                 self.forced = 1;
                 let nxt = self.nxt;
@@ -192,6 +198,7 @@ impl Sender {
             validated: self.validated(cx.config),
         };
         self.cc.on_loss(&loss, &path);
+        self.stop_watching();
     }
 
     /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).

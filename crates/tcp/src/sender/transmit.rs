@@ -165,8 +165,8 @@ impl Sender {
     /// Whether the congestion window has room for one more.
     fn has_room(&self, cx: &Context) -> bool {
         match self.episode {
-            Episode::Recovery { prr, .. } if cx.config.prr && self.wants.accounting == Accounting::Pipe => {
-                prr.budget > 0
+            Episode::Recovery { .. } if self.reduces_proportionally(cx.config) => {
+                self.reductions.as_ref().is_some_and(|reductions| reductions.prr.budget > 0)
             }
             _ => self.used(cx.config) < self.window(),
         }
@@ -228,7 +228,7 @@ impl Sender {
     /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
     fn early_hole(&mut self) -> Option<Index> {
         let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
-        if self.recovery != Recovery::Sack || self.wants.accounting != Accounting::Pipe {
+        if self.recovery != Recovery::Sack || self.wants.accounting == Accounting::Outstanding {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
@@ -246,8 +246,9 @@ impl Sender {
         if index == self.board.front_index() {
             self.arm_retransmission(cx);
         }
-        let (seq, len, fin) = match self.board.get(index) {
+        let (seq, len, fin) = match self.board.get(index).copied() {
             Some(record) => {
+                self.watch_repair(cx, record);
                 let fin = record.has(super::scoreboard::Mark::FIN);
                 (record.start, record.seq_len - u32::from(fin), fin)
             }
@@ -337,8 +338,8 @@ impl Sender {
     /// Books a departure. True if the window is now full beyond doubt.
     fn account(&mut self, cx: &mut Context) -> bool {
         self.burst += 1;
-        if let Episode::Recovery { prr, .. } = &mut self.episode {
-            prr.sent();
+        if matches!(self.episode, Episode::Recovery { .. }) {
+            self.reductions().prr.sent();
         }
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);

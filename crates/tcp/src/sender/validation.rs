@@ -1,6 +1,7 @@
 //! Congestion window validation: what an unused window is worth (RFC 5681 section 4.1, RFC 7661).
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_cc::Accounting;
 
 use super::{Limit, Sender};
 use crate::{Config, WindowValidation};
@@ -71,7 +72,9 @@ impl Sender {
         let idle = self.board.is_empty()
             && self.last_sent != Instant::ZERO
             && now.since(self.last_sent) > self.rtt.rto(&config.rto);
-        if !idle || config.window_validation != WindowValidation::Restart {
+        // A rate is not a window: an algorithm that paces by a model of its own hears of each pause.
+        let by_rate = self.wants.accounting == Accounting::Own && self.cc.pacing_rate().is_some();
+        if !idle || !by_rate && config.window_validation != WindowValidation::Restart {
             return;
         }
         let restart = f64::from(config.initial_window.segments(self.mss));

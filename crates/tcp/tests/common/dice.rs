@@ -64,6 +64,9 @@ fn delayed_ack(dice: &mut Dice) -> DelayedAck {
     }
 }
 
+const RECOVERIES: &[Recovery] =
+    &[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack, Recovery::Snack];
+
 /// Any configuration that makes sense.
 pub fn config(dice: &mut Dice) -> Config {
     let entry = dice.0.below(REGISTRY.len() as u64) as usize;
@@ -71,14 +74,9 @@ pub fn config(dice: &mut Dice) -> Config {
     Config {
         cc: Algorithm::from_name(REGISTRY[entry].name).unwrap(),
         mss: dice.one_of(&[50, 88, 536, 536, 1000, 1448, 1448, 1460, 8960]),
-        recovery: dice.one_of(&[
-            Recovery::Reno,
-            Recovery::NewReno,
-            Recovery::Sack,
-            Recovery::Rack,
-            Recovery::Snack,
-        ]),
+        recovery: dice.one_of(RECOVERIES),
         prr: dice.coin(),
+        undo: dice.coin(),
         limited_transmit: dice.coin(),
         dup_thresh: dice.within(1, 5) as u32,
         dsack: dice.coin(),
@@ -90,7 +88,7 @@ pub fn config(dice: &mut Dice) -> Config {
         rto: RtoBounds {
             initial: ms(dice.within(200, 3000)),
             floor: ms(dice.within(0, 1000)),
-            margin: ms(0),
+            margin: ms(dice.one_of(&[0, 200])),
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
         },

@@ -19,6 +19,7 @@ pub fn plain() -> Config {
         timestamps: false,
         dsack: false,
         limited_transmit: false,
+        prr: false,
         pacing: Pacing::Off,
         window_validation: WindowValidation::Off,
         rto: RtoBounds { initial: ms(1000), floor: ms(200), margin: ms(0), ceiling: ms(60_000), tick: ms(1) },

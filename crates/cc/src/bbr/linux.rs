@@ -1,0 +1,227 @@
+//! What the module of the Linux kernel adds to version 1: room for ACKs that come in clusters, and a long-term rate under a policer.
+
+use bentpipe_base::{Duration, Instant};
+
+/// Rounds for which one of the two maxima of [`Aggregation`] is kept.
+const AGGREGATION_ROUNDS: u32 = 5;
+/// Most that is allowed for clusters: what the bottleneck delivers in so many seconds.
+const MOST_AGGREGATED_S: f64 = 0.1;
+/// An epoch ends after so many segments.
+const LONGEST_EPOCH: f64 = 1_048_576.0;
+
+/// How many segments more than the model expects were acknowledged at once (`extra_acked`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    epoch_began: Instant,
+    /// Segments acknowledged in the epoch.
+    acked: f64,
+    /// Largest excess of this period of five rounds and of the one before.
+    most: [f64; 2],
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// The sender was idle: an epoch begins.
+    pub fn restart(&mut self, now: Instant) {
+        self.epoch_began = now;
+        self.acked = 0.0;
+    }
+
+    /// An ACK for so many segments while the model's bottleneck delivers `rate` segments a second, held to a window.
+    pub fn on_ack(&mut self, now: Instant, (acked, round_start): (f64, bool), rate: f64, cwnd: f64) {
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= AGGREGATION_ROUNDS {
+                self.rounds = 0;
+                self.most = [0.0, self.most[0]];
+            }
+        }
+        let mut expected = rate * now.since(self.epoch_began).as_secs_f64();
+        if self.acked <= expected || self.acked + acked >= LONGEST_EPOCH {
+            self.restart(now);
+            expected = 0.0;
+        }
+        self.acked += acked;
+        self.most[0] = self.most[0].max((self.acked - expected).min(cwnd));
+    }
+
+    /// Segments to allow above the target window.
+    pub fn room(&self, rate: f64) -> f64 {
+        self.most[0].max(self.most[1]).min(rate * MOST_AGGREGATED_S)
+    }
+}
+
+/// Round trips that an interval lasts at least, and at most four times.
+const LEAST_ROUNDS: u32 = 4;
+/// Lost segments for one delivered from which on an interval looks policed.
+const POLICED_LOSS: f64 = 50.0 / 256.0;
+/// Two intervals agree within this share of the rate, or this many bytes a second.
+const AGREED_SHARE: f64 = 0.125;
+const AGREED_BYTES_PER_S: f64 = 500.0;
+/// Round trips for which a policer's rate is kept.
+const KEPT_ROUNDS: u32 = 48;
+
+/// What is counted over the whole connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub now: Instant,
+    /// Segments delivered and lost.
+    pub delivered: f64,
+    pub lost: f64,
+}
+
+/// One ACK, or a timeout, to the search for a policer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sign {
+    pub counted: Counted,
+    pub round_start: bool,
+    pub app_limited: bool,
+    /// Segments were lost.
+    pub losses: bool,
+}
+
+/// Whether a policer drops what exceeds its rate: two intervals in a row, each between losses and with many of them, deliver at the same
+/// rate (`lt_bw`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Policer {
+    /// No loss yet: a policer would first spend its tokens.
+    #[default]
+    Unseen,
+    /// Intervals are measured; the rate of the one before in segments a second.
+    Sampling { began: Counted, rounds: u32, before: Option<f64> },
+    /// Two agreed on this rate in segments a second.
+    Found { rate: f64, rounds: u32 },
+}
+
+impl Policer {
+    /// The policer's rate in segments a second.
+    pub fn rate(&self) -> Option<f64> {
+        if let Self::Found { rate, .. } = self { Some(*rate) } else { None }
+    }
+
+    /// Takes an ACK. `probes_bandwidth` while the sender cruises. True if the rate of the policer is given up.
+    pub fn on_ack(&mut self, sign: Sign, probes_bandwidth: bool, mss: f64) -> bool {
+        match self {
+            Self::Found { rounds, .. } => {
+                *rounds += u32::from(probes_bandwidth && sign.round_start);
+                let over = *rounds >= KEPT_ROUNDS;
+                if over {
+                    *self = Self::Unseen;
+                }
+                return over;
+            }
+            Self::Unseen if sign.losses && !sign.app_limited => {
+                let rounds = u32::from(sign.round_start);
+                *self = Self::Sampling { began: sign.counted, rounds, before: None };
+            }
+            Self::Unseen => {}
+            Self::Sampling { began, rounds, before } => {
+                *rounds += u32::from(sign.round_start);
+                if sign.app_limited || *rounds > 4 * LEAST_ROUNDS {
+                    *self = Self::Unseen;
+                } else if *rounds >= LEAST_ROUNDS && sign.losses {
+                    let (began, before) = (*began, *before);
+                    self.end_interval((began, sign.counted), before, mss);
+                }
+            }
+        }
+        false
+    }
+
+    fn end_interval(&mut self, (began, ended): (Counted, Counted), before: Option<f64>, mss: f64) {
+        let (delivered, lost) = (ended.delivered - began.delivered, ended.lost - began.lost);
+        let took = ended.now.since(began.now);
+        if delivered <= 0.0 || lost < POLICED_LOSS * delivered || took < Duration::from_millis(1) {
+            return;
+        }
+        let rate = delivered / took.as_secs_f64();
+        *self = match before {
+            Some(before)
+                if (rate - before).abs() <= AGREED_SHARE * before
+                    || (rate - before).abs() * mss <= AGREED_BYTES_PER_S =>
+            {
+                Self::Found { rate: (rate + before) / 2.0, rounds: 0 }
+            }
+            _ => Self::Sampling { began: ended, rounds: 0, before: Some(rate) },
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn clusters_of_acks_make_room_for_themselves() {
+        // 100 segments a second, acknowledged 20 at a time every 200 ms.
+        let mut aggregation = Aggregation::default();
+        aggregation.restart(at(0));
+        for cluster in 1..20_u64 {
+            aggregation.on_ack(at(200 * cluster), (20.0, cluster % 3 == 0), 100.0, 1000.0);
+        }
+        assert!((aggregation.room(1000.0) - 20.0).abs() < 1e-9, "{}", aggregation.room(1000.0));
+        assert_eq!(aggregation.room(100.0), 10.0, "no more than 100 ms deliver");
+        for ack in 0..400_u64 {
+            aggregation.on_ack(at(4000 + 10 * ack), (1.0, ack % 20 == 0), 100.0, 1000.0);
+        }
+        assert!(aggregation.room(1000.0) <= 2.0, "forgotten after ten rounds: {}", aggregation.room(1000.0));
+    }
+
+    /// Rounds of 100 ms with so many segments delivered and lost in each.
+    fn rounds(policer: &mut Policer, rounds: core::ops::Range<u64>, (delivered, lost): (f64, f64)) -> bool {
+        rounds.fold(false, |over, round| {
+            let counted = Counted {
+                now: at(100 * round),
+                delivered: delivered * round as f64,
+                lost: lost * round as f64,
+            };
+            let sign = Sign { counted, round_start: true, app_limited: false, losses: lost > 0.0 };
+            over | policer.on_ack(sign, true, 1000.0)
+        })
+    }
+
+    #[test]
+    fn two_intervals_of_one_rate_with_a_fifth_lost_are_a_policer() {
+        let mut policer = Policer::default();
+        rounds(&mut policer, 0..5, (80.0, 20.0));
+        assert_eq!(policer.rate(), None, "one interval");
+        rounds(&mut policer, 5..9, (80.0, 20.0));
+        let rate = policer.rate().expect("two intervals");
+        assert!((rate - 800.0).abs() < 1e-6, "{rate}");
+        assert!(!rounds(&mut policer, 9..55, (80.0, 0.0)) && policer.rate().is_some());
+        assert!(rounds(&mut policer, 55..56, (80.0, 0.0)) && policer.rate().is_none(), "48 rounds later");
+    }
+
+    #[test]
+    fn noise_and_changing_rates_are_none() {
+        let mut noise = Policer::default();
+        rounds(&mut noise, 0..40, (95.0, 5.0));
+        assert_eq!(noise.rate(), None);
+        let mut growing = Policer::default();
+        let mut counted = Counted::default();
+        for round in 0..40_u64 {
+            let delivered = 50.0 * 1.1_f64.powi(round as i32);
+            counted = Counted {
+                now: at(100 * round),
+                delivered: counted.delivered + delivered,
+                lost: counted.lost + delivered / 3.0,
+            };
+            let sign = Sign { counted, round_start: true, app_limited: false, losses: true };
+            growing.on_ack(sign, true, 1000.0);
+        }
+        assert_eq!(growing.rate(), None);
+    }
+
+    #[test]
+    fn an_idle_application_ends_the_search() {
+        let mut policer = Policer::default();
+        rounds(&mut policer, 0..5, (80.0, 20.0));
+        let sign = Sign { counted: Counted::default(), round_start: true, app_limited: true, losses: true };
+        policer.on_ack(sign, true, 1000.0);
+        assert!(matches!(policer, Policer::Unseen));
+    }
+}

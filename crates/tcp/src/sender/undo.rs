@@ -1,0 +1,99 @@
+//! Reductions that turn out to be mistakes: nothing was lost, segments or their ACKs were late.
+//!
+//! Two kinds of evidence count, as in Linux. The receiver reports each repair as a duplicate (D-SACK, RFC 3708); or the ACK that covers the
+//! first repair echoes a timestamp from before it left (Eifel detection, RFC 3522). Then the reduction is taken back (RFC 4015).
+
+use bentpipe_base::{SackRange, Segment};
+
+use super::Sender;
+use super::recovery::Episode;
+use super::scoreboard::Record;
+use crate::arrival::is_older;
+use crate::connection::clock_ms;
+use crate::context::Context;
+
+/// What is known of the repairs since a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
+    from: u64,
+    /// Acknowledging more than this ends the watch: all reports of duplicates have come.
+    pub until: u64,
+    /// The first repair, until it is acknowledged: where it ends, and when it left in milliseconds of the timestamps option.
+    first: Option<(u64, u32)>,
+    /// Segments sent again since the reduction and not reported as duplicates.
+    unreported: u32,
+}
+
+impl Sender {
+    /// The window was reduced: repairs are watched, or earlier ones no longer.
+    pub(super) fn watch_reduction(&mut self, watched: bool) {
+        let undo = Undo { from: self.una, until: u64::MAX, first: None, unreported: 0 };
+        self.reductions().undo = watched.then_some(undo);
+    }
+
+    /// The algorithm was told of something else than a loss episode: its last reduction is no longer the one that was watched.
+    pub(super) fn stop_watching(&mut self) {
+        if let Some(reductions) = &mut self.reductions {
+            reductions.undo = None;
+        }
+    }
+
+    /// A segment leaves again.
+    pub(super) fn watch_repair(&mut self, cx: &Context, record: Record) {
+        if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
+            undo.unreported += 1;
+            if undo.unreported == 1 && undo.first.is_none() {
+                undo.first = Some((record.end(), clock_ms(cx.now)));
+            }
+        }
+    }
+
+    /// Whether this ACK is the last proof that the reduction was a mistake. `duplicate` is what it reports as having arrived twice.
+    pub(super) fn proves_mistake(&mut self, segment: &Segment, duplicate: Option<SackRange>) -> bool {
+        let (una, mss) = (self.una, u64::from(self.mss));
+        let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
+        let Some(reductions) = &mut self.reductions else { return false };
+        let Some(undo) = &mut reductions.undo else { return false };
+        if una > undo.until || segment.flags.contains(bentpipe_base::Flags::ECE) {
+            // Whatever was late, the path is congested (RFC 4015 step 5).
+            reductions.undo = None;
+            return false;
+        }
+        if let Some(range) = duplicate.filter(|range| range.end > undo.from && range.end > range.start) {
+            let before = undo.unreported;
+            let segments = (range.end - range.start).div_ceil(mss).min(u64::from(before)) as u32;
+            undo.unreported -= segments;
+            if before > 0 && undo.unreported == 0 {
+                return true;
+            }
+        }
+        match undo.first {
+            Some((end, left)) if una >= end => {
+                undo.first = None;
+                echo.is_some_and(|echo| is_older(echo, left))
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes back the last reduction, and what was marked lost and has not been sent again is in flight after all.
+    pub(super) fn take_back_reduction(&mut self, cx: &mut Context) {
+        if matches!(self.episode, Episode::Loss { .. }) {
+            self.rtt.reset_back_off();
+            self.rtt.widen(self.told_srtt, &cx.config.rto);
+        }
+        if !self.episode.is_open() {
+            self.board.unmark_lost();
+            self.leave_episode(cx);
+            self.note_late_original();
+        }
+        let una = self.una;
+        self.reductions().forgive(una);
+        self.congestion_reduced = false;
+        let path = self.path(cx.now);
+        self.cc.on_undo(&path);
+        cx.stats.rare().undone += 1;
+        cx.trace(bentpipe_trace::Event::Undone);
+    }
+}
