@@ -51,6 +51,13 @@ storm: setup ## Run the random worlds and properties in their full number, with 
 	BENTPIPE_STORM=$(WORLDS) PROPTEST_CASES=$(WORLDS) \
 	    cargo test --profile storm --workspace --locked --test storm --test registry
 
+# Slices of the long storm: make storm-slices SLICES=10 goes on where the last one ended.
+SLICES := 1
+
+.PHONY: storm-slices
+storm-slices: setup ## Go on with the long storm by SLICES slices; each is noted in out/storm.log with its seeds, packets and seconds
+	scripts/storm-slices $(SLICES)
+
 # Packets for the stack, inputs for the readers of packets and of text, and where the dice begin: make fuzz PACKETS=1000000 SEED=2
 PACKETS := 100000000
 INPUTS := 1000000000

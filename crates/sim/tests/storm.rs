@@ -1,6 +1,6 @@
 //! Random worlds, each run with real payload and all checkers: whatever happens, every byte arrives or an abort is reported.
 //!
-//! `BENTPIPE_STORM=5000` runs more of them, `BENTPIPE_STORM_SLOW_MS=200` names those that take longer, `BENTPIPE_STORM_SEED=17 ... replay` runs one and shows it.
+//! `BENTPIPE_STORM=5000` runs more of them, `BENTPIPE_STORM_FROM=5000` those that follow, `BENTPIPE_STORM_SLOW_MS=200` names those that take longer, `BENTPIPE_STORM_SEED=17 ... replay` runs one and shows it.
 
 mod common;
 
@@ -563,16 +563,18 @@ fn faults(scenario: &Scenario, result: &RunResult) -> Vec<String> {
 }
 
 /// Runs a world; what is wrong, and whether a connection was aborted.
-fn storm(seed: u64) -> (Vec<String>, bool) {
+/// What was wrong, whether a connection gave up, and how many packets the links delivered.
+fn storm(seed: u64) -> (Vec<String>, bool, u64) {
     let scenario = world(seed);
     let options = RunOptions { verify: true, max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
     match catch_unwind(AssertUnwindSafe(|| run(&scenario, &options))) {
         Ok(Ok(result)) => {
             let aborted = result.outcome.flows.iter().any(|flow| flow.aborted.is_some());
-            (faults(&scenario, &result), aborted)
+            let packets = result.outcome.links.iter().map(|link| link.delivered_packets).sum();
+            (faults(&scenario, &result), aborted, packets)
         }
-        Ok(Err(error)) => (vec![error.to_string()], false),
-        Err(_) => (vec!["it panicked".to_owned()], false),
+        Ok(Err(error)) => (vec![error.to_string()], false, 0),
+        Err(_) => (vec!["it panicked".to_owned()], false, 0),
     }
 }
 
@@ -583,11 +585,13 @@ fn variable(name: &str) -> Option<u64> {
 #[test]
 fn every_world_ends_well() {
     let worlds = variable("BENTPIPE_STORM").unwrap_or(300);
-    let (mut failed, mut aborted) = (0, 0);
+    let from = variable("BENTPIPE_STORM_FROM").unwrap_or_default();
+    let (mut failed, mut aborted, mut packets) = (0, 0, 0);
     let slow = variable("BENTPIPE_STORM_SLOW_MS").unwrap_or(u64::MAX);
-    for seed in 0..worlds {
+    for seed in from..from + worlds {
         let begun = std::time::Instant::now();
-        let (faults, abort) = storm(seed);
+        let (faults, abort, delivered) = storm(seed);
+        packets += delivered;
         let took = begun.elapsed();
         if took.as_millis() > u128::from(slow) {
             println!("storm {seed} took {took:?}");
@@ -601,7 +605,10 @@ fn every_world_ends_well() {
             println!("replay it: BENTPIPE_STORM_SEED={seed} {REPLAY}");
         }
     }
-    println!("{worlds} worlds, {failed} failed, {aborted} with an aborted connection");
+    println!(
+        "storm of worlds: seeds {from} to {}, {packets} packets, {failed} failed, {aborted} with an aborted connection",
+        from + worlds
+    );
     assert_eq!(failed, 0);
     assert!(aborted * 10 < worlds.max(10), "too many give up: {aborted} of {worlds}");
 }
