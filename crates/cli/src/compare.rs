@@ -10,7 +10,7 @@ use bentpipe_scenario::{Draft, Scenario};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Target};
+use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 use crate::{run, show};
 
@@ -62,7 +62,7 @@ fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
     };
     refuse_repeated_keys(args)?;
     let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
-    let (csv, report) = (output::open(args.csv.as_ref())?, output::open(args.report.as_ref())?);
+    let (csv, report) = (output::open(args.csv.as_ref(), Kind::Runs)?, output::open(args.report.as_ref(), Kind::Report)?);
     Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), base })
 }
 

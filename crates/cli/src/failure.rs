@@ -1,5 +1,6 @@
 //! What can go wrong, and the exit code that says so.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,6 +42,13 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Work(message) | Self::Request(message) | Self::Missing(message)) = self;
+        f.write_str(message)
+    }
+}
+
 impl From<bentpipe_scenario::Error> for Failure {
     fn from(error: bentpipe_scenario::Error) -> Self {
         Self::Request(error.to_string())
@@ -52,7 +60,7 @@ impl From<Unsimulated> for Failure {
         match error {
             Unsimulated::Impossible(why) => Self::Request(why),
             Unsimulated::Stopped => Self::Work("stopped before the end; nothing is kept".into()),
-            Unsimulated::Unwritten(error) => Self::Work(format!("cannot write: {error}")),
+            Unsimulated::Unwritten(error) => Self::Work(format!("cannot write {error}")),
         }
     }
 }

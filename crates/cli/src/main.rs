@@ -14,6 +14,7 @@ mod pep_args;
 mod pep_top;
 mod pep_try;
 mod progress;
+mod reach;
 mod receive;
 mod record;
 mod run;

@@ -1,7 +1,7 @@
 //! Files that are complete or absent, and what goes to standard output.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::table::Look;
@@ -9,6 +9,84 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+
+/// What a file that we write holds. Only what holds the same already is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A report, HTML.
+    Report,
+    /// The runs of a comparison, CSV.
+    Runs,
+    /// Packets, pcapng.
+    Packets,
+    /// Events, one JSON document on each line.
+    Events,
+    /// How an emulation stood.
+    Summary,
+    /// The verdicts of studies.
+    Claims,
+    /// A recorded path, a scenario.
+    Recording,
+    /// A picture.
+    Svg,
+    /// A picture.
+    Png,
+    /// What a peer sent: bytes of any kind.
+    Data,
+}
+
+/// So much of a file tells what it holds.
+const HEAD_BYTES: u64 = 4096;
+
+impl Kind {
+    /// Whether a file that begins like this holds the same.
+    fn holds(self, head: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(head);
+        let document = |field: &str| text.starts_with('{') && text.contains(field);
+        match self {
+            Self::Report => text.starts_with("<!doctype html>") && text.contains("Bentpipe</title>"),
+            Self::Runs => text.starts_with("scenario,cc,seed,"),
+            Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
+            Self::Events => text.starts_with("{\"t_s\":"),
+            Self::Summary => document("\"at_s\":"),
+            Self::Claims => document("\"verdict\":"),
+            Self::Recording => text.starts_with("title = ") && text.contains(", recorded\""),
+            Self::Svg => text.starts_with("<svg"),
+            Self::Png => head.starts_with(b"\x89PNG"),
+            Self::Data => false,
+        }
+    }
+
+    /// What it is called.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Report => "report of ours",
+            Self::Runs => "CSV file of ours",
+            Self::Packets => "capture (pcapng)",
+            Self::Events => "trace of ours",
+            Self::Summary => "summary of ours",
+            Self::Claims => "list of claims of ours",
+            Self::Recording => "recorded path",
+            Self::Svg | Self::Png => "picture",
+            Self::Data => "file to be replaced",
+        }
+    }
+
+    /// Refuses a file that holds something else: it may be somebody's work.
+    fn refuse_other(self, path: &Path) -> Result<(), Failure> {
+        let mut head = Vec::new();
+        let unreadable = |error: io::Error| Failure::Request(format!("{}: {error}", path.display()));
+        File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).map_err(unreadable)?;
+        if head.is_empty() || self.holds(&head) {
+            return Ok(());
+        }
+        Err(Failure::Request(format!(
+            "{}: found a file that is no {}, accepted: a path where nothing is; nothing was written",
+            path.display(),
+            self.name()
+        )))
+    }
+}
 
 /// A file that is being written. It stands at its path only after [`Target::finish`]; until then, a file that was
 /// there stays as it was.
@@ -20,15 +98,44 @@ pub enum Target {
     Direct(File, PathBuf),
 }
 
-impl Target {
-    /// Begins a file, so that a path that cannot be written is refused before the work.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        Self::try_open(path).map_err(|error| Failure::unwritable(path, &error))
+/// A file whose errors name it.
+#[derive(Debug)]
+pub struct Named {
+    file: File,
+    path: PathBuf,
+}
+
+/// What writes to a target.
+pub type Writer = BufWriter<Named>;
+
+impl Named {
+    fn name(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| self.name(&error))
     }
 
-    fn try_open(path: &Path) -> io::Result<Self> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| self.name(&error))
+    }
+}
+
+impl Target {
+    /// Begins a file, so that a path that cannot be written, or holds something else, is refused before the work.
+    pub fn open(path: &Path, kind: Kind) -> Result<Self, Failure> {
         // A link stays a link: what it points at is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(&real).is_ok_and(|found| found.is_file()) {
+            kind.refuse_other(path)?;
+        }
+        Self::try_open(real).map_err(|error| Failure::unwritable(path, &error))
+    }
+
+    fn try_open(path: PathBuf) -> io::Result<Self> {
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(found) if !found.is_file() => {
@@ -48,14 +155,20 @@ impl Target {
         Ok(Self::Beside(builder.tempfile_in(directory.unwrap_or(Path::new(".")))?, path))
     }
 
-    /// Where to write.
-    pub fn writer(&self) -> Result<BufWriter<File>, Failure> {
-        let (file, path) = match self {
-            Self::Beside(file, path) => (file.as_file(), path),
-            Self::Direct(file, path) => (file, path),
+    /// The file itself, to be written in place of [`Self::writer`].
+    pub fn file(&self) -> Result<File, Failure> {
+        let (Self::Beside(_, path) | Self::Direct(_, path)) = self;
+        let file = match self {
+            Self::Beside(file, _) => file.as_file(),
+            Self::Direct(file, _) => file,
         };
-        let file = file.try_clone().map_err(|error| Failure::unwritable(path, &error))?;
-        Ok(BufWriter::with_capacity(1 << 18, file))
+        file.try_clone().map_err(|error| Failure::unwritable(path, &error))
+    }
+
+    /// Where to write.
+    pub fn writer(&self) -> Result<Writer, Failure> {
+        let named = Named { file: self.file()?, path: self.path().to_owned() };
+        Ok(BufWriter::with_capacity(1 << 18, named))
     }
 
     /// Puts the file in its place.
@@ -73,7 +186,8 @@ impl Target {
     pub fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut writer = self.writer()?;
         let written = writer.write_all(bytes).and_then(|()| writer.flush());
-        written.map_err(|error| Failure::Work(format!("cannot write {}: {error}", self.path().display())))?;
+        written.map_err(|error| Failure::Work(format!("cannot write {error}")))?;
+        drop(writer);
         self.finish()
     }
 
@@ -85,18 +199,25 @@ impl Target {
     }
 }
 
-/// Opens the paths that are given.
-pub fn open(path: Option<&PathBuf>) -> Result<Option<Target>, Failure> {
-    path.map(|path| Target::open(path)).transpose()
+/// Opens the path if one is given.
+pub fn open(path: Option<&PathBuf>, kind: Kind) -> Result<Option<Target>, Failure> {
+    path.map(|path| Target::open(path, kind)).transpose()
 }
 
-/// Two outputs to one file would overwrite each other.
+/// Two outputs to one file would overwrite each other, however they name it.
 pub fn refuse_twice(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
     let given: Vec<&PathBuf> = paths.iter().copied().flatten().collect();
-    let twice = given.iter().enumerate().find(|(index, path)| given[..*index].contains(path));
-    twice.map_or(Ok(()), |(_, path)| {
-        Err(Failure::Request(format!("two outputs are to be written to {}", path.display())))
+    let real: Vec<PathBuf> = given.iter().map(|path| resolved(path)).collect();
+    let twice = real.iter().enumerate().find(|(index, path)| real[..*index].contains(path));
+    twice.map_or(Ok(()), |(index, _)| {
+        Err(Failure::Request(format!("two outputs are to be written to {}", given[index].display())))
     })
+}
+
+/// The path without links and detours, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(parent).ok()?.join(path.file_name()?))).unwrap_or_else(|| path.to_owned())
 }
 
 /// Writes text to standard output; a reader that has gone away is no failure.
@@ -148,21 +269,70 @@ mod tests {
     fn a_file_appears_when_it_is_complete() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("result.csv");
-        fs::write(&path, "old").unwrap();
-        let target = Target::open(&path).unwrap();
+        let old = "scenario,cc,seed,goodput_bps";
+        fs::write(&path, old).unwrap();
+        let target = Target::open(&path, Kind::Runs).unwrap();
         target.writer().unwrap().write_all(b"half").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_to_string(&path).unwrap(), old);
         drop(target);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
-        Target::open(&path).unwrap().write(b"new").unwrap();
+        Target::open(&path, Kind::Runs).unwrap().write(b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
 
     #[test]
     fn devices_are_written_as_they_are() {
-        Target::open(Path::new("/dev/null")).unwrap().write(b"x").unwrap();
-        assert!(Target::open(Path::new("/")).is_err());
-        assert!(Target::open(Path::new("/no/such/directory/file")).is_err());
+        Target::open(Path::new("/dev/null"), Kind::Report).unwrap().write(b"x").unwrap();
+        assert!(Target::open(Path::new("/"), Kind::Data).is_err());
+        assert!(Target::open(Path::new("/no/such/directory/file"), Kind::Data).is_err());
+    }
+
+    #[test]
+    fn what_holds_something_else_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my.toml");
+        let all = [
+            (Kind::Report, "<!doctype html>\n<title>x – Bentpipe</title>"),
+            (Kind::Runs, "scenario,cc,seed,goodput_bps\n"),
+            (Kind::Packets, "\n\r\r\n"),
+            (Kind::Events, "{\"t_s\":0.0}\n"),
+            (Kind::Summary, "{\n  \"at_s\": 1.0}"),
+            (Kind::Claims, "{\"peach\": [{\"verdict\": \"HOLDS\"}]}"),
+            (Kind::Recording, "title = \"The path to x, recorded\""),
+            (Kind::Svg, "<svg xmlns"),
+        ];
+        for (kind, own) in all {
+            for (_, other) in all.iter().filter(|(other, _)| *other != kind).chain([&(kind, "title = \"mine\"")]) {
+                fs::write(&path, other).unwrap();
+                let Err(Failure::Request(why)) = Target::open(&path, kind) else { panic!("{kind:?} over {other}") };
+                assert!(why.contains("my.toml") && why.contains(kind.name()), "{why}");
+                assert_eq!(fs::read_to_string(&path).unwrap(), *other);
+            }
+            fs::write(&path, own).unwrap();
+            assert!(Target::open(&path, kind).is_ok(), "{kind:?}");
+        }
+        fs::write(&path, "").unwrap();
+        assert!(Target::open(&path, Kind::Data).is_ok());
+        fs::write(&path, "x").unwrap();
+        assert!(Target::open(&path, Kind::Data).is_err());
+    }
+
+    #[test]
+    fn two_outputs_are_told_apart_by_where_they_lead() {
+        let directory = tempfile::tempdir().unwrap();
+        let detour = directory.path().join(".").join("out");
+        let [plain, other] = ["out", "other"].map(|name| directory.path().join(name));
+        assert!(refuse_twice(&[Some(&plain), None, Some(&detour)]).is_err());
+        assert!(refuse_twice(&[Some(&plain), Some(&other)]).is_ok());
+    }
+
+    #[test]
+    fn a_full_disk_names_the_file() {
+        let why = match Target::open(Path::new("/dev/full"), Kind::Events).unwrap().write(b"x") {
+            Err(Failure::Work(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(why.starts_with("cannot write /dev/full: "), "{why}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::args::PaperArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Target};
+use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 
 /// Where finished points are kept, in the directory of the report.
@@ -143,26 +143,24 @@ fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
     let failed = |why: String| Failure::Work(format!("report: {why}"));
     for outcome in outcomes {
         let html = render(outcome, &output::typed()).map_err(failed)?;
-        put(directory.join(format!("{}.html", outcome.name)), html.as_bytes())?;
+        put(directory.join(format!("{}.html", outcome.name)), html.as_bytes(), Kind::Report)?;
         let pictures = directory.join(&outcome.name);
         fs::create_dir_all(&pictures).map_err(|error| Failure::unwritable(&pictures, &error))?;
         for figure in &outcome.figures {
             for (index, chart) in figure.charts.iter().enumerate() {
                 let suffix = if index == 0 { String::new() } else { format!("-{index}") };
                 let svg = draw::svg(chart).map_err(failed)?;
-                put(
-                    pictures.join(format!("figure-{}{suffix}.png", figure.number)),
-                    &draw::png(&svg).map_err(failed)?,
-                )?;
-                put(pictures.join(format!("figure-{}{suffix}.svg", figure.number)), svg.as_bytes())?;
+                let file = |ending: &str| pictures.join(format!("figure-{}{suffix}.{ending}", figure.number));
+                put(file("png"), &draw::png(&svg).map_err(failed)?, Kind::Png)?;
+                put(file("svg"), svg.as_bytes(), Kind::Svg)?;
             }
         }
     }
     let text =
         serde_json::to_string_pretty(&Document(outcomes)).map_err(|error| failed(error.to_string()))?;
-    put(directory.join("claims.json"), text.as_bytes())
+    put(directory.join("claims.json"), text.as_bytes(), Kind::Claims)
 }
 
-fn put(path: PathBuf, bytes: &[u8]) -> Result<(), Failure> {
-    Target::open(&path)?.write(bytes)
+fn put(path: PathBuf, bytes: &[u8], kind: Kind) -> Result<(), Failure> {
+    Target::open(&path, kind)?.write(bytes)
 }

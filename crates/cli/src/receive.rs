@@ -53,7 +53,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     // Refused now, not when somebody connects.
     args.answer.as_deref().map(Input::open).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let mut driver = transfer::driver(&args.wire)?;
+    let (mut driver, _claim) = transfer::driver(&args.wire)?;
     driver.stack.listen(args.port, Arc::new(config));
     for network in &args.wire.address {
         eprintln!("listening on {}", std::net::SocketAddr::new(network.own, args.port));
@@ -74,8 +74,9 @@ impl Server<'_> {
             self.accept(wanted)?;
             self.note_events();
             for at in (0..self.connections.len()).rev() {
-                self.pump(at, ready)?;
-                if let Some(report) = self.ended(at) {
+                if let Err(why) = self.pump(at, ready) {
+                    self.give_up(at, &why.to_string());
+                } else if let Some(report) = self.ended(at) {
                     done_bytes += report.received_bytes.max(report.sent_bytes);
                     self.conclude(at, report);
                 }
@@ -149,9 +150,26 @@ impl Server<'_> {
         Some(report)
     }
 
-    fn conclude(&mut self, at: usize, report: Report) {
+    /// Resets a connection, so that the peer learns at once that nobody takes its bytes.
+    fn give_up(&mut self, at: usize, why: &str) {
+        let connection = &self.connections[at];
+        let report = Report::of(&self.driver, connection.id, connection.begin, self.cc);
+        self.driver.stack.abort(self.driver.now(), connection.id);
+        self.driver.flush();
+        if let Some(mut report) = report {
+            report.fail(why);
+            self.conclude(at, report);
+        }
+    }
+
+    fn conclude(&mut self, at: usize, mut report: Report) {
         let connection = self.connections.swap_remove(at);
         self.driver.stack.release(connection.id);
+        if report.complete
+            && let Err(why) = connection.drain.finish()
+        {
+            report.fail(&why.to_string());
+        }
         if !self.args.wire.json {
             report.tell();
         }
@@ -160,13 +178,7 @@ impl Server<'_> {
 
     fn finish(mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         for at in (0..self.connections.len()).rev() {
-            let connection = &self.connections[at];
-            let report = Report::of(&self.driver, connection.id, connection.begin, self.cc);
-            self.driver.stack.abort(self.driver.now(), connection.id);
-            if let Some(mut report) = report {
-                report.fail("interrupted");
-                self.conclude(at, report);
-            }
+            self.give_up(at, "interrupted");
         }
         let until = self.driver.now() + FAREWELL;
         while self.driver.now() < until {
@@ -175,10 +187,19 @@ impl Server<'_> {
         if self.args.wire.json {
             output::print_json(&self.reports)?;
         }
-        let incomplete = self.reports.iter().filter(|report| !report.complete).count();
+        let failed: Vec<_> = self.reports.iter().filter(|report| !report.complete).collect();
         let waited_in_vain = self.args.connections > 0 && (self.reports.len() as u64) < self.args.connections;
-        if incomplete > 0 {
-            return Err(Failure::Work(format!("{incomplete} incomplete transfers")));
+        match failed.as_slice() {
+            [] => {}
+            [one] => {
+                let why = one.error.as_deref().unwrap_or_default();
+                return Err(Failure::Work(format!("incomplete transfer from {}: {why}", one.peer)));
+            }
+            many => {
+                let why = |report: &&Report| format!("\n  from {}: {}", report.peer, report.error.as_deref().unwrap_or_default());
+                let all: String = many.iter().map(why).collect();
+                return Err(Failure::Work(format!("{} incomplete transfers:{all}", many.len())));
+            }
         }
         if waited_in_vain && interrupt.wanted() {
             return Err(Failure::Work("interrupted before a transfer was complete".into()));

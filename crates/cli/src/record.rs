@@ -7,7 +7,7 @@ use bentpipe_emu::record::{Clocks, PORT, Plan, record as measure, serve};
 
 use crate::args::RecordArgs;
 use crate::failure::Failure;
-use crate::output::Target;
+use crate::output::{Kind, Target};
 
 /// Probes closer than this would measure the two hosts.
 const LEAST_INTERVAL: Duration = Duration::from_micros(500);
@@ -23,7 +23,7 @@ pub fn record(args: &RecordArgs) -> Result<(), Failure> {
     }
     let clocks = if args.clocks_agree { Clocks::Agree } else { Clocks::Apart };
     let server = address(&args.host)?;
-    let target = Target::open(&args.output)?;
+    let target = Target::open(&args.output, Kind::Recording)?;
     let (duration, interval) = (args.duration, args.interval);
     eprintln!("bentpipe: measuring the path to {server} for {}", humantime::format_duration(duration));
     let recording = measure(&Plan { server, duration, interval, clocks })?;

@@ -9,7 +9,7 @@ use bentpipe_scenario::{Scenario, Traffic};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Target};
+use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 use crate::show;
 
@@ -56,9 +56,9 @@ fn refuse_browsers(args: &RunArgs, scenario: &Scenario) -> Result<(), Failure> {
 fn open([report, packets, trace]: [&Option<PathBuf>; 3]) -> Result<Files, Failure> {
     output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref()])?;
     Ok(Files {
-        report: output::open(report.as_ref())?,
-        packets: output::open(packets.as_ref())?,
-        trace: output::open(trace.as_ref())?,
+        report: output::open(report.as_ref(), Kind::Report)?,
+        packets: output::open(packets.as_ref(), Kind::Packets)?,
+        trace: output::open(trace.as_ref(), Kind::Events)?,
     })
 }
 

@@ -1,7 +1,5 @@
 //! `bentpipe send`.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use bentpipe_base::{Duration, Instant};
@@ -11,7 +9,8 @@ use bentpipe_trace::{JsonLines, Record, Sink};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Target};
+use crate::output::{self, Kind, Target, Writer};
+use crate::reach;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::SendArgs;
 
@@ -19,6 +18,11 @@ use crate::transfer_args::SendArgs;
 const LINGER: Duration = Duration::from_secs(3);
 /// How long the peer's last segment is answered again before the stack is gone.
 const FAREWELL: Duration = Duration::from_millis(300);
+
+/// After so long without an answer to a SYN, which has been repeated once by then, something on the way is probably wrong.
+const SILENCE: Duration = Duration::from_millis(2500);
+/// What a reset means before there is a connection.
+const REFUSED: &str = "the connection was refused: nothing listens on that port";
 
 /// A transfer under way.
 struct Sending {
@@ -34,12 +38,14 @@ struct Sending {
     wants_reply: bool,
     /// All that happened so far.
     events: Events,
+    /// What to say if the peer does not answer at all.
+    silence: Option<String>,
 }
 
 /// The events of the connection, on their way into a file.
 struct Trace {
     target: Target,
-    lines: JsonLines<BufWriter<File>, fn(u32) -> String>,
+    lines: JsonLines<Writer, fn(u32) -> String>,
 }
 
 impl Trace {
@@ -57,8 +63,7 @@ impl Trace {
     }
 
     fn finish(self) -> Result<(), Failure> {
-        let unwritable = |error| Failure::unwritable(self.target.path(), &error);
-        self.lines.finish().map_err(unwritable)?;
+        self.lines.finish().map_err(|error| Failure::Work(format!("cannot write {error}")))?;
         self.target.finish()
     }
 }
@@ -67,7 +72,7 @@ impl Trace {
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Sender)?;
     let cc = config.cc.name();
-    let trace = output::open(args.trace.as_ref())?;
+    let trace = output::open(args.trace.as_ref(), Kind::Events)?;
     let (input, total) = match args.zeros {
         Some(bytes) => (Input::Zeros(bytes), Some(bytes)),
         None => {
@@ -77,9 +82,10 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         }
     };
     let reply = args.reply.as_deref().map(Output::open).transpose()?;
-    let remote = resolve(args)?;
+    let (ours, remote) = resolve(args)?;
+    reach::check(&ours, remote.ip())?;
     let interrupt = Interrupt::listen()?;
-    let mut driver = transfer::driver(&args.wire)?;
+    let (mut driver, _claim) = transfer::driver(&args.wire)?;
     let begin = driver.now();
     let id = driver
         .stack
@@ -98,9 +104,13 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         wants_reply: reply.is_some(),
         drain: Drain::new(reply.unwrap_or(Output::Nowhere)),
         events: Events::empty(),
+        silence: reach::silence(&ours, remote.ip()),
     };
     let progress = Progress::new(format!("Sending to {remote}"), total);
-    let failure = sending.run(&progress, &interrupt)?;
+    let failure = sending.run(&progress, &interrupt).unwrap_or_else(|why| {
+        sending.abort();
+        Some(why.to_string())
+    });
     drop(progress);
     sending.finish(args, failure)
 }
@@ -109,8 +119,8 @@ fn no_file() -> Failure {
     Failure::Request("found no FILE, accepted: a path, `-` for standard input, or --zeros BYTES".into())
 }
 
-/// The first address of the host that packets of ours can get to.
-fn resolve(args: &SendArgs) -> Result<SocketAddr, Failure> {
+/// The first address of the host that packets of ours can get to, and the network that they come from.
+fn resolve(args: &SendArgs) -> Result<(Network, SocketAddr), Failure> {
     let found = args
         .to
         .to_socket_addrs()
@@ -121,7 +131,7 @@ fn resolve(args: &SendArgs) -> Result<SocketAddr, Failure> {
         let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
         let ours = args.wire.address.iter().find(|network| network.own.is_ipv4() == remote.is_ipv4());
         match ours.map(|network| (network, network.check_reach(remote.ip()))) {
-            Some((_, Ok(()))) => return Ok(remote),
+            Some((network, Ok(()))) => return Ok((*network, remote)),
             Some((network, Err(why))) => {
                 refused.get_or_insert_with(|| out_of_reach(&args.to, (network, remote.ip()), why));
             }
@@ -163,12 +173,12 @@ impl Sending {
                 trace.drain(&mut self.driver, self.id, self.begin);
             }
             progress.show(self.acknowledged());
+            self.mention_silence(progress);
             if let Some(why) = self.failure() {
                 return Ok(Some(why));
             }
             if interrupt.wanted() {
-                self.driver.stack.abort(self.driver.now(), self.id);
-                self.driver.flush();
+                self.abort();
                 return Ok(Some("interrupted".into()));
             }
             let state = self.state();
@@ -192,6 +202,12 @@ impl Sending {
         }
     }
 
+    /// Resets the connection, so that the peer does not wait for what will not come.
+    fn abort(&mut self) {
+        self.driver.stack.abort(self.driver.now(), self.id);
+        self.driver.flush();
+    }
+
     fn state(&self) -> State {
         self.driver.stack.connection(self.id).map_or(State::Closed, Connection::state)
     }
@@ -201,16 +217,23 @@ impl Sending {
     }
 
     fn failure(&self) -> Option<String> {
+        let established = self.events.contains(Events::ESTABLISHED);
         let why = if self.events.contains(Events::RESET) {
-            "connection reset by the peer"
+            if established { "connection reset by the peer" } else { REFUSED }
         } else if self.events.contains(Events::TIMED_OUT) {
             "the peer does not answer"
         } else {
             return None;
         };
-        let before =
-            if self.events.contains(Events::ESTABLISHED) { "" } else { " before it was established" };
-        Some(format!("{why}{before}"))
+        Some(why.to_owned())
+    }
+
+    /// Says once what may be wrong if nothing comes back.
+    fn mention_silence(&mut self, progress: &Progress) {
+        let silent = self.state() == State::SynSent && self.driver.now().since(self.begin) > SILENCE;
+        if let Some(text) = self.silence.take_if(|_| silent) {
+            progress.say(&text);
+        }
     }
 
     /// Says what happened, and answers what the peer may still repeat.
@@ -225,14 +248,19 @@ impl Sending {
             let _ = self.driver.turn(until.since(self.driver.now()), Interest::default());
         }
         self.trace.map_or(Ok(()), Trace::finish)?;
+        if failure.is_none() {
+            self.drain.finish()?;
+        }
+        let begun = self.events.contains(Events::ESTABLISHED);
         if args.wire.json {
             output::print_json(&report)?;
-        } else {
+        } else if begun {
             report.tell();
         }
         match failure {
             None => Ok(()),
-            Some(why) => Err(Failure::Work(format!("incomplete transfer to {}: {why}", report.peer))),
+            Some(why) if begun => Err(Failure::Work(format!("incomplete transfer to {}: {why}", report.peer))),
+            Some(why) => Err(Failure::Work(format!("no connection to {}: {why}", report.peer))),
         }
     }
 }

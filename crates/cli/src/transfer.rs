@@ -1,8 +1,9 @@
 //! What `send` and `receive` have in common: the stack of our own, and what there is to tell of a connection.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 
 use bentpipe_base::{Duration, Instant};
@@ -10,10 +11,11 @@ use bentpipe_cc::REGISTRY;
 use bentpipe_host::{DeviceConfig, Driver, Id, Limits, Network};
 use bentpipe_scenario::{Draft, changed_config, connection_config};
 use bentpipe_tcp::{Config, Connection, Reflection, State};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output::{Kind, Target};
 use crate::transfer_args::OnWire;
 
 /// How long one turn waits at most: so often progress is shown, and Ctrl-C is heard.
@@ -72,15 +74,40 @@ fn end_of_flow(scenario: &str, cc: Option<&str>, end: End) -> Result<(Config, St
     Ok((Config::clone(config), flow.cc.clone()))
 }
 
-/// The device and the stack.
-pub fn driver(args: &OnWire) -> Result<Driver, Failure> {
+/// An address of ours that no other stack of ours in this network namespace may have meanwhile: two would answer each other's packets.
+pub struct Claim {
+    _names: Vec<UnixListener>,
+}
+
+impl Claim {
+    /// Claims the addresses, by names that the kernel forgets with their owner.
+    fn of(networks: &[Network]) -> Result<Self, Failure> {
+        let claim = |network: &Network| {
+            let name = SocketAddr::from_abstract_name(format!("bentpipe {}", network.own));
+            name.and_then(|name| UnixListener::bind_addr(&name)).map_err(|error| match error.kind() {
+                io::ErrorKind::AddrInUse => Failure::Request(format!(
+                    "--address: found {}, which another send or receive has at this moment; accepted: a network of its own for each, \
+                     such as --address 10.105.0.6/30",
+                    network.own
+                )),
+                _ => Failure::Missing(format!("cannot claim {}: {error}", network.own)),
+            })
+        };
+        Ok(Self { _names: networks.iter().map(claim).collect::<Result<_, _>>()? })
+    }
+}
+
+/// The device and the stack, and the claim to its addresses.
+pub fn driver(args: &OnWire) -> Result<(Driver, Claim), Failure> {
     let mut networks: Vec<Network> = args.address.clone();
     networks.sort_by_key(|network| network.own.is_ipv6());
     if networks.len() == 2 && networks[0].own.is_ipv4() == networks[1].own.is_ipv4() {
         return Err(Failure::Request("found two addresses of one IP version, accepted: one of each".into()));
     }
+    let claim = Claim::of(&networks)?;
     let config = DeviceConfig { name: args.tun.clone(), networks, mtu: args.mtu };
-    Driver::new(&config, Limits::default()).map_err(|why| Failure::Missing(why.to_string()))
+    let driver = Driver::new(&config, Limits::default()).map_err(|why| Failure::Missing(why.to_string()))?;
+    Ok((driver, claim))
 }
 
 /// Where bytes come from.
@@ -141,28 +168,50 @@ impl Input {
 
 /// Where bytes go.
 pub enum Output {
-    /// A file or a pipe.
-    File(std::fs::File),
+    /// A file, which stands at its path only when it is whole, or a device.
+    File(std::fs::File, Target),
+    /// Standard output.
+    Standard(std::fs::File),
     /// Nowhere.
     Nowhere,
 }
 
 impl Output {
-    /// The file at this path, made or emptied, or standard output.
+    /// A new file at this path, or standard output.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let unwritable = |error: &io::Error| Failure::unwritable(path, error);
         if path.as_os_str() == STANDARD {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(|error| unwritable(&error))?;
-            return Ok(Self::File(stdout.into()));
+            let stdout = io::stdout().as_fd().try_clone_to_owned();
+            return Ok(Self::Standard(stdout.map_err(|error| Failure::unwritable(path, &error))?.into()));
         }
-        Ok(Self::File(std::fs::File::create(path).map_err(|error| unwritable(&error))?))
+        let target = Target::open(path, Kind::Data)?;
+        Ok(Self::File(target.file()?, target))
     }
 
     /// What to wait for before writing.
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::File(file) => Some(file.as_fd()),
+            Self::File(file, _) | Self::Standard(file) => Some(file.as_fd()),
             Self::Nowhere => None,
+        }
+    }
+
+    /// What it is called.
+    fn name(&self) -> String {
+        match self {
+            Self::File(_, target) => target.path().display().to_string(),
+            Self::Standard(_) => "standard output".to_owned(),
+            Self::Nowhere => "nowhere".to_owned(),
+        }
+    }
+
+    /// Puts a file that is whole in its place.
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::File(file, target) => {
+                drop(file);
+                target.finish()
+            }
+            Self::Standard(_) | Self::Nowhere => Ok(()),
         }
     }
 }
@@ -265,9 +314,13 @@ impl Drain {
 
     /// Moves what can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
-        let Output::File(file) = &mut self.output else {
-            self.bytes += driver.stack.discard(driver.now(), id);
-            return Ok(());
+        let name = || self.output.name();
+        let mut file = match &self.output {
+            Output::File(file, _) | Output::Standard(file) => file,
+            Output::Nowhere => {
+                self.bytes += driver.stack.discard(driver.now(), id);
+                return Ok(());
+            }
         };
         let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let mut ready = ready || regular;
@@ -285,12 +338,17 @@ impl Drain {
             let at_most = if regular { rest.len() } else { rest.len().min(PIPE_PIECE) };
             let written = file
                 .write(&rest[..at_most])
-                .map_err(|error| Failure::Work(format!("cannot write: {error}")))?;
+                .map_err(|error| Failure::Work(format!("cannot write {}: {error}", name())))?;
             self.done += written;
             self.bytes += written as u64;
             ready = regular;
         }
         Ok(())
+    }
+
+    /// Puts the file of a stream that came whole in its place; otherwise nothing is left of it.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.output.finish()
     }
 
     /// Everything that arrived has been written.
@@ -310,14 +368,19 @@ impl Progress {
         let (bar, template) = match total {
             Some(total) => (
                 ProgressBar::new(total),
-                "{msg} {bar:30.cyan/blue.dim} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left",
+                "{msg} {bar:30.cyan/blue.dim} {decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left",
             ),
-            None => (ProgressBar::new_spinner(), "{msg} {spinner} {bytes}  {bytes_per_sec}"),
+            None => (ProgressBar::new_spinner(), "{msg} {spinner} {decimal_bytes}  {decimal_bytes_per_sec}"),
         };
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
         Self { bar: bar.with_message(what) }
+    }
+
+    /// Says something while the bar is there.
+    pub fn say(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("bentpipe: {text}"));
     }
 
     /// So many bytes are through.
@@ -336,7 +399,7 @@ impl Drop for Progress {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The peer.
-    pub peer: SocketAddr,
+    pub peer: std::net::SocketAddr,
     /// Algorithm of our end.
     pub cc: &'static str,
     /// Whether both streams ended in order.
@@ -428,15 +491,14 @@ impl Report {
             );
         }
         eprintln!(
-            "{}: sent {}, received {} in {:.3} s, {rate:.1} Mbit/s{rtt}, {} of {} segments sent again, {} timeouts{probes}{}",
+            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {} of {} segments sent again, {} timeouts{probes}",
             self.peer,
-            HumanBytes(self.sent_bytes),
-            HumanBytes(self.received_bytes),
+            DecimalBytes(self.sent_bytes),
+            DecimalBytes(self.received_bytes),
             self.duration_s,
             self.retransmitted_segments,
             self.sent_segments,
             self.timeouts,
-            self.error.as_ref().map_or(String::new(), |why| format!("; incomplete: {why}")),
         );
     }
 }

@@ -59,6 +59,12 @@ elif mode == "reset":
     s.recv(1000)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
     s.close()
+elif mode == "half":
+    s = connected()
+    s.sendall(data[:300_000])
+    time.sleep(0.3)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+    s.close()
 elif mode == "vanish":
     s = accepted()
     s.recv(1000)
@@ -84,8 +90,9 @@ fn in_namespace(name: &str, script: &str) -> Option<Output> {
          peer data 0 0\n{script}",
         env!("CARGO_BIN_EXE_bentpipe")
     );
-    let output =
-        Command::new("unshare").args(["-rn", "bash", "-c", &whole]).current_dir(&folder).output().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["-rn", "bash", "-c", &whole]).env("BENTPIPE", env!("CARGO_BIN_EXE_bentpipe"));
+    let output = command.current_dir(&folder).output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     Some(output)
 }
@@ -169,11 +176,60 @@ fn failures_have_their_exit_codes() {
         ours send 10.105.0.1:6001 - --tun gone --set 'tcp.user-timeout=2 s' < <(cat data; sleep 2; cat data); echo vanished $?
         ours send nonsense data; echo usage $?
         ours send 10.105.0.1:9 data --set tcp.enc=true; echo mistake $?
-        ours send 10.105.0.1:9 no-such-file; echo nothing $?";
+        ours send 10.105.0.1:9 no-such-file; echo nothing $?
+        ours receive 5001 /dev/full & peer write 10.105.0.2 5001 2> /dev/null; wait $!; echo full $?
+        ours receive 5001 | true & peer write 10.105.0.2 5001 2> /dev/null; wait; echo closed";
     if let Some(output) = in_namespace("codes", codes) {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let wanted = "reset 1\nrefused 1\nvanished 1\nusage 2\nmistake 2\nnothing 2\n";
-        assert_eq!(said, wanted, "{}", String::from_utf8_lossy(&output.stderr));
+        let wanted = "reset 1\nrefused 1\nvanished 1\nusage 2\nmistake 2\nnothing 2\nfull 1\nclosed\n";
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said, wanted, "{errors}");
+        assert_eq!(errors.matches("refused").count(), 1, "once and in words: {errors}");
+        assert!(errors.contains("nothing listens") && errors.contains("/dev/full"), "{errors}");
+    }
+}
+
+/// A stream that did not come whole leaves no file, and one that is there is not overwritten.
+#[test]
+fn a_file_is_whole_or_absent() {
+    let script = "
+        peer half 10.105.0.2 5001 & ours receive 5001 got; echo broken $?; wait; ls -A | grep -c -e got -e part
+        echo mine > got; ours receive 5001 got; echo there $?; cat got";
+    if let Some(output) = in_namespace("whole", script) {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "broken 1\n0\nthere 2\nmine\n", "{errors}");
+        assert!(errors.contains("got: found a file that is no file to be replaced"), "{errors}");
+    }
+}
+
+#[test]
+fn two_stacks_with_one_address_are_refused() {
+    let script = r#"
+        "$BENTPIPE" receive 5001 --discard 2> first & a=$!; until grep -q listening first; do sleep 0.02; done
+        ours receive 5001 --discard; echo $?
+        "$BENTPIPE" receive 5001 --discard --address 10.105.0.6/30 2> second & b=$!; until grep -q listening second; do sleep 0.02; done
+        kill $a $b; wait; echo both"#;
+    if let Some(output) = in_namespace("claim", script) {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2\nboth\n", "{errors}");
+        assert!(errors.contains("10.105.0.2, which another send or receive has"), "{errors}");
+    }
+}
+
+/// Beyond a host that does not forward, and beyond one that forwards to a host which never answers.
+#[test]
+fn a_host_that_does_not_forward_says_what_to_type() {
+    let script = "
+        ip route add 192.0.2.0/24 dev lo
+        echo 0 > /proc/sys/net/ipv4/ip_forward; ours send 192.0.2.7:9 data; echo $?
+        ours send 198.51.100.1:9 data; echo $?
+        echo 1 > /proc/sys/net/ipv4/ip_forward; timeout -s INT 4 \"$BENTPIPE\" send 192.0.2.7:9 data; echo $?";
+    if let Some(output) = in_namespace("forward", script) {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n3\n124\n", "{errors}");
+        for part in ["sysctl net.ipv4.ip_forward=1", "masquerade", "no route to 198.51.100.1", "no answer from 192.0.2.7"] {
+            assert!(errors.contains(part), "{part}: {errors}");
+        }
     }
 }
 

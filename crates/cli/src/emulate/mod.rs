@@ -12,7 +12,7 @@ use status::Status;
 
 use crate::args::{EmulateArgs, Place};
 use crate::failure::Failure;
-use crate::output::{self, Target};
+use crate::output::{self, Kind, Target};
 
 /// For how long what a scenario repeats or computes goes on, unless `--set duration` says otherwise: emulations last as
 /// long as their command.
@@ -38,7 +38,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
             path.left_out.join(", ")
         );
     }
-    let (pcap, summary) = (output::open(args.pcap.as_ref())?, output::open(args.summary.as_ref())?);
+    let (pcap, summary) = (output::open(args.pcap.as_ref(), Kind::Packets)?, output::open(args.summary.as_ref(), Kind::Summary)?);
     let capture =
         pcap.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as _)).transpose()?;
     let remote = args.http.map(|address| listen(address, Knobs { draft, at, change })).transpose()?;
