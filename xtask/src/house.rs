@@ -226,7 +226,7 @@ pub const ROOMS: &[Room] = &[
         folder: "examples/own-algorithm",
         name: "own-algorithm",
         pure: false,
-        leans_on: &["bentpipe-cc", "bentpipe-scenario", "bentpipe-sim"],
+        leans_on: &["bentpipe"],
         tests_lean_on: &[],
     },
     Room { folder: "xtask", name: "xtask", pure: false, leans_on: &[], tests_lean_on: &[] },

@@ -5,7 +5,7 @@ use bentpipe_lab::{
     Cell, Comparison, Metric, Place, Plan, Point, Sample, Setting, Simulated, Unsimulated, Wanted, check,
     csv_table, most_telling, run_all, simulate, table, threads,
 };
-use bentpipe_scenario::{Draft, Scenario};
+use bentpipe_scenario::{Draft, Scenario, own_algorithms};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
@@ -62,14 +62,18 @@ fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
     };
     refuse_repeated_keys(args)?;
     let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
-    let (csv, report) = (output::open(args.csv.as_ref(), Kind::Runs)?, output::open(args.report.as_ref(), Kind::Report)?);
+    let (csv, report) =
+        (output::open(args.csv.as_ref(), Kind::Runs)?, output::open(args.report.as_ref(), Kind::Report)?);
     Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), base })
 }
 
 /// `all` is every registered algorithm; nothing is compared with itself.
 fn algorithms(names: &[String]) -> Vec<String> {
     let expand = |name: &String| match name.trim() {
-        "all" => bentpipe_cc::REGISTRY.iter().map(|entry| entry.name.to_owned()).collect(),
+        "all" => {
+            let registered = bentpipe_cc::REGISTRY.iter().map(|entry| entry.name);
+            registered.chain(own_algorithms().iter().map(|own| own.name)).map(str::to_owned).collect()
+        }
         name => vec![name.to_owned()],
     };
     let mut all: Vec<String> = Vec::new();

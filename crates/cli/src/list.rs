@@ -1,6 +1,8 @@
 //! `bentpipe list`.
 
+use bentpipe_cc::{Custom, Entry, REGISTRY};
 use bentpipe_lab::table;
+use bentpipe_scenario::own_algorithms;
 use serde::Serialize;
 
 use crate::args::{ListArgs, Listed};
@@ -129,9 +131,10 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
 }
 
 fn algorithms(json: bool) -> Result<(), Failure> {
-    let all = bentpipe_cc::REGISTRY;
-    let row = |entry: &bentpipe_cc::Entry| {
-        vec![entry.name.into(), entry.title.into(), format!("{}, {}", entry.paper, entry.year)]
+    let all: Vec<Entry> = REGISTRY.iter().copied().chain(own_algorithms().iter().map(own)).collect();
+    let row = |entry: &Entry| {
+        let paper = if entry.year == 0 { String::new() } else { format!("{}, {}", entry.paper, entry.year) };
+        vec![entry.name.into(), entry.title.into(), paper]
     };
     print(json, &all, all.iter().map(row).collect())?;
     if json {
@@ -141,6 +144,24 @@ fn algorithms(json: bool) -> Result<(), Failure> {
         "\nnewreno and sack are Reno's window with that recovery; NAME+reno, NAME+newreno, NAME+sack and NAME+rack\n\
          choose the recovery of any other.\n",
     )
+}
+
+/// What is known of an algorithm that the program brought.
+fn own(custom: &Custom) -> Entry {
+    Entry {
+        name: custom.name,
+        title: "brought by this program",
+        paper: "",
+        year: 0,
+        needs_receiver: false,
+        receiver: None,
+        needs_routers: false,
+        remembers: false,
+        works_with_plain_receiver: true,
+        in_simulation: true,
+        on_the_wire: true,
+        in_kernel: false,
+    }
 }
 
 fn kinds(json: bool, all: &[Kind]) -> Result<(), Failure> {

@@ -1,48 +1,7 @@
-//! `bentpipe`: raw flags -> plan -> work.
-
-mod args;
-mod compare;
-mod emulate;
-mod failure;
-mod generate;
-mod interrupt;
-mod list;
-mod output;
-mod paper;
-mod pep;
-mod pep_args;
-mod pep_top;
-mod pep_try;
-mod progress;
-mod reach;
-mod receive;
-mod record;
-mod run;
-mod send;
-mod show;
-mod transfer;
-mod transfer_args;
+//! `bentpipe`.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use failure::Failure;
-
 fn main() -> ExitCode {
-    let done = match args::Args::parse().command {
-        args::Command::Run(args) => run::run(&args),
-        args::Command::Compare(args) => compare::compare(&args),
-        args::Command::Paper(args) => paper::paper(&args),
-        args::Command::List(args) => list::list(&args),
-        args::Command::Show(args) => show::show(&args),
-        args::Command::Record(args) => record::record(&args),
-        args::Command::Emulate(args) => {
-            return emulate::emulate(&args).unwrap_or_else(Failure::report);
-        }
-        args::Command::Send(args) => send::send(&args),
-        args::Command::Receive(args) => receive::receive(&args),
-        args::Command::Pep(args) => pep::pep(&args.command),
-        args::Command::Generate { folder } => generate::generate(&folder),
-    };
-    done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+    bentpipe_cli::main_with(&[])
 }

@@ -217,7 +217,10 @@ pub fn refuse_twice(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
 /// The path without links and detours, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(parent).ok()?.join(path.file_name()?))).unwrap_or_else(|| path.to_owned())
+    fs::canonicalize(path)
+        .ok()
+        .or_else(|| Some(fs::canonicalize(parent).ok()?.join(path.file_name()?)))
+        .unwrap_or_else(|| path.to_owned())
 }
 
 /// Writes text to standard output; a reader that has gone away is no failure.
@@ -302,9 +305,13 @@ mod tests {
             (Kind::Svg, "<svg xmlns"),
         ];
         for (kind, own) in all {
-            for (_, other) in all.iter().filter(|(other, _)| *other != kind).chain([&(kind, "title = \"mine\"")]) {
+            for (_, other) in
+                all.iter().filter(|(other, _)| *other != kind).chain([&(kind, "title = \"mine\"")])
+            {
                 fs::write(&path, other).unwrap();
-                let Err(Failure::Request(why)) = Target::open(&path, kind) else { panic!("{kind:?} over {other}") };
+                let Err(Failure::Request(why)) = Target::open(&path, kind) else {
+                    panic!("{kind:?} over {other}")
+                };
                 assert!(why.contains("my.toml") && why.contains(kind.name()), "{why}");
                 assert_eq!(fs::read_to_string(&path).unwrap(), *other);
             }

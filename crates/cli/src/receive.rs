@@ -196,7 +196,9 @@ impl Server<'_> {
                 return Err(Failure::Work(format!("incomplete transfer from {}: {why}", one.peer)));
             }
             many => {
-                let why = |report: &&Report| format!("\n  from {}: {}", report.peer, report.error.as_deref().unwrap_or_default());
+                let why = |report: &&Report| {
+                    format!("\n  from {}: {}", report.peer, report.error.as_deref().unwrap_or_default())
+                };
                 let all: String = many.iter().map(why).collect();
                 return Err(Failure::Work(format!("{} incomplete transfers:{all}", many.len())));
             }

@@ -259,7 +259,9 @@ impl Sending {
         }
         match failure {
             None => Ok(()),
-            Some(why) if begun => Err(Failure::Work(format!("incomplete transfer to {}: {why}", report.peer))),
+            Some(why) if begun => {
+                Err(Failure::Work(format!("incomplete transfer to {}: {why}", report.peer)))
+            }
             Some(why) => Err(Failure::Work(format!("no connection to {}: {why}", report.peer))),
         }
     }

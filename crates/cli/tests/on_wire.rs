@@ -227,7 +227,12 @@ fn a_host_that_does_not_forward_says_what_to_type() {
     if let Some(output) = in_namespace("forward", script) {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n3\n124\n", "{errors}");
-        for part in ["sysctl net.ipv4.ip_forward=1", "masquerade", "no route to 198.51.100.1", "no answer from 192.0.2.7"] {
+        for part in [
+            "sysctl net.ipv4.ip_forward=1",
+            "masquerade",
+            "no route to 198.51.100.1",
+            "no answer from 192.0.2.7",
+        ] {
             assert!(errors.contains(part), "{part}: {errors}");
         }
     }

@@ -1,8 +1,8 @@
 //! Names of algorithms as users type them: a window law, with or without a recovery.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_cc::{Algorithm, Custom, REGISTRY};
 use bentpipe_tcp::Recovery;
 
 use crate::describe::RECOVERIES;
@@ -12,6 +12,37 @@ use crate::suggest::did_you_mean;
 
 /// Names that mean Reno's window law with the recovery of the same name, as the literature uses them.
 const RENO_WITH_RECOVERY: &[&str] = &["reno", "newreno", "sack"];
+
+/// Algorithms that the program brought.
+static OWN: OnceLock<&'static [Custom]> = OnceLock::new();
+
+/// Makes algorithms of the program's own known by their names, everywhere where scenarios and command lines name one. To be called at
+/// most once, before any scenario is read.
+///
+/// # Errors
+/// [`Error::TakenAlgorithm`] for a name that is taken, and if it was called before.
+pub fn bring_algorithms(own: &'static [Custom]) -> Result<(), Error> {
+    let taken = |(index, custom): (usize, &Custom)| {
+        let registered = algorithm_names().iter().any(|name| name == custom.name);
+        registered || own[..index].iter().any(|other| other.name == custom.name) || custom.name.contains('+')
+    };
+    match own.iter().enumerate().find(|&of| taken(of)) {
+        Some((_, custom)) => Err(Error::TakenAlgorithm { name: custom.name.to_owned() }),
+        None if own.is_empty() => Ok(()),
+        None => OWN.set(own).map_err(|_| Error::TakenAlgorithm { name: own[0].name.to_owned() }),
+    }
+}
+
+/// The algorithms that the program brought.
+pub fn own_algorithms() -> &'static [Custom] {
+    OWN.get().copied().unwrap_or_default()
+}
+
+/// The algorithm `name` with default parameters.
+fn known(name: &str) -> Option<Algorithm> {
+    let own = own_algorithms().iter().find(|custom| custom.name == name);
+    own.copied().map(Algorithm::Custom).or_else(|| Algorithm::from_name(name))
+}
 
 /// Algorithms whose standard finds losses in its own way.
 const WITH_RECOVERY: &[(&str, Recovery)] = &[("scps-tp", Recovery::Snack)];
@@ -29,7 +60,7 @@ pub fn resolve_cc(name: &str) -> Result<(Algorithm, Option<Recovery>), Error> {
         None => (name, None),
     };
     let own = RENO_WITH_RECOVERY.contains(&law).then_some(law);
-    let algorithm = Algorithm::from_name(if own.is_some() { "reno" } else { law });
+    let algorithm = known(if own.is_some() { "reno" } else { law });
     let algorithm = algorithm
         .ok_or_else(|| Error::UnknownAlgorithm { name: law.to_owned(), known: algorithm_names() })?;
     let recovery = suffix.or(own).map(|recovery| recovery_named(recovery, name)).transpose()?;
@@ -54,7 +85,8 @@ fn with_recoveries(name: &str) -> Vec<String> {
 pub fn algorithm_names() -> Vec<String> {
     let registered = REGISTRY.iter().map(|entry| entry.name);
     let others = RENO_WITH_RECOVERY.iter().copied().filter(|name| *name != "reno");
-    registered.chain(others).map(str::to_owned).collect()
+    let brought = own_algorithms().iter().map(|custom| custom.name);
+    registered.chain(others).chain(brought).map(str::to_owned).collect()
 }
 
 /// The name that was probably meant.

@@ -32,6 +32,15 @@ pub enum Error {
         /// Names of the algorithms, or of the recoveries if that part is the unknown one.
         known: Vec<String>,
     },
+    /// An algorithm of the program's own cannot have this name.
+    #[error(
+        "found a second algorithm \"{name}\", accepted: for each that the program brings a name that no other has, without `+`, all brought \
+         at once"
+    )]
+    TakenAlgorithm {
+        /// The name.
+        name: String,
+    },
     /// Mistakes in the file or in the arguments that change it, at least one, each on a line of its own.
     #[error("{}", Lines(.0))]
     Mistakes(Vec<Mistake>),

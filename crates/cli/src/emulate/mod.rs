@@ -38,7 +38,10 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
             path.left_out.join(", ")
         );
     }
-    let (pcap, summary) = (output::open(args.pcap.as_ref(), Kind::Packets)?, output::open(args.summary.as_ref(), Kind::Summary)?);
+    let (pcap, summary) = (
+        output::open(args.pcap.as_ref(), Kind::Packets)?,
+        output::open(args.summary.as_ref(), Kind::Summary)?,
+    );
     let capture =
         pcap.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as _)).transpose()?;
     let remote = args.http.map(|address| listen(address, Knobs { draft, at, change })).transpose()?;

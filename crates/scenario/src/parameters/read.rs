@@ -7,6 +7,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use crate::algorithm::own_algorithms;
 use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Value};
 use crate::unit::{Codec, RATE, TIME};
@@ -26,6 +27,10 @@ pub(crate) struct Fault {
 
 /// The algorithm registered as `law` with the parameters in `entries`.
 pub(crate) fn read(law: &str, entries: &[&Entry]) -> Result<Algorithm, Fault> {
+    if let Some(own) = own_algorithms().iter().find(|custom| custom.name == law) {
+        let none = |entry: &&&Entry| <Fault as de::Error>::unknown_field(&entry.key, &[]);
+        return entries.first().as_ref().map_or(Ok(Algorithm::Custom(*own)), |entry| Err(none(entry)));
+    }
     let algorithm = Algorithm::from_parameters(law, Parameters { entries, current: None })?;
     Ok(algorithm.expect("the name was resolved before"))
 }

@@ -1,0 +1,62 @@
+//! The command line of Bentpipe, for programs that bring algorithms of their own: raw flags -> plan -> work.
+//!
+//! [`main_with`] is all that such a program needs; `examples/own-algorithm` is one.
+
+mod args;
+mod compare;
+mod emulate;
+mod failure;
+mod generate;
+mod interrupt;
+mod list;
+mod output;
+mod paper;
+mod pep;
+mod pep_args;
+mod pep_top;
+mod pep_try;
+mod progress;
+mod reach;
+mod receive;
+mod record;
+mod run;
+mod send;
+mod show;
+mod transfer;
+mod transfer_args;
+
+use std::process::ExitCode;
+
+pub use bentpipe_cc as cc;
+use clap::Parser;
+use failure::Failure;
+
+/// Does what the command line of this process asks for, with the algorithms of `own` beside the registered ones: every command
+/// takes them by name, `list cc` names them, and `compare --cc all` includes them. Returns the exit code.
+///
+/// An algorithm whose name is taken already, by a registered one or another of `own`, is refused with exit code 2.
+pub fn main_with(own: &'static [cc::Custom]) -> ExitCode {
+    match bentpipe_scenario::bring_algorithms(own) {
+        Ok(()) => command(),
+        Err(error) => Failure::from(error).report(),
+    }
+}
+
+fn command() -> ExitCode {
+    let done = match args::Args::parse().command {
+        args::Command::Run(args) => run::run(&args),
+        args::Command::Compare(args) => compare::compare(&args),
+        args::Command::Paper(args) => paper::paper(&args),
+        args::Command::List(args) => list::list(&args),
+        args::Command::Show(args) => show::show(&args),
+        args::Command::Record(args) => record::record(&args),
+        args::Command::Emulate(args) => {
+            return emulate::emulate(&args).unwrap_or_else(Failure::report);
+        }
+        args::Command::Send(args) => send::send(&args),
+        args::Command::Receive(args) => receive::receive(&args),
+        args::Command::Pep(args) => pep::pep(&args.command),
+        args::Command::Generate { folder } => generate::generate(&folder),
+    };
+    done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
