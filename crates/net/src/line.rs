@@ -1,10 +1,12 @@
+use std::collections::VecDeque;
+
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 
 use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::gaps::Gaps;
 use crate::loss::{Loss, Sending};
-use crate::outage::{OutageCursor, OutageEffect};
+use crate::outage::{Outage, OutageCursor, OutageEffect};
 use crate::schedule::Evaluator;
 use crate::size_cache::SizeCache;
 use crate::{LossModel, Quantity, Schedule};
@@ -41,6 +43,10 @@ struct Changes {
     rate: Evaluator,
     delay_one_way: Evaluator,
     outages: OutageCursor,
+    /// Times in which packets stand still in the transmitter, as far as they are not over.
+    holds: VecDeque<Outage>,
+    /// Length of those that are.
+    held: Duration,
     arq: Option<ArqConfig>,
     preserve_order: bool,
     last_due: Instant,
@@ -92,6 +98,9 @@ impl Line {
     ) {
         let mut changes = Changes::new(config, seed, name);
         changes.last_due = last_due;
+        if let Some(before) = &mut self.changes {
+            (changes.holds, changes.held) = (std::mem::take(&mut before.holds), before.held);
+        }
         // It may have waited for the end of an outage that is none any more.
         let free_at = changes.outages.may_start(self.last_end.max(now));
         *self = Self {
@@ -173,12 +182,23 @@ impl Line {
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
             changes.last_due = due;
+            changes.holds.retain(|hold| hold.from < end);
         }
     }
 
-    /// Time given to transmissions so far, the latest to its end.
+    /// Time given to transmissions so far, the latest to its end, with the times in which they stand still.
     pub fn given(&self) -> Duration {
         self.given
+    }
+
+    /// For how long of that packets stood still until `now`, a time not before that of an earlier call.
+    pub fn held_until(&mut self, now: Instant) -> Duration {
+        let Some(changes) = &mut self.changes else { return Duration::ZERO };
+        while let Some(hold) = changes.holds.front().filter(|hold| hold.to <= now) {
+            changes.held += hold.to.since(hold.from);
+            changes.holds.pop_front();
+        }
+        changes.held + changes.holds.front().map_or(Duration::ZERO, |hold| now.since(hold.from))
     }
 
     /// Idle times between transmissions so far.
@@ -242,6 +262,8 @@ impl Changes {
             rate: Evaluator::new(&config.rate),
             delay_one_way: Evaluator::new(&config.delay_one_way),
             outages: OutageCursor::new(config.outages.clone()),
+            holds: VecDeque::new(),
+            held: Duration::ZERO,
             arq: config.arq,
             preserve_order: config.preserve_order,
             last_due: Instant::ZERO,
@@ -272,8 +294,15 @@ impl Changes {
     #[inline(never)]
     fn meet(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         let whole = passage.end;
-        let pauses = !self.outages.is_empty() && self.outages.effect() != OutageEffect::Blind;
-        let end = if pauses { whole.min(self.outages.next_start(start)) } else { whole };
+        let end = match self.outages.effect() {
+            _ if self.outages.is_empty() => whole,
+            OutageEffect::Pause => {
+                let holds = &mut self.holds;
+                self.outages.hold(start, whole.since(start), |outage| holds.push_back(outage))
+            }
+            OutageEffect::Cut | OutageEffect::CutPath => whole.min(self.outages.next_start(start)),
+            OutageEffect::Blind => whole,
+        };
         let due = end + Duration::from_nanos(self.delay_one_way.at(end)) + extra;
         let mut fate = passage.fate;
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
@@ -290,7 +319,8 @@ impl Changes {
     /// True if an outage takes the packet that is sent from `start` to `whole` and due at `due`.
     fn outage_hits(&mut self, start: Instant, whole: Instant, due: Instant) -> bool {
         match self.outages.effect() {
-            OutageEffect::Pause => self.outages.next_start(start) < whole,
+            OutageEffect::Pause => false,
+            OutageEffect::Cut => self.outages.next_start(start) < whole,
             OutageEffect::CutPath => self.outages.next_start(start) < due.max(whole),
             OutageEffect::Blind => self.outages.is_out(due),
         }

@@ -328,7 +328,8 @@ impl<P: Packet> Link<P> {
             Queue::Fifo(fifo) => fifo.given_ahead(now),
             Queue::Held(_) => self.path.line.last_end().since(now),
         };
-        self.path.line.given() - ahead
+        let held = self.path.line.held_until(now);
+        self.path.line.given() - ahead - held
     }
 
     /// Takes back, in order, what waits and whose transmission has not begun at `now`: the link is to be given up, and something else

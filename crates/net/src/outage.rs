@@ -24,11 +24,14 @@ pub struct Outage {
 /// own rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutageEffect {
-    /// The transmitter knows: it stops. A packet that is being sent when the outage begins is cut and lost, none
-    /// starts until the end, and what is already on the path arrives (uplink fade, handover with a modem that waits).
+    /// The transmitter knows: it stops, also amid a packet, and goes on where it stopped when the outage ends; what is already on the
+    /// path arrives (a modem that waits through a fade).
     #[default]
     Pause,
-    /// As [`OutageEffect::Pause`], and the path itself is gone: what is on it when the outage begins is lost as well
+    /// The transmitter knows: a packet that is being sent when the outage begins is cut and lost, none starts until the end, and what is
+    /// already on the path arrives (handover to another satellite).
+    Cut,
+    /// As [`OutageEffect::Cut`], and the path itself is gone: what is on it when the outage begins is lost as well
     /// (handover that abandons the old satellite).
     CutPath,
     /// The transmitter does not know and goes on sending: packets that would arrive during the outage are lost (a
@@ -116,6 +119,20 @@ impl OutageCursor {
     pub fn next_start(&mut self, time: Instant) -> Instant {
         let mut ahead = self.ahead(time).iter();
         ahead.find(|outage| outage.from > time).map_or(Instant::FAR_FUTURE, |outage| outage.from)
+    }
+
+    /// When a transmission of `length` that starts at `start` ends if it stands still during outages, and while it does.
+    pub fn hold(&mut self, start: Instant, length: Duration, mut held: impl FnMut(Outage)) -> Instant {
+        let mut end = start + length;
+        for outage in self.ahead(start) {
+            if outage.from >= end {
+                break;
+            }
+            let from = outage.from.max(start);
+            end += outage.to.since(from);
+            held(Outage { from, to: outage.to });
+        }
+        end
     }
 
     fn covering(&mut self, time: Instant) -> Option<Outage> {

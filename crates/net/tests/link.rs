@@ -143,8 +143,8 @@ fn with_outage(effect: OutageEffect) -> LinkConfig {
 }
 
 #[test]
-fn a_paused_link_loses_the_packet_in_transmission_and_keeps_the_queue() {
-    let mut bench = Bench::new(&with_outage(OutageEffect::Pause));
+fn a_cut_link_loses_the_packet_in_transmission_and_keeps_the_queue() {
+    let mut bench = Bench::new(&with_outage(OutageEffect::Cut));
     bench.offer_all(ms(0), 0..5);
     bench.finish();
     assert_eq!(bench.arrived_ids(), [0, 1, 3, 4]);
@@ -157,13 +157,47 @@ fn a_paused_link_loses_the_packet_in_transmission_and_keeps_the_queue() {
 fn a_cut_packet_does_not_hold_up_the_next_one() {
     let at = |micros| Instant::ZERO + Duration::from_micros(micros);
     let outages =
-        Outages { intervals: vec![Outage { from: at(500), to: at(600) }], effect: OutageEffect::Pause };
+        Outages { intervals: vec![Outage { from: at(500), to: at(600) }], effect: OutageEffect::Cut };
     let mut bench = Bench::new(&LinkConfig { outages, ..config(drop_tail(10)) });
     bench.offer(ms(0), packet(0));
     bench.offer(ms(0), Probe { size: 40, ..packet(1) });
     bench.finish();
     assert_eq!((bench.dropped_ids(), bench.dropped[0].at), (vec![0], at(100_500)));
     assert_eq!(bench.arrival_times(), [at(100_640)]);
+}
+
+#[test]
+fn a_paused_packet_goes_on_where_it_stopped() {
+    let mut bench = Bench::new(&with_outage(OutageEffect::Pause));
+    bench.offer_all(ms(0), 0..5);
+    let at = |micros| Instant::ZERO + Duration::from_micros(micros);
+    assert_eq!(
+        [2000, 2500, 7000, 10_500].map(|now| bench.link.busy_time(at(now))),
+        [2000, 2500, 2500, 3000].map(Duration::from_micros)
+    );
+    bench.finish();
+    assert!(bench.dropped.is_empty());
+    assert_eq!(bench.arrival_times(), [at(101_000), at(102_000), at(110_500), at(111_500), at(112_500)]);
+    assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_millis(5));
+}
+
+/// Outages of 1 ms every 10 ms on a link that needs 12 ms for a packet: nine tenths of its rate are left.
+#[test]
+fn short_outages_cost_their_share_of_the_time() {
+    let until = Instant::ZERO + Duration::from_secs(20);
+    let outages = Outages::every(Duration::from_millis(10), Duration::from_millis(1), until);
+    let mut bench = Bench::new(&LinkConfig {
+        rate: Schedule::Constant(Rate::from_bps(1_000_000)),
+        outages,
+        ..config(drop_tail(1000))
+    });
+    for id in 0..700 {
+        bench.offer(ms(0), Probe { size: 1500, ..packet(id) });
+    }
+    bench.finish();
+    let last = *bench.arrival_times().last().expect("all of them arrive");
+    let sending = last.since(ms(100)).as_secs_f64();
+    assert!((sending - 700.0 * 0.012 / 0.9).abs() < 0.011, "{sending}");
 }
 
 #[test]

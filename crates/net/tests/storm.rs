@@ -106,8 +106,12 @@ fn loss() -> impl Strategy<Value = LossConfig> {
 }
 
 fn outages() -> impl Strategy<Value = Outages> {
-    let effect =
-        prop_oneof![Just(OutageEffect::Pause), Just(OutageEffect::CutPath), Just(OutageEffect::Blind)];
+    let effect = prop_oneof![
+        Just(OutageEffect::Pause),
+        Just(OutageEffect::Cut),
+        Just(OutageEffect::CutPath),
+        Just(OutageEffect::Blind)
+    ];
     (prop::collection::vec((1..40_000_u64, 1..30_000_u64), 0..4), effect).prop_map(|(pairs, effect)| {
         let mut up = Instant::ZERO;
         let outage = |(gap, length): (u64, u64)| {

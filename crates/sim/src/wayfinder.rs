@@ -163,6 +163,9 @@ mod tests {
         between = ["y", "b"]
         rate = "1 Mbit/s"
         delay-one-way = "1 ms"
+        [flow.bulk]
+        from = "a"
+        to = "b"
     "#;
 
     #[test]

@@ -116,7 +116,8 @@ impl Dice {
             Outage { from, to: up }
         };
         let intervals = (0..count).map(outage).collect();
-        let effect = self.pick(&[OutageEffect::Pause, OutageEffect::CutPath, OutageEffect::Blind]);
+        let effect =
+            self.pick(&[OutageEffect::Pause, OutageEffect::Cut, OutageEffect::CutPath, OutageEffect::Blind]);
         Outages { intervals, effect }
     }
 

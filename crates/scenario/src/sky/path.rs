@@ -71,7 +71,7 @@ fn interruptions(table: &PathTable, length: Duration) -> Outages {
             _ => intervals.push(Outage { from, to: from + length }),
         }
     }
-    Outages { intervals, effect: OutageEffect::Pause }
+    Outages { intervals, effect: OutageEffect::Cut }
 }
 
 impl SkyPath {
@@ -133,7 +133,7 @@ mod tests {
         // The first satellite changes at 10 s, the last one at 20 s; a path that begins anew was not interrupted but out.
         let expected =
             [Outage { from: at(10_040), to: at(10_065) }, Outage { from: at(20_000), to: at(20_025) }];
-        assert_eq!((outages.intervals.as_slice(), outages.effect), (&expected[..], OutageEffect::Pause));
+        assert_eq!((outages.intervals.as_slice(), outages.effect), (&expected[..], OutageEffect::Cut));
         assert!(interruptions(&table, Duration::ZERO).intervals.is_empty());
     }
 

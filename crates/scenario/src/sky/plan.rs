@@ -340,7 +340,7 @@ fn delays(lengths_km: &[(usize, f64)], step: Duration) -> Schedule<Duration> {
 
 /// The times after each beginning during which the link carries nothing; the first satellite of all is there from the start.
 fn interruptions(came_up: &[usize], group: &ConstellationGroup) -> Outages {
-    let mut outages = Outages { intervals: Vec::new(), effect: OutageEffect::Pause };
+    let mut outages = Outages { intervals: Vec::new(), effect: OutageEffect::Cut };
     if group.interruption.is_zero() {
         return outages;
     }
