@@ -1,8 +1,11 @@
 //! Which of the satellites in view serves a station.
 
+use bentpipe_base::Duration;
+
 use crate::OrbitError;
 use crate::constellation::{Constellation, Satellite};
 use crate::coverage::Seen;
+use crate::earth::LIGHT_KM_PER_S;
 
 /// When a station changes its satellite, and to which.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -20,9 +23,23 @@ pub enum Handover {
     /// A satellite is kept as long as it is in view; its successor is the one that follows it in its plane if that is in view, else
     /// the one that stands highest. What ns-2 does.
     InPlane,
+    /// Every satellite in view may serve, and each path takes those that make it shortest: the choice of a scheduler that knows the whole
+    /// network. The first and the last satellite of a path are left only for a path that is shorter by more than the margin.
+    ShortestPath {
+        /// One-way delay that another path must save.
+        margin: Duration,
+    },
 }
 
 impl Handover {
+    /// Length in km that another path must save; none if paths are not looked at.
+    pub(crate) fn margin_km(&self) -> Option<f64> {
+        match self {
+            Self::ShortestPath { margin } => Some(margin.as_secs_f64() * LIGHT_KM_PER_S),
+            _ => None,
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), OrbitError> {
         match self {
             Self::Hysteresis { margin_deg } if !(0.0..=90.0).contains(margin_deg) => {
@@ -45,7 +62,7 @@ impl Handover {
         let kept = present.and_then(|present| in_view.iter().find(|seen| seen.satellite == present));
         let Some(highest) = highest else { return Ok(None) };
         let chosen = match (self, kept) {
-            (Self::Nearest, _) => highest.satellite,
+            (Self::Nearest | Self::ShortestPath { .. }, _) => highest.satellite,
             (Self::Hysteresis { margin_deg }, Some(kept)) => {
                 let elevation = |seen: &Seen| libm::asin(seen.sine.clamp(-1.0, 1.0)).to_degrees();
                 let better = elevation(&highest) > elevation(kept) + margin_deg;

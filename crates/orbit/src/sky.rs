@@ -1,5 +1,7 @@
 //! The sky as the stations see it, step by step.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bentpipe_base::{Duration, Instant};
 
 use crate::constellation::{Constellation, Satellite};
@@ -65,6 +67,11 @@ pub struct Sky<'a> {
     serving: Vec<Vec<(Satellite, f64)>>,
     /// Paths to each station, and the time for which they were found.
     trees: Vec<(Option<Instant>, Tree)>,
+    /// Where paths are looked at: the first satellite of the path between two stations, and the last ones of the paths to each station, now
+    /// and at the look before.
+    first: BTreeMap<(usize, usize), Satellite>,
+    last: Vec<BTreeSet<Satellite>>,
+    last_before: Vec<BTreeSet<Satellite>>,
 }
 
 impl<'a> Sky<'a> {
@@ -102,6 +109,9 @@ impl<'a> Sky<'a> {
             mesh: Mesh::new(constellation, rules.grid.as_ref())?,
             serving: vec![Vec::new(); stations.len()],
             trees: vec![(None, Tree::new(constellation.len())); stations.len()],
+            first: BTreeMap::new(),
+            last: vec![BTreeSet::new(); stations.len()],
+            last_before: vec![BTreeSet::new(); stations.len()],
         };
         sky.look()?;
         Ok(sky)
@@ -113,6 +123,7 @@ impl<'a> Sky<'a> {
     /// [`OrbitError::Lost`] if the elements of a satellite say nothing of that time.
     pub fn advance(&mut self) -> Result<(), OrbitError> {
         self.now += self.rules.step;
+        self.last_before = self.last.iter_mut().map(std::mem::take).collect();
         self.look()
     }
 
@@ -127,7 +138,7 @@ impl<'a> Sky<'a> {
     fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
         let in_view = self.coverage.in_view(station);
         let served = |seen: &Seen| (seen.satellite, seen.range_km);
-        if self.gateways[station] {
+        if self.gateways[station] || self.rules.handover.margin_km().is_some() {
             self.serving[station].clear();
             self.serving[station].extend(in_view.iter().map(served));
             return Ok(());
@@ -179,7 +190,7 @@ impl<'a> Sky<'a> {
         self.coverage.place(station)
     }
 
-    /// The satellites that serve a station, by number, each with its distance in km: one at most unless it is a gateway.
+    /// The satellites that serve a station, by number, each with its distance in km: one at most unless it is a gateway, or paths choose.
     pub fn serving(&self, station: usize) -> &[(Satellite, f64)] {
         &self.serving[station]
     }
@@ -201,21 +212,43 @@ impl<'a> Sky<'a> {
     pub fn find_path(&mut self, from: usize, to: usize, satellites: &mut Vec<Satellite>) -> Option<f64> {
         satellites.clear();
         self.refresh(to);
+        let first = self.first_of(from, to)?;
         let tree = &self.trees[to].1;
-        let lengths =
-            self.serving[from].iter().map(|&(first, range)| (first, range + tree.distance_km(first)));
-        let (first, distance_km) = lengths
-            .reduce(|best, one| if one.1 < best.1 { one } else { best })
-            .filter(|best| best.1.is_finite())?;
+        let range = |station: usize, satellite: Satellite| {
+            self.serving[station].iter().find(|(serving, _)| *serving == satellite).map(|(_, range)| *range)
+        };
+        let mut distance_km = range(from, first)?;
         let mut next = Some(first);
         while let Some(satellite) = next {
             satellites.push(satellite);
             next = match tree.towards(satellite) {
-                Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, _)| other),
+                Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, length_km)| {
+                    distance_km += length_km;
+                    other
+                }),
                 Towards::Ground | Towards::Nowhere => None,
             };
         }
+        if self.rules.handover.margin_km().is_none() {
+            return Some(range(from, first)? + tree.distance_km(first));
+        }
+        let last = *satellites.last()?;
+        distance_km += range(to, last)?;
+        self.first.insert((from, to), first);
+        self.last[to].insert(last);
         Some(distance_km)
+    }
+
+    /// The satellite with which the path of least delay begins; with a margin the one of the look before, unless another saves more.
+    fn first_of(&self, from: usize, to: usize) -> Option<Satellite> {
+        let tree = &self.trees[to].1;
+        let lengths =
+            || self.serving[from].iter().map(|&(first, range)| (first, range + tree.distance_km(first)));
+        let best = lengths().reduce(|best, one| if one.1 < best.1 { one } else { best })?;
+        let margin_km = self.rules.handover.margin_km().unwrap_or(0.0);
+        let before = self.first.get(&(from, to));
+        let kept = lengths().find(|one| Some(&one.0) == before && one.1 <= best.1 + margin_km);
+        best.1.is_finite().then_some(kept.unwrap_or(best).0)
     }
 
     /// Where a satellite sends what is for a station now; none if no way leads there.
@@ -236,9 +269,22 @@ impl<'a> Sky<'a> {
     /// Brings the paths to a station up to date.
     fn refresh(&mut self, station: usize) {
         let (found_at, tree) = &mut self.trees[station];
-        if *found_at != Some(self.now) {
-            tree.repair(&self.mesh, &self.serving[station]);
-            *found_at = Some(self.now);
+        if *found_at == Some(self.now) {
+            return;
+        }
+        *found_at = Some(self.now);
+        let before = &self.last_before[station];
+        match self.rules.handover.margin_km().filter(|_| !before.is_empty()) {
+            // Another last satellite seems farther by the margin.
+            Some(margin_km) => {
+                let farther =
+                    |satellite: Satellite| if before.contains(&satellite) { 0.0 } else { margin_km };
+                let serving = self.serving[station].iter();
+                let seen: Vec<_> =
+                    serving.map(|&(satellite, range)| (satellite, range + farther(satellite))).collect();
+                tree.repair(&self.mesh, &seen);
+            }
+            None => tree.repair(&self.mesh, &self.serving[station]),
         }
     }
 }

@@ -354,3 +354,49 @@ fn a_path_leads_back_as_it_came() {
         assert!(found > 10, "{found}");
     }
 }
+
+/// Wrocław and Nairobi over 53°:1584/72/17: the satellite that stands highest may fly the other way, and its neighbours with it. The
+/// shortest path over all in view takes less than half the time.
+#[test]
+fn a_choice_that_sees_the_path_finds_one_of_half_the_delay() {
+    let spread = Spread::Delta;
+    let shell = Shell {
+        altitude_km: 550.0,
+        inclination_deg: 53.0,
+        planes: 72,
+        per_plane: 22,
+        phasing: 17.0,
+        spread,
+        ..Shell::IRIDIUM
+    };
+    let constellation = Constellation::of_shell(&shell).unwrap();
+    let stations = [Station::new("wroclaw", 51.1, 17.0), Station::new("nairobi", -1.3, 36.8)];
+    let delays = |handover| {
+        let rules = Rules {
+            elevation_mask_deg: 25.0,
+            handover,
+            grid: Some(Grid::PLUS),
+            step: Duration::from_secs(15),
+        };
+        let mut sky = Sky::new(&constellation, &stations, rules).unwrap();
+        let (mut delays, mut ends, mut changes) = (Vec::new(), None, 0);
+        for _ in 0..60 {
+            let path = sky.path(0, 1).expect("both are served");
+            delays.push(path.delay_one_way().as_millis_f64());
+            let now = Some((path.satellites[0], *path.satellites.last().unwrap()));
+            changes += u32::from(ends != now);
+            ends = now;
+            sky.advance().unwrap();
+        }
+        (delays.iter().sum::<f64>() / delays.len() as f64, changes)
+    };
+    let nearest = delays(Handover::Nearest);
+    let shortest = delays(Handover::ShortestPath { margin: Duration::ZERO });
+    let steady = delays(Handover::ShortestPath { margin: Duration::from_millis(5) });
+    println!("nearest {nearest:?}, shortest {shortest:?}, steady {steady:?}");
+    // The great circle is 6,300 km long: 21 ms for light.
+    assert!((21.0..60.0).contains(&shortest.0), "{shortest:?}");
+    assert!(nearest.0 > 1.5 * shortest.0, "{nearest:?} {shortest:?}");
+    assert!(steady.0 >= shortest.0 && steady.0 < shortest.0 + 10.0, "{steady:?}");
+    assert!(steady.1 < shortest.1, "{steady:?} {shortest:?}");
+}
