@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -87,6 +88,9 @@ impl Servers {
         for command in commands {
             let mut shell = Command::new("sh");
             shell.arg("-c").arg(command).envs(surroundings.iter().cloned()).process_group(0);
+            // Standard output belongs to the command.
+            let output = io::stderr().as_fd().try_clone_to_owned().map_err(Error::at("standard error"))?;
+            shell.stdout(output);
             let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
             let minded = janitor.mind_server(child.id());
             servers.0.push(child);

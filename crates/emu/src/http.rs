@@ -107,6 +107,17 @@ impl Clerk {
         }
     }
 
+    /// True for a key of what is not emulated: flows, hosts, TCP, and links that no packet takes.
+    fn ignores(&self, key: &str) -> bool {
+        let mut parts = key.split('.');
+        // Until then outages are repeated.
+        if key == "duration" {
+            return false;
+        }
+        let (Some("link" | "constellation"), Some(part)) = (parts.next(), parts.next()) else { return true };
+        !self.path.up.iter().chain(&self.path.down).any(|hop| hop.group == part)
+    }
+
     /// Applies `{ KEY: VALUE, ... }`, all of it or nothing.
     fn change(&mut self, body: &str) -> Result<Answer, Answer> {
         let wrong = |why: String| refuse(400, why);
@@ -130,6 +141,11 @@ impl Clerk {
         let change = self.change.clone().filter(|(part, _)| !names(part));
         if let Some((part, change)) = &change {
             path.change(part, change);
+        }
+        if let Some(key) = settings.keys().find(|key| self.ignores(key)) {
+            return Err(wrong(format!(
+                "{key}: found a key that changes nothing of the path, accepted: those of its links"
+            )));
         }
         if !path.has_links_of(&self.path) {
             return Err(refuse(409, "the links of the path cannot be exchanged while they are in use"));

@@ -22,6 +22,9 @@ const LATE_PER_CENT: u64 = 1;
 /// A packet that we lose weighs as much as so many that are late.
 const LOSS_WEIGHS: u64 = 100;
 
+/// Fewer packets than these prove nothing: with one late among them nobody knows whether one in ten is, or one in a thousand.
+const LEAST_PACKETS: u64 = 100;
+
 /// Rates within an eighth of an octave are judged together.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
@@ -67,6 +70,8 @@ pub struct Fidelity {
 pub enum Verdict {
     /// Nothing passed.
     Unknown,
+    /// Too few packets passed to tell.
+    TooFew,
     /// Yes.
     Valid,
     /// Only what was slower than so many bits per second: beyond that this machine is too slow.
@@ -140,13 +145,16 @@ impl Meter {
     fn verdict(&self, all: [u64; 2]) -> Verdict {
         match all {
             [0, 0] => return Verdict::Unknown,
+            [few, bad] if few + bad / LOSS_WEIGHS < LEAST_PACKETS => return Verdict::TooFew,
             all if good(all) => return Verdict::Valid,
             _ => {}
         }
         let (mut below, mut highest) = ([0, 0], None);
         for (bucket, judged) in &self.judged {
             below = [below[0] + judged[0], below[1] + judged[1]];
-            if good(below) {
+            // A limit is known if enough passed below it as asked, and enough above it that did not.
+            let enough = below[0].min(all[0] - below[0]) >= LEAST_PACKETS;
+            if enough && good(below) {
                 highest = Some(*bucket);
             }
         }
@@ -171,6 +179,7 @@ impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown => f.write_str("unknown: nothing passed"),
+            Self::TooFew => write!(f, "unknown: fewer than {LEAST_PACKETS} packets passed"),
             Self::Valid => f.write_str("valid"),
             Self::InvalidAbove(bps) => {
                 let mbps = Rate::from_bps(*bps).bps() as f64 / 1e6;
@@ -214,6 +223,26 @@ mod tests {
         // 100 packets of 1250 bytes in 100 ms are 10 Mbit/s.
         let Verdict::InvalidAbove(bps) = meter.fidelity().verdict else { panic!("{:?}", meter.fidelity()) };
         assert!((10_000_000..12_000_000).contains(&bps), "{bps}");
+    }
+
+    /// Ten packets in windows of different rates, one of them late; then enough of them.
+    #[test]
+    fn few_packets_prove_nothing() {
+        let mut meter = Meter::new();
+        windows(&mut meter, 1, (4, 0));
+        windows(&mut meter, 1, (6, 1));
+        assert_eq!(meter.fidelity().verdict, Verdict::TooFew);
+        windows(&mut meter, 200, (5, 0));
+        assert_eq!(meter.fidelity().verdict, Verdict::Valid);
+    }
+
+    /// A hiccup that hits slow and fast traffic alike says nothing about rates.
+    #[test]
+    fn a_limit_needs_enough_on_both_of_its_sides() {
+        let mut meter = Meter::new();
+        windows(&mut meter, 5, (2, 0));
+        windows(&mut meter, 100, (100, 5));
+        assert_eq!(meter.fidelity().verdict, Verdict::Invalid);
     }
 
     #[test]

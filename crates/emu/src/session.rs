@@ -65,6 +65,7 @@ const WATCH_EVERY_MS: u16 = 250;
 /// # Errors
 /// [`Error`] if something is missing on this machine, or the command cannot be started.
 pub fn run(wish: Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error> {
+    refuse_nesting()?;
     let signals = Signals::catch()?;
     let mut world = World::build(&wish.servers)?;
     let shared = Arc::new(Shared::new().map_err(|error| Error::at("eventfd")(error.into()))?);
@@ -83,6 +84,17 @@ pub fn run(wish: Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error>
     let (snapshot, recorder) = emulator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let missed = recorder.map_or(Ok(0), Recorder::finish).map_err(Error::at("cannot write the capture"))?;
     Ok(Ended { code: code?, snapshot, missed_by_capture: missed })
+}
+
+/// Devices, addresses and routes of an emulation within another would be the same.
+fn refuse_nesting() -> Result<(), Error> {
+    match std::env::var("BENTPIPE_HOST") {
+        Ok(host) => Err(Error::Request(format!(
+            "found an emulation within an emulation (BENTPIPE_HOST is {host}), accepted: one at a time; a path over several links is one \
+             scenario with all of them"
+        ))),
+        Err(_) => Ok(()),
+    }
 }
 
 fn start(driver: Driver) -> Result<JoinHandle<(Snapshot, Option<Recorder>)>, Error> {
