@@ -120,7 +120,7 @@ fn watched(
         None => None,
         Some((file, place)) => {
             let (tap, name) = tap(&place, &names)?;
-            Some(PacketFile::new(file, tap, name)?)
+            Some(PacketFile::new(file, (tap, name), names.hosts.clone())?)
         }
     };
     let mut watchers = (trace.map(|file| EventLog::new(file, names)), packets);

@@ -14,6 +14,8 @@ pub struct Names {
     pub flows: Vec<String>,
     /// Directions of links, by index.
     pub links: Vec<(String, &'static str)>,
+    /// Numbers of the nodes at which each flow begins and ends.
+    pub hosts: Vec<[u32; 2]>,
 }
 
 impl Names {
@@ -24,6 +26,14 @@ impl Names {
     pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
         // A constellation has the links that are used in all the time.
         let topology = Topology::new(scenario).map_err(BuildError::from)?;
+        let mut hosts = Vec::new();
+        for group in &scenario.flows {
+            let user = || format!("flow.{}", group.name);
+            let [from, to] = [&group.from, &group.to].map(|name| topology.group(user, name));
+            let (from, to) = (from.map_err(BuildError::from)?, to.map_err(BuildError::from)?);
+            let member = |nodes: &std::ops::Range<u32>, index: u32| nodes.start + index % nodes.len() as u32;
+            hosts.extend((0..group.count).map(|index| [member(&from, index), member(&to, index)]));
+        }
         let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
         let outcome = bentpipe_sim::run(&idle, &RunOptions::default())?.outcome;
         let split = outcome.flows.iter().filter_map(|flow| flow.split.as_ref());
@@ -31,6 +41,7 @@ impl Names {
         Ok(Self {
             flows: outcome.flows.into_iter().map(|flow| flow.name).chain(legs).collect(),
             links: topology.links().map(|link| (link.name.to_string(), link.direction)).collect(),
+            hosts,
         })
     }
 
@@ -115,14 +126,14 @@ pub struct PacketFile<W> {
 }
 
 impl<W: Write> PacketFile<W> {
-    /// Begins the file; `place` names its interface.
+    /// Begins the file; the name of the place is that of its interface, and `hosts` are those of each flow.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(out: W, tap: Tap, place: &str) -> io::Result<Self> {
+    pub fn new(out: W, (tap, place): (Tap, &str), hosts: Vec<[u32; 2]>) -> io::Result<Self> {
         let application = concat!("Bentpipe ", env!("CARGO_PKG_VERSION"));
         let capture = Capture::new(out, application, [place])?;
-        Ok(Self { log: PacketLog::new(capture), tap })
+        Ok(Self { log: PacketLog::new(capture, hosts), tap })
     }
 
     /// Completes the file.
@@ -165,7 +176,7 @@ mod tests {
     fn names() -> Names {
         let links =
             ["a.0", "b"].into_iter().flat_map(|l| [(l.to_owned(), "forward"), (l.to_owned(), "reverse")]);
-        Names { flows: vec!["bulk".into()], links: links.collect() }
+        Names { flows: vec!["bulk".into()], links: links.collect(), hosts: vec![[0, 1]] }
     }
 
     #[test]
@@ -185,8 +196,8 @@ mod tests {
 
     /// Packets that a tap sees of one segment on its way over two links.
     fn captured(tap: Tap) -> usize {
-        let empty = PacketFile::new(Vec::new(), tap, "x").unwrap().finish().unwrap().len();
-        let mut file = PacketFile::new(Vec::new(), tap, "x").unwrap();
+        let empty = PacketFile::new(Vec::new(), (tap, "x"), Vec::new()).unwrap().finish().unwrap().len();
+        let mut file = PacketFile::new(Vec::new(), (tap, "x"), Vec::new()).unwrap();
         let segment = Segment { flags: Flags::ACK, ..Segment::default() };
         file.on_end(Instant::ZERO, 0, &Event::Sent(segment));
         for link in [0, 2] {

@@ -18,15 +18,36 @@ pub struct Seen {
     pub from: From,
 }
 
-/// Writes segments as packets into a [`Capture`], each connection with addresses of its own.
+/// Writes segments as packets into a [`Capture`]: hosts have addresses, connections between the same two have ports of their own.
 ///
 /// A packet analyser wants to see each packet once: choose one place of the network, or one end of each connection.
 #[derive(Debug)]
 pub struct PacketLog<W> {
     capture: Capture<W>,
+    /// Where each connection begins and ends; one beyond these has hosts of its own, from `strangers` on.
+    places: Vec<Pair>,
+    strangers: u32,
     connections: BTreeMap<u32, Followed>,
     packet: Vec<u8>,
     failed: Option<io::Error>,
+}
+
+/// Two hosts, that of the opener first, and how many connections between them come before.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    hosts: [u32; 2],
+    ordinal: u16,
+}
+
+impl Pair {
+    /// Host `n` has the address 10.0.0.0 + n + 1. Openers count their ports up from 49152, and listeners have port 5001 for the first
+    /// connection between two hosts, 5002 for the next.
+    fn framer(self, earlier: u16) -> Framer {
+        let [opener, listener] =
+            self.hosts.map(|host| (0x0a00_0000 | (host.wrapping_add(1) & 0x00ff_ffff)).to_be_bytes());
+        let opener = Endpoint { address: opener, port: 49_152 + earlier % 16_384 };
+        Framer::new(opener, Endpoint { address: listener, port: 5_001 + self.ordinal })
+    }
 }
 
 /// A connection, or several in succession between the same ends.
@@ -40,9 +61,18 @@ struct Followed {
 }
 
 impl<W: Write> PacketLog<W> {
-    /// Writes to `capture`.
-    pub fn new(capture: Capture<W>) -> Self {
-        Self { capture, connections: BTreeMap::new(), packet: Vec::new(), failed: None }
+    /// Writes to `capture`; `hosts` are the numbers of the hosts of each connection, that of the opener first.
+    pub fn new(capture: Capture<W>, hosts: Vec<[u32; 2]>) -> Self {
+        let strangers = hosts.iter().flatten().max().map_or(0, |host| host + 1);
+        let mut alike: BTreeMap<[u32; 2], u16> = BTreeMap::new();
+        let pair = |hosts: [u32; 2]| {
+            let ordinal = alike.entry(hosts).or_default();
+            let pair = Pair { hosts, ordinal: *ordinal };
+            *ordinal = (*ordinal + 1) % 44_000;
+            pair
+        };
+        let places = hosts.into_iter().map(pair).collect();
+        Self { capture, places, strangers, connections: BTreeMap::new(), packet: Vec::new(), failed: None }
     }
 
     /// Writes a segment. After an error nothing more is written; [`PacketLog::finish`] reports it.
@@ -63,12 +93,14 @@ impl<W: Write> PacketLog<W> {
 
     fn write(&mut self, at: Instant, seen: Seen, segment: &Segment) -> io::Result<()> {
         let number = seen.connection;
-        let first = || Followed { framer: framer_of(number, 0), under_way: false, earlier: 0 };
+        let own = Pair { hosts: [0, 1].map(|end| self.strangers + 2 * number + end), ordinal: 0 };
+        let pair = self.places.get(number as usize).copied().unwrap_or(own);
+        let first = || Followed { framer: pair.framer(0), under_way: false, earlier: 0 };
         let connection = self.connections.entry(number).or_insert_with(first);
         let opens = segment.flags.contains(Flags::SYN) && seen.from == From::Opener;
         if opens && connection.under_way {
             let earlier = connection.earlier.wrapping_add(1);
-            *connection = Followed { framer: framer_of(number, earlier), under_way: false, earlier };
+            *connection = Followed { framer: pair.framer(earlier), under_way: false, earlier };
         }
         connection.under_way |= !opens;
         self.packet.clear();
@@ -77,22 +109,15 @@ impl<W: Write> PacketLog<W> {
     }
 }
 
-/// Openers stand in 10.0.0.0/9 and count their ports up from 49152, listeners stand in 10.128.0.0/9 at port 5001.
-fn framer_of(connection: u32, earlier: u16) -> Framer {
-    let address = |network: u32| (network | ((connection + 1) & 0x007f_ffff)).to_be_bytes();
-    let opener = Endpoint { address: address(0x0a00_0000), port: 49_152 + earlier % 16_384 };
-    let listener = Endpoint { address: address(0x0a80_0000), port: 5_001 };
-    Framer::new(opener, listener)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn connections_have_addresses_and_fresh_ones_ports() {
+    fn hosts_have_addresses_and_connections_ports() {
         let empty = Capture::new(Vec::new(), "us", ["place"]).unwrap().finish().unwrap().len();
-        let mut log = PacketLog::new(Capture::new(Vec::new(), "us", ["place"]).unwrap());
+        let mut log =
+            PacketLog::new(Capture::new(Vec::new(), "us", ["place"]).unwrap(), vec![[0, 7], [0, 7]]);
         let segment = Segment { flags: Flags::ACK, len: 100, ..Segment::default() };
         let syn = Segment { flags: Flags::SYN, len: 100, ..Segment::default() };
         let mut see = |connection, from, segment| {
@@ -107,9 +132,10 @@ mod tests {
         assert_eq!(bytes.len(), empty + 5 * 72);
         let packet = |n: usize| &bytes[empty + n * 72 + 28..][..24];
         let addresses = |n| (packet(n)[12..16].to_vec(), packet(n)[16..20].to_vec());
-        assert_eq!(addresses(0), (vec![10, 0, 0, 1], vec![10, 128, 0, 1]));
-        assert_eq!(addresses(2), (vec![10, 128, 0, 2], vec![10, 0, 0, 2]));
+        assert_eq!(addresses(0), (vec![10, 0, 0, 1], vec![10, 0, 0, 8]));
+        assert_eq!(addresses(2), (vec![10, 0, 0, 8], vec![10, 0, 0, 1]));
         let port = |n: usize| u16::from_be_bytes(packet(n)[20..22].try_into().unwrap());
+        assert_eq!(port(2), 5_002, "a second connection between the same hosts");
         assert_eq!(
             [0, 1, 4].map(port),
             [49_152, 49_152, 49_153],
