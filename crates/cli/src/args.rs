@@ -92,6 +92,9 @@ pub struct RunArgs {
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
+    pub memory: Option<u64>,
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
@@ -115,21 +118,24 @@ pub struct CompareArgs {
     /// Which scenario.
     #[command(flatten)]
     pub world: World,
-    /// Algorithms to compare, or `all` (`bentpipe list cc`)
-    #[arg(long, value_name = "A,B,...", required = true, value_delimiter = ',')]
+    /// Algorithms to compare, or `all` (`bentpipe list cc`) [default: each flow keeps its own; `--vary flow.NAME.cc=A,B` varies one]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub cc: Vec<String>,
     /// A quantity that varies, and its values; several are combined
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub vary: Vec<Vary>,
     /// Runs of each point, with seeds that follow each other
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub seeds: u32,
     /// First seed, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Runs at a time [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<NonZeroUsize>,
+    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
+    pub memory: Option<u64>,
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
@@ -153,10 +159,10 @@ pub struct PaperArgs {
     #[arg(long)]
     pub quick: bool,
     /// Runs of each point, instead of what the study says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub seeds: Option<u32>,
     /// Runs at a time [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<NonZeroUsize>,
     /// Write the verdicts as JSON to standard output
     #[arg(long)]
@@ -215,16 +221,16 @@ pub struct EmulateArgs {
     #[command(flatten)]
     pub world: World,
     /// Rate of the satellite link: `10mbit`, or as in a scenario
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<String>,
     /// One-way delay of the satellite link: `275ms`
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub delay_one_way: Option<String>,
     /// Probability that the satellite link loses a packet
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub loss: Option<String>,
     /// Room in the queue of the satellite link: `50p`, or a size
-    #[arg(long, value_name = "ROOM")]
+    #[arg(long, value_name = "ROOM", allow_negative_numbers = true)]
     pub queue: Option<String>,
     /// Where the command stands: where the flows of the scenario end, or where they begin
     #[arg(long, value_name = "PLACE", default_value = "receiver")]
@@ -276,6 +282,15 @@ pub struct RecordArgs {
     /// The scenario to write
     #[arg(long, short, value_name = "FILE.toml", default_value = "recorded.toml")]
     pub output: PathBuf,
+}
+
+/// More threads than this no machine has cores for.
+const MOST_JOBS: usize = 4096;
+
+/// A number of runs at a time.
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let number: Option<NonZeroUsize> = text.parse().ok();
+    number.filter(|number| number.get() <= MOST_JOBS).ok_or_else(|| format!("accepted: 1 to {MOST_JOBS}"))
 }
 
 /// Where `emulate` shows how things stand.

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
-use crate::{run, show};
+use crate::{memory, run, show};
 
 /// Everything that was worked out before the work.
 struct Prepared {
@@ -54,21 +54,62 @@ fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
     let base = draft.scenario()?;
     let plan = Plan {
         scenario: base.name.clone(),
-        algorithms: algorithms(&args.cc),
+        algorithms: algorithms(&args.cc)?,
         vary: args.vary.clone(),
         first_seed: args.seed.unwrap_or(base.seed),
         seeds: args.seeds,
         measures: Metric::of_scenario(&base),
     };
     refuse_repeated_keys(args)?;
-    let scenarios = plan.cells().iter().map(|cell| scenario(&draft, cell)).collect::<Result<_, _>>()?;
+    let threads = threads(args.jobs);
+    refuse_too_many(&plan)?;
+    let at_once = threads.min(plan.points().len());
+    let scenarios: Vec<Scenario> = plan
+        .cells()
+        .iter()
+        .map(|cell| {
+            let scenario = scenario(&draft, cell)?;
+            memory::check(&scenario, at_once, args.memory)?;
+            check(&scenario, &Place::Senders)?;
+            Ok::<_, Failure>(scenario)
+        })
+        .collect::<Result<_, _>>()?;
+    output::note_lacking(&scenarios);
     let (csv, report) =
         (output::open(args.csv.as_ref(), Kind::Runs)?, output::open(args.report.as_ref(), Kind::Report)?);
-    Ok(Prepared { plan, scenarios, csv, report, threads: threads(args.jobs), base })
+    Ok(Prepared { plan, scenarios, csv, report, threads, base })
 }
 
-/// `all` is every registered algorithm; nothing is compared with itself.
-fn algorithms(names: &[String]) -> Vec<String> {
+/// What stands in place of an algorithm where every flow keeps that of the scenario.
+const OWN: &str = "as-it-is";
+
+/// More runs than this nobody waits for, and the results of each are kept.
+const MOST_RUNS: usize = 1_000_000;
+
+fn refuse_too_many(plan: &Plan) -> Result<(), Failure> {
+    let cells =
+        plan.vary.iter().fold(plan.algorithms.len(), |cells, vary| cells.saturating_mul(vary.values.len()));
+    match cells.saturating_mul(plan.seeds as usize) {
+        runs if runs > MOST_RUNS => {
+            let seeds = plan.seeds;
+            Err(Failure::Request(format!(
+                "found {cells} points with {seeds} seeds, accepted: at most {MOST_RUNS} runs in all"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `all` is every registered algorithm, and those of the program; nothing is compared with itself.
+fn algorithms(names: &[String]) -> Result<Vec<String>, Failure> {
+    if names.is_empty() {
+        return Ok(vec![OWN.to_owned()]);
+    }
+    let twice =
+        |(index, name): &(usize, &String)| names[..*index].iter().any(|other| other.trim() == name.trim());
+    if let Some((_, name)) = names.iter().enumerate().find(twice) {
+        return Err(Failure::Request(format!("--cc: found {name} twice, accepted: each algorithm once")));
+    }
     let expand = |name: &String| match name.trim() {
         "all" => {
             let registered = bentpipe_cc::REGISTRY.iter().map(|entry| entry.name);
@@ -82,7 +123,7 @@ fn algorithms(names: &[String]) -> Vec<String> {
             all.push(name);
         }
     }
-    all
+    Ok(all)
 }
 
 fn refuse_repeated_keys(args: &CompareArgs) -> Result<(), Failure> {
@@ -98,13 +139,13 @@ fn refuse_repeated_keys(args: &CompareArgs) -> Result<(), Failure> {
 
 fn scenario(draft: &Draft, cell: &Cell) -> Result<Scenario, Failure> {
     let mut draft = draft.clone();
-    draft.set_cc(&cell.cc)?;
+    if cell.cc != OWN {
+        draft.set_cc(&cell.cc)?;
+    }
     for setting in &cell.vary {
         draft.set(&setting.to_string())?;
     }
-    let scenario = draft.scenario()?;
-    check(&scenario, &Place::Senders)?;
-    Ok(scenario)
+    Ok(draft.scenario()?)
 }
 
 /// The comparison, and why the first of the failed runs failed.
@@ -146,10 +187,8 @@ fn replay(prepared: &Prepared, point: &Point, why: &str) -> String {
     let cell = &prepared.plan.cells()[point.cell];
     let sets = cell.vary.iter().map(|setting| format!(" --set '{setting}'")).collect::<String>();
     let scenario = &prepared.plan.scenario;
-    format!(
-        "{why}\nIt fails again with: bentpipe run {scenario} --cc {} --seed {}{sets}",
-        cell.cc, point.seed
-    )
+    let cc = if cell.cc == OWN { String::new() } else { format!(" --cc {}", cell.cc) };
+    format!("{why}\nIt fails again with: bentpipe run {scenario}{cc} --seed {}{sets}", point.seed)
 }
 
 fn write_files(prepared: Prepared, comparison: &Comparison, interrupt: &Interrupt) -> Result<(), Failure> {

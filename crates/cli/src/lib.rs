@@ -9,6 +9,7 @@ mod failure;
 mod generate;
 mod interrupt;
 mod list;
+mod memory;
 mod output;
 mod paper;
 mod pep;

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
+use bentpipe_scenario::Scenario;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
@@ -248,6 +250,17 @@ pub fn look() -> Look {
     let width =
         terminal.then(|| console::Term::stdout().size_checked()).flatten().map(|(_, columns)| columns);
     Look { width, colour: terminal && !plain }
+}
+
+/// Says on standard error which algorithms lack in these scenarios what they live on, each once.
+pub fn note_lacking<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
+    let mut said = Vec::new();
+    for sentence in scenarios.into_iter().flat_map(lacking) {
+        if !said.contains(&sentence) {
+            eprintln!("bentpipe: {sentence}");
+            said.push(sentence);
+        }
+    }
 }
 
 /// The command line as it was typed, for reports.

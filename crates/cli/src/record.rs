@@ -12,14 +12,20 @@ use crate::output::{Kind, Target};
 /// Probes closer than this would measure the two hosts.
 const LEAST_INTERVAL: Duration = Duration::from_micros(500);
 
+/// All probes are kept until the end.
+const MOST_DURATION: Duration = Duration::from_secs(24 * 3600);
+
 /// Answers probes, or measures and writes a scenario.
 pub fn record(args: &RecordArgs) -> Result<(), Failure> {
     if args.host == "serve" {
         return Ok(serve(args.listen)?);
     }
-    if args.interval < LEAST_INTERVAL || args.duration < args.interval {
-        let accepted = "accepted: an --interval of at least 500us, a --duration that is not shorter";
-        return Err(Failure::Request(accepted.to_owned()));
+    if args.interval < LEAST_INTERVAL || args.duration < args.interval || args.duration > MOST_DURATION {
+        let [interval, duration] = [args.interval, args.duration].map(humantime::format_duration);
+        return Err(Failure::Request(format!(
+            "found --interval {interval} and --duration {duration}, accepted: an --interval of at least 500us, and a --duration that is not \
+             shorter and at most 24h"
+        )));
     }
     let clocks = if args.clocks_agree { Clocks::Agree } else { Clocks::Apart };
     let server = address(&args.host)?;

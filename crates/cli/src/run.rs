@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
-use crate::show;
+use crate::{memory, show};
 
 /// The files to write.
 struct Files {
@@ -29,8 +29,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut scenario = draft.scenario()?;
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
+    memory::check(&scenario, 1, args.memory)?;
     check(&scenario, &place)?;
     refuse_browsers(args, &scenario)?;
+    output::note_lacking([&scenario]);
     let files = open([&args.report, &args.pcap, &args.trace])?;
     let run = work(&scenario, &files, place)?;
     if args.json {

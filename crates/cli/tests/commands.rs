@@ -421,3 +421,57 @@ fn a_wrong_study_is_refused() {
     refused(&["paper", "peachh"], "did you mean `peach`?");
     refused(&["paper", "swift", "--figure", "99"], "accepted: 5, 3, 7");
 }
+
+/// A scenario named as an output stays as it is.
+#[test]
+fn an_output_is_no_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.toml");
+    fs::write(&path, text(&bentpipe(&["show", "geo-single"]).stdout)).unwrap();
+    let before = fs::read(&path).unwrap();
+    let mine = path.to_str().unwrap();
+    for option in ["--report", "--trace", "--pcap"] {
+        refused(&["run", mine, option, mine], "my.toml: found a file that is no ");
+    }
+    for option in ["--report", "--csv"] {
+        refused(&["compare", mine, "--cc", "reno", option, mine], "my.toml: found a file that is no ");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn what_would_never_end_is_refused() {
+    refused(&["run", "/dev/zero"], "a pipe or a device");
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refused(&["run", pipe.to_str().unwrap()], "a pipe or a device");
+    refused(&["compare", "geo-single", "--cc", "reno", "--seeds", "1000000000"], "1000000");
+    refused(&["run", "geo-dumbbell", "--set", "flow.bulk.count=10000000", "--memory", "1 GB"], "--memory");
+    refused(&["compare", "geo-single", "--cc", "cubic,cubic"], "cubic twice");
+}
+
+#[test]
+fn without_an_algorithm_each_flow_keeps_its_own() {
+    let arguments = ["compare", "geo-fairness", "--seeds", "1", "--json", "--set", "duration=5 s"];
+    let shown = text(&bentpipe(&["show", "geo-fairness"]).stdout);
+    let group =
+        shown.lines().find_map(|line| line.strip_prefix("[flow.")?.strip_suffix(']')).unwrap().to_owned();
+    let vary = ["--vary".to_owned(), format!("flow.{group}.cc=reno,vegas")];
+    let all: Vec<&str> = arguments.iter().copied().chain(vary.iter().map(String::as_str)).collect();
+    let found = json(&bentpipe(&all));
+    assert_eq!(found["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(found["rows"][0]["cc"], "as-it-is");
+}
+
+#[test]
+fn an_algorithm_without_its_router_says_so() {
+    let output = bentpipe(&with_small(&["run", "geo-dumbbell", "--cc", "xcp"]));
+    assert!(text(&output.stderr).contains("xcp finds no node of kind \"xcp\""), "{}", text(&output.stderr));
+    let output = bentpipe(&["run", "geo-voip", "--set", "duration=5 s", "--json"]);
+    let flows = json(&output)["flows"].clone();
+    assert!(
+        flows.as_array().unwrap().iter().all(|flow| flow["call"].is_null() || flow["cc"] == "udp"),
+        "{flows}"
+    );
+}

@@ -597,6 +597,13 @@ fn knobs_turn_while_the_command_runs() {
     assert!(ask("PATCH", change).unwrap().starts_with("HTTP/1.1 200"));
     let refused = ask("PATCH", r#"{"link.satellite.rate": "much"}"#).unwrap();
     assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("link.satellite.rate"), "{refused}");
+    for ignored in [r#"{"flow.bulk.count": 3}"#, r#"{"tcp.mss": "500 bytes"}"#, r#"{"seed": 3}"#] {
+        let refused = ask("PATCH", ignored).unwrap();
+        assert!(
+            refused.starts_with("HTTP/1.1 400") && refused.contains("changes nothing of the path"),
+            "{refused}"
+        );
+    }
     assert!(ask("DELETE", "").unwrap().starts_with("HTTP/1.1 405"));
     wait_until(
         || ask("GET", "").unwrap().contains("\"delay_one_way_ms\": 90.0"),

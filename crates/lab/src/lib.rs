@@ -10,6 +10,8 @@ pub mod csv_table;
 #[cfg(test)]
 mod example;
 mod headline;
+mod lacking;
+mod memory;
 pub mod number;
 mod plan;
 mod pool;
@@ -22,6 +24,8 @@ mod watch;
 
 pub use comparison::{Comparison, Metric, Row, Sample, Share};
 pub use headline::most_telling;
+pub use lacking::lacking;
+pub use memory::estimate;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
 pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, simulate};

@@ -12,10 +12,10 @@ use crate::model::{
 };
 use crate::network::{Hop, Network};
 use crate::shared::shared_channel;
-use crate::sky::ConstellationGroup;
+use crate::sky::{ConstellationGroup, Orbits};
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
-use crate::unit::Codec;
+use crate::unit::{Codec, MOST_PACKET_BYTES};
 
 /// Reports what makes the world impossible. `root` is the document that the scenario was read from.
 pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
@@ -24,10 +24,20 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     scenario.links.iter().for_each(|link| checker.link(link));
     scenario.flows.iter().for_each(|flow| checker.flow(flow));
     checker.constellations();
+    if scenario.flows.is_empty() {
+        checker.mistake("flow".to_owned(), "nothing".to_owned(), "at least one group of flows, [flow.NAME]");
+    }
     if checker.report.is_empty() {
         checker.routes();
     }
 }
+
+/// Positions of satellites are computed at most so often.
+const MOST_STEPS: u64 = 1_000_000;
+/// More satellites than are planned by anybody.
+const MOST_SATELLITES: u64 = 100_000;
+/// Between any two of them there may be a path.
+const MOST_STATIONS: usize = 1000;
 
 struct Checker<'a> {
     scenario: &'a Scenario,
@@ -121,6 +131,14 @@ impl Checker<'_> {
             let key = if is_own { own } else { "tcp.rto".to_owned() };
             self.mistake(format!("{key}.floor"), found, "a floor of at most the ceiling");
         }
+        let packet = u64::from(flow.sender.mss) + u64::from(flow.header_bytes);
+        if packet > MOST_PACKET_BYTES {
+            let own = format!("{path}.tcp.mss");
+            let is_own = self.root.as_table().is_some_and(|root| root.find(&own).is_some());
+            let key = if is_own { own } else { "tcp.mss".to_owned() };
+            let found = format!("{} bytes with {} of headers", flow.sender.mss, flow.header_bytes);
+            self.mistake(key, found, "packets of at most 65535 bytes");
+        }
         self.transport(&path, flow);
         self.second_path(&path, flow);
         self.traffic(&path, flow);
@@ -213,11 +231,11 @@ impl Checker<'_> {
     /// The group `name`, or a mistake at `key`.
     fn node_group(&mut self, name: &str, key: String, must_be_host: bool) -> Option<NodeGroup> {
         let fits = |group: &&NodeGroup| !must_be_host || group.kind.ends_connections();
-        let known: Vec<_> = self.scenario.nodes.iter().filter(fits).map(|group| group.name.clone()).collect();
-        if known.iter().any(|known| known == name) {
-            return self.scenario.nodes.iter().find(|group| group.name == name).cloned();
-        }
         let forwarder = self.scenario.nodes.iter().find(|group| group.name == name);
+        if let Some(group) = forwarder.filter(fits) {
+            return Some(group.clone());
+        }
+        let known: Vec<_> = self.scenario.nodes.iter().filter(fits).map(|group| group.name.clone()).collect();
         let kind = if must_be_host { "host" } else { "node" };
         self.report.add(Mistake {
             place: place_of(self.root, &key),
@@ -247,6 +265,9 @@ impl Checker<'_> {
             self.mistake(key, found, "1: a ground station is one place");
         }
         let stations = scenario.nodes.iter().filter(is_station).count();
+        if stations > MOST_STATIONS {
+            return self.mistake("node".to_owned(), format!("{stations} ground stations"), "at most 1000");
+        }
         match scenario.constellations.as_slice() {
             [] => {
                 if let Some(station) = scenario.nodes.iter().find(is_station) {
@@ -284,6 +305,21 @@ impl Checker<'_> {
         }
         if group.grid.is_some() {
             self.sky_link(&format!("{path}.between"), &group.between);
+        }
+        let steps = self.scenario.duration.as_nanos() / group.step.as_nanos().max(1);
+        if steps > MOST_STEPS {
+            let found = format!("{} for {}", group.step, self.scenario.duration);
+            return self.mistake(
+                format!("{path}.step"),
+                found,
+                "a step of at least a millionth of the duration",
+            );
+        }
+        if let Orbits::Shell(shell) = &group.orbits
+            && u64::from(shell.planes) * u64::from(shell.per_plane) > MOST_SATELLITES
+        {
+            let found = format!("{} planes of {} satellites", shell.planes, shell.per_plane);
+            return self.mistake(format!("{path}.planes"), found, "at most 100000 satellites");
         }
         let flies = group.fly().and_then(|satellites| {
             group.sky(&satellites, self.scenario)?;

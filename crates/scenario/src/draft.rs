@@ -8,6 +8,7 @@ use crate::builtin;
 use crate::check::check;
 use crate::describe::world;
 use crate::error::{Error, Mistake, Place};
+use crate::file::read_text;
 use crate::form::{self, Form, Report};
 use crate::model::Scenario;
 use crate::parse;
@@ -39,7 +40,7 @@ impl Draft {
                 known: builtin::names().map(str::to_owned).collect(),
             });
         }
-        let text = std::fs::read_to_string(path_or_name)
+        let text = read_text(Path::new(path_or_name))
             .map_err(|source| Error::Unreadable { file: path_or_name.to_owned(), source })?;
         Self::parse(path_or_name, &text)
     }
@@ -139,7 +140,7 @@ impl Draft {
             Place::File { file, .. } => Path::new(file.as_ref()).parent().map(Path::to_path_buf),
             _ => None,
         };
-        match std::fs::read_to_string(folder.unwrap_or_default().join(&*file)) {
+        match read_text(&folder.unwrap_or_default().join(&*file)) {
             Ok(read) => *text = read.into(),
             Err(error) => report.add(Mistake {
                 place: entry.node.place.clone(),

@@ -77,11 +77,22 @@ impl fmt::Display for Mistake {
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
-        write!(f, "found {}, accepted: {}", self.found, self.accepted)?;
+        write!(f, "found {}, accepted: {}", shortened(&self.found), shortened(&self.accepted))?;
         match &self.suggestion {
             Some(suggestion) => write!(f, "; did you mean {suggestion}?"),
             None => Ok(()),
         }
+    }
+}
+
+/// So many characters of what was found or is accepted are shown.
+const SHOWN: usize = 2000;
+
+/// The beginning of a text that nobody reads to its end.
+fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()).into(),
+        None => text.into(),
     }
 }
 
@@ -120,15 +131,21 @@ impl fmt::Display for Place {
     }
 }
 
+/// So many mistakes are told at once.
+const LISTED: usize = 100;
+
 struct Lines<'a>(&'a [Mistake]);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, mistake) in self.0.iter().enumerate() {
+        for (i, mistake) in self.0.iter().take(LISTED).enumerate() {
             let newline = if i == 0 { "" } else { "\n" };
             write!(f, "{newline}{mistake}")?;
         }
-        Ok(())
+        match self.0.len().checked_sub(LISTED) {
+            Some(more) if more > 0 => write!(f, "\n... and {more} more mistakes"),
+            _ => Ok(()),
+        }
     }
 }
 

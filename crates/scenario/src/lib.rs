@@ -13,6 +13,7 @@ pub mod deployment;
 mod describe;
 mod draft;
 mod error;
+mod file;
 mod form;
 mod members;
 mod model;
@@ -32,6 +33,7 @@ pub use builtin::{Summary, builtin, list, load};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
+pub use file::read_text;
 pub use members::Name;
 pub use model::{
     Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Routing, Scenario,
@@ -46,3 +48,4 @@ pub use suggest::did_you_mean;
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
 };
+pub use unit::read_bytes;

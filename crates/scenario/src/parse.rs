@@ -11,7 +11,7 @@ use crate::tree::{Entry, Node, Table, Value};
 
 /// Reads the text of a whole file.
 pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
-    let source = Source { file: file.into(), text };
+    let source = Source::new(file, text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(Error::Mistakes(errors.iter().map(|error| source.mistake(error)).collect()));
@@ -22,7 +22,7 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
 /// Reads the value of `--set KEY=VALUE`: a TOML number, boolean, list, table or quoted string, anything else as text.
 pub(crate) fn argument(text: &str, place: &Place) -> Node {
     let value = match DeValue::parse(text) {
-        Ok(value) => Source { file: "".into(), text }.value(value.get_ref()),
+        Ok(value) => Source::new("", text).value(value.get_ref()),
         Err(_) => Value::Text(text.to_owned()),
     };
     let mut node = Node { value, place: place.clone() };
@@ -48,17 +48,20 @@ fn relocate(node: &mut Node, place: &Place) {
 struct Source<'a> {
     file: Arc<str>,
     text: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn new(file: &str, text: &'a str) -> Self {
+        let behind = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { file: file.into(), text, lines: std::iter::once(0).chain(behind).collect() }
+    }
+
     fn place(&self, span: Range<usize>) -> Place {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place::File {
-            file: self.file.clone(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let line = self.lines.partition_point(|begin| *begin <= span.start);
+        let before = self.text.get(self.lines[line - 1]..span.start).unwrap_or_default();
+        Place::File { file: self.file.clone(), line, column: before.chars().count() + 1 }
     }
 
     fn table(&self, table: &DeTable<'_>) -> Table {

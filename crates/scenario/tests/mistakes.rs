@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{WORLD, read, world_with};
+use common::{WORLD, read, set, world_with};
 
 /// The message for [`WORLD`] with one line in place of another.
 fn message(line: &str, instead: &str) -> String {
@@ -107,7 +107,7 @@ fn a_sky_that_cannot_be() {
     );
     assert_eq!(
         sky_message("\"50 deg\"", "50"),
-        "world.toml:13:12: node.here.latitude: found 50, accepted: an angle such as \"37.9 deg\" or \"-122.3 deg\"; did you \
+        "world.toml:13:12: node.here.latitude: found 50, accepted: an angle from -360 deg to 360 deg such as \"37.9 deg\" or \"-122.3 deg\"; did you \
          mean \"50 deg\"?"
     );
     assert_eq!(
@@ -464,4 +464,86 @@ fn a_file_of_frames_stands_beside_its_scenario() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// The suggestion for a value of `key`, if there is one.
+fn suggested(key: &str, value: &str) -> Option<String> {
+    let message = set(&[&format!("{key}={value}")]).unwrap_err();
+    Some(message.split_once("; did you mean ")?.1.trim_end_matches('?').to_owned())
+}
+
+#[test]
+fn only_what_means_the_same_is_suggested() {
+    let rate = "link.satellite.rate";
+    assert_eq!(suggested(rate, "1 MB/s").as_deref(), Some("\"8 Mbit/s\""));
+    assert_eq!(suggested(rate, "10 Mbps").as_deref(), Some("\"10 Mbit/s\""));
+    assert_eq!(suggested("link.satellite.loss.rate", "1%").as_deref(), Some("0.01"));
+    assert_eq!(suggested("link.satellite.queue.limit", "50 pkts").as_deref(), Some("\"50 packets\""));
+    for (key, value) in [
+        (rate, "1e300 Gbit/s"),
+        (rate, "10 ms"),
+        ("link.satellite.queue.limit", "100 ms"),
+        ("duration", "3 MB"),
+    ] {
+        assert_eq!(suggested(key, value), None, "{key} = {value}");
+    }
+    for (theirs, ours) in [("bandwidth", "rate"), ("latency", "delay-one-way"), ("buffer", "queue")] {
+        assert_eq!(
+            suggested(&format!("link.satellite.{theirs}"), "1").as_deref(),
+            Some(&*format!("`{ours}`"))
+        );
+    }
+}
+
+#[test]
+fn every_quantity_has_a_limit_that_the_message_names() {
+    for (setting, limit) in [
+        ("duration=87601 h", "at most \"87600 h\""),
+        ("link.satellite.rate=1e300 Gbit/s", "at most \"10000 Gbit/s\""),
+        ("link.satellite.queue.limit=1e9 packets", "at most \"10000000 packets\""),
+        ("flow.bulk.count=1000000000", "at most 10000000"),
+        ("node.near.count=1000001", "at most 1000000"),
+        ("tcp.mss=1000000 bytes", "at most \"65535 bytes\""),
+        ("tcp.mss=65500 bytes", "packets of at most 65535 bytes"),
+        ("tcp.send-buffer=2000000 GB", "at most \"1000000 GB\""),
+        ("tcp.initial-window=99999999 segments", "at most \"10000000 segments\""),
+        (
+            "flow.bulk.traffic={ kind = 'cbr', rate = '1 Mbit/s', packet = '10 MB' }",
+            "at most \"65535 bytes\"",
+        ),
+        ("link.satellite.outages={ every = '2 ns', length = '1 ns' }", "1000000 times in 10 s at most"),
+        ("link.satellite.queue={ kind = 'fq-codel', queues = 100000 }", "at most 65536"),
+    ] {
+        let message = set(&[setting]).unwrap_err();
+        assert!(message.contains(limit), "{setting}: {message}");
+    }
+    let steps = sky_message("elevation-mask", "step = \"1 ns\"\nelevation-mask");
+    assert!(
+        steps.contains("constellation.sky.step") && steps.contains("a millionth of the duration"),
+        "{steps}"
+    );
+    let many: String = (0..10_001).map(|n| format!("[node.n{n}]\n")).collect();
+    let message = read(&world_with("[node.near]", &format!("{many}[node.near]"))).unwrap_err();
+    assert!(message.contains("node: found 10003 of them, accepted: at most 10000"), "{message}");
+}
+
+#[test]
+fn a_world_needs_flows_and_groups_need_names() {
+    let without = WORLD.split("[flow.bulk]").next().unwrap();
+    assert!(
+        read(without).unwrap_err().contains("flow: found nothing, accepted: at least one group of flows")
+    );
+    assert!(
+        set(&["node=5"])
+            .unwrap_err()
+            .contains("node: found 5, accepted: tables with names of your own, [node.NAME]")
+    );
+}
+
+#[test]
+fn what_nobody_reads_to_its_end_is_cut() {
+    let message = set(&[&format!("link.satellite.rate={}", "x".repeat(200_000))]).unwrap_err();
+    assert!(message.len() < 202_500 && message.contains("(200002 bytes in all)"), "{} bytes", message.len());
+    let message = read(&format!("duration = {}\n", "x".repeat(200_000))).unwrap_err();
+    assert!(message.len() < 10_000, "{} bytes", message.len());
 }

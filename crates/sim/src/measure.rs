@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Gaps;
-use bentpipe_scenario::{Edge, LinkId, NodeId, NodeKind, Scenario, Topology};
+use bentpipe_scenario::{Edge, FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Transport};
 use bentpipe_tcp::{Connection, Stats};
 use bentpipe_traffic::adaptive::Viewing;
 use bentpipe_traffic::{self as traffic, Transfers};
@@ -163,6 +163,18 @@ fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
         .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
 }
 
+/// The algorithm of a flow, or the transport where that has none to choose.
+fn carrier(group: &FlowGroup) -> String {
+    match group.transport {
+        Transport::Udp => "udp".to_owned(),
+        Transport::Tfrc => "tfrc".to_owned(),
+        Transport::Stp => "stp".to_owned(),
+        Transport::Sctp => "sctp".to_owned(),
+        // TCP may carry both over a hop.
+        Transport::Tcp | Transport::Dtn | Transport::Petra => group.cc.clone(),
+    }
+}
+
 fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant) -> FlowOutcome {
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
@@ -182,7 +194,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     FlowOutcome {
         name: flow.name(group).to_string(),
         group: group.name.clone(),
-        cc: group.cc.clone(),
+        cc: carrier(group),
         goodput_bps: per_second(delivered_bytes as f64 * 8.0),
         goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
         throughput_bps: per_second((receiver.received_bytes + counts.plain_bytes) as f64 * 8.0),

@@ -1,6 +1,8 @@
 //! The studies that the binary carries: the `.toml` files under `papers/`.
 
-use bentpipe_scenario::did_you_mean;
+use std::path::Path;
+
+use bentpipe_scenario::{did_you_mean, read_text};
 
 use crate::study::{Study, StudyError};
 
@@ -37,7 +39,7 @@ pub fn load(name_or_path: &str) -> Result<Vec<Study>, StudyError> {
         let accepted = format!("no such study, accepted: {}, or the path of a file", known.join(", "));
         return Err(wrong(accepted + &hint.unwrap_or_default()));
     }
-    let text = std::fs::read_to_string(name_or_path).map_err(|error| wrong(error.to_string()))?;
+    let text = read_text(Path::new(name_or_path)).map_err(|error| wrong(error.to_string()))?;
     Ok(vec![Study::parse(name_or_path, &text)?])
 }
 

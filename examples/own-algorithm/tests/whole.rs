@@ -60,7 +60,7 @@ fn a_copy_of_the_folder_stands_alone() {
     assert_ne!(changed, manifest);
     fs::write(folder.path().join("Cargo.toml"), changed).expect("written");
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--format-version", "1"])
+        .args(["tree", "--offline", "--depth", "1"])
         .current_dir(folder.path())
         .output()
         .expect("Cargo runs this test");

@@ -5,8 +5,8 @@ mod status;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use bentpipe_emu::{At, Ended, LinkState, Override, Path, Remote, Wish, run};
-use bentpipe_net::Schedule;
+use bentpipe_emu::{At, Ended, Hop, LinkState, Override, Path, Remote, Wish, run};
+use bentpipe_net::{LinkConfig, LossModel, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
 use status::Status;
 
@@ -38,6 +38,9 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
             path.left_out.join(", ")
         );
     }
+    if !args.quiet {
+        eprintln!("bentpipe: emulating {}: down {}; up {}", scenario.name, said(&path.down), said(&path.up));
+    }
     let (pcap, summary) = (
         output::open(args.pcap.as_ref(), Kind::Packets)?,
         output::open(args.summary.as_ref(), Kind::Summary)?,
@@ -59,6 +62,29 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         eprint!("{}", summary_of(&ended));
     }
     Ok(ExitCode::from(ended.code))
+}
+
+/// The hops of one direction, in the order in which packets take them.
+fn said(hops: &[Hop]) -> String {
+    let one = |hop: &Hop| {
+        let LinkConfig { rate, delay_one_way, outages, .. } = &hop.config;
+        let mut text = format!("{} {}, {}", hop.link, constant(rate), constant(delay_one_way));
+        if !matches!(hop.config.loss.model, LossModel::None) {
+            text += ", losses";
+        }
+        if !outages.intervals.is_empty() {
+            text += ", outages";
+        }
+        text
+    };
+    hops.iter().map(one).collect::<Vec<_>>().join(" + ")
+}
+
+fn constant<T: std::fmt::Display>(schedule: &Schedule<T>) -> String {
+    match schedule {
+        Schedule::Constant(value) => value.to_string(),
+        Schedule::Table { .. } | Schedule::Sine { .. } => "varying".to_owned(),
+    }
 }
 
 /// Who may change the scenario meanwhile.
@@ -200,10 +226,12 @@ fn summary_of(ended: &Ended) -> String {
     if let Some(fidelity) = &snapshot.fidelity {
         let [half, most, nearly_all, worst] = fidelity.late_us;
         text += &format!(
-            "  added delay: {half:.0} us for half of the packets, {most:.0} us for 99 %, {nearly_all:.0} us for 99.9 %, at \
-             most {worst:.0} us\n  lost by the emulator itself: {}\n  \
-             fidelity: {}\n",
-            fidelity.lost, fidelity.verdict
+            "  scheduling error of {} packets: half left up to {half:.0} us late, 99 % up to {most:.0} us, 99.9 % up to {nearly_all:.0} us, all \
+             up to {worst:.0} us; accepted are {:.0} us for 99 %\n  lost by the emulator itself: {}\n  fidelity: {}\n",
+            fidelity.packets,
+            bentpipe_emu::TOLERANCE.as_millis_f64() * 1e3,
+            fidelity.lost,
+            fidelity.verdict
         );
     }
     text

@@ -1,5 +1,6 @@
 //! The tables of the file.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bentpipe_base::Rate;
@@ -8,6 +9,7 @@ use super::codec::{InterfaceNames, Networks, Ports, Socket};
 use super::model::{Class, Datapath, Deployment, Opener, Opening, Side};
 use crate::algorithm::{algorithm_names, resolve_cc};
 use crate::error::{Error, Mistake, Place};
+use crate::file::read_text;
 use crate::form::{self, Form, Report, Shorthand};
 use crate::parse;
 use crate::suggest::did_you_mean;
@@ -29,7 +31,7 @@ impl Deployment {
     /// # Errors
     /// [`Error::Unreadable`], or [`Error::Mistakes`] with every mistake in the file.
     pub fn load(path: &str) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text(Path::new(path))
             .map_err(|source| Error::Unreadable { file: path.to_owned(), source })?;
         Self::parse(path, &text)
     }

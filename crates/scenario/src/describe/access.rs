@@ -4,7 +4,7 @@ use bentpipe_mac::{
 };
 
 use crate::form::{Form, Kind, Shorthand};
-use crate::unit::{Bytes, COUNT, Count, PROBABILITY, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, Count, FEW, PROBABILITY, TIME, TIME_ABOVE_ZERO, Words};
 
 const KINDS: &[Kind] = &[
     Kind { name: "none", keys: &[] },
@@ -70,36 +70,36 @@ pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
         Some(Access::Tdma(config)) => frame(form, config),
         Some(Access::Dama(config)) => {
             frame(form, &mut config.frame);
-            form.field("superframe", &mut config.superframe, &COUNT);
-            form.field("idle-superframes", &mut config.idle_superframes, &COUNT);
+            form.field("superframe", &mut config.superframe, &FEW);
+            form.field("idle-superframes", &mut config.idle_superframes, &FEW);
             form.field("request-loss", &mut config.request_loss, &PROBABILITY);
         }
         Some(Access::CfDama(config)) => {
             frame(form, &mut config.frame);
             form.field("requests", &mut config.strategy, &STRATEGIES);
-            form.field("minislots", &mut config.minislots, &COUNT);
-            form.field("request-limit", &mut config.request_limit, &COUNT);
+            form.field("minislots", &mut config.minislots, &FEW);
+            form.field("request-limit", &mut config.request_limit, &FEW);
             form.field("request-loss", &mut config.request_loss, &PROBABILITY);
             form.field("scheduler", &mut config.scheduler, &PLACES);
         }
         Some(Access::Aloha(config)) => {
-            form.field("header", &mut config.header, &Bytes::ANY);
+            form.field("header", &mut config.header, &Bytes::PACKET);
             form.field("timeout", &mut config.timeout, &TIME_ABOVE_ZERO);
             form.field("mean-backoff", &mut config.mean_backoff, &TIME);
             form.field("retries", &mut config.retries, &Count::FROM_ZERO);
         }
         Some(Access::SlottedAloha(config)) => {
-            form.field("slot", &mut config.slot_bytes, &Bytes::ANY);
+            form.field("slot", &mut config.slot_bytes, &Bytes::PACKET);
             form.field("guard", &mut config.guard, &TIME);
-            form.field("header", &mut config.header, &Bytes::ANY);
+            form.field("header", &mut config.header, &Bytes::PACKET);
             form.field("timeout", &mut config.timeout, &TIME_ABOVE_ZERO);
             form.field("backoff-limit", &mut config.backoff_limit, &Count::FROM_ZERO);
             form.field("retries", &mut config.retries, &Count::FROM_ZERO);
         }
         Some(Access::Crdsa(config)) => {
             frame(form, &mut config.frame);
-            form.field("replicas", &mut config.replicas, &COUNT);
-            form.field("iterations", &mut config.iterations, &COUNT);
+            form.field("replicas", &mut config.replicas, &FEW);
+            form.field("iterations", &mut config.iterations, &FEW);
             form.field("timeout", &mut config.timeout, &TIME_ABOVE_ZERO);
             form.field("backoff-limit", &mut config.backoff_limit, &Count::FROM_ZERO);
             form.field("retries", &mut config.retries, &Count::FROM_ZERO);
@@ -124,5 +124,5 @@ fn frame(form: &mut Form<'_>, frame: &mut Frame) {
     form.field("frame", &mut frame.length, &TIME_ABOVE_ZERO);
     form.field("slots", &mut frame.slots, &Count::FROM_ZERO);
     form.field("overhead", &mut frame.overhead, &PROBABILITY);
-    form.field("header", &mut frame.header, &Bytes::ANY);
+    form.field("header", &mut frame.header, &Bytes::PACKET);
 }

@@ -60,9 +60,7 @@ impl Codec<String> for AlgorithmName {
         let Value::Text(name) = value else { return Err(Refused::default()) };
         match resolve_cc(name) {
             Ok(_) => Ok(name.clone()),
-            Err(_) => {
-                Err(Refused { suggestion: crate::algorithm::meant(name).map(|name| format!("\"{name}\"")) })
-            }
+            Err(_) => Err(Refused::meant(crate::algorithm::meant(name))),
         }
     }
     fn show(&self, typed: &String) -> Value {

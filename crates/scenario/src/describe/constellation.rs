@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
+use bentpipe_base::Duration;
 use bentpipe_orbit::{Grid, Handover, Shell, Spread};
 
 use super::link::medium;
 use crate::form::{Form, Kind, Named, Shorthand};
 use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
-use crate::unit::{ANGLE, Angles, COUNT, Count, DISTANCE, FLAG, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{ANGLE, Angles, Count, DISTANCE, FEW, FLAG, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 impl Named for ConstellationGroup {
     fn named(name: &str) -> Self {
@@ -93,8 +94,8 @@ fn of_kind(kind: &str) -> Orbits {
 fn shell(form: &mut Form<'_>, shell: &mut Shell) {
     form.required("altitude", &mut shell.altitude_km, &DISTANCE);
     form.required("inclination", &mut shell.inclination_deg, &ANGLE);
-    form.required("planes", &mut shell.planes, &COUNT);
-    form.required("satellites-per-plane", &mut shell.per_plane, &COUNT);
+    form.required("planes", &mut shell.planes, &FEW);
+    form.required("satellites-per-plane", &mut shell.per_plane, &FEW);
     if let Spread::Star { separation_deg } = &mut shell.spread {
         form.required("plane-separation", separation_deg, &ANGLE);
     }
@@ -109,6 +110,7 @@ const HANDOVER_KINDS: &[Kind] = &[
     Kind { name: "hysteresis", keys: &["margin"] },
     Kind { name: "longest-visible", keys: &[] },
     Kind { name: "in-plane", keys: &[] },
+    Kind { name: "shortest-path", keys: &["margin"] },
 ];
 
 fn handover(form: &mut Form<'_>, handover: &mut Handover) {
@@ -117,6 +119,7 @@ fn handover(form: &mut Form<'_>, handover: &mut Handover) {
         Handover::Hysteresis { .. } => "hysteresis",
         Handover::LongestVisible => "longest-visible",
         Handover::InPlane => "in-plane",
+        Handover::ShortestPath { .. } => "shortest-path",
     };
     let kind = form.kind(current, HANDOVER_KINDS);
     if kind != current {
@@ -124,11 +127,14 @@ fn handover(form: &mut Form<'_>, handover: &mut Handover) {
             "hysteresis" => Handover::Hysteresis { margin_deg: 0.0 },
             "longest-visible" => Handover::LongestVisible,
             "in-plane" => Handover::InPlane,
+            "shortest-path" => Handover::ShortestPath { margin: Duration::ZERO },
             _ => Handover::Nearest,
         };
     }
-    if let Handover::Hysteresis { margin_deg } = handover {
-        form.required("margin", margin_deg, &ANGLE);
+    match handover {
+        Handover::Hysteresis { margin_deg } => form.required("margin", margin_deg, &ANGLE),
+        Handover::ShortestPath { margin } => form.field("margin", margin, &TIME),
+        Handover::Nearest | Handover::LongestVisible | Handover::InPlane => {}
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
 /// A `tcp` table as the sender has it.
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {
     tcp(form, config, mss);
-    form.field("header", header_bytes, &Bytes::at_least(1));
+    form.field("header", header_bytes, &Bytes::PACKET);
 }
 
 /// The tables `cc` and `tcp` of a connection end that stands alone.

@@ -4,13 +4,13 @@ use bentpipe_net::{
     Reordering,
 };
 
-use bentpipe_weather::Weather;
+use bentpipe_weather::{Acm, Coding, Weather};
 
 use super::{access, loss, queue, radio, schedule};
 use crate::form::{Form, Kind, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
 use crate::tree::{Node, Value};
-use crate::unit::{COUNT, Codec, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{COUNT, Codec, FEW, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
 impl Named for LinkGroup {
     fn named(name: &str) -> Self {
@@ -51,7 +51,11 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
         Some(modem) => {
             form.table("weather", radio::WEATHER_SHORTHAND, |form| radio::weather(form, &mut radio.weather));
             let possible = modem.validate().is_ok() && radio.weather.validate().is_ok();
-            if form.reads() && possible {
+            let interval = match &modem.coding {
+                Coding::Adaptive(acm) => acm.interval,
+                Coding::Fixed(_) => Acm::default().interval,
+            };
+            if form.reads() && possible && !at_least_part(form, "modem", (interval, duration)) {
                 modem.plan(&radio.weather, duration).apply(link);
             }
         }
@@ -107,6 +111,7 @@ const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list:
 
 const EFFECTS: Words<OutageEffect> = Words(&[
     ("pause", OutageEffect::Pause),
+    ("cut", OutageEffect::Cut),
     ("cut-path", OutageEffect::CutPath),
     ("blind", OutageEffect::Blind),
 ]);
@@ -123,11 +128,27 @@ fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
             let (mut every, mut length) = (duration, Duration::ZERO);
             form.required("every", &mut every, &TIME_ABOVE_ZERO);
             form.required("length", &mut length, &TIME_ABOVE_ZERO);
+            if at_least_part(form, "every", (every, duration)) {
+                return;
+            }
             outages.intervals = Outages::every(every, length, Instant::ZERO + duration).intervals;
         }
         _ => form.field("intervals", &mut outages.intervals, &Intervals),
     }
     form.field("effect", &mut outages.effect, &EFFECTS);
+}
+
+/// What happens again and again happens at most so often in a run.
+const MOST_TIMES: u64 = 1_000_000;
+
+/// True, and a mistake, if the time between two of what `key` repeats is too small a part of the `duration`.
+pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, (every, duration): (Duration, Duration)) -> bool {
+    let least = Duration::from_nanos(duration.as_nanos().div_ceil(MOST_TIMES));
+    let Form::Read(reading) = form else { return false };
+    let Some(node) = reading.get(key).filter(|_| every < least) else { return false };
+    let accepted = format!("at least {least} between two, for {MOST_TIMES} times in {duration} at most");
+    reading.refuse(key, node, accepted, None);
+    true
 }
 
 /// `[[begin, end], ...]`.
@@ -183,8 +204,8 @@ fn fec(form: &mut Form<'_>, fec: &mut Option<FecConfig>) {
     }
     // A tenth of the link for parity, which bridges losses of one in a hundred and bursts of two.
     let code = fec.get_or_insert(FecConfig { k: 18, n: 20, flush: Duration::from_millis(50) });
-    form.field("k", &mut code.k, &COUNT);
-    form.field("n", &mut code.n, &COUNT);
+    form.field("k", &mut code.k, &FEW);
+    form.field("n", &mut code.n, &FEW);
     form.field("flush", &mut code.flush, &TIME);
 }
 

@@ -9,6 +9,7 @@ use bentpipe_traffic::mpeg::{self, FrameType};
 use bentpipe_traffic::voice::Codec as Speech;
 
 use crate::error::Place;
+use crate::file::read_text;
 use crate::form::{Form, Kind, Reading, Shorthand};
 use crate::model::{Streaming, Traffic};
 use crate::tree::{Node, Value};
@@ -69,7 +70,7 @@ fn read_recording(reading: &mut Reading<'_>, (file, recording): (&str, &mut Reco
         Place::File { file, .. } => Path::new(&**file).parent().unwrap_or(Path::new("")),
         _ => Path::new(""),
     };
-    let text = std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+    let text = read_text(&folder.join(file)).map_err(|error| error.to_string());
     match text.and_then(|text| Recording::parse(&text).map_err(|error| error.to_string())) {
         Ok(read) => *recording = read,
         Err(error) => {

@@ -12,7 +12,9 @@ use crate::form::{Form, Kind, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
-use crate::unit::{Bytes, COUNT, FACTOR, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{
+    Bytes, COUNT, FACTOR, MEMBERS, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 impl Named for NodeGroup {
     fn named(name: &str) -> Self {
@@ -50,7 +52,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
     if kind != node.kind.name() {
         node.kind = of_kind(kind);
     }
-    form.field("count", &mut node.count, &COUNT);
+    form.field("count", &mut node.count, &MEMBERS);
     match &mut node.kind {
         NodeKind::Host | NodeKind::Router => {}
         NodeKind::GroundStation(position) => self::position(form, position),

@@ -1,7 +1,7 @@
 use bentpipe_net::{CoDelConfig, FqCoDelConfig, Limit, QueueConfig, RedConfig};
 
 use crate::form::{Form, Kind, Shorthand};
-use crate::unit::{Bytes, COUNT, Count, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
+use crate::unit::{Bytes, Count, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
 
 const KINDS: &[Kind] = &[
     Kind { name: "drop-tail", keys: &["limit"] },
@@ -101,7 +101,7 @@ fn red(form: &mut Form<'_>, red: &mut RedConfig) {
     form.field("max-threshold", &mut red.max_threshold, &LevelIn(red.unit));
     form.field("max-probability", &mut red.max_probability, &PROBABILITY);
     form.field("weight", &mut red.weight, &PROBABILITY);
-    form.field("mean-packet", &mut red.mean_packet_bytes, &Bytes::ANY);
+    form.field("mean-packet", &mut red.mean_packet_bytes, &Bytes::PACKET);
     form.field("gentle", &mut red.gentle, &FLAG);
     form.field("ecn", &mut red.ecn, &FLAG);
 }
@@ -114,7 +114,7 @@ fn codel(form: &mut Form<'_>, codel: &mut CoDelConfig) {
 
 fn fq_codel(form: &mut Form<'_>, fq_codel: &mut FqCoDelConfig) {
     form.field("limit", &mut fq_codel.limit_packets, &ROOM);
-    form.field("queues", &mut fq_codel.queues, &COUNT);
+    form.field("queues", &mut fq_codel.queues, &FEW);
     form.field("quantum", &mut fq_codel.quantum_bytes, &Bytes::ANY);
     codel(form, &mut fq_codel.codel);
 }

@@ -5,6 +5,7 @@ use bentpipe_weather::{Acm, Coding, Modcod, Modem, SlantPath, Standard, Weather}
 
 use super::schedule::Points;
 use crate::error::Place;
+use crate::file::read_text;
 use crate::form::{Form, Kind, Shorthand};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Value};
@@ -72,7 +73,7 @@ impl Codec<Option<&'static Modcod>> for Modcods {
         }
         self.0.find(text).map(Some).ok_or_else(|| {
             let names: Vec<_> = self.0.all().map(|modcod| modcod.name).collect();
-            Refused { suggestion: did_you_mean(text, &names).map(|name| format!("\"{name}\"")) }
+            Refused::meant(did_you_mean(text, &names))
         })
     }
     fn show(&self, typed: &Option<&'static Modcod>) -> Value {
@@ -185,7 +186,7 @@ fn recorded(form: &mut Form<'_>) -> Option<Recorded> {
         _ => None,
     };
     let path = beside.map_or_else(|| Path::new(&name).to_owned(), |beside| beside.join(&name));
-    let series = std::fs::read_to_string(&path).ok().and_then(|text| parse(&text));
+    let series = read_text(&path).ok().and_then(|text| parse(&text));
     if series.is_none() {
         reading.refuse("file", node, RECORDED.to_owned(), None);
     }

@@ -40,8 +40,8 @@ const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: N
 /// A `tcp` table but for the header size, which belongs to a flow and not to one of its ends. Sizes in segments mean
 /// segments of `mss` bytes: those that the flow sends, also where its receiver is described.
 pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
-    form.field("mss", &mut config.mss, &Bytes::ANY);
-    form.field("least-mss", &mut config.least_mss, &Bytes::ANY);
+    form.field("mss", &mut config.mss, &Bytes::PACKET);
+    form.field("least-mss", &mut config.least_mss, &Bytes::PACKET);
     loss_recovery(form, config);
     options(form, config);
     sending(form, config, mss);

@@ -6,7 +6,7 @@ use bentpipe_traffic::web::Model;
 use super::media;
 use crate::form::{Form, Kind, Shorthand};
 use crate::model::{Idle, Streaming, Traffic};
-use crate::unit::{Bytes, COUNT, FACTOR, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, FACTOR, FEW, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
 
 const KINDS: &[Kind] = &[
     Kind { name: "bulk", keys: &[] },
@@ -48,7 +48,7 @@ pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
         }
         Traffic::Cbr { rate, packet_bytes, spacing } => {
             form.required("rate", rate, &RATE);
-            form.field("packet", packet_bytes, &Bytes::ANY);
+            form.field("packet", packet_bytes, &Bytes::PACKET);
             form.field("spacing", spacing, &SPACINGS);
         }
         Traffic::OnOff(config) => on_off(form, config),
@@ -135,7 +135,7 @@ const TIMES_KINDS: &[Kind] =
 
 fn on_off(form: &mut Form<'_>, config: &mut on_off::Config) {
     form.field("rate", &mut config.rate, &RATE);
-    form.field("packet", &mut config.packet_bytes, &Bytes::ANY);
+    form.field("packet", &mut config.packet_bytes, &Bytes::PACKET);
     form.field("on", &mut config.on, &TIME_ABOVE_ZERO);
     form.field("off", &mut config.off, &TIME);
     form.table("times", SHORTHAND, |form| {
@@ -161,7 +161,7 @@ const MODELS: Words<Model> = Words(&[
 
 fn web(form: &mut Form<'_>, config: &mut browser::Config) {
     form.field("model", &mut config.model, &MODELS);
-    form.field("connections", &mut config.connections, &COUNT);
+    form.field("connections", &mut config.connections, &FEW);
     form.field("persistent", &mut config.persistent, &FLAG);
     form.field("view-scale", &mut config.view_scale, &FACTOR);
 }

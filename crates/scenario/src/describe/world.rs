@@ -13,7 +13,7 @@ use crate::unit::{Count, TEXT, TIME_ABOVE_ZERO, Words};
 pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Option<&Node>) {
     form.field("title", &mut scenario.title, &TEXT);
     form.required("duration", &mut scenario.duration, &TIME_ABOVE_ZERO);
-    form.field("seed", &mut scenario.seed, &Count::FROM_ZERO);
+    form.field("seed", &mut scenario.seed, &Count::ANY);
     form.field("routing", &mut scenario.routing, &ROUTINGS);
     match (&mut *form, defaults) {
         (Form::Show(table), Some(defaults)) => table.put("tcp", defaults.clone()),

@@ -2,7 +2,35 @@ use super::{Form, Kind, Named, Shorthand};
 use crate::error::{Error, Mistake, Place};
 use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Table, Value};
-use crate::unit::Codec;
+use crate::unit::{Codec, Refused};
+
+/// Keys as other tools call them.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bandwidth", "rate"),
+    ("bw", "rate"),
+    ("capacity", "rate"),
+    ("speed", "rate"),
+    ("bitrate", "rate"),
+    ("latency", "delay-one-way"),
+    ("propagation-delay", "delay-one-way"),
+    ("buffer", "queue"),
+    ("buffer-size", "queue"),
+    ("packet-loss", "loss"),
+    ("per", "loss"),
+    ("plr", "loss"),
+    ("ber", "loss"),
+    ("algorithm", "cc"),
+    ("congestion-control", "cc"),
+    ("source", "from"),
+    ("destination", "to"),
+    ("time", "duration"),
+    ("number", "count"),
+];
+
+/// Nodes, links, flows: so many groups of each. All are looked for by name.
+const MOST_GROUPS: usize = 10_000;
+/// More mistakes are not remembered: nobody reads them.
+const MOST_MISTAKES: usize = 1000;
 
 /// The mistakes found so far.
 #[derive(Default, Debug)]
@@ -13,7 +41,7 @@ pub(crate) struct Report {
 impl Report {
     /// Adds a mistake, once.
     pub fn add(&mut self, mistake: Mistake) {
-        if !self.mistakes.contains(&mistake) {
+        if self.mistakes.len() < MOST_MISTAKES && !self.mistakes.contains(&mistake) {
             self.mistakes.push(mistake);
         }
     }
@@ -133,7 +161,9 @@ impl<'a> Reading<'a> {
         let Some(node) = self.get(key) else { return };
         match codec.read(&node.value) {
             Ok(value) => *typed = value,
-            Err(refused) => self.refuse(key, node, codec.accepted(), refused.suggestion),
+            Err(Refused { suggestion, limit }) => {
+                self.refuse(key, node, limit.unwrap_or_else(|| codec.accepted()), suggestion);
+            }
         }
     }
 
@@ -159,7 +189,12 @@ impl<'a> Reading<'a> {
             if table.is_some() { table.and_then(|table| table.bare.as_deref()) } else { Some(node) };
         let bare = stand_in.and_then(|bare| Some((shorthand.key_of(&bare.value)?, bare)));
         if stand_in.is_some() && bare.is_none() {
-            let accepted = format!("a table with {}", keys_of(describe));
+            let accepted = match keys_of(describe) {
+                keys if keys.is_empty() => {
+                    format!("tables with names of your own, [{}.NAME]", self.path_of(key))
+                }
+                keys => format!("a table with {keys}"),
+            };
             return self.refuse(key, node, accepted, None);
         }
         let partial = self.partial;
@@ -180,6 +215,13 @@ impl<'a> Reading<'a> {
     ) {
         self.table(key, Shorthand::NONE, |form| {
             let Form::Read(group) = form else { return };
+            let all = group.entries();
+            if let Some(first) = all.get(MOST_GROUPS) {
+                let found = format!("{} of them", all.len());
+                let accepted = format!("at most {MOST_GROUPS}; a group may have many members (count)");
+                let (place, key) = (first.place.clone(), group.path.clone());
+                return group.report.add(Mistake { place, key, found, accepted, suggestion: None });
+            }
             for entry in group.rest() {
                 let mut thing = T::named(&entry.key);
                 group.named_entry(entry, |form| describe(form, &mut thing));
@@ -211,6 +253,12 @@ impl<'a> Reading<'a> {
         read(Reading::of(node, &path, self.report));
     }
 
+    /// The key that others call `key`.
+    fn synonym(&self, key: &str) -> Option<String> {
+        let (_, ours) = SYNONYMS.iter().find(|(theirs, ours)| *theirs == key && self.keys.contains(ours))?;
+        Some(format!("`{ours}`"))
+    }
+
     fn refuse_unknown_keys(&mut self) {
         if self.open {
             return;
@@ -222,9 +270,11 @@ impl<'a> Reading<'a> {
                 continue;
             }
             let suggestion = did_you_mean(&entry.key, &self.keys).map(|key| format!("`{key}`"));
+            let having = self.kinds.iter().filter(|kind| kind.keys.contains(&entry.key.as_str()));
+            let kinds: Vec<String> = having.map(|kind| format!("\"{}\"", kind.name)).collect();
             let (found, suggestion) = match of_kind {
-                Some(kind) => (format!("a key that belongs to \"{}\"", kind.name), None),
-                None => ("an unknown key".to_owned(), suggestion),
+                Some(_) => (format!("a key that belongs to {}", kinds.join(", ")), None),
+                None => ("an unknown key".to_owned(), suggestion.or_else(|| self.synonym(&entry.key))),
             };
             self.report.add(Mistake {
                 place: entry.place.clone(),

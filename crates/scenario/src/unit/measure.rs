@@ -2,9 +2,9 @@
 
 use bentpipe_base::{Duration, Rate};
 
+use super::physical::number_length;
 use super::size::counted;
-use super::{Codec, Refused};
-use crate::suggest::did_you_mean;
+use super::{Codec, Refused, habit};
 use crate::tree::Value;
 
 /// A unit and how many of the smallest it is.
@@ -26,40 +26,60 @@ pub(super) const SEGMENT_UNITS: &[Unit] = &[("segments", 1), ("segment", 1)];
 pub(crate) struct Measure {
     units: &'static [Unit],
     least: u64,
+    /// The largest, and how it is written.
+    most: (u64, &'static str),
     accepted: &'static str,
 }
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+/// Ten years: what a scenario is not run for, however slow its satellites are.
+const MOST_TIME: (u64, &str) = (87_600 * HOUR_NS, "\"87600 h\"");
+/// More segments than this fit no window.
+const MOST_SEGMENTS: (u64, &str) = (10_000_000, "\"10000000 segments\"");
 
 /// A span of time.
 pub(crate) const TIME: Measure = Measure {
     units: TIME_UNITS,
     least: 0,
+    most: MOST_TIME,
     accepted: "a time of 0 or more such as \"275 ms\" (ns, us, ms, s, min, h)",
 };
 /// A span of time that is not empty.
 pub(crate) const TIME_ABOVE_ZERO: Measure = Measure {
     units: TIME_UNITS,
     least: 1,
+    most: MOST_TIME,
     accepted: "a time above 0 such as \"275 ms\" (ns, us, ms, s, min, h)",
 };
 /// A transmission rate.
 pub(crate) const RATE: Measure = Measure {
     units: RATE_UNITS,
     least: 1,
+    most: (10_000_000_000_000, "\"10000 Gbit/s\""),
     accepted: "a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s)",
 };
 /// A whole number of segments, at least one.
-pub(crate) const SEGMENTS: Measure =
-    Measure { units: SEGMENT_UNITS, least: 1, accepted: "at least 1 segment, such as \"10 segments\"" };
+pub(crate) const SEGMENTS: Measure = Measure {
+    units: SEGMENT_UNITS,
+    least: 1,
+    most: MOST_SEGMENTS,
+    accepted: "at least 1 segment, such as \"10 segments\"",
+};
 
 /// A whole number of segments, none included.
-pub(crate) const SEGMENTS_FROM_ZERO: Measure =
-    Measure { units: SEGMENT_UNITS, least: 0, accepted: "a number of segments such as \"16 segments\"" };
+pub(crate) const SEGMENTS_FROM_ZERO: Measure = Measure {
+    units: SEGMENT_UNITS,
+    least: 0,
+    most: MOST_SEGMENTS,
+    accepted: "a number of segments such as \"16 segments\"",
+};
 
 impl Measure {
     fn amount(&self, value: &Value) -> Result<u64, Refused> {
-        match value {
-            Value::Text(text) => measure(text, self.units).and_then(|amount| at_least(self.least, amount)),
-            _ => Err(Refused::default()),
+        let Value::Text(text) = value else { return Err(Refused::default()) };
+        match measure(text, self.units)? {
+            amount if amount > self.most.0 => Err(Refused::beyond(self.most.1)),
+            amount => at_least(self.least, amount),
         }
     }
 }
@@ -69,48 +89,27 @@ pub(super) fn at_least(least: u64, amount: u64) -> Result<u64, Refused> {
     if amount < least { Err(Refused::default()) } else { Ok(amount) }
 }
 
-/// `text` in the smallest of `units`.
+/// `text` in the smallest of `units`; what does not fit is `u64::MAX`, which is beyond every limit.
 pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim());
-    if number.is_empty() {
+    let (number, unit) = text.split_at(number_length(text));
+    let (number, unit) = (number.trim(), unit.trim());
+    let value: f64 = number.parse().map_err(|_| Refused::default())?;
+    if value.is_nan() || value.is_sign_negative() {
         return Err(Refused::default());
     }
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(Refused {
-            suggestion: meant_unit(unit, units).map(|unit| format!("\"{number} {unit}\"")),
-        });
+        return Err(Refused::meant(habit::meant(value, unit, units.iter().map(|unit| unit.0))));
     };
-    scaled(number, *factor).ok_or_else(Refused::default)
+    Ok(scaled((number, value), *factor))
 }
 
-/// `number * factor` rounded to a whole number: exact for whole numbers, `None` if it does not fit.
-fn scaled(number: &str, factor: u64) -> Option<u64> {
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(factor);
+/// `number * factor` rounded to a whole number: exact for whole numbers, `u64::MAX` if it does not fit.
+fn scaled((number, value): (&str, f64), factor: u64) -> u64 {
+    match number.parse::<u64>() {
+        Ok(whole) => whole.saturating_mul(factor),
+        Err(_) => (value * factor as f64).round() as u64,
     }
-    let product = (number.parse::<f64>().ok()? * factor as f64).round();
-    (product < u64::MAX as f64).then_some(product as u64)
-}
-
-/// The unit that other spellings stand for.
-fn meant_unit(unit: &str, units: &[Unit]) -> Option<&'static str> {
-    const HABITS: &[(&str, &str)] = &[
-        ("bps", "bit/s"),
-        ("kbps", "kbit/s"),
-        ("Mbps", "Mbit/s"),
-        ("Gbps", "Gbit/s"),
-        ("sec", "s"),
-        ("seconds", "s"),
-        ("msec", "ms"),
-        ("minutes", "min"),
-        ("hours", "h"),
-    ];
-    let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
-    let habit = HABITS.iter().find(|(habit, name)| habit.eq_ignore_ascii_case(unit) && names.contains(name));
-    let meant = habit.map(|(_, name)| *name).or_else(|| did_you_mean(unit, &names))?;
-    units.iter().map(|(name, _)| *name).find(|name| *name == meant)
 }
 
 impl Codec<Duration> for Measure {

@@ -1,5 +1,6 @@
 //! How single values are written: one codec for each kind of quantity, reading and showing.
 
+mod habit;
 mod measure;
 mod number;
 mod physical;
@@ -8,13 +9,15 @@ mod size;
 mod word;
 
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
-pub(crate) use number::{COUNT, Count, FACTOR, FLAG, FRAME_RATE, PART, PHASING, PROBABILITY, SHAPE};
+pub(crate) use number::{
+    COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
+};
 pub(crate) use physical::{
     ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,
     SYMBOL_RATE,
 };
 pub(crate) use room::{Level, LevelIn, ROOM};
-pub(crate) use size::{Bytes, Segments};
+pub(crate) use size::{Bytes, MOST_PACKET_BYTES, Segments};
 pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
 
 use crate::tree::Value;
@@ -34,4 +37,30 @@ pub(crate) trait Codec<T> {
 pub(crate) struct Refused {
     /// What was probably meant, quoted as in the file.
     pub suggestion: Option<String>,
+    /// What is accepted of values of the right kind, if this one is beyond that.
+    pub limit: Option<String>,
+}
+
+impl Refused {
+    /// Of the right kind, but too large: at most `limit` is accepted.
+    pub fn beyond(limit: impl std::fmt::Display) -> Self {
+        Self { suggestion: None, limit: Some(format!("at most {limit}")) }
+    }
+
+    /// Probably meant as `text`, which means the same.
+    pub fn meant(text: Option<impl std::fmt::Display>) -> Self {
+        Self { suggestion: text.map(|text| format!("\"{text}\"")), limit: None }
+    }
+}
+
+/// Reads an amount of bytes such as `"4 GB"` or `"512 MiB"`, at least one byte.
+///
+/// # Errors
+/// What was found and what is accepted, in words.
+pub fn read_bytes(text: &str) -> Result<u64, String> {
+    Codec::<u64>::read(&Bytes::ANY, &Value::Text(text.to_owned())).map_err(|refused| {
+        let accepted = refused.limit.unwrap_or_else(|| Codec::<u64>::accepted(&Bytes::ANY));
+        let hint = refused.suggestion.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        format!("found \"{text}\", accepted: {accepted}{hint}")
+    })
 }

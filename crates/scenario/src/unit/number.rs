@@ -6,20 +6,31 @@ use crate::tree::Value;
 /// A whole number of things.
 pub(crate) struct Count {
     least: u32,
+    most: u64,
 }
 
 /// At least one.
-pub(crate) const COUNT: Count = Count { least: 1 };
+pub(crate) const COUNT: Count = Count { least: 1, most: 10_000_000 };
+/// Members of a group of nodes.
+pub(crate) const MEMBERS: Count = Count { least: 1, most: 1_000_000 };
+/// At least one, of what takes memory or time for each.
+pub(crate) const FEW: Count = Count { least: 1, most: 65_536 };
 
 impl Count {
     /// None is enough.
-    pub const FROM_ZERO: Self = Self { least: 0 };
+    pub const FROM_ZERO: Self = Self { least: 0, most: 10_000_000 };
+    /// Any number that is not negative.
+    pub const ANY: Self = Self { least: 0, most: i64::MAX as u64 };
 }
 
 impl Codec<u64> for Count {
     fn read(&self, value: &Value) -> Result<u64, Refused> {
         match value {
-            Value::Whole(number) if *number >= i64::from(self.least) => Ok(*number as u64),
+            Value::Whole(number) if *number >= i64::from(self.least) => match *number as u64 {
+                number if number > self.most => Err(Refused::beyond(self.most)),
+                number => Ok(number),
+            },
+            Value::Real(number) if *number > self.most as f64 => Err(Refused::beyond(self.most)),
             _ => Err(Refused::default()),
         }
     }
@@ -51,6 +62,15 @@ pub(crate) struct Between {
     accepted: &'static str,
 }
 
+/// The largest factor.
+const MOST: f64 = 1e6;
+
+/// `1 %` as a bare number.
+fn percent(text: &str) -> Option<String> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    Some((number / 100.0).to_string())
+}
+
 /// A probability.
 pub(crate) const PROBABILITY: Between =
     Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
@@ -59,13 +79,13 @@ pub(crate) const PART: Between =
     Between { least: f64::MIN_POSITIVE, most: 1.0, accepted: "a number above 0 and at most 1 such as 0.95" };
 /// How far planes of satellites are ahead of each other.
 pub(crate) const PHASING: Between =
-    Between { least: 0.0, most: f64::MAX, accepted: "a number of 0 or more, below the number of planes" };
+    Between { least: 0.0, most: MOST, accepted: "a number of 0 or more, below the number of planes" };
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
-    Between { least: f64::MIN_POSITIVE, most: f64::MAX, accepted: "a number above 0 such as 1.2" };
+    Between { least: f64::MIN_POSITIVE, most: MOST, accepted: "a number above 0 such as 1.2" };
 /// The shape of a heavy tail that has a mean.
 pub(crate) const SHAPE: Between =
-    Between { least: 1.01, most: f64::MAX, accepted: "a number of 1.01 or more such as 1.5" };
+    Between { least: 1.01, most: MOST, accepted: "a number of 1.01 or more such as 1.5" };
 /// Frames a second.
 pub(crate) const FRAME_RATE: Between =
     Between { least: 0.1, most: 1000.0, accepted: "frames a second from 0.1 to 1000 such as 25" };
@@ -75,9 +95,15 @@ impl Codec<f64> for Between {
         let number = match value {
             Value::Whole(number) => *number as f64,
             Value::Real(number) => *number,
+            Value::Text(text) => return Err(Refused { suggestion: percent(text), limit: None }),
             _ => return Err(Refused::default()),
         };
-        if number >= self.least && number <= self.most { Ok(number) } else { Err(Refused::default()) }
+        match number {
+            x if x >= self.least && x <= self.most => Ok(x),
+            // The limits of the others stand in what they accept.
+            x if x > self.most && self.most == MOST => Err(Refused::beyond(MOST)),
+            _ => Err(Refused::default()),
+        }
     }
     fn show(&self, typed: &f64) -> Value {
         Value::Real(*typed)

@@ -1,7 +1,6 @@
 //! Real numbers with a unit: angles, decibels, distances, frequencies, rain.
 
-use super::{Codec, Refused};
-use crate::suggest::did_you_mean;
+use super::{Codec, Refused, habit};
 use crate::tree::{Node, Value};
 
 /// A real number, written in any of the units and shown in the first.
@@ -34,16 +33,16 @@ pub(crate) const GIGAHERTZ: Physical = Physical {
 /// An angle; what is accepted besides is up to those who use it.
 pub(crate) const ANGLE: Physical = Physical {
     units: &[("deg", 1.0)],
-    least: f64::MIN,
-    most: f64::MAX,
-    accepted: "an angle such as \"37.9 deg\" or \"-122.3 deg\"",
+    least: -360.0,
+    most: 360.0,
+    accepted: "an angle from -360 deg to 360 deg such as \"37.9 deg\" or \"-122.3 deg\"",
 };
 /// A distance; what is accepted besides is up to those who use it.
 pub(crate) const DISTANCE: Physical = Physical {
     units: &[("km", 1.0)],
-    least: f64::MIN,
-    most: f64::MAX,
-    accepted: "a distance such as \"780 km\"",
+    least: 0.0,
+    most: 1e6,
+    accepted: "a distance of at most 1000000 km such as \"780 km\"",
 };
 /// An angle of at most half a turn.
 pub(crate) const DEGREES: Physical =
@@ -94,8 +93,7 @@ impl Codec<f64> for Physical {
             Value::Text(text) => text.trim(),
             // A bare number has no unit, but it is plain which one was probably meant.
             Value::Whole(_) | Value::Real(_) => {
-                let suggestion = Some(format!("\"{value} {}\"", self.units[0].0));
-                return Err(Refused { suggestion });
+                return Err(Refused::meant(Some(format!("{value} {}", self.units[0].0))));
             }
             _ => return Err(Refused::default()),
         };
@@ -104,9 +102,7 @@ impl Codec<f64> for Physical {
         let unit = unit.trim();
         let Some((_, factor)) = self.units.iter().find(|(name, _)| *name == unit) else {
             let names: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
-            return Err(Refused {
-                suggestion: did_you_mean(unit, &names).map(|unit| format!("\"{number} {unit}\"")),
-            });
+            return Err(Refused::meant(habit::meant(number, unit, names.into_iter())));
         };
         let typed = number * factor;
         if (self.least..=self.most).contains(&typed) { Ok(typed) } else { Err(Refused::default()) }
@@ -120,7 +116,7 @@ impl Codec<f64> for Physical {
 }
 
 /// Length of the number that a text begins with, an exponent included.
-fn number_length(text: &str) -> usize {
+pub(super) fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_exponent = |at: usize| {
         let behind =
@@ -171,6 +167,6 @@ mod tests {
         let suggested = |codec: &Physical, value| codec.read(&value).unwrap_err().suggestion;
         assert_eq!(suggested(&DECIBEL, Value::Whole(-7)).as_deref(), Some("\"-7 dB\""));
         assert_eq!(suggested(&ANGLE, Value::Real(37.9)).as_deref(), Some("\"37.9 deg\""));
-        assert_eq!(suggested(&DISTANCE, Value::Text("780 kn".to_owned())).as_deref(), Some("\"780 km\""));
+        assert_eq!(suggested(&DISTANCE, Value::Text("780e3 m".to_owned())).as_deref(), Some("\"780 km\""));
     }
 }

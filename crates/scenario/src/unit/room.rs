@@ -2,7 +2,8 @@
 
 use bentpipe_net::{Limit, RedUnit};
 
-use super::{Bytes, Codec, Refused};
+use super::physical::number_length;
+use super::{Bytes, Codec, Refused, habit};
 use crate::tree::Value;
 
 /// `"50 packets"` or `"64 KiB"`, at least one.
@@ -15,7 +16,9 @@ impl Codec<Limit> for Room {
     fn read(&self, value: &Value) -> Result<Limit, Refused> {
         match number_of(value, &["packets", "packet"]) {
             Some(number) => whole(number).map(Limit::Packets),
-            None => Bytes::ANY.read(value).map(Limit::Bytes),
+            None => {
+                Bytes::ANY.read(value).map(Limit::Bytes).map_err(|refused| meant(value).unwrap_or(refused))
+            }
         }
     }
     fn show(&self, typed: &Limit) -> Value {
@@ -90,6 +93,22 @@ fn number_of<'a>(value: &'a Value, units: &[&str]) -> Option<&'a str> {
     units.iter().find_map(|unit| text.strip_suffix(unit)).map(str::trim)
 }
 
+/// More packets wait in no queue.
+const MOST_PACKETS: u32 = 10_000_000;
+
 fn whole(number: &str) -> Result<u32, Refused> {
-    number.parse().ok().filter(|number| *number > 0).ok_or_else(Refused::default)
+    match number.parse::<f64>() {
+        Ok(packets) if packets > f64::from(MOST_PACKETS) => {
+            Err(Refused::beyond(format!("\"{MOST_PACKETS} packets\"")))
+        }
+        _ => number.parse().ok().filter(|number| *number > 0).ok_or_else(Refused::default),
+    }
+}
+
+/// What another spelling of packets means.
+fn meant(value: &Value) -> Option<Refused> {
+    let Value::Text(text) = value else { return None };
+    let (number, unit) = text.trim().split_at(number_length(text.trim()));
+    let meant = habit::meant(number.trim().parse().ok()?, unit.trim(), ["packets"].into_iter())?;
+    Some(Refused::meant(Some(meant)))
 }

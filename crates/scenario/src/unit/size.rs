@@ -1,6 +1,7 @@
 //! Sizes: real numbers of segments, bytes, and bytes written as segments.
 
 use super::measure::{SEGMENT_UNITS, SEGMENTS, Unit, at_least, measure};
+use super::physical::number_length;
 use super::{Codec, Refused};
 use crate::tree::Value;
 
@@ -27,8 +28,14 @@ impl Codec<f64> for Segments {
     fn read(&self, value: &Value) -> Result<f64, Refused> {
         let Value::Text(text) = value else { return Err(Refused::default()) };
         measure(text, SEGMENT_UNITS)?;
-        let number = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
-        number.parse().ok().filter(|segments| *segments >= 1.0).ok_or_else(Refused::default)
+        let number = &text.trim()[..number_length(text.trim())];
+        match number.trim().parse() {
+            Ok(segments) if segments > MOST_SEGMENTS => {
+                Err(Refused::beyond(format!("\"{MOST_SEGMENTS} segments\"")))
+            }
+            Ok(segments) if segments >= 1.0 => Ok(segments),
+            _ => Err(Refused::default()),
+        }
     }
     fn show(&self, typed: &f64) -> Value {
         let unit = if *typed == 1.0 { "segment" } else { "segments" };
@@ -43,21 +50,31 @@ impl Codec<f64> for Segments {
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes {
     least: u64,
+    most: u64,
     segment: Option<u32>,
 }
 
+/// An IP packet is not larger.
+pub(crate) const MOST_PACKET_BYTES: u64 = 65_535;
+/// A petabyte: nobody waits for more.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+/// The largest real number of segments.
+const MOST_SEGMENTS: f64 = 1e7;
+
 impl Bytes {
     /// At least one byte.
-    pub const ANY: Self = Self { least: 1, segment: None };
+    pub const ANY: Self = Self { least: 1, most: MOST_BYTES, segment: None };
+    /// What fits one packet.
+    pub const PACKET: Self = Self { least: 1, most: MOST_PACKET_BYTES, segment: None };
 
     /// At least `least` bytes.
     pub const fn at_least(least: u64) -> Self {
-        Self { least, segment: None }
+        Self { least, most: MOST_BYTES, segment: None }
     }
 
     /// At least one segment of `mss` bytes, written in bytes or segments.
     pub const fn or_segments(mss: u32) -> Self {
-        Self { least: mss as u64, segment: Some(mss) }
+        Self { least: mss as u64, most: MOST_BYTES, segment: Some(mss) }
     }
 
     /// The same down to a single byte.
@@ -65,11 +82,17 @@ impl Bytes {
         Self { least: 1, ..self }
     }
 
+    /// The largest amount as people write it.
+    fn limit(self) -> String {
+        let gigabytes = self.most / 1_000_000_000;
+        if gigabytes > 0 { format!("\"{gigabytes} GB\"") } else { format!("\"{} bytes\"", self.most) }
+    }
+
     fn amount(self, text: &str) -> Result<u64, Refused> {
         let bytes = measure(text, BYTE_UNITS);
         let Some(segment) = self.segment else { return bytes };
         match measure(text, SEGMENT_UNITS) {
-            Ok(segments) => segments.checked_mul(u64::from(segment)).ok_or_else(Refused::default),
+            Ok(segments) => Ok(segments.saturating_mul(u64::from(segment))),
             Err(refused) => bytes.or(Err(refused)),
         }
     }
@@ -78,7 +101,10 @@ impl Bytes {
 impl Codec<u64> for Bytes {
     fn read(&self, value: &Value) -> Result<u64, Refused> {
         match value {
-            Value::Text(text) => self.amount(text).and_then(|amount| at_least(self.least, amount)),
+            Value::Text(text) => match self.amount(text)? {
+                amount if amount > self.most => Err(Refused::beyond(self.limit())),
+                amount => at_least(self.least, amount),
+            },
             _ => Err(Refused::default()),
         }
     }
@@ -112,7 +138,7 @@ impl Codec<u64> for Bytes {
 impl Codec<u32> for Bytes {
     fn read(&self, value: &Value) -> Result<u32, Refused> {
         let amount: u64 = self.read(value)?;
-        u32::try_from(amount).map_err(|_| Refused::default())
+        u32::try_from(amount).map_err(|_| Refused::beyond(Self { most: u32::MAX.into(), ..*self }.limit()))
     }
     fn show(&self, typed: &u32) -> Value {
         // Packet sizes are read in bytes, whatever they divide by.

@@ -16,7 +16,7 @@ impl<T: Copy + PartialEq> Codec<T> for Words<T> {
             Some((_, typed)) => Ok(*typed),
             None => {
                 let words: Vec<_> = self.0.iter().map(|(word, _)| *word).collect();
-                Err(Refused { suggestion: did_you_mean(text, &words).map(|word| format!("\"{word}\"")) })
+                Err(Refused::meant(did_you_mean(text, &words)))
             }
         }
     }

@@ -1,0 +1,85 @@
+//! Algorithms that a scenario gives nothing of what they live on.
+
+use bentpipe_scenario::{FlowGroup, NodeKind, Scenario, Traffic};
+
+/// Algorithms that need a word from a router, the kind of node that says it, and what is left of them without.
+const ROUTERS: &[(&str, &str, &str)] = &[
+    ("xcp", "xcp", "it behaves like reno"),
+    ("p-xcp", "p-xcp", "it behaves like reno"),
+    ("ba-tcp", "ba-tcp", "it behaves like reno"),
+    ("dvegas", "dvegas", "it behaves like vegas at the sender"),
+    ("pbs", "link-notices", "it learns nothing of outages and errors"),
+];
+
+/// A sentence for each registered algorithm that lacks what it needs in `scenario`: the router that informs it, or earlier connections to learn from.
+pub fn lacking(scenario: &Scenario) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for flow in &scenario.flows {
+        let name = flow.sender.cc.name();
+        let missing = ROUTERS.iter().find(|(cc, kind, _)| *cc == name && !has_node(scenario, kind));
+        let sentence = match missing {
+            Some((_, kind, left)) => {
+                format!("{name} finds no node of kind \"{kind}\" in {}: {left}", scenario.name)
+            }
+            None if flow.sender.cc.remembers() && !has_history(scenario, flow) => format!(
+                "{name} finds no earlier connection between the same hosts in {}: it behaves like reno",
+                scenario.name
+            ),
+            None => continue,
+        };
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+    said
+}
+
+fn has_node(scenario: &Scenario, wanted: &str) -> bool {
+    scenario.nodes.iter().any(|group| match &group.kind {
+        NodeKind::Middlebox(config) => config.name() == wanted,
+        _ => false,
+    })
+}
+
+/// Whether connections follow each other between the same two hosts, or stand beside each other.
+fn has_history(scenario: &Scenario, flow: &FlowGroup) -> bool {
+    let several = matches!(
+        flow.traffic,
+        Traffic::Pages { fresh_connection: true, .. } | Traffic::Web(_) | Traffic::Ftp(_)
+    );
+    let members =
+        |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
+    let pairs = members(&flow.from).max(members(&flow.to));
+    let beside = scenario.flows.iter().filter(|other| (&other.from, &other.to) == (&flow.from, &flow.to));
+    several || beside.map(|other| other.count).sum::<u32>() > pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_scenario::Draft;
+
+    fn of(settings: &[&str], cc: &str) -> Vec<String> {
+        let mut draft = Draft::load("geo-dumbbell").unwrap();
+        settings.iter().for_each(|setting| draft.set(setting).unwrap());
+        draft.set_cc(cc).unwrap();
+        lacking(&draft.scenario().unwrap())
+    }
+
+    #[test]
+    fn routers_and_memories_that_are_missing_are_named() {
+        for cc in ["xcp", "p-xcp", "ba-tcp", "sharing", "fast-start"] {
+            let said = of(&[], cc);
+            assert!(said.len() == 1 && said[0].starts_with(cc), "{cc}: {said:?}");
+        }
+        for cc in ["cubic", "peach", "vegas"] {
+            assert!(of(&[], cc).is_empty(), "{cc}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_where_they_are_there() {
+        assert!(of(&["node.earth-station.kind=xcp"], "xcp").is_empty());
+        assert!(of(&["flow.bulk.count=40"], "sharing").is_empty());
+    }
+}
