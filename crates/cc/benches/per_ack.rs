@@ -110,6 +110,7 @@ impl Pipe {
             delivered_bytes: u64::from(MSS),
             lost: 0,
             rtt: Some(RTT),
+            peer_clock: None,
             rate: Some(rate),
             phase,
             ends_episode: phase == Phase::Recovery && last,

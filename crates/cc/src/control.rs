@@ -129,6 +129,9 @@ pub struct Ack {
     pub lost: u32,
     /// Round-trip sample, by Karn's rule or timestamps.
     pub rtt: Option<Duration>,
+    /// The peer's clock when it sent this ACK (RFC 7323 `TSval`), in its own units, which are milliseconds nearly everywhere, and from an
+    /// origin of its own; if timestamps were agreed on.
+    pub peer_clock: Option<u32>,
     /// Delivery-rate sample.
     pub rate: Option<RateSample>,
     /// Recovery state in which this ACK arrived. The ACK that ends an episode still arrives in it.

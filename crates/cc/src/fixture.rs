@@ -43,6 +43,7 @@ pub fn ack(acked: u32) -> Ack {
         delivered_bytes: u64::from(acked * MSS),
         lost: 0,
         rtt: None,
+        peer_clock: None,
         rate: None,
         phase: Phase::Open,
         ends_episode: false,

@@ -51,6 +51,7 @@ pub mod westwood;
 pub mod westwood_br;
 pub mod westwood_plus;
 pub mod xcp;
+pub mod zenith;
 
 pub use classic::{Classic, Rule, Windows};
 pub use control::{

@@ -187,6 +187,13 @@ registry! {
         year: 2018,
         ..SENDER_ONLY
     };
+    Zenith, zenith, Entry {
+        name: "zenith",
+        title: "aims at the same small queueing delay for every flow of a rate, and takes only losses with a queue for congestion",
+        paper: "our own (papers/zenith.md)",
+        year: 2026,
+        ..SENDER_ONLY
+    };
     Real, real, Entry {
         name: "real",
         title: "the receiver measures the rate of each wave; a falling rate backs off early, a steady one calls losses errors",

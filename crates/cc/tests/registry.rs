@@ -181,6 +181,8 @@ impl Driver {
             delivered_bytes: u64::from(acked * MSS),
             lost: 0,
             rtt: None,
+            // A peer may put anything there.
+            peer_clock: Some(self.path.now.as_nanos() as u32),
             rate: None,
             phase: self.phase,
             ends_episode: false,

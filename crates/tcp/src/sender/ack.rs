@@ -193,6 +193,7 @@ impl Sender {
                 delivered_bytes: step.progress.delivered,
                 lost: newly_lost,
                 rtt: step.rtt,
+                peer_clock: self.peer_clock(segment),
                 rate,
                 phase,
                 ends_episode,
@@ -206,6 +207,16 @@ impl Sender {
             // What was sent in the episode was lost as well.
             self.enter_recovery(cx, Found { marked, ..Found::default() });
         }
+        self.take_replies(cx, (segment, step), phase);
+        if self.wants.doubts {
+            let path = self.path(cx.now);
+            self.ask_doubt(&path);
+        }
+    }
+
+    /// Tells the algorithm of the probes that a segment answers.
+    #[inline]
+    fn take_replies(&mut self, cx: &mut Context, (segment, step): (&Segment, &Step), phase: Phase) {
         let path = self.path(cx.now);
         if let Probe::Reply(tag) = segment.probe {
             self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
@@ -213,10 +224,12 @@ impl Sender {
         if step.reported {
             self.take_probe_answers(cx, (step.progress.acked, phase), &path);
         }
-        if self.wants.doubts {
-            let path = self.path(cx.now);
-            self.ask_doubt(&path);
-        }
+    }
+
+    /// When the peer sent a segment, by its own clock.
+    #[inline]
+    pub(super) fn peer_clock(&self, segment: &Segment) -> Option<u32> {
+        segment.timestamps.filter(|_| self.timestamps).map(|(value, _)| value)
     }
 
     /// A report of duplicates answers probes.

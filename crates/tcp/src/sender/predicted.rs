@@ -148,6 +148,7 @@ impl Sender {
             delivered_bytes,
             lost: 0,
             rtt: Some(rtt),
+            peer_clock: self.peer_clock(segment),
             rate: self.sample_rate(self.board.front_index() + u64::from(acked) - 1, sent_at),
             phase: Phase::Open,
             ends_episode: false,

@@ -1,0 +1,693 @@
+//! Zenith: every flow aims at the same small queueing delay as a function of its rate.
+//!
+//! A scheme of our own; its law, why each term is there, and what it is worse at stand in `papers/zenith.md`.
+//!
+//! | note                       | here                       | unit         |
+//! |----------------------------|----------------------------|--------------|
+//! | w                          | `Zenith::window`           | segments     |
+//! | base, s, q                 | `Delay`                    | s            |
+//! | x = w / s                  | `Zenith::rate`             | segments / s |
+//! | q*(x) = a + p / sqrt(x)    | [`Config::target_s`]       | s            |
+//! | Q                          | `Zenith::mean_s`           | s            |
+//! | g, m                       | [`Config::gain`], [`Config::sharing`] | -  |
+//! | v                          | `Zenith::speed`            | -            |
+
+mod delay;
+mod start;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{at_least_zero, fraction, positive};
+use crate::parts::windowed::WindowedMax;
+use crate::{Ack, CongestionControl, Loss, Path, RtoAction, Sent, Start, Timeout, Wants};
+use delay::Delay;
+use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
+
+/// Parameters of Zenith.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// a: seconds of queue that every flow aims at, whatever its rate.
+    #[serde(deserialize_with = "positive")]
+    pub floor_s: f64,
+    /// p: seconds of queue times the root of the rate in segments a second.
+    #[serde(deserialize_with = "positive")]
+    pub price: f64,
+    /// g: share of the missing queue that one round trip corrects.
+    #[serde(deserialize_with = "fraction")]
+    pub gain: f64,
+    /// m: how much faster shares converge than the law alone would make them; 0 for the law alone.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub sharing: f64,
+    /// Seconds over which the mean queue is taken.
+    #[serde(deserialize_with = "positive")]
+    pub memory_s: f64,
+    /// Seconds between drains; 0 for none.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub drain_every_s: f64,
+    /// Share of losses in a round trip that is never taken for congestion.
+    #[serde(deserialize_with = "fraction")]
+    pub noise: f64,
+    /// The first two flights measure the path; otherwise the window doubles from the first.
+    pub measured_start: bool,
+    /// The peer's clock tells the queue on the way out from that on the way back.
+    pub outward: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            floor_s: 0.002,
+            price: 0.14,
+            gain: 0.5,
+            sharing: 4.0,
+            memory_s: 10.0,
+            drain_every_s: 10.0,
+            noise: 0.02,
+            measured_start: true,
+            outward: true,
+        }
+    }
+}
+
+impl Config {
+    /// A Zenith sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        Box::new(Zenith::new(*self, start))
+    }
+
+    /// q*: the queue that a flow of this rate aims at.
+    fn target_s(&self, rate: f64) -> f64 {
+        self.floor_s + self.price / rate.sqrt()
+    }
+
+    /// The rate of the flows that aim at this queue.
+    fn fair_rate(&self, queue_s: f64) -> f64 {
+        let root = self.price / (queue_s - self.floor_s).max(1e-6);
+        root * root
+    }
+}
+
+/// No window is smaller, but for that after a timeout.
+const SMALLEST: f64 = 4.0;
+/// The window after a timeout.
+const AFTER_TIMEOUT: f64 = 2.0;
+/// What is paced, in windows per round trip: a little more than leaves by itself, so that the pace never holds the window back.
+const PACE: f64 = 1.02;
+/// Flows slower than this, in segments a second, send in pairs: a lone segment would wait for a delayed ACK.
+const PAIRS_BELOW: f64 = 200.0;
+/// Largest change of the window for a delivered segment.
+const STEP: f64 = 0.5;
+/// Fastest growth, in times that of the law.
+const FASTEST: f64 = 16.0;
+/// Less of the queue aimed at is none.
+const CALM: f64 = 0.25;
+/// A queue that fell by less than this share of itself in a drain is none.
+const FLAT: f64 = 0.3;
+/// A queue that overflows so soon after the path was found to be longer is one.
+const REGRET: Duration = Duration::from_secs(10);
+/// Rounds between two drains at least.
+const DRAIN_ROUNDS: u32 = 8;
+/// For how long the longest queue is remembered.
+const PEAK_WINDOW: Duration = Duration::from_secs(10);
+/// What is left of the weight of a drain after the next, and the most that is believed to be noise.
+const NOISE_MEMORY: f64 = 0.75;
+const MOST_NOISE: f64 = 0.1;
+/// Share of the path that stays full in a drain, and its length in round trips.
+const DRAIN_DEPTH: f64 = 0.95;
+const DRAIN_RTTS: f64 = 1.1;
+
+/// What left in the round trip before this one: its losses are found in this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Before {
+    Ordinary,
+    /// More than the window allows since.
+    Cut,
+    /// What filled the path but not the queue.
+    Drained,
+}
+
+/// Counts of a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    since: Instant,
+    before: Before,
+    delivered: f64,
+    lost: f64,
+    /// Largest queue when a loss was found.
+    queue_at_loss_s: f64,
+}
+
+impl Round {
+    fn new(since: Instant, before: Before) -> Self {
+        Self { since, before, delivered: 0.0, lost: 0.0, queue_at_loss_s: 0.0 }
+    }
+}
+
+/// Between drains, or in one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Tide {
+    /// The queue is what the law makes of it.
+    Usual,
+    /// The window is so small until then.
+    Ebb { window: f64, until: Instant },
+    /// What left in the ebb is on its way.
+    Flood,
+}
+
+/// Drains: for a round trip the flow lets the queue run empty, which shows the path without it. All flows see the same lowest round trip,
+/// and drain so many seconds after it together.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    tide: Tide,
+    /// The lowest round trip since the last drain began, and when it was.
+    lowest: Duration,
+    lowest_at: Instant,
+    /// Standing and smallest round trip before it, in seconds.
+    standing_s: f64,
+    base_s: f64,
+}
+
+/// How the connection stands.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Chirp(Chirp),
+    Groups(Groups),
+    Doubling,
+    Steady,
+}
+
+/// A Zenith sender.
+#[derive(Clone, Debug)]
+pub struct Zenith {
+    config: Config,
+    window: f64,
+    stage: Stage,
+    delay: Delay,
+    mean_s: f64,
+    speed: f64,
+    calm_rounds: u32,
+    crowded_rounds: u32,
+    /// Segments sent and lost in those rounds.
+    crowded: (f64, f64),
+    /// The smallest round trip before the path was found to be longer, and when that was.
+    rebased: Option<(Duration, Instant)>,
+    rounds_since_drain: u32,
+    round: Round,
+    drain: Drain,
+    /// Longest queue of the last seconds.
+    peak: WindowedMax<f64>,
+    /// Segments sent and lost in drains, the last ones weigh most: no queue explains those losses.
+    drained: (f64, f64),
+    /// Segments that left before tell nothing.
+    trusted_from: Instant,
+    last_ack: Instant,
+    /// No ACK by then is a silence.
+    expected_by: Instant,
+    /// The window before a timeout.
+    before_timeout: Option<f64>,
+    sent: u32,
+    rtt_s: f64,
+    mss: f64,
+}
+
+impl Zenith {
+    /// A sender before its handshake.
+    pub fn new(config: Config, start: &Start) -> Self {
+        let stage = if config.measured_start {
+            Stage::Chirp(Chirp::new(start.initial_window))
+        } else {
+            Stage::Doubling
+        };
+        Self {
+            config,
+            window: start.initial_window.max(1.0),
+            stage,
+            delay: Delay::new(config.outward),
+            mean_s: 0.0,
+            speed: 1.0,
+            calm_rounds: 0,
+            crowded_rounds: 0,
+            crowded: (0.0, 0.0),
+            rebased: None,
+            rounds_since_drain: 0,
+            round: Round::new(Instant::ZERO, Before::Ordinary),
+            drain: Drain {
+                tide: Tide::Usual,
+                lowest: Duration::MAX,
+                lowest_at: Instant::ZERO,
+                standing_s: 0.0,
+                base_s: 0.0,
+            },
+            peak: WindowedMax::new(PEAK_WINDOW.as_nanos()),
+            drained: (0.0, 0.0),
+            trusted_from: Instant::ZERO,
+            last_ack: Instant::ZERO,
+            expected_by: Instant::FAR_FUTURE,
+            before_timeout: None,
+            sent: 0,
+            rtt_s: 0.0,
+            mss: f64::from(start.mss),
+        }
+    }
+
+    /// x.
+    fn rate(&self) -> f64 {
+        let standing_s = self.delay.standing_s();
+        if standing_s > 0.0 { self.window / standing_s } else { 0.0 }
+    }
+
+    /// An ACK after a silence: what was under way then says nothing of the queue.
+    fn hear(&mut self, path: &Path) {
+        if path.now > self.expected_by {
+            self.trusted_from = path.now;
+        }
+        self.last_ack = path.now;
+        self.expected_by = path.now + self.patience();
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs_f64(0.8 * self.delay.base_s() + 0.1)
+    }
+
+    fn sample(&mut self, rtt: Duration, ack: &Ack, path: &Path) {
+        let rtt_s = rtt.as_secs_f64();
+        let span_s = (rtt_s / 4.0).max(rtt_s.min(6.0 * rtt_s / self.window));
+        self.delay.sample(path.now, rtt, ack.peer_clock, Duration::from_secs_f64(span_s));
+        self.peak.update(path.now.as_nanos(), self.delay.queue_s());
+        if rtt <= self.drain.lowest {
+            (self.drain.lowest, self.drain.lowest_at) = (rtt, path.now);
+        }
+    }
+
+    /// One of the first ACKs. True while the law has nothing to say.
+    fn begin(&mut self, rtt: Option<Duration>, segments: f64, path: &Path) -> bool {
+        let base_s = self.delay.base_s();
+        match &mut self.stage {
+            Stage::Steady => return false,
+            Stage::Chirp(chirp) => {
+                let Some(rtt) = rtt else { return true };
+                match chirp.on_ack(path.now, rtt, segments) {
+                    Finding::Waiting => {}
+                    Finding::Idle(capacity) if FLIGHT_RATE * capacity * base_s >= f64::from(2 * GROUP) => {
+                        self.stage = Stage::Groups(Groups::new(capacity, self.sent, path.now));
+                        self.window = self.window.max(FLIGHT_RATE * capacity * base_s);
+                    }
+                    _ => self.stage = Stage::Doubling,
+                }
+            }
+            Stage::Groups(groups) => {
+                let capacity = groups.capacity;
+                if let Some(used) = rtt.and_then(|rtt| groups.on_ack(path.now, rtt)) {
+                    let share = if used < 0.1 { 1.0 } else { 0.8 * (1.0 - used) };
+                    self.window = self.window.max(share * capacity * base_s);
+                    self.settle();
+                }
+            }
+            Stage::Doubling => {
+                let target_s = self.config.target_s(self.rate().max(1.0));
+                if self.delay.queue_s() > 0.5 * target_s + 0.001 {
+                    self.settle();
+                } else if self.is_used(path, segments) {
+                    self.window += segments;
+                }
+            }
+        }
+        true
+    }
+
+    fn settle(&mut self) {
+        self.stage = Stage::Steady;
+        self.mean_s = self.config.target_s(self.rate().max(1.0));
+    }
+
+    /// The window was used when this ACK was on its way: only then may it grow.
+    fn is_used(&self, path: &Path, segments: f64) -> bool {
+        f64::from(path.in_flight) + segments >= 0.75 * self.window
+    }
+
+    /// The law: `g x (q_t - q)` segments a round trip, spread over its ACKs.
+    fn steer(&mut self, segments: f64, since: Duration, path: &Path) {
+        let standing_s = self.delay.standing_s();
+        let rate = self.rate();
+        if rate <= 0.0 {
+            return;
+        }
+        let config = self.config;
+        let (queue_s, own_s) = (self.delay.queue_s(), config.target_s(rate));
+        let weight = (since.as_secs_f64() / config.memory_s).min(1.0);
+        self.mean_s += (queue_s.min(3.0 * own_s) - self.mean_s) * weight;
+        self.mean_s = self.mean_s.clamp(own_s / 3.0, 3.0 * own_s);
+        let urge = config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0);
+        let apart = libm::log(config.fair_rate(self.mean_s) / rate).clamp(-1.0, 1.0);
+        let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
+        let mut step = config.gain * (target_s - queue_s) / standing_s;
+        if queue_s > CALM * own_s && self.speed > 1.0 {
+            let round = self.round;
+            self.fit(&round, path.now);
+            return;
+        }
+        if step > 0.0 {
+            if !self.is_used(path, segments) {
+                return;
+            }
+            if self.speed > 1.0 {
+                step = (self.speed * step).max(self.speed / 128.0);
+            }
+        }
+        self.window = (self.window + segments * step.clamp(-STEP, STEP)).max(SMALLEST);
+    }
+
+    /// Once per round trip: speed, losses, and whether the path is still the same.
+    fn end_round(&mut self, path: &Path) {
+        let round = std::mem::replace(&mut self.round, Round::new(path.now, Before::Ordinary));
+        let queue_s = self.delay.queue_s();
+        let target_s = self.config.target_s(self.rate().max(1.0));
+        if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
+            self.calm_rounds += 1;
+            if self.calm_rounds >= 2 {
+                self.speed = (2.0 * self.speed).min(FASTEST);
+            }
+        } else {
+            self.calm_rounds = 0;
+        }
+        self.crowded.0 += round.delivered + round.lost;
+        self.crowded.1 += round.lost;
+        match round.before {
+            Before::Ordinary if self.is_excessive(&round) => {
+                if let Some((base, at)) = self.rebased.take()
+                    && path.now.since(at) < REGRET
+                {
+                    // A longer path has room: it was a queue.
+                    self.delay.rebase(path.now, base);
+                }
+                if self.is_congested(&round, target_s) {
+                    self.fit(&round, path.now);
+                }
+                return;
+            }
+            Before::Drained => {
+                if self.judge_drain(path.now) {
+                    let (sent, lost) = self.drained;
+                    let sent_now = round.delivered + round.lost;
+                    self.drained = (NOISE_MEMORY * sent + sent_now, NOISE_MEMORY * lost + round.lost);
+                }
+            }
+            _ => {}
+        }
+        if queue_s > 1.5 * target_s + 0.001 {
+            self.crowded_rounds += 1;
+        } else {
+            self.crowded_rounds = 0;
+            self.crowded = (0.0, 0.0);
+        }
+        self.rounds_since_drain += 1;
+    }
+
+    /// The window becomes what the rate of a round trip fills with the queue aimed at. Doing it twice changes nothing.
+    fn fit(&mut self, round: &Round, now: Instant) {
+        let took_s = now.since(round.since).as_secs_f64();
+        if took_s > 0.0 {
+            let target_s = self.config.target_s(self.rate().max(1.0));
+            let fits = round.delivered / took_s * (self.delay.base_s() + target_s);
+            self.window = self.window.min(fits).max(SMALLEST);
+        }
+        if !matches!(self.stage, Stage::Steady) {
+            self.settle();
+        }
+        self.speed = 1.0;
+        self.round = Round::new(now, Before::Cut);
+    }
+
+    /// The share of losses that is there without a queue.
+    fn noise(&self) -> f64 {
+        let (sent, lost) = self.drained;
+        if sent > 0.0 { (lost / sent).min(MOST_NOISE) } else { 0.0 }
+    }
+
+    /// More was lost than noise explains.
+    fn is_excessive(&self, round: &Round) -> bool {
+        let sent = (round.delivered + round.lost).max(self.window);
+        let noise = self.noise();
+        let chance = 3.0 * (sent * noise.max(0.01)).sqrt();
+        round.lost > sent * (self.config.noise + 1.5 * noise) + chance
+    }
+
+    /// There was a queue when it was lost: longer than the one aimed at, or, where there is no room for that, as long as they get.
+    fn is_congested(&self, round: &Round, target_s: f64) -> bool {
+        let peak_s = self.peak.get().unwrap_or(0.0);
+        let full_s = if peak_s < target_s { 0.8 * peak_s } else { 1.2 * target_s };
+        round.queue_at_loss_s >= full_s
+    }
+
+    /// A drain is due so long after the lowest round trip, or when the queue is longer than it should be.
+    fn is_due(&self, now: Instant) -> bool {
+        let every_s = self.config.drain_every_s;
+        let doubtful = self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
+        let due = doubtful || now >= self.drain.lowest_at + Duration::from_secs_f64(every_s);
+        every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
+    }
+
+    /// Begins and ends drains. True while the law rests.
+    fn drains(&mut self, path: &Path) -> bool {
+        match self.drain.tide {
+            Tide::Usual if self.is_due(path.now) => {
+                let (standing_s, base_s) = (self.delay.standing_s(), self.delay.base_s());
+                let window = (DRAIN_DEPTH * base_s * self.rate()).max(1.0);
+                let until = path.now + Duration::from_secs_f64(DRAIN_RTTS * standing_s);
+                let tide = Tide::Ebb { window, until };
+                self.drain = Drain { tide, lowest: Duration::MAX, lowest_at: path.now, standing_s, base_s };
+                self.rounds_since_drain = 0;
+            }
+            Tide::Ebb { until, .. } if path.now >= until => {
+                self.drain.tide = Tide::Flood;
+                self.round = Round::new(path.now, Before::Drained);
+            }
+            _ => {}
+        }
+        self.drain.tide != Tide::Usual
+    }
+
+    /// What the drain has shown. True if the queue was empty then. A round trip that stayed where it was has no queue in it, the path has become longer.
+    fn judge_drain(&mut self, now: Instant) -> bool {
+        self.drain.tide = Tide::Usual;
+        let Drain { standing_s, base_s, lowest, .. } = self.drain;
+        let (sent, lost) = self.crowded;
+        // A queue that overflows does not fall either.
+        let overflows = lost > 1.5 * sent * self.noise() + 3.0 * (sent * self.noise().max(0.001)).sqrt();
+        let queue_s = standing_s - base_s;
+        let target_s = self.config.target_s(self.rate().max(1.0));
+        let lowest_s = lowest.as_secs_f64();
+        let fell_s = standing_s - lowest_s;
+        self.crowded_rounds = 0;
+        self.crowded = (0.0, 0.0);
+        if queue_s > target_s && fell_s.abs() < FLAT * queue_s && !overflows {
+            self.rebased = Some((Duration::from_secs_f64(base_s), now));
+            self.delay.rebase(now, lowest);
+            self.window *= lowest_s / base_s;
+            return true;
+        }
+        lowest_s - base_s < 0.5 * target_s
+    }
+}
+
+impl CongestionControl for Zenith {
+    fn window(&self) -> f64 {
+        match (&self.drain.tide, &self.stage) {
+            (Tide::Ebb { window, .. }, _) => window.min(self.window),
+            (_, Stage::Chirp(chirp)) => chirp.window(self.window),
+            _ => self.window,
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: true, ..Wants::default() }
+    }
+
+    fn phase(&self) -> &'static str {
+        match (&self.stage, &self.drain.tide) {
+            _ if self.before_timeout.is_some() => "timeout",
+            (Stage::Chirp(_), _) => "first-flight",
+            (Stage::Groups(_), _) => "second-flight",
+            (Stage::Doubling, _) => "doubling",
+            (Stage::Steady, Tide::Ebb { .. }) => "drain",
+            (Stage::Steady, _) => "steady",
+        }
+    }
+
+    fn on_established(&mut self, path: &Path) {
+        self.mss = f64::from(path.mss);
+        self.rtt_s = path.srtt_s();
+        self.round = Round::new(path.now, Before::Ordinary);
+    }
+
+    fn on_sent(&mut self, _sent: &Sent, path: &Path) {
+        if let Stage::Chirp(chirp) = &mut self.stage {
+            chirp.on_sent(path.now, self.sent);
+        }
+        self.sent = self.sent.saturating_add(1);
+        if path.outstanding <= 1 {
+            self.expected_by = path.now + path.srtt + self.patience();
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.mss = f64::from(path.mss);
+        self.rtt_s = path.srtt_s();
+        let since = path.now.since(self.last_ack);
+        self.hear(path);
+        if ack.acked > 0
+            && let Some(window) = self.before_timeout.take()
+        {
+            self.window = window;
+            self.trusted_from = path.now;
+        }
+        let segments = ack.delivered_bytes as f64 / self.mss;
+        self.round.delivered += segments;
+        let rtt = ack.rtt.filter(|rtt| !rtt.is_zero());
+        let sent_at = rtt.map_or(Instant::ZERO, |rtt| path.now - rtt);
+        let trusted = sent_at >= self.trusted_from;
+        if let Some(rtt) = rtt.filter(|_| trusted) {
+            self.sample(rtt, ack, path);
+        }
+        if ack.lost > 0 {
+            self.round.lost += f64::from(ack.lost);
+            self.round.queue_at_loss_s = self.round.queue_at_loss_s.max(self.delay.queue_s());
+        }
+        let drains = self.drains(path);
+        if self.begin(rtt, segments, path) && self.round.lost == 0.0 {
+            return;
+        }
+        if rtt.is_some() && trusted {
+            if sent_at >= self.round.since && !matches!(self.drain.tide, Tide::Ebb { .. }) {
+                self.end_round(path);
+            }
+            if matches!(self.stage, Stage::Steady) && !drains {
+                self.steer(segments, since, path);
+            }
+        }
+    }
+
+    /// Losses are counted as they come; that an episode begins means nothing.
+    fn on_loss(&mut self, _loss: &Loss, _path: &Path) {}
+
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+        if self.before_timeout.is_none() {
+            let silent = path.now > self.expected_by;
+            self.before_timeout = Some(if silent { self.window } else { 0.5 * self.window }.max(SMALLEST));
+        }
+        self.window = AFTER_TIMEOUT;
+        RtoAction::Retransmit { back_off: false }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let per_s = match &self.stage {
+            Stage::Chirp(_) if self.rtt_s > 0.0 && self.sent < 16 => {
+                1.0 / Chirp::gap_s(self.sent, self.rtt_s)
+            }
+            Stage::Groups(groups) => 1.0 / groups.gap_s(self.sent),
+            Stage::Doubling if self.rtt_s > 0.0 => 2.0 * self.window / self.rtt_s,
+            _ => PACE * self.rate(),
+        };
+        (per_s > 0.0).then(|| Rate::from_bytes_per_s(per_s * self.mss))
+    }
+
+    fn pacing_quantum(&self) -> u32 {
+        if matches!(self.stage, Stage::Steady) && self.rate() < PAIRS_BELOW { 2 } else { 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    const BASE_MS: u64 = 550;
+
+    fn zenith(window: f64) -> Zenith {
+        let start = Start {
+            mss: fixture::MSS,
+            initial_window: window,
+            initial_ssthresh: f64::INFINITY,
+            paced: true,
+            seed: 1,
+            memory: None,
+        };
+        let mut zenith = Zenith::new(Config::default(), &start);
+        zenith.on_established(&at(0));
+        hear(&mut zenith, 600, BASE_MS);
+        zenith.settle();
+        zenith
+    }
+
+    fn at(millis: u64) -> Path {
+        Path { in_flight: 10_000, outstanding: 10_000, ..fixture::path_at(millis as f64 / 1000.0) }
+    }
+
+    fn hear(zenith: &mut Zenith, millis: u64, rtt_ms: u64) {
+        zenith.on_ack(&Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) }, &at(millis));
+    }
+
+    #[test]
+    fn one_flow_on_ten_megabits_aims_at_six_milliseconds_and_twenty_at_twenty() {
+        let config = Config::default();
+        assert!((config.target_s(1250.0) - 0.00596).abs() < 1e-5, "{}", config.target_s(1250.0));
+        assert!((config.target_s(62.5) - 0.01971).abs() < 1e-5, "{}", config.target_s(62.5));
+        assert!((config.fair_rate(config.target_s(62.5)) - 62.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_queue_longer_than_wanted_shrinks_the_window_and_a_shorter_one_widens_it() {
+        for (rtt_ms, grows) in [(BASE_MS + 1, true), (BASE_MS + 40, false)] {
+            let mut zenith = zenith(690.0);
+            for millis in 0..100 {
+                hear(&mut zenith, 700 + 10 * millis, rtt_ms);
+            }
+            assert_eq!(zenith.window() > 690.0, grows, "{rtt_ms} ms: {}", zenith.window());
+        }
+    }
+
+    #[test]
+    fn losses_without_a_queue_cost_nothing() {
+        let mut zenith = zenith(690.0);
+        let before = zenith.window();
+        let rtt = Some(Duration::from_millis(BASE_MS));
+        for millis in 0..300 {
+            zenith.on_ack(
+                &Ack { rtt, lost: u32::from(millis % 100 == 0), ..fixture::ack(1) },
+                &at(700 + millis),
+            );
+        }
+        assert!(zenith.window() >= before);
+    }
+
+    #[test]
+    fn a_timeout_leaves_two_segments_and_the_first_ack_brings_the_window_back() {
+        let mut zenith = zenith(690.0);
+        let timeout = Timeout { consecutive: 1, outstanding: 690, answered: false };
+        assert_eq!(zenith.on_rto(&timeout, &at(3000)), RtoAction::Retransmit { back_off: false });
+        assert_eq!(zenith.window(), AFTER_TIMEOUT);
+        zenith.on_rto(&Timeout { consecutive: 2, ..timeout }, &at(4000));
+        hear(&mut zenith, 5000, BASE_MS);
+        assert_eq!(zenith.window(), 690.0);
+    }
+
+    #[test]
+    fn ten_seconds_after_the_lowest_round_trip_the_queue_is_drained() {
+        let mut zenith = zenith(690.0);
+        for tenth in 0..=101 {
+            hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5);
+        }
+        assert_eq!(zenith.phase(), "drain");
+        assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
+    }
+
+    #[test]
+    fn a_round_trip_that_does_not_fall_in_a_drain_belongs_to_a_longer_path() {
+        let mut zenith = zenith(690.0);
+        (0..90).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 100));
+        assert!((zenith.delay.base_s() - 0.65).abs() < 1e-9, "{}", zenith.delay.base_s());
+        assert!(zenith.window() > 690.0);
+    }
+}

@@ -1,0 +1,153 @@
+//! The queueing delay on the way out, from round trips and the peer's clock.
+
+use core::cmp::Reverse;
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::parts::windowed::WindowedMax;
+
+/// For how long the smallest delay is believed: three intervals between drains.
+const BASE_WINDOW: Duration = Duration::from_secs(30);
+/// What the peer's clock, which counts milliseconds, may hide.
+const TICK: Duration = Duration::from_millis(1);
+/// A clock that is further from our own than this after a while does not count milliseconds.
+const CLOCK_SLACK: Duration = Duration::from_millis(500);
+
+/// The delay from here to the peer, but for an unknown constant, by the peer's clock.
+#[derive(Clone, Copy, Debug)]
+struct Outward {
+    /// The peer's clock and ours at the first sample.
+    origin: (u32, Instant),
+    base: WindowedMax<Reverse<i64>>,
+    standing: WindowedMax<Reverse<i64>>,
+}
+
+impl Outward {
+    fn new(clock: u32, now: Instant) -> Self {
+        let base = WindowedMax::new(BASE_WINDOW.as_nanos());
+        Self { origin: (clock, now), base, standing: WindowedMax::new(0) }
+    }
+
+    /// Nanoseconds that passed at the peer since the first sample.
+    fn peer_elapsed(&self, clock: u32) -> i64 {
+        i64::from(clock.wrapping_sub(self.origin.0).cast_signed()) * 1_000_000
+    }
+
+    /// True while the peer's clock counts milliseconds.
+    fn is_credible(&self, clock: u32, now: Instant) -> bool {
+        let elapsed = now.since(self.origin.1);
+        let slack = CLOCK_SLACK + elapsed / 50;
+        self.peer_elapsed(clock).abs_diff(elapsed.as_nanos() as i64) <= slack.as_nanos()
+    }
+
+    fn queue(&self) -> Option<Duration> {
+        let (Reverse(standing), Reverse(base)) = (self.standing.get()?, self.base.get()?);
+        Some(Duration::from_nanos(u64::try_from(standing - base).unwrap_or(0)) + TICK)
+    }
+}
+
+/// What is known of the path's delay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delay {
+    base: WindowedMax<Reverse<Duration>>,
+    standing: WindowedMax<Reverse<Duration>>,
+    /// None before the first timestamp; an incredible clock is not asked again.
+    outward: Option<Outward>,
+    believes_clock: bool,
+    /// Newest round trip.
+    pub latest: Duration,
+}
+
+impl Delay {
+    pub fn new(believes_clock: bool) -> Self {
+        Self {
+            base: WindowedMax::new(BASE_WINDOW.as_nanos()),
+            standing: WindowedMax::new(0),
+            outward: None,
+            believes_clock,
+            latest: Duration::ZERO,
+        }
+    }
+
+    /// A round trip ended at `now`; the standing delay is the smallest of the last `span`.
+    pub fn sample(&mut self, now: Instant, rtt: Duration, clock: Option<u32>, span: Duration) {
+        let (at, span) = (now.as_nanos(), span.as_nanos());
+        self.latest = rtt;
+        self.base.update(at, Reverse(rtt));
+        self.standing.set_window(span);
+        self.standing.update(at, Reverse(rtt));
+        let Some(clock) = clock.filter(|_| self.believes_clock) else { return };
+        let outward = self.outward.get_or_insert_with(|| Outward::new(clock, now));
+        if !outward.is_credible(clock, now) {
+            self.believes_clock = false;
+            self.outward = None;
+            return;
+        }
+        let sent = (now.since(outward.origin.1).as_nanos() as i64).saturating_sub(rtt.as_nanos() as i64);
+        let delay = outward.peer_elapsed(clock).saturating_sub(sent);
+        outward.base.update(at, Reverse(delay));
+        outward.standing.set_window(span);
+        outward.standing.update(at, Reverse(delay));
+    }
+
+    /// Smallest round trip of the path, in seconds; zero before the first sample.
+    pub fn base_s(&self) -> f64 {
+        self.base.get().map_or(0.0, |Reverse(rtt)| rtt.as_secs_f64())
+    }
+
+    /// Smallest recent round trip, in seconds.
+    pub fn standing_s(&self) -> f64 {
+        self.standing.get().map_or(0.0, |Reverse(rtt)| rtt.as_secs_f64())
+    }
+
+    /// Queueing delay on the way out, in seconds.
+    pub fn queue_s(&self) -> f64 {
+        let (Some(Reverse(standing)), Some(Reverse(base))) = (self.standing.get(), self.base.get()) else {
+            return 0.0;
+        };
+        let there_and_back = standing.saturating_sub(base);
+        let out = self.outward.as_ref().and_then(Outward::queue);
+        out.map_or(there_and_back, |out| out.min(there_and_back)).as_secs_f64()
+    }
+
+    /// The path is another one, and so long.
+    pub fn rebase(&mut self, now: Instant, base: Duration) {
+        let at = now.as_nanos();
+        self.base.reset(at, Reverse(base));
+        if let Some(outward) = &mut self.outward
+            && let Some(standing) = outward.standing.get()
+        {
+            outward.base.reset(at, standing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::path_at;
+
+    /// The queue after a second of round trips of 550 ms and one of 570, with a clock that runs `ticks` a millisecond and that the
+    /// ACK left `back_ms` before it arrived.
+    fn queue_ms(ticks: u32, back_ms: u32) -> f64 {
+        let mut delay = Delay::new(true);
+        for millis in (1000..3000_u32).step_by(10) {
+            let (rtt, back) = if millis < 2000 { (550, 275) } else { (570, back_ms) };
+            let now = path_at(f64::from(millis) / 1000.0).now;
+            let clock = (millis - back) * ticks;
+            delay.sample(now, Duration::from_millis(rtt), Some(clock), Duration::from_millis(100));
+        }
+        delay.queue_s() * 1000.0
+    }
+
+    #[test]
+    fn a_queue_on_the_way_back_does_not_count() {
+        assert!((queue_ms(1, 275) - 20.0).abs() < 1e-6, "out: {}", queue_ms(1, 275));
+        assert!((queue_ms(1, 295) - 1.0).abs() < 1e-6, "back: {}", queue_ms(1, 295));
+    }
+
+    #[test]
+    fn a_clock_that_counts_something_else_is_not_believed() {
+        assert!((queue_ms(10, 295) - 20.0).abs() < 1e-6, "{}", queue_ms(10, 295));
+    }
+}
