@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
-use crate::{Ack, CongestionControl, Loss, Path, RtoAction, Sent, Start, Timeout, Wants};
+use crate::{Ack, Cause, CongestionControl, Loss, Path, RtoAction, Sent, Start, Timeout, Wants};
 use delay::Delay;
 use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
 
@@ -103,8 +103,9 @@ const STEP: f64 = 0.5;
 const FASTEST: f64 = 16.0;
 /// Less of the queue aimed at is none.
 const CALM: f64 = 0.25;
-/// A queue that fell by less than this share of itself in a drain is none.
-const FLAT: f64 = 0.3;
+/// A queue that moved by less than this share of itself and so many seconds in a drain is none.
+const FLAT: f64 = 0.05;
+const STILL_S: f64 = 0.0005;
 /// A queue that overflows so soon after the path was found to be longer is one.
 const REGRET: Duration = Duration::from_secs(10);
 /// Rounds between two drains at least.
@@ -170,9 +171,9 @@ struct Drain {
 }
 
 /// How the connection stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
-    Chirp(Chirp),
+    Chirp(Box<Chirp>),
     Groups(Groups),
     Doubling,
     Steady,
@@ -195,6 +196,8 @@ pub struct Zenith {
     rebased: Option<(Duration, Instant)>,
     rounds_since_drain: u32,
     round: Round,
+    /// Segments a second in the last round trip.
+    delivery_rate: f64,
     drain: Drain,
     /// Longest queue of the last seconds.
     peak: WindowedMax<f64>,
@@ -216,7 +219,7 @@ impl Zenith {
     /// A sender before its handshake.
     pub fn new(config: Config, start: &Start) -> Self {
         let stage = if config.measured_start {
-            Stage::Chirp(Chirp::new(start.initial_window))
+            Stage::Chirp(Box::new(Chirp::new(start.initial_window)))
         } else {
             Stage::Doubling
         };
@@ -233,6 +236,7 @@ impl Zenith {
             rebased: None,
             rounds_since_drain: 0,
             round: Round::new(Instant::ZERO, Before::Ordinary),
+            delivery_rate: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
                 lowest: Duration::MAX,
@@ -344,8 +348,7 @@ impl Zenith {
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
         let mut step = config.gain * (target_s - queue_s) / standing_s;
         if queue_s > CALM * own_s && self.speed > 1.0 {
-            let round = self.round;
-            self.fit(&round, path.now);
+            self.fit(path.now);
             return;
         }
         if step > 0.0 {
@@ -362,11 +365,15 @@ impl Zenith {
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
         let round = std::mem::replace(&mut self.round, Round::new(path.now, Before::Ordinary));
+        let took_s = path.now.since(round.since).as_secs_f64();
+        if took_s > 0.0 {
+            self.delivery_rate = round.delivered / took_s;
+        }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
         if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
             self.calm_rounds += 1;
-            if self.calm_rounds >= 2 {
+            if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
             }
         } else {
@@ -383,16 +390,14 @@ impl Zenith {
                     self.delay.rebase(path.now, base);
                 }
                 if self.is_congested(&round, target_s) {
-                    self.fit(&round, path.now);
+                    self.fit(path.now);
                 }
                 return;
             }
-            Before::Drained => {
-                if self.judge_drain(path.now) {
-                    let (sent, lost) = self.drained;
-                    let sent_now = round.delivered + round.lost;
-                    self.drained = (NOISE_MEMORY * sent + sent_now, NOISE_MEMORY * lost + round.lost);
-                }
+            Before::Drained if self.judge_drain(path.now) => {
+                let (sent, lost) = self.drained;
+                let sent_now = round.delivered + round.lost;
+                self.drained = (NOISE_MEMORY * sent + sent_now, NOISE_MEMORY * lost + round.lost);
             }
             _ => {}
         }
@@ -405,18 +410,16 @@ impl Zenith {
         self.rounds_since_drain += 1;
     }
 
-    /// The window becomes what the rate of a round trip fills with the queue aimed at. Doing it twice changes nothing.
-    fn fit(&mut self, round: &Round, now: Instant) {
-        let took_s = now.since(round.since).as_secs_f64();
-        if took_s > 0.0 {
-            let target_s = self.config.target_s(self.rate().max(1.0));
-            let fits = round.delivered / took_s * (self.delay.base_s() + target_s);
-            self.window = self.window.min(fits).max(SMALLEST);
-        }
+    /// The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing.
+    fn fit(&mut self, now: Instant) {
+        let target_s = self.config.target_s(self.rate().max(1.0));
+        let fits = self.delivery_rate * (self.delay.base_s() + target_s);
+        self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
         }
         self.speed = 1.0;
+        self.calm_rounds = 0;
         self.round = Round::new(now, Before::Cut);
     }
 
@@ -482,7 +485,7 @@ impl Zenith {
         let fell_s = standing_s - lowest_s;
         self.crowded_rounds = 0;
         self.crowded = (0.0, 0.0);
-        if queue_s > target_s && fell_s.abs() < FLAT * queue_s && !overflows {
+        if queue_s > target_s && fell_s.abs() < FLAT * queue_s + STILL_S && !overflows {
             self.rebased = Some((Duration::from_secs_f64(base_s), now));
             self.delay.rebase(now, lowest);
             self.window *= lowest_s / base_s;
@@ -569,8 +572,12 @@ impl CongestionControl for Zenith {
         }
     }
 
-    /// Losses are counted as they come; that an episode begins means nothing.
-    fn on_loss(&mut self, _loss: &Loss, _path: &Path) {}
+    /// Losses are counted as they come; that an episode begins means nothing. A mark is a router's word for a queue.
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
+        if loss.cause == Cause::Mark && self.delivery_rate > 0.0 {
+            self.fit(path.now);
+        }
+    }
 
     fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
         if self.before_timeout.is_none() {
