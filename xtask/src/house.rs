@@ -97,6 +97,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &["bentpipe-cc", "bentpipe-net"],
     },
     Room {
+        folder: "crates/kernel",
+        name: "bentpipe-kernel",
+        pure: false,
+        leans_on: &[],
+        tests_lean_on: &["bentpipe-base", "bentpipe-cc"],
+    },
+    Room {
         folder: "crates/transports",
         name: "bentpipe-transports",
         pure: true,
@@ -213,6 +220,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-net",
             "bentpipe-tcp",
             "bentpipe-host",
+            "bentpipe-kernel",
             "bentpipe-scenario",
             "bentpipe-sim",
             "bentpipe-lab",

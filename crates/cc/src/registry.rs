@@ -185,6 +185,7 @@ registry! {
         title: "steers the window to a rate that is the inverse of the queueing delay, and competes where it must",
         paper: "Arun, Balakrishnan, USENIX NSDI 2018",
         year: 2018,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Zenith, zenith, Entry {
@@ -225,6 +226,7 @@ registry! {
         title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
         paper: "Caini, Firrincieli, International Journal of Satellite Communications and Networking 22(5)",
         year: 2004,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     HighSpeed, highspeed, Entry {
@@ -232,6 +234,7 @@ registry! {
         title: "the larger the window, the faster it grows and the less a loss costs",
         paper: "RFC 3649 (Floyd)",
         year: 2003,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Scalable, scalable, Entry {
@@ -239,6 +242,7 @@ registry! {
         title: "growth and reduction in proportion to the window: recovery in 13 round trips at every speed",
         paper: "Kelly, ACM SIGCOMM Computer Communication Review 33(2)",
         year: 2003,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Veno, veno, Entry {
@@ -246,6 +250,7 @@ registry! {
         title: "Reno that asks the queue whether a loss was congestion or noise",
         paper: "Fu, Liew, IEEE Journal on Selected Areas in Communications 21(2)",
         year: 2003,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Westwood, westwood, Entry {
@@ -260,6 +265,7 @@ registry! {
         title: "Westwood with one bandwidth sample per round trip, which clustered ACKs do not inflate",
         paper: "Grieco, Mascolo, ACM SIGCOMM Computer Communication Review 34(2)",
         year: 2004,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     WestwoodBr, westwood_br, Entry {
@@ -274,6 +280,7 @@ registry! {
         title: "after a loss, the window that the available bandwidth fills, estimated ACK by ACK",
         paper: "Sato, Kunishi, Teraoka, Journal of IPSJ 43(12)",
         year: 2002,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Jersey, jersey, Entry {
@@ -282,6 +289,7 @@ registry! {
         paper: "Xu, Tian, Ansari, IEEE Journal on Selected Areas in Communications 22(4)",
         year: 2004,
         needs_routers: true,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Star, star, Entry {
@@ -289,6 +297,7 @@ registry! {
         title: "measured bandwidth lifts the window and sets it after a loss; timeouts are questioned before they are believed",
         paper: "Obata, Ishida, Takeuchi, Hanasaki, IEICE Transactions on Communications E89-B(6)",
         year: 2006,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Astart, astart, Entry {
@@ -296,6 +305,7 @@ registry! {
         title: "while starting, the threshold rises to the window that the sender is measured to be eligible to",
         paper: "Wang, Pau, Yamada, Sanadidi, Gerla, IEEE INFOCOM",
         year: 2004,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Vegas, vegas, Entry {
@@ -303,6 +313,7 @@ registry! {
         title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",
         paper: "Brakmo, Peterson, IEEE Journal on Selected Areas in Communications 13(8)",
         year: 1995,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     NewVegas, new_vegas, Entry {
@@ -310,6 +321,7 @@ registry! {
         title: "Vegas for long round trips: spaced pairs of segments and rapid window convergence",
         paper: "Sing, Soh, IEEE NCA 2005 and ISCC 2006",
         year: 2005,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     DVegas, dvegas, Entry {
@@ -422,6 +434,7 @@ registry! {
         year: 2006,
         needs_receiver: true,
         receiver: Some(crate::scps_tp::RECEIVER),
+        in_kernel: true,
         ..SENDER_ONLY
     };
 }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * Astart (adaptive start): while a connection starts, its threshold follows the rate that the path is seen to carry.
+ *
+ * R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay Networks", IEEE INFOCOM
+ * 2004. After the first loss it is Westwood+ with the filter of that paper (nine tenths and one tenth).
+ */
+#include "law.h"
+#include "bandwidth.h"
+
+/* Points of the curve of what was delivered; 32 of them make a round trip. */
+#define ASTART_POINTS 64
+#define ASTART_PER_ROUND 32
+/* Shortest interval of a sample of Westwood+ once started, us. */
+#define ASTART_LEAST_ROUND 50000
+/* First threshold. */
+#define ASTART_THRESHOLD BP_SEGMENTS(4)
+
+struct astart_point {
+	bp_u64 at;		/* us */
+	bp_u64 bytes;		/* delivered until then */
+};
+
+struct bp_law {
+	struct bp_windows now;
+	struct bp_windows before;
+	bp_u64 since;		/* start of the sample of Westwood+, us */
+	bp_fine_rate rate;
+	bp_u32 bytes;		/* in the sample */
+	bp_u32 min_rtt;		/* us */
+	bp_u32 newest;		/* index of the newest point */
+	bp_u32 srtt;		/* at the newest point, us */
+	bp_u8 stale;		/* the next round-trip sample replaces `min_rtt` */
+	bp_u8 began;
+	bp_u8 resting;
+	bp_u8 started;		/* a loss has ended the adaptive start */
+	bp_u8 started_before;
+	struct astart_point points[ASTART_POINTS];
+};
+
+BP_INLINE const struct astart_point *astart_point(const struct bp_law *law, bp_u32 age)
+{
+	return &law->points[(law->newest - age) % ASTART_POINTS];
+}
+
+/* The newest point moves on until it is far enough from the one before, and stays where silence follows it. */
+BP_INLINE void astart_add(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u32 srtt)
+{
+	bp_u64 at = astart_point(law, 0)->at, total = astart_point(law, 0)->bytes;
+
+	law->srtt = srtt;
+	if (ASTART_PER_ROUND * (at - astart_point(law, 1)->at) >= srtt || ASTART_PER_ROUND * (now - at) > srtt)
+		law->newest = (law->newest + 1) % ASTART_POINTS;
+	law->points[law->newest % ASTART_POINTS].at = now;
+	law->points[law->newest % ASTART_POINTS].bytes = total + bytes;
+}
+
+/* Bytes delivered until `at`, as far back as the points go; steps up at the second of two points that are not near each other. */
+BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 at)
+{
+	bp_u64 younger_at = astart_point(law, 0)->at, younger = astart_point(law, 0)->bytes, gap;
+	bp_u32 age;
+
+	if (younger_at <= at)
+		return younger;
+	for (age = 1; age < ASTART_POINTS; age++) {
+		const struct astart_point *older = astart_point(law, age);
+
+		if (older->at <= at) {
+			gap = younger_at - older->at;
+			if (ASTART_PER_ROUND * gap > 2 * (bp_u64)law->srtt || !gap)
+				return older->bytes;
+			return older->bytes + (younger - older->bytes) * (at - older->at) / gap;
+		}
+		younger_at = older->at;
+		younger = older->bytes;
+	}
+	return younger;
+}
+
+/* The window to which the sender is eligible by the rate of the last quarter of a round trip. */
+BP_INLINE bp_window astart_eligible(const struct bp_law *law, const struct bp_path *path)
+{
+	bp_u32 recent = path->srtt / 4;
+
+	if (!recent)
+		return 0;
+	return bp_pipe(bp_fine(astart_point(law, 0)->bytes - astart_until(law, path->now - recent), recent), law->min_rtt,
+		       path->mss);
+}
+
+BP_INLINE bp_window astart_pipe(const struct bp_law *law, const struct bp_path *path)
+{
+	return bp_pipe(law->rate, law->min_rtt, path->mss);
+}
+
+/* Westwood+'s estimate, with a sample after so many quarters of a microsecond; the first sample is the first estimate. */
+BP_INLINE void astart_sample(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u64 quarters)
+{
+	bp_u64 age = now - law->since;
+	bp_fine_rate sample;
+
+	if (law->resting) {
+		law->resting = 0;
+		law->since = now;
+		law->bytes = 0;
+		return;
+	}
+	law->bytes += bytes;
+	if (4 * age < quarters || !age)
+		return;
+	sample = bp_fine(law->bytes, age);
+	law->rate = law->began ? (9 * law->rate + sample) / 10 : sample;
+	law->began = 1;
+	law->since = now;
+	law->bytes = 0;
+}
+
+BP_INLINE void astart_established(struct bp_law *law, const struct bp_path *path)
+{
+	law->now.ssthresh = ASTART_THRESHOLD;
+	law->min_rtt = path->min_rtt;
+	law->since = path->now;
+}
+
+BP_INLINE void astart_observe(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
+{
+	bp_u32 bytes = ack->delivered * path->mss;
+
+	if (ack->rtt && (ack->rtt < law->min_rtt || law->stale)) {
+		law->min_rtt = ack->rtt;
+		law->stale = 0;
+	}
+	astart_sample(law, path->now, bytes, law->started ? 4ULL * BP_MAX(path->srtt, (bp_u32)ASTART_LEAST_ROUND) : path->srtt);
+	if (law->started)
+		return;
+	astart_add(law, path->now, bytes, path->srtt);
+	law->now.ssthresh = BP_MAX(law->now.ssthresh, astart_eligible(law, path));
+}
+
+BP_INLINE bp_window astart_reduce(struct bp_law *law, const struct bp_path *path)
+{
+	law->started_before = law->started;
+	law->started = 1;
+	return astart_pipe(law, path);
+}
+
+BP_INLINE bp_window astart_at_timeout(struct bp_law *law, const struct bp_path *path)
+{
+	law->stale = 1;
+	return astart_reduce(law, path);
+}
+
+#define BP_ESTABLISHED(law, path) astart_established(law, path)
+#define BP_OBSERVE(law, ack, path) astart_observe(law, ack, path)
+#define BP_REDUCE(law, loss, path) astart_reduce(law, path)
+#define BP_REDUCE_AT_TIMEOUT(law, loss, path) astart_at_timeout(law, path)
+#define BP_UNDONE(law) ((law)->started = (law)->started_before)
+#define BP_IDLE(law, path) ((law)->resting = 1)
+#include "classic.h"

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * What Reno and its descendants share: slow start, threshold, one reduction per episode, undo (RFC 5681).
+ *
+ * A law includes this header last and defines before it a `struct bp_law` that begins with the members of BP_CLASSIC, and a macro
+ * for each function that it replaces. The defaults are Reno's.
+ */
+#ifndef BP_CLASSIC_H
+#define BP_CLASSIC_H
+
+/* RFC 5681 equation 4: a threshold is never below two segments. */
+#define BP_SMALLEST BP_SEGMENTS(2)
+
+#ifndef BP_ESTABLISHED
+#define BP_ESTABLISHED(law, path) ((void)0)
+#endif
+/* Sees every ACK first, duplicates included: estimators live here. */
+#ifndef BP_OBSERVE
+#define BP_OBSERVE(law, ack, path) ((void)0)
+#endif
+#ifndef BP_SLOW_START
+#define BP_SLOW_START(law, ack, acked, path) ((law)->now.cwnd += BP_SEGMENTS(acked))
+#endif
+#ifndef BP_AVOID
+#define BP_AVOID(law, ack, acked, path) ((law)->now.cwnd += bp_divide(BP_SEGMENTS(acked), (law)->now.cwnd))
+#endif
+/* New threshold after a loss or a mark, and after a timeout. */
+#ifndef BP_REDUCE
+#define BP_REDUCE(law, loss, path) (BP_MIN(BP_SEGMENTS((loss)->outstanding), (law)->now.cwnd) / 2)
+#endif
+#ifndef BP_REDUCE_AT_TIMEOUT
+#define BP_REDUCE_AT_TIMEOUT(law, loss, path) (BP_SEGMENTS((loss)->outstanding) / 2)
+#endif
+#ifndef BP_AFTER_TIMEOUT
+#define BP_AFTER_TIMEOUT(law) BP_ONE
+#endif
+/* What a loss leaves of both windows. */
+#ifndef BP_LOSE
+#define BP_LOSE(law, loss, path) bp_lose(law, loss, path)
+#endif
+#ifndef BP_UNDONE
+#define BP_UNDONE(law) ((void)0)
+#endif
+#ifndef BP_IDLE
+#define BP_IDLE(law, path) ((void)0)
+#endif
+#ifndef BP_KEEPS_WHEN_IDLE
+#define BP_KEEPS_WHEN_IDLE 0
+#endif
+/* The rate at which to space segments; 0 for none of its own. */
+#ifndef BP_PACE
+#define BP_PACE(law, path) 0
+#endif
+
+BP_INLINE int bp_in_slow_start(const struct bp_law *law)
+{
+	return law->now.cwnd < law->now.ssthresh;
+}
+
+BP_INLINE void bp_hold(struct bp_law *law)
+{
+	law->now.cwnd = BP_MIN(BP_MAX(law->now.cwnd, BP_ONE), BP_LARGEST);
+	law->now.ssthresh = BP_MAX(law->now.ssthresh, BP_SMALLEST);
+}
+
+BP_INLINE void bp_lose(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	law->now.ssthresh = BP_REDUCE(law, loss, path);
+	law->now.ssthresh = BP_MAX(law->now.ssthresh, BP_SMALLEST);
+	law->now.cwnd = BP_MIN(law->now.cwnd, law->now.ssthresh);
+}
+
+/* The connection is established, or takes this law up; the state is zero. */
+BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struct bp_path *path)
+{
+	law->now.cwnd = initial;
+	law->now.ssthresh = BP_NO_THRESHOLD;
+	BP_ESTABLISHED(law, path);
+	bp_hold(law);
+}
+
+BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
+{
+	/* What SACK had reported before has been counted. */
+	bp_u32 acked = BP_MIN(ack->delivered, 1U << 14);
+
+	BP_OBSERVE(law, ack, path);
+	/* In fast recovery the window stands still. */
+	if (!ack->acked || ack->phase == BP_RECOVERY || !ack->window_limited)
+		return;
+	/* The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3). */
+	if (ack->phase == BP_LOSS)
+		acked = 1;
+	if (bp_in_slow_start(law))
+		BP_SLOW_START(law, ack, acked, path);
+	else
+		BP_AVOID(law, ack, acked, path);
+	law->now.cwnd = BP_MIN(law->now.cwnd, BP_LARGEST);
+}
+
+/* Once per episode of loss or marks. */
+BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	law->before = law->now;
+	BP_LOSE(law, loss, path);
+	bp_hold(law);
+}
+
+/* At each expiry of the timer. Those in a row are one event: the threshold of the first stands (RFC 5681 section 3.1). */
+BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	if (loss->consecutive == 1) {
+		law->before = law->now;
+		law->now.ssthresh = BP_REDUCE_AT_TIMEOUT(law, loss, path);
+		law->now.ssthresh = BP_MAX(law->now.ssthresh, BP_SMALLEST);
+	}
+	law->now.cwnd = BP_AFTER_TIMEOUT(law);
+	bp_hold(law);
+}
+
+/* The last reduction was a mistake. */
+BP_INLINE void bp_on_undo(struct bp_law *law)
+{
+	if (!law->before.cwnd)
+		return;
+	law->now.ssthresh = BP_MAX(law->now.ssthresh, law->before.ssthresh);
+	if (law->before.cwnd > law->now.cwnd) {
+		law->now.cwnd = law->before.cwnd;
+		BP_UNDONE(law);
+	}
+	law->before.cwnd = 0;
+}
+
+/* The sender was idle for a retransmission timeout and is about to send; restart is the window of RFC 5681 section 4.1. */
+BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
+{
+	BP_IDLE(law, path);
+	if (!BP_KEEPS_WHEN_IDLE)
+		law->now.cwnd = BP_MIN(law->now.cwnd, restart);
+	bp_hold(law);
+}
+
+BP_INLINE bp_window bp_cwnd(const struct bp_law *law)
+{
+	return law->now.cwnd;
+}
+
+BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
+{
+	return law->now.ssthresh;
+}
+
+BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
+{
+	return BP_PACE(law, path);
+}
+
+#endif

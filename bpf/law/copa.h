@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * Copa: steers the window to a rate that is the inverse of the queueing delay, and competes where it must.
+ *
+ * V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", USENIX NSDI 2018.
+ */
+#include "law.h"
+#include "windowed.h"
+
+/* 1 / delta of the default mode, with 16 fractional bits. */
+#define COPA_INVERSE (2U << 16)
+/* Rounds without a nearly empty queue after which somebody else must be filling it. */
+#define COPA_PATIENCE 5
+/* The least round-trip time is that of so many us. */
+#define COPA_MEMORY 10000000ULL
+/* Rounds in one direction before the velocity doubles. */
+#define COPA_STEADY 3
+#define COPA_SMALLEST BP_SEGMENTS(2)
+
+struct bp_law {
+	bp_window cwnd;
+	bp_window window_before;	/* at the end of the last round */
+	bp_u64 nearly_empty;		/* when the queue was last, us */
+	struct bp_windowed least;
+	struct bp_windowed standing;	/* least of the last half round trip */
+	struct bp_windowed most;	/* complements of the greatest of four round trips */
+	bp_u64 velocity;		/* 16 fractional bits */
+	bp_u32 inverse;			/* 1 / delta, 16 fractional bits */
+	bp_u32 mark;			/* a round ends when this is acknowledged */
+	bp_u32 rounds;			/* in one direction */
+	bp_u8 falls;			/* that direction */
+	bp_u8 competes;
+	bp_u8 steady;			/* slow start is over */
+	bp_u8 lost;			/* in this round */
+};
+
+BP_INLINE void copa_sample(struct bp_law *law, bp_u32 rtt, const struct bp_path *path)
+{
+	bp_u32 least, most;
+
+	bp_windowed_update(&law->least, path->now, rtt, COPA_MEMORY);
+	bp_windowed_update(&law->standing, path->now, rtt, path->srtt / 2);
+	bp_windowed_update(&law->most, path->now, ~rtt, 4ULL * path->srtt);
+	least = law->least.best[0].value;
+	most = BP_MAX(~law->most.best[0].value, least);
+	/* Within a tenth of the range. */
+	if (rtt <= least || 10ULL * (rtt - least) <= most - least)
+		law->nearly_empty = path->now;
+}
+
+BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struct bp_path *path)
+{
+	law->cwnd = initial;
+	law->window_before = initial;
+	law->nearly_empty = path->now;
+	law->velocity = 1 << 16;
+	law->inverse = COPA_INVERSE;
+	law->mark = path->una;
+	if (path->srtt)
+		copa_sample(law, path->srtt, path);
+}
+
+/* The velocity doubles every round once the window has moved one way for some rounds. */
+BP_INLINE void copa_accelerate(struct bp_law *law)
+{
+	bp_u8 falls = law->cwnd <= law->window_before;
+
+	law->window_before = law->cwnd;
+	if (falls == law->falls) {
+		law->rounds++;
+	} else {
+		law->velocity = 1 << 16;
+		law->falls = falls;
+		law->rounds = 0;
+	}
+	if (law->rounds >= COPA_STEADY)
+		law->velocity = BP_MIN(2 * law->velocity, BP_MAX(law->cwnd, BP_ONE) >> (BP_SHIFT - 16));
+}
+
+BP_INLINE void copa_end_round(struct bp_law *law, const struct bp_path *path)
+{
+	bp_u8 competed = law->competes, lost = law->lost;
+
+	if (!law->steady)
+		law->window_before = law->cwnd;
+	else
+		copa_accelerate(law);
+	law->competes = path->now - law->nearly_empty > (bp_u64)COPA_PATIENCE * path->srtt;
+	law->lost = 0;
+	if (!law->competes)
+		law->inverse = COPA_INVERSE;
+	else if (competed && !lost)
+		law->inverse = BP_MIN(law->inverse + (1U << 16), 1U << 26);
+}
+
+/* Up to the target rate 1 / (delta d), down from above it; velocity / (delta cwnd) segments per segment acknowledged. */
+BP_INLINE void copa_steer(struct bp_law *law, bp_u32 acked, bp_u8 window_limited)
+{
+	bp_u32 least = law->least.best[0].value, standing = law->standing.best[0].value;
+	bp_u64 queueing = BP_MIN(standing > least ? standing - least : 0, 1U << 26);
+	int up = (law->cwnd >> 10) * queueing <= (law->inverse >> 2) * (bp_u64)standing;
+	bp_u64 push;
+	bp_window step;
+
+	if (!law->steady && up) {
+		if (window_limited)
+			law->cwnd += BP_SEGMENTS(acked);
+		return;
+	}
+	law->steady = 1;
+	push = ((law->velocity >> 8) * (law->inverse >> 8)) << (BP_SHIFT - 16);
+	step = push >= law->cwnd ? BP_SEGMENTS(acked) : acked * bp_divide(push, law->cwnd);
+	if (!up)
+		law->cwnd = BP_MAX(law->cwnd, step + COPA_SMALLEST) - step;
+	else if (window_limited)
+		law->cwnd += step;
+}
+
+BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
+{
+	bp_u32 acked = BP_MIN(ack->acked ? ack->acked : ack->delivered, 1U << 14);
+
+	if (ack->rtt)
+		copa_sample(law, ack->rtt, path);
+	if (ack->acked && bp_after(path->una, law->mark)) {
+		law->mark = path->nxt;
+		copa_end_round(law, path);
+	}
+	if (acked)
+		copa_steer(law, acked, ack->window_limited);
+	law->cwnd = BP_MIN(law->cwnd, BP_LARGEST);
+}
+
+/* A loss says little; in competition the sender becomes less eager. */
+BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	law->lost = 1;
+	if (law->competes)
+		law->inverse = BP_MAX(law->inverse / 2, COPA_INVERSE);
+}
+
+BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	law->cwnd = BP_ONE;
+	law->window_before = BP_ONE;
+	law->velocity = 1 << 16;
+	law->falls = 0;
+	law->rounds = 0;
+	law->steady = 0;
+}
+
+BP_INLINE void bp_on_undo(struct bp_law *law)
+{
+}
+
+BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
+{
+}
+
+BP_INLINE bp_window bp_cwnd(const struct bp_law *law)
+{
+	return law->cwnd;
+}
+
+BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
+{
+	return BP_NO_THRESHOLD;
+}
+
+/* Twice the window per standing round trip. */
+BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
+{
+	bp_u32 standing = law->standing.best[0].value;
+	bp_u64 bytes = ((law->cwnd >> 8) * path->mss) >> 15;
+
+	return standing ? bytes * 1000000 / standing : 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * What every window law is told and what it decides, in integers and without types of the kernel.
+ *
+ * The same header is compiled into the BPF program and, natively, into the tests that drive it beside the Rust rule.
+ *
+ * Units: time in microseconds, rates in bytes per second, windows in segments with BP_SHIFT fractional bits ("bp_window"),
+ * sequence numbers in bytes modulo 2^32.
+ */
+#ifndef BP_LAW_H
+#define BP_LAW_H
+
+typedef unsigned char bp_u8;
+typedef unsigned int bp_u32;
+typedef unsigned long long bp_u64;
+
+/* BPF knows no calls of functions with many arguments: everything is inlined. */
+#define BP_INLINE static inline __attribute__((always_inline, unused))
+
+/* A number of segments; one segment is 2^24. */
+typedef bp_u64 bp_window;
+#define BP_SHIFT 24
+#define BP_ONE (1ULL << BP_SHIFT)
+#define BP_SEGMENTS(n) ((bp_window)(n) << BP_SHIFT)
+/* No window is larger: four million segments, 6 GB under way. */
+#define BP_LARGEST BP_SEGMENTS(1ULL << 22)
+/* A threshold that no window reaches. */
+#define BP_NO_THRESHOLD BP_SEGMENTS(0x7fffffffULL)
+/* No round-trip time is known. */
+#define BP_UNKNOWN 0xffffffffU
+
+/* The recovery state in which an ACK arrives. */
+enum bp_phase { BP_OPEN, BP_RECOVERY, BP_LOSS };
+
+/* Why a window must shrink. */
+enum bp_cause { BP_LOST, BP_MARKED };
+
+/* The path at the time of a call. */
+struct bp_path {
+	bp_u64 now;		/* us */
+	bp_u32 mss;		/* payload bytes of a full segment, at least 1 */
+	bp_u32 srtt;		/* smoothed round-trip time, us; 0 before the first sample */
+	bp_u32 rttvar;		/* its variation, us */
+	bp_u32 min_rtt;		/* least round-trip sample, us; BP_UNKNOWN before the first */
+	bp_u32 outstanding;	/* segments sent and not cumulatively acknowledged */
+	bp_u32 receive_window;	/* whole segments */
+	bp_u32 una;		/* first unacknowledged sequence number */
+	bp_u32 nxt;		/* next new sequence number */
+	bp_u8 ecn;		/* both ends agreed on marks (RFC 3168) */
+};
+
+/* An ACK. */
+struct bp_ack {
+	bp_u32 acked;		/* segments newly acknowledged cumulatively; 0 for a duplicate */
+	bp_u32 delivered;	/* segments newly acknowledged or reported by SACK */
+	bp_u32 rtt;		/* round-trip sample, us; 0 without one */
+	bp_u8 phase;		/* enum bp_phase; the ACK that ends an episode still arrives in it */
+	bp_u8 ends_episode;	/* this ACK ended it */
+	bp_u8 window_limited;	/* the window, not the application, limited the sender: it may grow */
+	bp_u8 ecn_echo;		/* the receiver echoed a mark */
+};
+
+/* An episode of loss begins, or the retransmission timer expired. */
+struct bp_loss {
+	bp_u32 outstanding;	/* segments outstanding before the detection */
+	bp_u32 consecutive;	/* expiries of the timer in a row; 0 for a loss found otherwise */
+	bp_u8 cause;		/* enum bp_cause */
+};
+
+/* The two numbers of every window-based sender. */
+struct bp_windows {
+	bp_window cwnd;
+	bp_window ssthresh;
+};
+
+#define BP_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BP_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* True if sequence number a comes after b. */
+BP_INLINE int bp_after(bp_u32 a, bp_u32 b)
+{
+	return (bp_u32)(b - a) > 0x7fffffffU;
+}
+
+/* a / b, both windows, as a window; a is below 2^56. No precision is lost below 2^16 segments. */
+BP_INLINE bp_window bp_divide(bp_u64 a, bp_window b)
+{
+	if (b < BP_ONE)
+		b = BP_ONE;
+	if (a < 1ULL << 40)
+		return (a << BP_SHIFT) / b;
+	return (a / (b >> 12)) << 12;
+}
+
+/* A rate in bytes per second with 8 fractional bits: a slow filter of a slow path must not stand still for rounding. */
+typedef bp_u64 bp_fine_rate;
+#define BP_FASTEST (1ULL << 42)
+
+/* What a rate fills in a round trip of rtt microseconds. Nothing while the round trip is unknown. */
+BP_INLINE bp_window bp_pipe(bp_fine_rate rate, bp_u32 rtt, bp_u32 mss)
+{
+	bp_u64 bytes;
+
+	if (rtt == BP_UNKNOWN || !mss)
+		return 0;
+	rate = BP_MIN(rate, BP_FASTEST);
+	rtt = BP_MIN(rtt, 1U << 26);
+	/* Also with 8 fractional bits; quotient and remainder apart, so that no product leaves 64 bits. */
+	bytes = rate / 1000000 * rtt + rate % 1000000 * rtt / 1000000;
+	bytes = BP_MIN(bytes, (1ULL << 47) - 1);
+	return BP_MIN((bytes << (BP_SHIFT - 8)) / mss, BP_LARGEST);
+}
+
+/* The rate in bytes per second of a window per srtt; 0 before the first round-trip sample. */
+BP_INLINE bp_u64 bp_rate(bp_window window, const struct bp_path *path)
+{
+	bp_u64 bytes = ((BP_MIN(window, BP_LARGEST) >> 8) * path->mss) >> 16;	/* below 2^38 */
+
+	return path->srtt ? bytes * 1000000 / path->srtt : 0;
+}
+
+#endif

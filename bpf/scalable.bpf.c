@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+#include "law/scalable.h"
+#define BP_NAME "bp_scalable"
+#include "glue.h"

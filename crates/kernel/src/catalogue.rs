@@ -1,0 +1,109 @@
+//! Which algorithms there are in the kernel.
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// An algorithm as a congestion control of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Control {
+    /// Its name in Bentpipe.
+    pub name: &'static str,
+    /// Its name in the kernel: `bp_` and the name, with underscores; at most 15 bytes.
+    pub kernel_name: &'static str,
+    /// What the kernel's interface makes different from the simulator's.
+    pub differs: &'static str,
+}
+
+/// All of them.
+pub const CONTROLS: &[Control] = &[
+    Control {
+        name: "hybla",
+        kernel_name: "bp_hybla",
+        differs: "paced, with a threshold measured at the start, as in the paper; the kernel's own hybla has neither",
+    },
+    Control { name: "westwood-plus", kernel_name: "bp_westwoodplus", differs: "-" },
+    Control {
+        name: "vegas",
+        kernel_name: "bp_vegas",
+        differs: "decides as Linux's module; no fine-grained timeout, as a control cannot ask for a retransmission",
+    },
+    Control { name: "veno", kernel_name: "bp_veno", differs: "-" },
+    Control {
+        name: "highspeed",
+        kernel_name: "bp_highspeed",
+        differs: "the table of RFC 3649 appendix B instead of its formula",
+    },
+    Control { name: "scalable", kernel_name: "bp_scalable", differs: "-" },
+    Control {
+        name: "star",
+        kernel_name: "bp_star",
+        differs: "a timeout is not questioned; the kernel's F-RTO takes back what was a mistake",
+    },
+    Control { name: "tcp-j", kernel_name: "bp_tcp_j", differs: "-" },
+    Control {
+        name: "jersey",
+        kernel_name: "bp_jersey",
+        differs: "asks for ECN in the handshake; after a mark the window comes down over a round trip",
+    },
+    Control { name: "astart", kernel_name: "bp_astart", differs: "-" },
+    Control {
+        name: "new-vegas",
+        kernel_name: "bp_new_vegas",
+        differs: "paced segment by segment, not in pairs; no fine-grained timeout",
+    },
+    Control {
+        name: "scps-tp",
+        kernel_name: "bp_scps_tp",
+        differs: "only the fixed rate, set when loading; no SNACK, no notices of outages",
+    },
+    Control {
+        name: "copa",
+        kernel_name: "bp_copa",
+        differs: "in recovery the window is held by the kernel's RFC 6937",
+    },
+];
+
+/// The control of this name, Bentpipe's or the kernel's.
+///
+/// # Errors
+/// [`Error::Request`] with the names that there are.
+pub fn find(name: &str) -> Result<&'static Control, Error> {
+    let control = CONTROLS.iter().find(|control| control.name == name || control.kernel_name == name);
+    control.ok_or_else(|| {
+        let names: Vec<&str> = CONTROLS.iter().map(|control| control.name).collect();
+        Error::Request(format!("no algorithm {name:?} for the kernel; there are {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_takes_every_name() {
+        for control in CONTROLS {
+            assert!(control.kernel_name.len() <= 15, "{}", control.kernel_name);
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            assert!(control.kernel_name.bytes().all(fits), "{}", control.kernel_name);
+            assert_eq!(find(control.name).expect("listed").kernel_name, control.kernel_name);
+            assert_eq!(find(control.kernel_name).expect("listed").name, control.name);
+        }
+        assert!(find("cubic").is_err());
+    }
+
+    #[test]
+    fn every_control_has_its_program_and_its_law() {
+        let bpf = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+        for control in CONTROLS {
+            let program =
+                std::fs::read_to_string(bpf.join(format!("{}.bpf.c", control.name))).expect("a program");
+            assert!(
+                program.contains(&format!("#define BP_NAME \"{}\"", control.kernel_name)),
+                "{}",
+                control.name
+            );
+            assert!(program.contains(&format!("law/{}.h", control.name)));
+        }
+    }
+}

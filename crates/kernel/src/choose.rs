@@ -1,0 +1,226 @@
+//! Chooses controls for connections by destination, by the interface through which they leave, and by control group.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use serde::Serialize;
+
+use crate::catalogue::Control;
+use crate::error::Error;
+use crate::loader::prepare_folder;
+use crate::objects;
+use crate::pins::FOLDER;
+
+/// Which connections.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Match {
+    /// Destinations as address and length; none means all.
+    pub to: Vec<(IpAddr, u8)>,
+    /// Name of the interface through which they leave; any if none.
+    pub interface: Option<String>,
+    /// Folder of the control group to which their processes belong; all processes if none.
+    pub group: Option<PathBuf>,
+}
+
+/// A rule that holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Rule {
+    /// Name of the control in the kernel.
+    pub control: String,
+    /// Destinations.
+    pub to: String,
+    /// Number of the interface; 0 for any.
+    pub interface: u32,
+    /// Control group, by the number of its folder.
+    pub group: u64,
+}
+
+const RULES: &str = "rules";
+const LINK: &str = "link";
+/// Bits of a key before the address.
+const INTERFACE_BITS: u32 = 32;
+/// Bits of an IPv6 address before one of IPv4 that is mapped into it.
+const MAPPED_BITS: u32 = 96;
+
+/// From now on these connections get this control; without one, what the system gives them.
+///
+/// # Errors
+/// [`Error::Request`] for an interface or group that is not there, else as for loading.
+pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
+    let interface = which.interface.as_deref().map_or(Ok(0), interface_number)?;
+    let folder = match &which.group {
+        Some(group) => group.clone(),
+        None => control_groups()?,
+    };
+    let group = File::open(&folder)
+        .and_then(|file| Ok((file.metadata()?, file)))
+        .map_err(|error| Error::Request(format!("no control group {}: {error}", folder.display())))?;
+    if !folder.join("cgroup.procs").exists() {
+        return Err(Error::Request(format!("{} is no control group (version 2)", folder.display())));
+    }
+    let pins = Path::new(FOLDER).join(format!("use-{}", group.0.ino()));
+    if control.is_none() && !pins.exists() {
+        return Err(Error::Request("no rule of this control group is there to be taken back".into()));
+    }
+    prepare_folder()?;
+    attach(&pins, &group.1)?;
+    let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
+    for key in keys(which, interface) {
+        let done = match control {
+            Some(control) => rules.update(&key, &value(control, interface), MapFlags::ANY),
+            None => rules.delete(&key),
+        };
+        done.map_err(|error| match control {
+            None => Error::Request(format!("no such rule: {}", written(&key))),
+            Some(_) => broken(&error),
+        })?;
+    }
+    if rules.keys().next().is_none() {
+        detach(&pins)?;
+    }
+    Ok(())
+}
+
+/// All rules that hold.
+///
+/// # Errors
+/// [`Error::Work`] if they cannot be read.
+pub fn rules() -> Result<Vec<Rule>, Error> {
+    let mut all = Vec::new();
+    for folder in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let name = folder.file_name();
+        let Some(group) = name.to_str().and_then(|name| name.strip_prefix("use-")?.parse().ok()) else {
+            continue;
+        };
+        let rules = MapHandle::from_pinned_path(folder.path().join(RULES)).map_err(|error| broken(&error))?;
+        for key in rules.keys() {
+            let value =
+                rules.lookup(&key, MapFlags::ANY).map_err(|error| broken(&error))?.unwrap_or_default();
+            let name = value.iter().take(16).take_while(|byte| **byte != 0).map(|byte| char::from(*byte));
+            let interface = u32::from_ne_bytes(key[4..8].try_into().expect("four bytes"));
+            all.push(Rule { control: name.collect(), to: written(&key), interface, group });
+        }
+    }
+    all.sort_by(|a, b| (a.group, &a.to, a.interface).cmp(&(b.group, &b.to, b.interface)));
+    Ok(all)
+}
+
+fn broken(error: &libbpf_rs::Error) -> Error {
+    Error::Work(format!("the rules cannot be read or changed: {error}"))
+}
+
+/// The program stands at the group, with its rules, until the last rule goes.
+fn attach(pins: &Path, group: &File) -> Result<(), Error> {
+    if pins.join(LINK).exists() {
+        return Ok(());
+    }
+    let mut object = objects::give("use", objects::open("use")?)?;
+    fs::create_dir_all(pins).map_err(|error| Error::file(pins, &error))?;
+    let done = (|| {
+        let program = object.progs_mut().next().expect("the object has one program");
+        let mut link =
+            program.attach_cgroup(group.as_raw_fd()).map_err(|error| objects::explain("use", &error))?;
+        let mut rules = object.maps_mut().next().expect("the object has one map");
+        rules.pin(pins.join(RULES)).map_err(|error| broken(&error))?;
+        link.pin(pins.join(LINK)).map_err(|error| broken(&error))
+    })();
+    if done.is_err() {
+        let _ = detach(pins);
+    }
+    done
+}
+
+fn detach(pins: &Path) -> Result<(), Error> {
+    for pin in [LINK, RULES] {
+        match fs::remove_file(pins.join(pin)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::file(pins, &error));
+            }
+            _ => {}
+        }
+    }
+    fs::remove_dir(pins).map_err(|error| Error::file(pins, &error))?;
+    // Loaded controls or rules of other groups keep our folder.
+    let _ = fs::remove_dir(FOLDER);
+    Ok(())
+}
+
+fn interface_number(name: &str) -> Result<u32, Error> {
+    let number = fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).ok();
+    number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| {
+        let there = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+        let names: Vec<String> = there.map(|one| one.file_name().to_string_lossy().into_owned()).collect();
+        Error::Request(format!("no interface {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+/// Where control groups of version 2 are mounted.
+fn control_groups() -> Result<PathBuf, Error> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mut fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let found = fields.find(|fields| fields.get(2) == Some(&"cgroup2"));
+    found.map(|fields| PathBuf::from(fields[1])).ok_or_else(|| {
+        Error::Missing(
+            "control groups of version 2 are not mounted: mount -t cgroup2 none /sys/fs/cgroup".into(),
+        )
+    })
+}
+
+/// `struct bp_key` for each destination.
+fn keys(which: &Match, interface: u32) -> Vec<Vec<u8>> {
+    let key = |address: Ipv6Addr, bits: u32| {
+        [&(INTERFACE_BITS + bits).to_ne_bytes()[..], &interface.to_ne_bytes(), &address.octets()].concat()
+    };
+    if which.to.is_empty() {
+        return vec![key(Ipv6Addr::UNSPECIFIED, 0)];
+    }
+    let one = |(address, length): &(IpAddr, u8)| match address {
+        IpAddr::V4(v4) => key(v4.to_ipv6_mapped(), MAPPED_BITS + u32::from(*length)),
+        IpAddr::V6(v6) => key(*v6, u32::from(*length)),
+    };
+    which.to.iter().map(one).collect()
+}
+
+/// `struct bp_choice`.
+fn value(control: &Control, interface: u32) -> Vec<u8> {
+    let mut name = [0; 16];
+    name[..control.kernel_name.len()].copy_from_slice(control.kernel_name.as_bytes());
+    let ecn = u32::from(control.name == "jersey");
+    [&name[..], &ecn.to_ne_bytes(), &interface.to_ne_bytes()].concat()
+}
+
+/// The destinations of a key.
+fn written(key: &[u8]) -> String {
+    let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(INTERFACE_BITS);
+    let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[8..24]).expect("sixteen bytes"));
+    match (address.to_ipv4_mapped(), bits) {
+        (_, 0) => "everywhere".into(),
+        (Some(v4), MAPPED_BITS..) => format!("{v4}/{}", bits - MAPPED_BITS),
+        _ => format!("{address}/{bits}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_survives_being_a_key() {
+        let to = vec![
+            ("10.0.0.0".parse().expect("an address"), 8),
+            ("2001:db8::".parse().expect("an address"), 32),
+            ("0.0.0.0".parse().expect("an address"), 0),
+        ];
+        let written: Vec<String> =
+            keys(&Match { to, ..Match::default() }, 3).iter().map(|key| written(key)).collect();
+        assert_eq!(written, ["10.0.0.0/8", "2001:db8::/32", "0.0.0.0/0"]);
+        assert_eq!(
+            keys(&Match::default(), 0).iter().map(|key| super::written(key)).collect::<Vec<_>>(),
+            ["everywhere"]
+        );
+    }
+}

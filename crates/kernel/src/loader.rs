@@ -1,0 +1,246 @@
+//! Loads controls into the kernel and pins them.
+
+use std::fs;
+use std::path::Path;
+
+use libbpf_rs::btf::types::{Func, FuncProto, Ptr, Struct};
+use libbpf_rs::btf::{Btf, ReferencesType};
+use libbpf_rs::{MapCore, OpenObject};
+use nix::mount::{MsFlags, mount};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+
+use crate::catalogue::Control;
+use crate::error::Error;
+use crate::pins::{AVAILABLE, BPF_FS, FOLDER, is_offered, pin_of};
+use crate::{objects, pins};
+
+/// What a control may be told when it is loaded.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Options {
+    /// Bits per second of `scps-tp`'s fixed rate, payload.
+    pub rate_bps: Option<u64>,
+}
+
+/// What became of a control that was to be loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loaded {
+    /// New connections may ask for it.
+    Now,
+    /// It was there.
+    Before,
+}
+
+/// Loads these controls; if one fails, those that this call loaded go again.
+///
+/// # Errors
+/// [`Error::Missing`] if the machine lacks something, [`Error::Request`] for options that do not fit, [`Error::Work`] if the kernel refuses.
+pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Loaded>, Error> {
+    check(controls, options)?;
+    prepare_folder()?;
+    let mut done = Vec::with_capacity(controls.len());
+    for control in controls {
+        match load_one(control, options) {
+            Ok(loaded) => done.push(loaded),
+            Err(error) => {
+                for (control, _) in controls.iter().zip(&done).filter(|(_, loaded)| **loaded == Loaded::Now) {
+                    // Its own error would hide the one that matters.
+                    let _ = pins::unload(control);
+                }
+                let _ = fs::remove_dir(FOLDER);
+                return Err(error);
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> {
+    let fixed = controls.iter().any(|control| control.name == "scps-tp");
+    match options.rate_bps {
+        None if fixed => {
+            Err(Error::Request("scps-tp sends at a fixed rate: say which, as --rate 8mbit".into()))
+        }
+        Some(_) if !fixed => Err(Error::Request("only scps-tp has a fixed rate".into())),
+        // Above that the arithmetic of the programs would saturate.
+        Some(rate) if !(1_000..=100_000_000_000).contains(&rate) => {
+            Err(Error::Request(format!("{rate} bit/s is no rate between 1 kbit/s and 100 Gbit/s")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Our folder in the kernel's BPF file system, which is mounted if nobody did.
+pub(crate) fn prepare_folder() -> Result<(), Error> {
+    if !statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
+        mount(Some("bpffs"), BPF_FS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).map_err(|error| {
+            Error::Missing(format!(
+                "{BPF_FS} is not mounted and cannot be ({error}); as root: mount -t bpf bpffs {BPF_FS}"
+            ))
+        })?;
+    }
+    fs::create_dir_all(FOLDER).map_err(|error| Error::file(Path::new(FOLDER), &error))
+}
+
+/// What keeps a control in the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    /// A link, which takes it out when the last pin goes (kernel 6.4).
+    ByLink,
+    /// Its map, until its entry is deleted.
+    ByMap,
+}
+
+/// The flag of a map that is registered by a link (`BPF_F_LINK`).
+const FLAG_LINK: u32 = 1 << 13;
+
+impl Held {
+    fn in_this_kernel(kernel: &Btf<'_>) -> Self {
+        match kernel.type_by_name::<Func<'_>>("bpf_struct_ops_link_create") {
+            Some(_) => Self::ByLink,
+            None => Self::ByMap,
+        }
+    }
+}
+
+fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Error> {
+    let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
+    let held = Held::in_this_kernel(&kernel);
+    load_held(control, options, &kernel, held)
+}
+
+fn load_held(
+    control: &'static Control,
+    options: &Options,
+    kernel: &Btf<'_>,
+    held: Held,
+) -> Result<Loaded, Error> {
+    let pin = pin_of(control);
+    if pin.exists() {
+        return Ok(Loaded::Before);
+    }
+    if is_offered(control.kernel_name) {
+        return Err(Error::Work(format!(
+            "{} is in the kernel already ({AVAILABLE}), and not by a pin in {FOLDER}: whoever loaded it must take it out",
+            control.kernel_name
+        )));
+    }
+    let mut open = objects::open(control.name)?;
+    set_constants(control, options, kernel, &mut open)?;
+    let refused = |error| objects::explain(control.name, &error);
+    if held == Held::ByMap {
+        let mut operations = open.maps_mut().find(|map| map.name() == OPERATIONS).expect(HAS_OPERATIONS);
+        let flags = operations.map_flags() & !FLAG_LINK;
+        operations.set_map_flags(flags).map_err(refused)?;
+    }
+    let mut object = objects::give(control.name, open)?;
+    let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect(HAS_OPERATIONS);
+    let mut link = operations.attach_struct_ops().map_err(refused)?;
+    let pinned = match held {
+        Held::ByLink => link.pin(&pin),
+        Held::ByMap => operations.pin(&pin),
+    };
+    pinned.map_err(|error| Error::Work(format!("cannot pin {}: {error}", pin.display())))?;
+    if held == Held::ByMap {
+        // Otherwise the control would go with this value.
+        link.disconnect();
+    }
+    Ok(Loaded::Now)
+}
+
+/// The name of the operations of every control in its program.
+const OPERATIONS: &str = "bp_ops";
+const HAS_OPERATIONS: &str = "every control has its operations under this name";
+
+/// The constants that the verifier sees as such.
+fn set_constants(
+    control: &Control,
+    options: &Options,
+    kernel: &Btf<'_>,
+    open: &mut OpenObject,
+) -> Result<(), Error> {
+    let arguments = cong_control_arguments(kernel)?;
+    let mut data = open
+        .maps_mut()
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
+        .expect("every control has constants");
+    let places = Places::of(control.name)?;
+    let bytes = data.initial_value_mut().expect("constants have values");
+    bytes[places.find("bp_cong_control_arguments")?] = arguments;
+    if control.name == "scps-tp" {
+        let at = places.find("bp_scps_rate")?;
+        bytes[at..at + 8].copy_from_slice(&(options.rate_bps.unwrap_or_default() / 8).to_ne_bytes());
+    }
+    Ok(())
+}
+
+/// Where the constants of a program stand.
+struct Places {
+    places: Vec<(String, usize)>,
+}
+
+impl Places {
+    fn of(name: &str) -> Result<Self, Error> {
+        let unreadable = || Error::Work(format!("the program {name} of this build has no type information"));
+        let btf = Btf::from_raw(name, objects::object(name)).ok().flatten().ok_or_else(unreadable)?;
+        let section: libbpf_rs::btf::types::DataSec<'_> =
+            btf.type_by_name(".rodata").ok_or_else(unreadable)?;
+        let places = section.iter().filter_map(|variable| {
+            let of: libbpf_rs::btf::types::Var<'_> = btf.type_by_id(variable.ty)?;
+            Some((of.name()?.to_string_lossy().into_owned(), variable.offset as usize))
+        });
+        Ok(Self { places: places.collect() })
+    }
+
+    fn find(&self, constant: &str) -> Result<usize, Error> {
+        let place = self.places.iter().find(|(name, _)| name == constant);
+        place
+            .map(|(_, at)| *at)
+            .ok_or_else(|| Error::Work(format!("a program lacks the constant {constant}")))
+    }
+}
+
+/// How many arguments `cong_control` of this kernel has: two before 6.10, four since.
+fn cong_control_arguments(kernel: &Btf<'_>) -> Result<u8, Error> {
+    let missing = || {
+        Error::Missing(
+            "this kernel's TCP has no congestion control with `cong_control` (kernel 4.9 and later have)"
+                .into(),
+        )
+    };
+    let operations: Struct<'_> = kernel.type_by_name("tcp_congestion_ops").ok_or_else(missing)?;
+    let member = operations
+        .iter()
+        .find(|member| member.name.is_some_and(|name| name == "cong_control"))
+        .ok_or_else(missing)?;
+    let pointer: Ptr<'_> = kernel.type_by_id(member.ty).ok_or_else(missing)?;
+    let function = FuncProto::try_from(pointer.referenced_type()).map_err(|_| missing())?;
+    Ok(function.len() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kernels before 6.4 have no links for this; this one still knows their way.
+    #[test]
+    fn a_control_held_by_its_map_goes_without_a_trace() {
+        let Ok(kernel) = Btf::from_vmlinux() else { return eprintln!("skipped: no type information (BTF)") };
+        let control = crate::find("scalable").expect("listed");
+        if Path::new(FOLDER).exists() || is_offered(control.kernel_name) {
+            return eprintln!("skipped: algorithms are loaded on this machine already");
+        }
+        if let Err(error) = prepare_folder() {
+            return eprintln!("skipped: {error}");
+        }
+        match load_held(control, &Options::default(), &kernel, Held::ByMap) {
+            Err(Error::Missing(words)) => eprintln!("skipped: {words}"),
+            done => {
+                assert_eq!(done.expect("the kernel takes it"), Loaded::Now);
+                assert!(is_offered(control.kernel_name));
+                assert_eq!(pins::unload(control).expect("it goes"), pins::Unloaded::Gone);
+                assert!(!is_offered(control.kernel_name));
+            }
+        }
+        let _ = fs::remove_dir(FOLDER);
+    }
+}

@@ -1,0 +1,85 @@
+//! What keeps a loaded algorithm alive after the command that loaded it: a pin in the file system of BPF.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "bpf")]
+use libbpf_rs::{MapCore, MapHandle, MapType};
+
+use crate::catalogue::{CONTROLS, Control};
+use crate::error::Error;
+
+/// Where the kernel's BPF file system belongs.
+pub(crate) const BPF_FS: &str = "/sys/fs/bpf";
+/// Our folder there.
+pub(crate) const FOLDER: &str = "/sys/fs/bpf/bentpipe";
+#[cfg(feature = "bpf")]
+/// The controls of the kernel that are there, loaded by whomever.
+pub(crate) const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+#[cfg(feature = "bpf")]
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+pub(crate) fn pin_of(control: &Control) -> PathBuf {
+    Path::new(FOLDER).join(control.name)
+}
+
+/// The controls that are loaded now.
+///
+/// # Errors
+/// [`Error::Missing`] without the right to look.
+pub fn loaded() -> Result<Vec<&'static Control>, Error> {
+    let there = CONTROLS.iter().map(|control| {
+        let there = pin_of(control).try_exists();
+        there.map(|there| there.then_some(control)).map_err(|error| Error::file(Path::new(FOLDER), &error))
+    });
+    Ok(there.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+#[cfg(feature = "bpf")]
+/// Whether the kernel offers a control of this name, loaded by whomever.
+pub(crate) fn is_offered(kernel_name: &str) -> bool {
+    fs::read_to_string(AVAILABLE)
+        .is_ok_and(|names| names.split_ascii_whitespace().any(|name| name == kernel_name))
+}
+
+#[cfg(feature = "bpf")]
+/// What became of a control that was to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unloaded {
+    /// It is gone: no new connection can ask for it. Those that use it keep it until they end.
+    Gone,
+    /// It was not loaded.
+    WasNot,
+}
+
+#[cfg(feature = "bpf")]
+/// Takes a control out of the kernel.
+///
+/// # Errors
+/// [`Error::Request`] if it is the default of this network namespace, [`Error::Missing`] without the right.
+pub fn unload(control: &Control) -> Result<Unloaded, Error> {
+    let default = fs::read_to_string(DEFAULT).unwrap_or_default();
+    if default.trim() == control.kernel_name {
+        return Err(Error::Request(format!(
+            "{} is the default of this network namespace; first: sysctl net.ipv4.tcp_congestion_control=cubic",
+            control.kernel_name
+        )));
+    }
+    let pin = pin_of(control);
+    // Before kernel 6.4 the pin is that of the map, whose entry holds the control. A link looks like a map of another type.
+    if let Ok(map) = MapHandle::from_pinned_path(&pin)
+        && map.map_type() == MapType::StructOps
+    {
+        map.delete(&0_u32.to_ne_bytes())
+            .map_err(|error| Error::Work(format!("the kernel keeps {}: {error}", control.kernel_name)))?;
+    }
+    match fs::remove_file(&pin) {
+        Ok(()) => {
+            // The last one takes the folder along; another one, or the rules, keep it.
+            let _ = fs::remove_dir(FOLDER);
+            Ok(Unloaded::Gone)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Unloaded::WasNot),
+        Err(error) => Err(Error::file(&pin, &error)),
+    }
+}

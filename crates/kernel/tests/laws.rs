@@ -1,0 +1,512 @@
+//! One law, two languages: random histories of ACKs and losses drive each law's C beside its Rust rule.
+//!
+//! The bound is fixed: windows within 1 % or one segment of each other, whichever is more, after every event. A history ends after
+//! some hundred events, or a rounding that once tips a decision would be counted over and over. The quick form has 20,000 events
+//! for each law; `BENTPIPE_LAW_EVENTS=1000000` is the long one.
+
+use std::ffi::c_void;
+
+use bentpipe_base::{Duration, Instant, Rng};
+use bentpipe_cc::{
+    Ack, Algorithm, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, Sent, Start, Timeout,
+};
+
+/// `struct bp_path`.
+#[repr(C)]
+struct CPath {
+    now: u64,
+    mss: u32,
+    srtt: u32,
+    rttvar: u32,
+    min_rtt: u32,
+    outstanding: u32,
+    receive_window: u32,
+    una: u32,
+    nxt: u32,
+    ecn: u8,
+}
+
+/// `struct bp_ack`.
+#[repr(C)]
+struct CAck {
+    acked: u32,
+    delivered: u32,
+    rtt: u32,
+    phase: u8,
+    ends_episode: u8,
+    window_limited: u8,
+    ecn_echo: u8,
+}
+
+/// `struct bp_loss`.
+#[repr(C)]
+struct CLoss {
+    outstanding: u32,
+    consecutive: u32,
+    cause: u8,
+}
+
+/// The functions of one law.
+struct Native {
+    size: unsafe extern "C" fn() -> u32,
+    established: unsafe extern "C" fn(*mut c_void, u64, *const CPath),
+    ack: unsafe extern "C" fn(*mut c_void, *const CAck, *const CPath),
+    loss: unsafe extern "C" fn(*mut c_void, *const CLoss, *const CPath),
+    timeout: unsafe extern "C" fn(*mut c_void, *const CLoss, *const CPath),
+    undo: unsafe extern "C" fn(*mut c_void),
+    idle: unsafe extern "C" fn(*mut c_void, u64, *const CPath),
+    cwnd: unsafe extern "C" fn(*const c_void) -> u64,
+    pace: unsafe extern "C" fn(*const c_void, *const CPath) -> u64,
+}
+
+macro_rules! natives {
+    ($($module:ident: $size:ident $established:ident $ack:ident $loss:ident $timeout:ident $undo:ident $idle:ident $cwnd:ident $pace:ident;)*) => {
+        #[link(name = "bentpipe_laws", kind = "static")]
+        unsafe extern "C" {
+            $(
+                fn $size() -> u32;
+                fn $established(law: *mut c_void, initial: u64, path: *const CPath);
+                fn $ack(law: *mut c_void, ack: *const CAck, path: *const CPath);
+                fn $loss(law: *mut c_void, loss: *const CLoss, path: *const CPath);
+                fn $timeout(law: *mut c_void, loss: *const CLoss, path: *const CPath);
+                fn $undo(law: *mut c_void);
+                fn $idle(law: *mut c_void, restart: u64, path: *const CPath);
+                fn $cwnd(law: *const c_void) -> u64;
+                fn $pace(law: *const c_void, path: *const CPath) -> u64;
+            )*
+        }
+        $(const $module: Native = Native {
+            size: $size, established: $established, ack: $ack, loss: $loss, timeout: $timeout, undo: $undo, idle: $idle, cwnd: $cwnd,
+            pace: $pace,
+        };)*
+    };
+}
+
+natives! {
+    ASTART: bp_native_astart_size bp_native_astart_established bp_native_astart_ack bp_native_astart_loss bp_native_astart_timeout bp_native_astart_undo bp_native_astart_idle bp_native_astart_cwnd bp_native_astart_pace;
+    COPA: bp_native_copa_size bp_native_copa_established bp_native_copa_ack bp_native_copa_loss bp_native_copa_timeout bp_native_copa_undo bp_native_copa_idle bp_native_copa_cwnd bp_native_copa_pace;
+    HIGHSPEED: bp_native_highspeed_size bp_native_highspeed_established bp_native_highspeed_ack bp_native_highspeed_loss bp_native_highspeed_timeout bp_native_highspeed_undo bp_native_highspeed_idle bp_native_highspeed_cwnd bp_native_highspeed_pace;
+    HYBLA: bp_native_hybla_size bp_native_hybla_established bp_native_hybla_ack bp_native_hybla_loss bp_native_hybla_timeout bp_native_hybla_undo bp_native_hybla_idle bp_native_hybla_cwnd bp_native_hybla_pace;
+    JERSEY: bp_native_jersey_size bp_native_jersey_established bp_native_jersey_ack bp_native_jersey_loss bp_native_jersey_timeout bp_native_jersey_undo bp_native_jersey_idle bp_native_jersey_cwnd bp_native_jersey_pace;
+    NEW_VEGAS: bp_native_new_vegas_size bp_native_new_vegas_established bp_native_new_vegas_ack bp_native_new_vegas_loss bp_native_new_vegas_timeout bp_native_new_vegas_undo bp_native_new_vegas_idle bp_native_new_vegas_cwnd bp_native_new_vegas_pace;
+    SCALABLE: bp_native_scalable_size bp_native_scalable_established bp_native_scalable_ack bp_native_scalable_loss bp_native_scalable_timeout bp_native_scalable_undo bp_native_scalable_idle bp_native_scalable_cwnd bp_native_scalable_pace;
+    SCPS_TP: bp_native_scps_tp_size bp_native_scps_tp_established bp_native_scps_tp_ack bp_native_scps_tp_loss bp_native_scps_tp_timeout bp_native_scps_tp_undo bp_native_scps_tp_idle bp_native_scps_tp_cwnd bp_native_scps_tp_pace;
+    STAR: bp_native_star_size bp_native_star_established bp_native_star_ack bp_native_star_loss bp_native_star_timeout bp_native_star_undo bp_native_star_idle bp_native_star_cwnd bp_native_star_pace;
+    TCP_J: bp_native_tcp_j_size bp_native_tcp_j_established bp_native_tcp_j_ack bp_native_tcp_j_loss bp_native_tcp_j_timeout bp_native_tcp_j_undo bp_native_tcp_j_idle bp_native_tcp_j_cwnd bp_native_tcp_j_pace;
+    VEGAS: bp_native_vegas_size bp_native_vegas_established bp_native_vegas_ack bp_native_vegas_loss bp_native_vegas_timeout bp_native_vegas_undo bp_native_vegas_idle bp_native_vegas_cwnd bp_native_vegas_pace;
+    VENO: bp_native_veno_size bp_native_veno_established bp_native_veno_ack bp_native_veno_loss bp_native_veno_timeout bp_native_veno_undo bp_native_veno_idle bp_native_veno_cwnd bp_native_veno_pace;
+    WESTWOOD_PLUS: bp_native_westwood_plus_size bp_native_westwood_plus_established bp_native_westwood_plus_ack bp_native_westwood_plus_loss bp_native_westwood_plus_timeout bp_native_westwood_plus_undo bp_native_westwood_plus_idle bp_native_westwood_plus_cwnd bp_native_westwood_plus_pace;
+}
+
+/// A window in segments, as C counts them.
+const ONE: f64 = (1_u64 << 24) as f64;
+
+const MSS: u32 = 1448;
+
+/// A law in C and the memory that it keeps.
+struct InC {
+    law: &'static Native,
+    memory: Vec<u64>,
+}
+
+impl InC {
+    fn new(law: &'static Native, initial: f64, path: &Path) -> Self {
+        // SAFETY: the function takes nothing and returns a number.
+        let size = unsafe { (law.size)() } as usize;
+        let mut memory = vec![0_u64; size.div_ceil(8)];
+        // SAFETY: the memory is as large as the law's state, zero as it asks for, and aligned to its largest member.
+        unsafe { (law.established)(memory.as_mut_ptr().cast(), (initial * ONE) as u64, &c_path(path)) };
+        Self { law, memory }
+    }
+
+    fn state(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    fn ack(&mut self, ack: &Ack, path: &Path) {
+        let ack = CAck {
+            acked: ack.acked,
+            delivered: (ack.delivered_bytes / u64::from(MSS)) as u32,
+            rtt: ack.rtt.map_or(0, micros),
+            phase: match ack.phase {
+                Phase::Open => 0,
+                Phase::Recovery => 1,
+                Phase::Loss => 2,
+            },
+            ends_episode: ack.ends_episode.into(),
+            window_limited: ack.window_limited.into(),
+            ecn_echo: ack.ecn_echo.into(),
+        };
+        // SAFETY: see `new`; the structures live through the call, here and in the calls below.
+        unsafe { (self.law.ack)(self.state(), &ack, &c_path(path)) }
+    }
+
+    fn loss(&mut self, loss: &Loss, path: &Path) {
+        let cause = u8::from(loss.cause == Cause::Mark);
+        let loss = CLoss { outstanding: loss.outstanding, consecutive: 0, cause };
+        // SAFETY: see `ack`.
+        unsafe { (self.law.loss)(self.state(), &loss, &c_path(path)) }
+    }
+
+    fn timeout(&mut self, timeout: &Timeout, path: &Path) {
+        let loss = CLoss { outstanding: timeout.outstanding, consecutive: timeout.consecutive, cause: 0 };
+        // SAFETY: see `ack`.
+        unsafe { (self.law.timeout)(self.state(), &loss, &c_path(path)) }
+    }
+
+    fn undo(&mut self) {
+        // SAFETY: see `new`.
+        unsafe { (self.law.undo)(self.state()) }
+    }
+
+    fn idle(&mut self, restart: f64, path: &Path) {
+        // SAFETY: see `ack`.
+        unsafe { (self.law.idle)(self.state(), (restart * ONE) as u64, &c_path(path)) }
+    }
+
+    fn window(&mut self) -> f64 {
+        // SAFETY: see `new`.
+        unsafe { (self.law.cwnd)(self.state()) as f64 / ONE }
+    }
+
+    fn pace(&mut self, path: &Path) -> u64 {
+        // SAFETY: see `ack`.
+        unsafe { (self.law.pace)(self.state(), &c_path(path)) }
+    }
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos() / 1000).unwrap_or(u32::MAX)
+}
+
+/// The kernel's sequence numbers wrap; begin just before that.
+fn sequence(offset: u64) -> u32 {
+    (offset as u32).wrapping_add(u32::MAX - 100_000)
+}
+
+fn c_path(path: &Path) -> CPath {
+    CPath {
+        now: path.now.as_nanos() / 1000,
+        mss: path.mss,
+        srtt: micros(path.srtt),
+        rttvar: micros(path.rttvar),
+        min_rtt: if path.min_rtt == Duration::MAX { u32::MAX } else { micros(path.min_rtt) },
+        outstanding: path.outstanding,
+        receive_window: path.receive_window,
+        una: sequence(path.snd_una),
+        nxt: sequence(path.snd_nxt),
+        ecn: path.ecn.into(),
+    }
+}
+
+/// A connection that lives through random events.
+struct History {
+    rng: Rng,
+    rust: Box<dyn CongestionControl>,
+    c: InC,
+    path: Path,
+    phase: Phase,
+    /// First sequence number after the running episode.
+    recover: u64,
+    sacked: u32,
+    base_us: u64,
+    queue_us: u64,
+    expiries: u32,
+    /// Losses in ten thousand ACKs.
+    trouble: u64,
+}
+
+impl History {
+    fn new(algorithm: &Algorithm, law: &'static Native, mut rng: Rng) -> Self {
+        let base_us = [2_000, 25_000, 80_000, 300_000, 550_000, 1_300_000][rng.below(6) as usize];
+        let base = Duration::from_micros(base_us);
+        let path = Path {
+            now: Instant::from_nanos(1_000_000_000 + base_us * 1000),
+            mss: MSS,
+            srtt: base,
+            rttvar: base / 2,
+            min_rtt: base,
+            rto: base * 3,
+            in_flight: 0,
+            outstanding: 0,
+            receive_window: [20, 400, 5_000, 100_000][rng.below(4) as usize],
+            snd_una: 1,
+            snd_nxt: 1,
+            unsent: 1 << 40,
+            delivered: 0,
+            peer_probes: PeerProbes::Unknown,
+            ecn: rng.chance(0.5),
+        };
+        let initial_window = 10.0;
+        let start = Start {
+            mss: MSS,
+            initial_window,
+            initial_ssthresh: f64::INFINITY,
+            paced: true,
+            seed: 1,
+            memory: None,
+        };
+        let mut rust = algorithm.build(&start);
+        rust.on_established(&path);
+        let c = InC::new(law, initial_window, &path);
+        let trouble = [0, 3, 30, 300][rng.below(4) as usize];
+        let mut history = Self {
+            rng,
+            rust,
+            c,
+            path,
+            phase: Phase::Open,
+            recover: 1,
+            sacked: 0,
+            base_us,
+            queue_us: 0,
+            expiries: 0,
+            trouble,
+        };
+        history.fill(3);
+        for segment in 0..3 {
+            let sent = Sent { seq: 1 + segment * u64::from(MSS), len: MSS, retransmission: false };
+            history.rust.on_sent(&sent, &history.path);
+        }
+        history
+    }
+
+    /// Sends what the window allows, at least so many segments.
+    fn fill(&mut self, least: u32) {
+        let window = self.rust.window().min(f64::from(self.path.receive_window)) as u32;
+        let outstanding = window.max(least).max(self.path.outstanding).max(1);
+        self.path.outstanding = outstanding;
+        self.path.in_flight = outstanding - self.sacked.min(outstanding);
+        self.path.snd_nxt = self.path.snd_una + u64::from(outstanding) * u64::from(MSS);
+    }
+
+    fn step(&mut self) {
+        let spread = 2 * self.base_us / u64::from(self.path.outstanding.max(1));
+        let gap =
+            1 + self.rng.below(spread.max(2)) + if self.rng.chance(0.02) { self.base_us / 3 } else { 0 };
+        self.path.now += Duration::from_micros(gap);
+        self.queue_us = match self.rng.below(40) {
+            0 => 0,
+            1..18 => self.queue_us + self.rng.below(self.base_us / 20 + 2),
+            _ => self.queue_us - self.queue_us.min(self.rng.below(self.base_us / 20 + 2)),
+        };
+        match self.rng.below(10_000) {
+            n if n < self.trouble && self.phase == Phase::Open => self.lose(),
+            n if n < self.trouble / 3 => self.expire(),
+            9_990.. if self.phase == Phase::Open => self.rest(),
+            _ => self.acknowledge(),
+        }
+    }
+
+    fn lose(&mut self) {
+        let cause = if self.path.ecn && self.rng.chance(0.3) { Cause::Mark } else { Cause::Loss };
+        let outstanding = self.path.outstanding;
+        let loss = Loss { cause, lost: 1, outstanding, in_flight: self.path.in_flight, validated: None };
+        self.rust.on_loss(&loss, &self.path);
+        self.c.loss(&loss, &self.path);
+        if cause == Cause::Loss {
+            (self.phase, self.recover) = (Phase::Recovery, self.path.snd_nxt);
+        }
+        self.perhaps_undo();
+    }
+
+    /// Some reductions turn out to be mistakes at once.
+    fn perhaps_undo(&mut self) {
+        if self.rng.chance(0.1) {
+            self.rust.on_undo(&self.path);
+            self.c.undo();
+            self.phase = Phase::Open;
+        }
+    }
+
+    fn expire(&mut self) {
+        self.expiries += 1;
+        let timeout =
+            Timeout { consecutive: self.expiries, outstanding: self.path.outstanding, answered: false };
+        self.rust.on_rto(&timeout, &self.path);
+        self.c.timeout(&timeout, &self.path);
+        (self.phase, self.recover) = (Phase::Loss, self.path.snd_nxt);
+        self.sacked = 0;
+        self.perhaps_undo();
+    }
+
+    fn rest(&mut self) {
+        self.path.now += Duration::from_micros(3 * self.base_us + 1_000_000);
+        self.path.snd_una = self.path.snd_nxt;
+        self.path.outstanding = 0;
+        self.sacked = 0;
+        let restart = self.rust.window().min(10.0);
+        self.rust.on_idle_restart(restart, &self.path);
+        self.c.idle(restart, &self.path);
+        self.fill(1);
+    }
+
+    fn acknowledge(&mut self) {
+        let duplicate =
+            self.phase == Phase::Recovery && self.rng.chance(0.7) && self.sacked + 1 < self.path.outstanding;
+        let acked = if duplicate { 0 } else { (1 + self.rng.below(2) as u32).min(self.path.outstanding) };
+        let fresh = acked.saturating_sub(self.sacked);
+        self.sacked = if duplicate { self.sacked + 1 } else { self.sacked - self.sacked.min(acked) };
+        let delivered = if duplicate { 1 } else { fresh };
+        let rtt = (!duplicate && self.phase != Phase::Loss)
+            .then(|| Duration::from_micros(self.base_us + self.queue_us));
+        self.measure(rtt);
+        self.path.snd_una += u64::from(acked) * u64::from(MSS);
+        self.path.outstanding -= acked;
+        self.path.delivered += u64::from(delivered) * u64::from(MSS);
+        let (phase, ends) = (self.phase, self.phase != Phase::Open && self.path.snd_una >= self.recover);
+        let ack = Ack {
+            acked,
+            counted: delivered,
+            sacked: u32::from(duplicate),
+            delivered_bytes: u64::from(delivered) * u64::from(MSS),
+            lost: 0,
+            rtt,
+            rate: None,
+            phase,
+            ends_episode: ends,
+            window_limited: self.rng.chance(0.9),
+            ecn_echo: self.path.ecn && self.rng.chance(0.01),
+            dsack: false,
+        };
+        self.rust.on_ack(&ack, &self.path);
+        self.c.ack(&ack, &self.path);
+        if acked > 0 {
+            self.expiries = 0;
+        }
+        if ends {
+            (self.phase, self.sacked) = (Phase::Open, 0);
+        }
+        self.fill(1);
+    }
+
+    /// RFC 6298, in whole microseconds.
+    fn measure(&mut self, rtt: Option<Duration>) {
+        let Some(rtt) = rtt else { return };
+        let us = |duration: Duration| u64::from(micros(duration));
+        let (srtt, sample) = (us(self.path.srtt), us(rtt));
+        self.path.rttvar = Duration::from_micros((3 * us(self.path.rttvar) + srtt.abs_diff(sample)) / 4);
+        self.path.srtt = Duration::from_micros((7 * srtt + sample) / 8);
+        self.path.min_rtt = self.path.min_rtt.min(rtt);
+    }
+
+    /// How far apart the two are, in units of what is allowed.
+    fn apart(&mut self) -> f64 {
+        let (rust, c) = (self.rust.window(), self.c.window());
+        (rust - c).abs() / (rust / 100.0).max(1.0)
+    }
+}
+
+/// The algorithm as the kernel has it.
+fn rule(name: &str, parameters: &str) -> Algorithm {
+    let parameters: serde_json::Value = serde_json::from_str(parameters).expect("JSON");
+    Algorithm::from_parameters(name, parameters)
+        .expect("parameters that it knows")
+        .expect("a registered name")
+}
+
+fn agree(name: &str, parameters: &str, law: &'static Native) {
+    let events: u64 =
+        std::env::var("BENTPIPE_LAW_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
+    let algorithm = rule(name, parameters);
+    let (mut done, mut number, mut worst) = (0, 0, 0.0_f64);
+    while done < events {
+        let mut history = History::new(&algorithm, law, Rng::stream(number, name));
+        for event in 0..700 {
+            history.step();
+            done += 1;
+            let apart = history.apart();
+            assert!(
+                apart <= 1.0,
+                "{name}: history {number}, event {event}: {} in Rust, {} in C",
+                history.rust.window(),
+                history.c.window()
+            );
+            worst = worst.max(apart);
+            check_pace(name, &mut history);
+        }
+        number += 1;
+    }
+    println!("{name}: {done} events in {number} histories, at worst {:.3} of what is allowed apart", worst);
+}
+
+/// Where the rule spaces segments, the same share of the window leaves per second, within 1 %.
+fn check_pace(name: &str, history: &mut History) {
+    let Some(rate) = history.rust.pacing_rate() else { return };
+    let rust = rate.bps() as f64 / 8.0 / history.rust.window();
+    let c = history.c.pace(&history.path) as f64 / history.c.window();
+    assert!((rust - c).abs() <= rust / 100.0, "{name}: {rust} B/s a segment in Rust, {c} B/s in C");
+}
+
+#[test]
+fn hybla_is_one_law() {
+    agree("hybla", "{}", &HYBLA);
+}
+
+#[test]
+fn westwood_plus_is_one_law() {
+    agree("westwood-plus", "{}", &WESTWOOD_PLUS);
+}
+
+#[test]
+fn veno_is_one_law() {
+    agree("veno", "{}", &VENO);
+}
+
+#[test]
+fn highspeed_is_one_law() {
+    agree("highspeed", r#"{ "law": "table" }"#, &HIGHSPEED);
+}
+
+#[test]
+fn scalable_is_one_law() {
+    agree("scalable", "{}", &SCALABLE);
+}
+
+#[test]
+fn tcp_j_is_one_law() {
+    agree("tcp-j", "{}", &TCP_J);
+}
+
+#[test]
+fn jersey_is_one_law() {
+    agree("jersey", "{}", &JERSEY);
+}
+
+#[test]
+fn vegas_is_one_law() {
+    agree("vegas", r#"{ "mode": "linux" }"#, &VEGAS);
+}
+
+#[test]
+fn new_vegas_is_one_law() {
+    agree("new-vegas", "{}", &NEW_VEGAS);
+}
+
+#[test]
+fn star_is_one_law() {
+    agree("star", r#"{ "aen": false }"#, &STAR);
+}
+
+#[test]
+fn scps_tp_is_one_law() {
+    agree("scps-tp", r#"{ "congestion": "rate-only", "rate_bps": 8e6 }"#, &SCPS_TP);
+}
+
+#[test]
+fn astart_is_one_law() {
+    agree("astart", "{}", &ASTART);
+}
+
+#[test]
+fn copa_is_one_law() {
+    agree("copa", "{}", &COPA);
+}
+
+#[test]
+fn the_registry_names_what_the_kernel_has() {
+    let of = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<std::collections::BTreeSet<_>>();
+    let registered =
+        of(&mut bentpipe_cc::REGISTRY.iter().filter(|entry| entry.in_kernel).map(|entry| entry.name));
+    assert_eq!(registered, of(&mut bentpipe_kernel::CONTROLS.iter().map(|control| control.name)));
+}
