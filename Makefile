@@ -35,6 +35,18 @@ build: setup ## Build the release binary, installing what is missing for that
 deb: build ## Build the Debian package of the proxy and everything else, in out/
 	scripts/build-deb $(BENTPIPE) out
 
+.PHONY: kernel
+kernel: ## Build the release binary with the algorithms for the Linux kernel (needs clang, libelf, zlib; installs them)
+	@scripts/setup kernel
+	cargo build --release --locked --package bentpipe --features kernel
+
+.PHONY: kernel-test
+kernel-test: ## Test the algorithms in the kernel of this machine: loads them, transfers, unloads (needs root)
+	@scripts/setup kernel
+	cargo test --locked --package bentpipe-kernel --features bpf --lib
+	@# With the whole workspace, what `make test` has built is not built again with other features.
+	cargo test --locked --workspace --features bentpipe/kernel --test kernel
+
 .PHONY: setup
 setup:
 	@scripts/setup

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::kernel_args::{self, KernelArgs};
 use crate::pep_args::PepArgs;
 use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
@@ -68,6 +69,9 @@ pub enum Command {
         /// The folder
         folder: PathBuf,
     },
+    /// Load algorithms into the kernel of this machine, choose them for connections, watch them
+    #[command(after_help = kernel_args::HELP)]
+    Kernel(KernelArgs),
 }
 
 /// Which scenario, with which changes.

@@ -8,6 +8,10 @@ mod emulate;
 mod failure;
 mod generate;
 mod interrupt;
+mod kernel;
+// A build without the programs reads the arguments only to refuse them.
+#[cfg_attr(not(feature = "kernel"), allow(dead_code))]
+mod kernel_args;
 mod list;
 mod memory;
 mod output;
@@ -57,6 +61,7 @@ fn command() -> ExitCode {
         args::Command::Send(args) => send::send(&args),
         args::Command::Receive(args) => receive::receive(&args),
         args::Command::Pep(args) => pep::pep(&args.command),
+        args::Command::Kernel(args) => kernel::kernel(&args),
         args::Command::Generate { folder } => generate::generate(&folder),
     };
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)

@@ -1,0 +1,213 @@
+//! `bentpipe kernel` on the kernel of this machine: loads, transfers in a network namespace, unloads.
+//!
+//! It needs root, a build with `--features kernel`, and a kernel that takes congestion controls in BPF; what lacks them says so and passes.
+//! `BENTPIPE_KERNEL_BYTES=100000000` is the long form.
+#![cfg(feature = "kernel")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// What is loaded is the machine's: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to run, unless something is missing or somebody else's algorithms are loaded.
+fn ready() -> Option<MutexGuard<'static, ()>> {
+    let doctor = bentpipe(&["kernel", "doctor"]);
+    if doctor.status.code() == Some(3) {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&doctor.stderr).trim());
+        return None;
+    }
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if Path::new("/sys/fs/bpf/bentpipe").exists() {
+        eprintln!("skipped: algorithms are loaded on this machine already");
+        return None;
+    }
+    Some(alone)
+}
+
+fn bentpipe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bentpipe")).args(arguments).output().expect("the binary is there")
+}
+
+fn done(arguments: &[&str]) -> String {
+    let output = bentpipe(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn refused(arguments: &[&str], code: i32) -> String {
+    let output = bentpipe(arguments);
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn offered() -> String {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("Linux")
+}
+
+/// Takes out what a test loaded, also when it fails.
+struct Clean;
+
+impl Drop for Clean {
+    fn drop(&mut self) {
+        bentpipe(&["kernel", "unload", "--all"]);
+    }
+}
+
+/// The hash of what arrives is that of what was sent, over a link that loses packets, and with the algorithm that was asked for.
+#[test]
+fn every_algorithm_transfers_under_loss_and_goes_again() {
+    let Some(_alone) = ready() else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: the program python3 is missing");
+        return;
+    }
+    let before = offered();
+    let clean = Clean;
+    let loaded = done(&["kernel", "load", "--all", "--rate", "80mbit"]);
+    let controls: Vec<&str> = loaded.lines().filter_map(|line| line.strip_suffix(": loaded")).collect();
+    assert!(controls.len() >= 11, "{loaded}");
+    let bytes = std::env::var("BENTPIPE_KERNEL_BYTES").unwrap_or_else(|_| "2000000".into());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_transfer.py");
+    let sends: Vec<String> = controls
+        .iter()
+        .map(|control| format!("python3 {script} send $BENTPIPE_HOST 5001 {control} {bytes}"))
+        .collect();
+    let listen = format!("python3 {script} receive 5001");
+    #[rustfmt::skip]
+    let link = [
+        "emulate", "geo-single", "--at", "sender", "--rate", "100mbit", "--delay-one-way", "5ms", "--loss", "1e-3", "--queue", "200p",
+        "--quiet", "--listen", &listen, "--", "sh", "-c", &sends.join(" && "),
+    ];
+    let said = done(&link);
+    println!("{said}");
+    let equal = said.lines().filter(|line| line.starts_with("equal ")).count();
+    assert_eq!(equal, controls.len(), "{said}");
+    let again: u64 = said.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()).sum();
+    assert!(again > 0, "the link lost nothing: {said}");
+    drop(clean);
+    assert_eq!(offered(), before);
+}
+
+#[test]
+fn loading_twice_and_unloading_twice_are_no_mistakes() {
+    let Some(_alone) = ready() else { return };
+    let before = offered();
+    let _clean = Clean;
+    assert_eq!(done(&["kernel", "load", "hybla", "veno"]), "bp_hybla: loaded\nbp_veno: loaded\n");
+    assert!(offered().contains("bp_hybla"));
+    assert_eq!(done(&["kernel", "load", "bp_hybla"]), "bp_hybla: was loaded before, and stays as it is\n");
+    let status = done(&["kernel", "status", "--json"]);
+    assert!(status.contains("bp_hybla") && status.contains("bp_veno"), "{status}");
+    assert!(done(&["kernel", "unload", "hybla"]).starts_with("bp_hybla: unloaded"));
+    assert_eq!(done(&["kernel", "unload", "hybla"]), "bp_hybla: was not loaded\n");
+    done(&["kernel", "unload", "--all"]);
+    assert_eq!(offered(), before);
+    assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_leaves_nothing() {
+    let Some(_alone) = ready() else { return };
+    let _clean = Clean;
+    let before = offered();
+    assert!(refused(&["kernel", "load", "cubic"], 2).contains("there are hybla, "));
+    assert!(refused(&["kernel", "load", "hybla", "scps-tp"], 2).contains("--rate"));
+    assert!(refused(&["kernel", "load", "hybla", "--rate", "8mbit"], 2).contains("only scps-tp"));
+    assert!(
+        refused(&["kernel", "use", "veno", "--to", "10.0.0.0/8"], 2).contains("bentpipe kernel load veno")
+    );
+    assert!(refused(&["kernel", "use", "none", "--to", "10.0.0.0/8"], 2).contains("no rule"));
+    assert_eq!(offered(), before);
+    assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
+}
+
+/// The system default holds a control in the kernel: taking it out would leave it behind.
+#[test]
+fn the_default_of_the_system_is_not_unloaded() {
+    let Some(_alone) = ready() else { return };
+    let _clean = Clean;
+    done(&["kernel", "load", "veno"]);
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let script =
+        format!("echo bp_veno > /proc/sys/net/ipv4/tcp_congestion_control && {binary} kernel unload veno");
+    let output =
+        Command::new("unshare").args(["--net", "sh", "-c", &script]).output().expect("util-linux is there");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("default"), "{output:?}");
+}
+
+fn control_of(stream: &TcpStream) -> String {
+    let script = "import socket,sys\nprint(socket.socket(fileno=int(sys.argv[1])).getsockopt(6,13,16).rstrip(b'\\0').decode())";
+    let fd = stream.as_raw_fd();
+    // The descriptor goes to the child as its standard input.
+    let input =
+        std::process::Stdio::from(std::os::fd::OwnedFd::from(stream.try_clone().expect("a descriptor")));
+    let output = Command::new("python3").args(["-c", script, "0"]).stdin(input).output().expect("python3");
+    assert!(output.status.success(), "{fd}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A connection over the loopback, and what both of its ends use.
+fn controls_to(address: &str) -> (String, String) {
+    let listener = TcpListener::bind((address, 0)).expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.write_all(b"!").expect("open");
+        control_of(&stream)
+    });
+    let mut client = TcpStream::connect((address, port)).expect("the server listens");
+    client.read_exact(&mut [0]).expect("a byte");
+    (control_of(&client), server.join().expect("the server"))
+}
+
+#[test]
+fn destinations_and_interfaces_get_the_algorithm_chosen_for_them() {
+    let Some(_alone) = ready() else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: the program python3 is missing");
+        return;
+    }
+    let _clean = Clean;
+    let usual = controls_to("127.0.0.1").0;
+    done(&["kernel", "load", "star", "veno"]);
+    done(&["kernel", "use", "star", "--to", "127.9.0.0/16"]);
+    // The other end lies elsewhere: from its port, the client is 127.0.0.1.
+    assert_eq!(controls_to("127.9.0.1").0, "bp_star");
+    assert_eq!(controls_to("127.0.0.1").0, usual);
+    done(&["kernel", "use", "veno", "--interface", "lo"]);
+    assert_eq!(controls_to("127.0.0.1"), ("bp_veno".into(), "bp_veno".into()));
+    assert!(done(&["kernel", "status"]).contains("127.9.0.0/16"));
+    done(&["kernel", "use", "none", "--interface", "lo"]);
+    done(&["kernel", "use", "none", "--to", "127.9.0.0/16"]);
+    assert_eq!(controls_to("127.9.0.1").0, usual);
+    assert!(done(&["kernel", "status"]).contains("rules: none"));
+}
+
+#[test]
+fn watching_shows_the_connection_and_the_state_of_its_algorithm() {
+    let Some(_alone) = ready() else { return };
+    let _clean = Clean;
+    done(&["kernel", "load", "hybla"]);
+    done(&["kernel", "use", "hybla", "--to", "127.8.0.0/16"]);
+    let listener = TcpListener::bind("127.8.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let client = TcpStream::connect(address).expect("it listens");
+    let lines = done(&["kernel", "watch", "--json", "--count", "1"]);
+    let port = client.local_addr().expect("bound").port();
+    let line = lines.lines().find(|line| line.contains(&format!(":{port}\""))).expect("our connection");
+    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(line["control"], "bp_hybla");
+    assert_eq!(line["remote"], address.to_string());
+    assert!(line["cwnd"].as_u64().is_some_and(|cwnd| cwnd >= 1), "{line}");
+    let state = line["state"].as_array().expect("the law's members");
+    let rho = state.iter().find(|member| member[0] == "rho").expect("rho is one of them");
+    assert_eq!(rho[1], 1.0, "the loopback is faster than the reference connection: {line}");
+    done(&["kernel", "use", "none", "--to", "127.8.0.0/16"]);
+}
