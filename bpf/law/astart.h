@@ -55,22 +55,25 @@ BP_INLINE void astart_add(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u32 s
 	law->points[law->newest % ASTART_POINTS].bytes = total + bytes;
 }
 
-/* Bytes delivered until `at`, as far back as the points go; steps up at the second of two points that are not near each other. */
-BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 at)
+/*
+ * Bytes delivered until so many quarters of a microsecond, as far back as the points go; steps up at the second of two points that are
+ * not near each other.
+ */
+BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 quarters)
 {
 	bp_u64 younger_at = astart_point(law, 0)->at, younger = astart_point(law, 0)->bytes, gap;
 	bp_u32 age;
 
-	if (younger_at <= at)
+	if (4 * younger_at <= quarters)
 		return younger;
 	for (age = 1; age < ASTART_POINTS; age++) {
 		const struct astart_point *older = astart_point(law, age);
 
-		if (older->at <= at) {
+		if (4 * older->at <= quarters) {
 			gap = younger_at - older->at;
 			if (ASTART_PER_ROUND * gap > 2 * (bp_u64)law->srtt || !gap)
 				return older->bytes;
-			return older->bytes + (younger - older->bytes) * (at - older->at) / gap;
+			return older->bytes + (younger - older->bytes) * (quarters - 4 * older->at) / (4 * gap);
 		}
 		younger_at = older->at;
 		younger = older->bytes;
@@ -81,12 +84,12 @@ BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 at)
 /* The window to which the sender is eligible by the rate of the last quarter of a round trip. */
 BP_INLINE bp_window astart_eligible(const struct bp_law *law, const struct bp_path *path)
 {
-	bp_u32 recent = path->srtt / 4;
+	bp_u64 bytes;
 
-	if (!recent)
+	if (!path->srtt)
 		return 0;
-	return bp_pipe(bp_fine(astart_point(law, 0)->bytes - astart_until(law, path->now - recent), recent), law->min_rtt,
-		       path->mss);
+	bytes = astart_point(law, 0)->bytes - astart_until(law, 4 * path->now - path->srtt);
+	return bp_pipe(bp_fine(4 * bytes, path->srtt), law->min_rtt, path->mss);
 }
 
 BP_INLINE bp_window astart_pipe(const struct bp_law *law, const struct bp_path *path)

@@ -30,6 +30,27 @@ fn ready() -> Option<MutexGuard<'static, ()>> {
     Some(alone)
 }
 
+/// One of these programs is missing, which is said.
+fn lacks(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+        !found.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        eprintln!("skipped: the program {program} is missing");
+    }
+    missing.is_some()
+}
+
+/// Rules need control groups of version 2.
+fn lacks_groups() -> bool {
+    let lacks = !std::fs::read_to_string("/proc/mounts").is_ok_and(|mounts| mounts.contains(" cgroup2 "));
+    if lacks {
+        eprintln!("skipped: control groups of version 2 are not mounted");
+    }
+    lacks
+}
+
 fn bentpipe(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bentpipe")).args(arguments).output().expect("the binary is there")
 }
@@ -63,8 +84,7 @@ impl Drop for Clean {
 #[test]
 fn every_algorithm_transfers_under_loss_and_goes_again() {
     let Some(_alone) = ready() else { return };
-    if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("skipped: the program python3 is missing");
+    if lacks(&["python3", "ip", "nft"]) {
         return;
     }
     let before = offered();
@@ -170,8 +190,7 @@ fn controls_to(address: &str) -> (String, String) {
 #[test]
 fn destinations_and_interfaces_get_the_algorithm_chosen_for_them() {
     let Some(_alone) = ready() else { return };
-    if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("skipped: the program python3 is missing");
+    if lacks(&["python3"]) || lacks_groups() {
         return;
     }
     let _clean = Clean;
@@ -193,6 +212,9 @@ fn destinations_and_interfaces_get_the_algorithm_chosen_for_them() {
 #[test]
 fn watching_shows_the_connection_and_the_state_of_its_algorithm() {
     let Some(_alone) = ready() else { return };
+    if lacks_groups() {
+        return;
+    }
     let _clean = Clean;
     done(&["kernel", "load", "hybla"]);
     done(&["kernel", "use", "hybla", "--to", "127.8.0.0/16"]);

@@ -4,6 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "bpf")]
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+#[cfg(feature = "bpf")]
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
 use crate::catalogue::{CONTROLS, Control};
@@ -75,6 +81,7 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     }
     match fs::remove_file(&pin) {
         Ok(()) => {
+            wait_until_gone(control)?;
             // The last one takes the folder along; another one, or the rules, keep it.
             let _ = fs::remove_dir(FOLDER);
             Ok(Unloaded::Gone)
@@ -82,4 +89,21 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Unloaded::WasNot),
         Err(error) => Err(Error::file(&pin, &error)),
     }
+}
+
+/// The kernel takes a control out a moment after its pin.
+#[cfg(feature = "bpf")]
+fn wait_until_gone(control: &Control) -> Result<(), Error> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let begin = Instant::now();
+    while is_offered(control.kernel_name) {
+        if begin.elapsed() > PATIENCE {
+            return Err(Error::Work(format!(
+                "{} is still in the kernel: something else than the pin holds it (bpftool struct_ops list)",
+                control.kernel_name
+            )));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
