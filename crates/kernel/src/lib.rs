@@ -18,6 +18,8 @@ mod objects;
 #[cfg(feature = "bpf")]
 mod state;
 #[cfg(feature = "bpf")]
+mod unload;
+#[cfg(feature = "bpf")]
 pub mod watch;
 
 pub use catalogue::{CONTROLS, Control, find};
@@ -28,7 +30,7 @@ pub use error::Error;
 pub use loader::{Loaded, Options, load};
 pub use pins::loaded;
 #[cfg(feature = "bpf")]
-pub use pins::{Unloaded, unload};
+pub use unload::{Unloaded, unload};
 
 /// Whether this build carries the programs.
 pub const CAN_LOAD: bool = cfg!(feature = "bpf");

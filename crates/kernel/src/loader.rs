@@ -11,8 +11,9 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::Control;
 use crate::error::Error;
-use crate::pins::{AVAILABLE, BPF_FS, FOLDER, is_offered, pin_of};
-use crate::{objects, pins};
+use crate::objects;
+use crate::pins::{BPF_FS, FOLDER, pin_of};
+use crate::unload::{AVAILABLE, is_offered, unload};
 
 /// What a control may be told when it is loaded.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -44,7 +45,7 @@ pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Load
             Err(error) => {
                 for (control, _) in controls.iter().zip(&done).filter(|(_, loaded)| **loaded == Loaded::Now) {
                     // Its own error would hide the one that matters.
-                    let _ = pins::unload(control);
+                    let _ = unload(control);
                 }
                 let _ = fs::remove_dir(FOLDER);
                 return Err(error);
@@ -220,6 +221,7 @@ fn cong_control_arguments(kernel: &Btf<'_>) -> Result<u8, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unload::Unloaded;
 
     /// Kernels before 6.4 have no links for this; this one still knows their way.
     #[test]
@@ -237,7 +239,7 @@ mod tests {
             done => {
                 assert_eq!(done.expect("the kernel takes it"), Loaded::Now);
                 assert!(is_offered(control.kernel_name));
-                assert_eq!(pins::unload(control).expect("it goes"), pins::Unloaded::Gone);
+                assert_eq!(unload(control).expect("it goes"), Unloaded::Gone);
                 assert!(!is_offered(control.kernel_name));
             }
         }
