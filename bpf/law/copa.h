@@ -17,6 +17,17 @@
 #define COPA_STEADY 3
 #define COPA_SMALLEST BP_SEGMENTS(2)
 
+/* What a loss or a timeout changes, as it was before the last one. */
+struct copa_before {
+	bp_window cwnd;			/* 0: nothing to take back */
+	bp_window window_before;
+	bp_u64 velocity;
+	bp_u32 inverse;
+	bp_u32 rounds;
+	bp_u8 falls;
+	bp_u8 steady;
+};
+
 struct bp_law {
 	bp_window cwnd;
 	bp_window window_before;	/* at the end of the last round */
@@ -32,6 +43,7 @@ struct bp_law {
 	bp_u8 competes;
 	bp_u8 steady;			/* slow start is over */
 	bp_u8 lost;			/* in this round */
+	struct copa_before before;
 };
 
 BP_INLINE void copa_sample(struct bp_law *law, bp_u32 rtt, const struct bp_path *path)
@@ -131,9 +143,23 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->cwnd = BP_MIN(law->cwnd, BP_LARGEST);
 }
 
+BP_INLINE void copa_remember(struct bp_law *law)
+{
+	struct copa_before *before = &law->before;
+
+	before->cwnd = law->cwnd;
+	before->window_before = law->window_before;
+	before->velocity = law->velocity;
+	before->inverse = law->inverse;
+	before->rounds = law->rounds;
+	before->falls = law->falls;
+	before->steady = law->steady;
+}
+
 /* A loss says little; in competition the sender becomes less eager. */
 BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
+	copa_remember(law);
 	law->lost = 1;
 	if (law->competes)
 		law->inverse = BP_MAX(law->inverse / 2, COPA_INVERSE);
@@ -141,6 +167,8 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 
 BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
+	if (loss->consecutive == 1)
+		copa_remember(law);
 	law->cwnd = BP_ONE;
 	law->window_before = BP_ONE;
 	law->velocity = 1 << 16;
@@ -149,8 +177,24 @@ BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, con
 	law->steady = 0;
 }
 
+/* A window that has outgrown what it was stays. */
 BP_INLINE void bp_on_undo(struct bp_law *law)
 {
+	struct copa_before *before = &law->before;
+
+	if (!before->cwnd)
+		return;
+	law->lost = 0;
+	law->inverse = BP_MAX(law->inverse, before->inverse);
+	if (before->cwnd > law->cwnd) {
+		law->cwnd = before->cwnd;
+		law->window_before = before->window_before;
+		law->velocity = before->velocity;
+		law->rounds = before->rounds;
+		law->falls = before->falls;
+		law->steady = before->steady;
+	}
+	before->cwnd = 0;
 }
 
 BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)

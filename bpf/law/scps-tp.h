@@ -19,8 +19,8 @@ struct bp_law {
 
 #define BP_ESTABLISHED(law, path) ((law)->now.cwnd = BP_SEGMENTS((path)->receive_window))
 #define BP_OBSERVE(law, ack, path) ((law)->now.cwnd = BP_MAX(BP_SEGMENTS((path)->receive_window), BP_ONE))
-#define BP_SLOW_START(law, ack, acked, path) ((void)0)
-#define BP_AVOID(law, ack, acked, path) ((void)0)
+#define BP_SLOW_START(law, ack, acked, path) ((void)(acked))
+#define BP_AVOID(law, ack, acked, path) ((void)(acked))
 #define BP_LOSE(law, loss, path) ((void)0)
 #define BP_REDUCE_AT_TIMEOUT(law, loss, path) (law)->now.ssthresh
 #define BP_AFTER_TIMEOUT(law) (law)->now.cwnd
