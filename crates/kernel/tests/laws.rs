@@ -368,6 +368,7 @@ impl History {
             window_limited: self.rng.chance(0.9),
             ecn_echo: self.path.ecn && self.rng.chance(0.01),
             dsack: false,
+            peer_clock: None,
         };
         self.rust.on_ack(&ack, &self.path);
         self.c.ack(&ack, &self.path);
