@@ -449,6 +449,9 @@ fn what_would_never_end_is_refused() {
     refused(&["compare", "geo-single", "--cc", "reno", "--seeds", "1000000000"], "1000000");
     refused(&["run", "geo-dumbbell", "--set", "flow.bulk.count=10000000", "--memory", "1 GB"], "--memory");
     refused(&["compare", "geo-single", "--cc", "cubic,cubic"], "cubic twice");
+    let idle = folder.path().join("idle.toml");
+    fs::write(&idle, "duration = \"1 s\"\n[node.a]\n").unwrap();
+    refused(&["run", idle.to_str().unwrap()], "flow: found nothing, accepted: at least one group");
 }
 
 #[test]

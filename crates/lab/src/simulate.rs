@@ -69,11 +69,18 @@ impl From<bentpipe_sim::BuildError> for Unsimulated {
     }
 }
 
-/// Checks that a scenario describes a possible world, and that a place to capture at is in it.
+/// Checks that a scenario describes a possible world in which somebody sends, and that a place to capture at is in it.
 ///
 /// # Errors
 /// [`Unsimulated::Impossible`].
 pub fn check(scenario: &Scenario, place: &Place) -> Result<(), Unsimulated> {
+    if scenario.flows.is_empty() {
+        let accepted = "at least one group of flows, [flow.NAME]";
+        return Err(Unsimulated::Impossible(format!(
+            "{}: flow: found nothing, accepted: {accepted}",
+            scenario.name
+        )));
+    }
     tap(place, &Names::of(scenario)?).map(drop)
 }
 

@@ -24,9 +24,6 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     scenario.links.iter().for_each(|link| checker.link(link));
     scenario.flows.iter().for_each(|flow| checker.flow(flow));
     checker.constellations();
-    if scenario.flows.is_empty() {
-        checker.mistake("flow".to_owned(), "nothing".to_owned(), "at least one group of flows, [flow.NAME]");
-    }
     if checker.report.is_empty() {
         checker.routes();
     }

@@ -528,11 +528,7 @@ fn every_quantity_has_a_limit_that_the_message_names() {
 }
 
 #[test]
-fn a_world_needs_flows_and_groups_need_names() {
-    let without = WORLD.split("[flow.bulk]").next().unwrap();
-    assert!(
-        read(without).unwrap_err().contains("flow: found nothing, accepted: at least one group of flows")
-    );
+fn groups_need_names() {
     assert!(
         set(&["node=5"])
             .unwrap_err()
