@@ -571,6 +571,16 @@ impl Connection {
         self.sender.una.saturating_sub(1).min(self.sender.written - 1)
     }
 
+    /// Payload bytes that were written and that the peer has not acknowledged, sent or not.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        self.sender.written - self.sender.una.clamp(1, self.sender.written)
+    }
+
+    /// Congestion window in bytes.
+    pub fn window_bytes(&self) -> u64 {
+        (self.sender.cc.window() * f64::from(self.sender.mss)) as u64
+    }
+
     /// First sequence number of our own that the peer has not acknowledged.
     pub fn oldest_unacknowledged(&self) -> u64 {
         self.sender.una
