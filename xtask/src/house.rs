@@ -185,7 +185,7 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/pep",
         name: "bentpipe-pep",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-host", "bentpipe-scenario"],
+        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp", "bentpipe-host", "bentpipe-scenario"],
         tests_lean_on: &[],
     },
     Room {

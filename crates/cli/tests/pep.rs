@@ -161,7 +161,7 @@ impl World {
         for family in ["-4", "-6"] {
             let rules = self.proxy_output(&["ip", family, "rule"]);
             assert!(!rules.contains("0x6270"), "{rules}");
-            for table in ["6271", "6272"] {
+            for table in ["6271", "6272", "6280"] {
                 let output = self.command(&["ip", family, "route", "show", "table", table]).output().unwrap();
                 assert!(output.stdout.is_empty(), "{output:?}");
             }

@@ -221,8 +221,16 @@ fn packets_carry_the_code_point_that_was_chosen() {
 /// Bytes written into the memory of the connection itself, and taken out of it, in pieces of any size, are the stream.
 #[test]
 fn streams_need_no_copy() {
+    // What holds the writer back: the buffer of the connection, or the limit below it.
+    for (send_buffer, limit) in [(50_000, u64::MAX), (1 << 20, 50_000)] {
+        stream_without_copy(send_buffer, limit);
+    }
+}
+
+fn stream_without_copy(send_buffer: u64, limit: u64) {
     let mut world = world();
-    let ids = connected(&mut world, ends(1, false), [Config { send_buffer: 50_000, ..config() }, config()]);
+    let ids = connected(&mut world, ends(1, false), [Config { send_buffer, ..config() }, config()]);
+    world.stacks[0].set_send_limit(ids[0], limit);
     let data = pattern(6, 1_000_000);
     let (mut rest, mut got, mut step) = (&data[..], Vec::new(), 0_usize);
     world.run_until(Duration::from_secs(60), |world| {

@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bentpipe_scenario::deployment::{Datapath, Deployment};
+use bentpipe_scenario::deployment::Deployment;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::engine;
 use crate::error::Error;
 use crate::gate::{self, Gate};
 use crate::lines;
@@ -34,20 +35,14 @@ const WATCH: Duration = Duration::from_millis(200);
 /// # Errors
 /// [`Error`] if it cannot be started; then nothing of it is left behind.
 pub fn run(path: &str, deployment: Deployment) -> Result<(), Error> {
-    if let Some(class) = deployment.classes.iter().find(|class| class.satellite.datapath == Datapath::Engine)
-    {
-        return Err(Error::Request(format!(
-            "{path}: class {}: satellite.datapath: found \"engine\", accepted: \"kernel\" (this version has no other)",
-            class.name
-        )));
-    }
     let signals = catch_signals()?;
     let lines = deployment.watch.connections.as_deref().map(lines::open).transpose()?;
     let descriptors_allow = descriptors_allow()?;
     privileges::give_up(deployment.workings.user.as_deref())?;
     let relays = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
     let sender = lines.as_ref().map(|(_, sender, _)| sender.clone());
-    let means = Means { descriptors_allow, speaker: None, lines: sender, relays };
+    let speaker = (engine::threads(&deployment) > 0).then(|| engine::start(&deployment)).transpose()?;
+    let means = Means { descriptors_allow, speaker, lines: sender, relays };
     let shared = Arc::new(Shared::new(deployment, means));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
@@ -87,6 +82,8 @@ struct Daemon {
     gate: Option<Worker<gate::Message>>,
     /// Removes the rules at the end, however that comes.
     _installed: Installed,
+    /// Where the engine speaks.
+    _forwarding: Option<engine::Forwarding>,
 }
 
 /// The rules that are installed.
@@ -123,14 +120,16 @@ impl Daemon {
                 Relay::new(Arc::clone(&shared), number, listeners.sockets).map_err(Error::at("epoll"))?;
             relays.push((spawn(format!("relay-{number}"), move || relay.run())?, inbox));
         }
-        let (gate, inbox) = Gate::open(Arc::clone(&shared))?;
+        let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
+        let (gate, inbox) = Gate::open(Arc::clone(&shared), inboxes)?;
         let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
         if let Some(address) = deployment.watch.listen {
             let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
             watch::serve(address, Arc::clone(&shared), inboxes)?;
         }
-        Ok(Self { _installed: Installed::install(&deployment, ports)?, shared, relays, gate })
+        let _forwarding = shared.speaker.is_some().then(engine::Forwarding::of_all).transpose()?;
+        Ok(Self { _installed: Installed::install(&deployment, ports)?, _forwarding, shared, relays, gate })
     }
 
     /// Watches limits and waits for signals.
@@ -186,6 +185,11 @@ impl Daemon {
     /// New connections follow the file as it is now; a wrong one changes nothing.
     fn reload(&mut self, path: &str) {
         match Deployment::load(path) {
+            Ok(deployment) if engine::threads(&deployment) > 0 && self.shared.speaker.is_none() => {
+                eprintln!(
+                    "bentpipe: {path}: the first class with datapath = \"engine\" needs a restart; the old configuration goes on"
+                );
+            }
             Ok(deployment) => {
                 self.shared.replace_deployment(deployment);
                 self.divert(self.shared.bypass());

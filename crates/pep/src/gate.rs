@@ -15,16 +15,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bentpipe_host::{Device, DeviceConfig};
-use bentpipe_scenario::deployment::{Datapath, Opener};
+use bentpipe_scenario::deployment::{Datapath, Opener, Opening::Early};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::SockRef;
 
+use crate::engine;
 use crate::error::Error;
 use crate::half::{Answer, Call, Half, Opening, Refusal};
 use crate::metrics::Reason;
 use crate::packet::{Syn, Tuple};
-use crate::relay::class_of;
+use crate::relay::{self, class_of};
 use crate::rules::{DEVICE, MARK_OURS};
 use crate::shared::{Established, Inbox, Shared};
 use crate::sockets::{self, RawSender};
@@ -62,6 +63,8 @@ struct Waiting {
 /// The thread that reads SYNs.
 pub(crate) struct Gate {
     shared: Arc<Shared>,
+    /// Those who take the connections that the speaker accepts.
+    relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
     device: Device,
     epoll: OwnedFd,
@@ -77,7 +80,10 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Makes the device.
-    pub fn open(shared: Arc<Shared>) -> Result<(Self, Arc<Inbox<Message>>), Error> {
+    pub fn open(
+        shared: Arc<Shared>,
+        relays: Vec<Arc<Inbox<relay::Message>>>,
+    ) -> Result<(Self, Arc<Inbox<Message>>), Error> {
         let config = DeviceConfig { name: Some(DEVICE.to_owned()), networks: Vec::new(), mtu: 1500 };
         let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
         // SYNs come back through it with the addresses of clients, which are elsewhere.
@@ -93,6 +99,7 @@ impl Gate {
         add(&device, DEVICE_TOKEN).and_then(|()| add(&inbox, INBOX_TOKEN)).map_err(failed())?;
         let gate = Self {
             shared,
+            relays,
             inbox: Arc::clone(&inbox),
             device,
             epoll,
@@ -159,6 +166,9 @@ impl Gate {
         if let Some(why) = self.shared.lacks_room() {
             return self.pass_on(&syn, packet, why);
         }
+        if self.is_answered_at_once(&syn) {
+            return self.accept(&syn, packet);
+        }
         let number = self.next;
         self.next += 1;
         let whole = packet.to_vec();
@@ -177,6 +187,14 @@ impl Gate {
         }
     }
 
+    /// Whether the engine is to answer without asking the server first.
+    fn is_answered_at_once(&self, syn: &Syn) -> bool {
+        let deployment = self.shared.deployment();
+        let (_, class) = class_of(&deployment, syn.tuple);
+        let class = &deployment.classes[class];
+        engine::answers(class) && class.syn == Early
+    }
+
     /// Begins the connection to the server; the socket is that of the kernel, if it makes it.
     fn dial(&mut self, number: u64, syn: &Syn) -> io::Result<Option<OwnedFd>> {
         let deployment = self.shared.deployment();
@@ -188,7 +206,8 @@ impl Gate {
         };
         if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
             let Tuple { client, server } = syn.tuple;
-            let call = Call { client, server, opener, dscp: syn.dscp, side: side.clone() };
+            let call =
+                Call { client, server, opener, dscp: syn.dscp, side: side.clone(), buffer: class.buffer };
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
             speaker.open(&call, Opening::Active, answer);
@@ -228,13 +247,30 @@ impl Gate {
             Ok(half) => {
                 let since = Instant::now();
                 self.shared.ready().insert(waiting.syn.tuple, Established { half, since });
-                self.put_back(&waiting.packet);
+                self.accept(&waiting.syn, &waiting.packet);
             }
             Err(refusal) => {
                 self.shared.active.fetch_sub(1, Ordering::Relaxed);
                 self.refuse(&waiting, refusal);
             }
         }
+    }
+
+    /// Has the client's SYN answered, by whom the class wants.
+    fn accept(&mut self, syn: &Syn, packet: &[u8]) {
+        let deployment = self.shared.deployment();
+        let (opener, class) = class_of(&deployment, syn.tuple);
+        let class = &deployment.classes[class];
+        let Some(speaker) = self.shared.speaker.as_ref().filter(|_| engine::answers(class)) else {
+            return self.put_back(packet);
+        };
+        let (Tuple { client, server }, dscp, buffer) = (syn.tuple, syn.dscp, class.buffer);
+        let call = Call { client, server, opener, dscp, side: class.satellite.clone(), buffer };
+        let tuple = syn.tuple;
+        let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
+        let answer: Answer =
+            Box::new(move |answer| relay.send(relay::Message::Front { tuple, dscp, answer }));
+        speaker.open(&call, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {

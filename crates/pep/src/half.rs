@@ -71,6 +71,8 @@ pub struct Call {
     pub dscp: u8,
     /// What the configuration says for the side on which the half is.
     pub side: Side,
+    /// Bytes kept at most in each direction; by the measured bandwidth-delay product if absent.
+    pub buffer: Option<u64>,
 }
 
 /// How the speaker is to begin.

@@ -38,6 +38,8 @@ pub(crate) enum Message {
     Answer { token: u64, answer: Result<Half, Refusal> },
     /// Say how all connections stand.
     Report(Sender<Vec<Report>>),
+    /// The speaker has answered a client's SYN, and the client that answer.
+    Front { tuple: Tuple, dscp: u8, answer: Result<Half, Refusal> },
     /// Finish and end: no connection is accepted any more.
     Stop,
 }
@@ -170,6 +172,7 @@ impl Relay {
                     // Who asked may have lost patience.
                     let _ = sender.send(reports.collect());
                 }
+                Message::Front { tuple, dscp, answer } => self.greet(tuple, dscp, answer),
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -182,7 +185,7 @@ impl Relay {
         for _ in 0..ACCEPTED_AT_A_TIME {
             let Some(listener) = self.listeners.get(number) else { return };
             match sockets::accept(listener) {
-                Ok(accepted) => self.begin(accepted),
+                Ok(accepted) => self.welcome(accepted),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The client has gone meanwhile.
                 Err(_) => {}
@@ -190,20 +193,43 @@ impl Relay {
         }
     }
 
-    /// Takes the half of the server that waits for this client, or opens one.
-    fn begin(&mut self, accepted: Accepted) {
+    /// A client whose SYN the kernel has answered.
+    fn welcome(&mut self, accepted: Accepted) {
         let Accepted { socket, tuple, dscp } = accepted;
+        let deployment = self.shared.deployment();
+        let (opener, class_number) = class_of(&deployment, tuple);
+        let class = &deployment.classes[class_number];
+        let front = match opener {
+            Opener::Clients => &class.clients,
+            Opener::Satellite => &class.satellite,
+        };
+        // An option that this kernel lacks is no reason to turn a client away.
+        let _ = sockets::prepare(&socket, front, class.buffer);
+        self.begin(tuple, dscp, Half { stream: socket.into(), control: None });
+    }
+
+    /// A client whose SYN the speaker has answered.
+    fn greet(&mut self, tuple: Tuple, dscp: u8, answer: Result<Half, Refusal>) {
+        if let Ok(front) = answer {
+            return self.begin(tuple, dscp, front);
+        }
+        let waiting = self.shared.ready().remove(&tuple);
+        if let Some(established) = waiting {
+            established.half.abort();
+            self.shared.active.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the half of the server that waits for this client, or opens one.
+    fn begin(&mut self, tuple: Tuple, dscp: u8, front: Half) {
         let waiting = self.shared.ready().remove(&tuple);
         let deployment = self.shared.deployment();
         let (opener, class_number) = class_of(&deployment, tuple);
         let class = &deployment.classes[class_number];
-        let (front, back) = match opener {
-            Opener::Clients => (&class.clients, &class.satellite),
-            Opener::Satellite => (&class.satellite, &class.clients),
+        let back = match opener {
+            Opener::Clients => &class.satellite,
+            Opener::Satellite => &class.clients,
         };
-        // An option that this kernel lacks is no reason to turn a client away.
-        let _ = sockets::prepare(&socket, front, class.buffer);
-        let front = Half { stream: socket.into(), control: None };
         if waiting.is_none() {
             self.shared.active.fetch_add(1, Ordering::Relaxed);
         }
@@ -214,7 +240,14 @@ impl Relay {
             None => self.open(
                 key,
                 back,
-                Call { client: tuple.client, server: tuple.server, opener, dscp, side: back.clone() },
+                Call {
+                    client: tuple.client,
+                    server: tuple.server,
+                    opener,
+                    dscp,
+                    side: back.clone(),
+                    buffer: class.buffer,
+                },
             ),
         }
     }

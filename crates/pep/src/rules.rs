@@ -16,6 +16,7 @@ use bentpipe_scenario::deployment::{
     Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side,
 };
 
+use crate::engine;
 use crate::error::Error;
 use crate::tool;
 
@@ -57,6 +58,13 @@ fn plan(deployment: &Deployment, ports: Ports) -> String {
     );
     let (local, wait, mark) = (hex(MARK_LOCAL), hex(MARK_SYN), hex(MARK_OURS));
     let (classes, deliver) = (classes(deployment), deliver(ports));
+    let (engine, not_engine) = match engine::threads(deployment) {
+        0 => Default::default(),
+        threads => {
+            let tables = engine::rules::tables(threads, deployment.limits.connections, &satellite);
+            (tables, engine::rules::OTHERS)
+        }
+    };
     format!(
         "table inet {TABLE} {{
   chain deliver {{
@@ -81,14 +89,14 @@ fn plan(deployment: &Deployment, ports: Ports) -> String {
   }}
   chain satellite {{
     type filter hook prerouting priority mangle; policy accept;
-    iifname {satellite} {syn} jump opening
+    iifname {satellite} {not_engine}{syn} jump opening
     iifname {satellite} {ours} meta mark set {local} accept
   }}
   chain outgoing {{
     type filter hook output priority raw - 1; policy accept;
     oifname {clients} meta mark {mark} notrack
   }}
-}}
+{engine}}}
 "
     )
 }
@@ -135,8 +143,8 @@ fn class_rules(deployment: &Deployment) -> Vec<String> {
         };
         let action = match (class.proxy, class.syn) {
             (false, _) => "accept",
-            (true, Opening::Early) => "goto deliver",
-            (true, Opening::ServerFirst) => "goto wait",
+            (true, Opening::Early) if !engine::answers(class) => "goto deliver",
+            (true, _) => "goto wait",
         };
         let interfaces = names(interfaces);
         let conditions = conditions(&class.matches).into_iter();
@@ -216,6 +224,7 @@ pub(crate) fn install(deployment: &Deployment, ports: Ports) -> Result<(), Error
                 format!("rule add priority {} fwmark {} lookup {SYN_ROUTES}", PRIORITY + 1, hex(MARK_SYN)),
             ],
         )?;
+        tool::ip(&[family], &engine::rules::add_routes(engine::threads(deployment)))?;
     }
     Ok(())
 }
@@ -233,6 +242,7 @@ fn remove_routes(family: &str) {
         format!("route flush table {SYN_ROUTES}"),
     ];
     let _ = tool::ip(&["-force", family], &lines);
+    let _ = tool::ip(&["-force", family], &engine::rules::remove_routes());
 }
 
 /// What the rules will do and what they are, for a person to read. The packet filter checks them, if it is there and may be asked, and nothing

@@ -1,0 +1,150 @@
+//! Halves over the satellite spoken by our own TCP engine, in user space: any registered algorithm, over a TUN device.
+//!
+//! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the streams of its
+//! connections to the relay. It sleeps until a packet, a byte, a message or a deadline is there.
+
+mod call;
+pub(crate) mod rules;
+mod settings;
+mod thread;
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::Builder;
+
+use bentpipe_host::{DeviceConfig, Driver, Limits};
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
+
+use crate::error::Error;
+use crate::half::{Answer, Call, Opening, Speaker};
+use crate::shared::Inbox;
+use thread::{Message, Thread};
+
+/// Mark of packets for the first thread; those of others lie this far apart.
+const MARK: u32 = 0x6270_0004;
+const MARK_STEP: u32 = 0x100;
+/// Largest packet over interfaces that do not say what theirs is.
+const USUAL_MTU: u16 = 1500;
+
+/// Where Linux is told whether to look for the socket of a packet before it is known that the packet is for this machine.
+const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
+
+/// While this lives, the kernel forwards the engine's packets though sockets of the kernel, the halves towards the clients, have the same
+/// addresses and ports: it looks for sockets only after it has found that a packet is for this machine.
+pub(crate) struct Forwarding {
+    before: String,
+}
+
+impl Forwarding {
+    /// From now on. A process that is killed leaves it so; all that is lost is an optimisation for traffic to this machine itself.
+    ///
+    /// # Errors
+    /// If this process may not change that.
+    pub fn of_all() -> Result<Self, Error> {
+        let before = std::fs::read_to_string(EARLY_DEMUX).map_err(Error::at(EARLY_DEMUX))?;
+        std::fs::write(EARLY_DEMUX, "0").map_err(Error::at(EARLY_DEMUX))?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        // Who has given up its privileges leaves it, as if it had been killed.
+        let _ = std::fs::write(EARLY_DEMUX, &self.before);
+    }
+}
+
+/// Name of the device of a thread.
+fn device(thread: usize) -> String {
+    format!("bp-eng{thread}")
+}
+
+/// Mark of packets that are routed into that device.
+fn mark(thread: usize) -> u32 {
+    MARK + MARK_STEP * thread as u32
+}
+
+/// Threads of the engine for a configuration; none if no class wants it. One thread is enough for several gigabits a second, and each costs
+/// every packet from the satellite a lookup.
+pub(crate) fn threads(deployment: &Deployment) -> usize {
+    let wanted = deployment.classes.iter().any(|class| class.satellite.datapath == Datapath::Engine);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if wanted { (cores / 4).clamp(1, rules::MOST_THREADS) } else { 0 }
+}
+
+/// Whether the SYNs of a class are answered by the engine.
+pub(crate) fn answers(class: &Class) -> bool {
+    class.matches.opener == Opener::Satellite && class.satellite.datapath == Datapath::Engine
+}
+
+/// The engine: gives connections to its threads.
+struct Engine {
+    threads: Vec<Arc<Inbox<Message>>>,
+    hasher: RandomState,
+}
+
+/// Starts the threads.
+///
+/// # Errors
+/// [`Error`] says what this machine lacks.
+pub(crate) fn start(deployment: &Deployment) -> Result<Arc<dyn Speaker>, Error> {
+    let threads = threads(deployment);
+    let mtu = deployment.interfaces.satellite.iter().filter_map(|name| mtu(name)).min().unwrap_or(USUAL_MTU);
+    let limits = Limits {
+        connections: deployment.limits.connections as usize,
+        half_open: deployment.limits.connections as usize,
+        orphans: deployment.limits.connections as usize,
+        // The kernel's buffers have the other half.
+        bytes: usize::try_from(deployment.limits.memory / 2 / threads.max(1) as u64).unwrap_or(usize::MAX),
+        ..Limits::default()
+    };
+    let start = |number: usize| {
+        let config = DeviceConfig { name: Some(device(number)), networks: Vec::new(), mtu };
+        let driver = Driver::new(&config, limits).map_err(|error| Error::Missing(error.to_string()))?;
+        // Its packets have the addresses of hosts that are elsewhere.
+        let filter = format!("/proc/sys/net/ipv4/conf/{}/rp_filter", device(number));
+        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        let (thread, inbox) = Thread::new(driver).map_err(Error::at("epoll"))?;
+        Builder::new()
+            .name(format!("engine-{number}"))
+            .spawn(move || thread.run())
+            .map_err(Error::at("cannot start a thread"))?;
+        Ok(inbox)
+    };
+    let threads = (0..threads).map(start).collect::<Result<_, Error>>()?;
+    Ok(Arc::new(Engine { threads, hasher: RandomState::new() }))
+}
+
+/// Largest packet of an interface.
+fn mtu(interface: &str) -> Option<u16> {
+    let text = std::fs::read_to_string(Path::new("/sys/class/net").join(interface).join("mtu")).ok()?;
+    Some(text.trim().parse().unwrap_or(u16::MAX))
+}
+
+impl Engine {
+    /// Both halves of the same numbers, one after the other, belong to the same thread.
+    fn thread_of(&self, client: SocketAddr, server: SocketAddr) -> &Inbox<Message> {
+        let hash = self.hasher.hash_one((client, server));
+        &self.threads[(hash % self.threads.len() as u64) as usize]
+    }
+}
+
+impl Speaker for Engine {
+    fn open(&self, call: &Call, opening: Opening<'_>, answer: Answer) {
+        let syn = match opening {
+            Opening::Active => None,
+            Opening::Passive(packet) => Some(packet.into()),
+        };
+        self.thread_of(call.client, call.server).send(Message::Open { call: call.clone(), syn, answer });
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for thread in &self.threads {
+            thread.send(Message::Stop);
+        }
+    }
+}

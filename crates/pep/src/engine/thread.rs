@@ -1,0 +1,247 @@
+//! A thread of the engine: packets on one side, streams to the relay on the other.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bentpipe_base::Duration;
+use bentpipe_host::{Driver, Id, Request, Unopened};
+use bentpipe_tcp::{Config, Events};
+use bentpipe_wire::{Ends, Offload};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use slotmap::{Key, KeyData, SecondaryMap};
+
+use super::call::{Moved, Session, Standing, Stream};
+use super::settings::Settings;
+use crate::half::{Answer, Call, Half, Refusal};
+use crate::shared::Inbox;
+
+/// What others tell a thread.
+pub(crate) enum Message {
+    /// A connection is wanted: by a SYN of our own, or by answering this one.
+    Open { call: Call, syn: Option<Box<[u8]>>, answer: Answer },
+    /// The relay gives a connection up.
+    Abort(Id),
+    /// The end.
+    Stop,
+}
+
+/// Events taken at a time.
+const EVENTS: usize = 256;
+/// No connection has such a number.
+const DEVICE: u64 = u64::MAX - 1;
+const INBOX: u64 = u64::MAX;
+/// Longest sleep.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A thread.
+pub(crate) struct Thread {
+    driver: Driver,
+    inbox: Arc<Inbox<Message>>,
+    epoll: OwnedFd,
+    settings: Settings,
+    sessions: SecondaryMap<Id, Session>,
+    /// Connections with more to do than their turn allowed.
+    again: Vec<Id>,
+}
+
+impl Thread {
+    /// A thread for the stack of a driver.
+    pub fn new(driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+        let inbox = Arc::new(Inbox::new()?);
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
+        epoll::add(&epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
+        let (settings, sessions, again) = (Settings::default(), SecondaryMap::new(), Vec::new());
+        Ok((Self { driver, inbox: Arc::clone(&inbox), epoll, settings, sessions, again }, inbox))
+    }
+
+    /// Works until it is told to stop.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut drained = true;
+        loop {
+            self.driver.flush();
+            let at_once = !drained || !self.again.is_empty();
+            let wait = if at_once { Duration::ZERO } else { self.driver.patience().min(PATIENCE) };
+            events.clear();
+            let wait = Timespec {
+                tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
+                tv_nsec: (wait.as_nanos() % 1_000_000_000) as i64,
+            };
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            drained = self.driver.take()?;
+            // The relay gives up before it closes its end, which looks like the end of the stream.
+            if events.iter().any(|event| event.data.u64() == INBOX) && self.read_inbox() {
+                return Ok(());
+            }
+            for event in &events {
+                let (token, flags) = (event.data.u64(), event.flags);
+                if token != DEVICE && token != INBOX {
+                    self.stream_is_ready(Id::from(KeyData::from_ffi(token)), flags);
+                }
+            }
+            self.heed_all();
+        }
+    }
+
+    /// True if the thread is to end.
+    fn read_inbox(&mut self) -> bool {
+        for message in self.inbox.drain() {
+            match message {
+                Message::Open { call, syn, answer } => self.open(&call, syn, answer),
+                Message::Abort(id) => self.abort(id),
+                Message::Stop => return true,
+            }
+        }
+        false
+    }
+
+    /// What happened in the stack, and what is left from the last turns.
+    fn heed_all(&mut self) {
+        while let Some((id, events)) = self.driver.stack.poll_event() {
+            self.heed(id, events);
+        }
+        for id in std::mem::take(&mut self.again) {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.again = false;
+                self.turn(id);
+            }
+        }
+        // SYNs come by the gate; one that comes by the device repeats one of a connection that has just been forgotten, and will come again.
+        while let Some(request) = self.driver.stack.poll_request() {
+            self.driver.stack.ignore(&request);
+        }
+    }
+
+    fn open(&mut self, call: &Call, syn: Option<Box<[u8]>>, answer: Answer) {
+        let stack = &self.driver.stack;
+        let settings = self.settings.of(stack, &call.side, call.buffer, call.server.is_ipv4());
+        let Some(config) = settings else { return answer(Err(Refusal::Busy)) };
+        let opened = match syn {
+            None => self.connect(call, &config),
+            Some(packet) => self.grant(call, &packet, &config),
+        };
+        let Ok(id) = opened else { return answer(Err(Refusal::Busy)) };
+        self.driver.stack.set_dscp(id, call.dscp);
+        let standing = Standing::new(id, Arc::clone(&self.inbox));
+        self.sessions.insert(id, Session::new(standing, answer));
+    }
+
+    /// Opens a connection to the server in the client's name.
+    fn connect(&mut self, call: &Call, config: &Arc<Config>) -> Result<Id, Unopened> {
+        let ends = Ends { local: call.client, remote: call.server };
+        let now = self.driver.now();
+        self.driver.stack.connect_from(now, ends, config)
+    }
+
+    /// Answers the client's SYN in the server's name.
+    fn grant(&mut self, call: &Call, packet: &[u8], config: &Arc<Config>) -> Result<Id, Unopened> {
+        let now = self.driver.now();
+        // The gate has looked at it.
+        let offload = Offload { checksum_verified: true, ..Offload::default() };
+        self.driver.stack.handle_packet(now, &offload, packet);
+        let ends = Ends { local: call.server, remote: call.client };
+        let request = std::iter::from_fn(|| self.driver.stack.poll_request())
+            .find(|request: &Request| request.ends == ends)
+            .ok_or(Unopened::Exists)?;
+        self.driver.stack.grant(now, &request, config)
+    }
+
+    fn abort(&mut self, id: Id) {
+        if self.sessions.remove(id).is_some() {
+            self.driver.stack.abort(self.driver.now(), id);
+            self.driver.stack.release(id);
+        }
+    }
+
+    /// Something happened to a connection.
+    fn heed(&mut self, id: Id, events: Events) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if events.intersects(Events::RESET | Events::TIMED_OUT) {
+            return self.fail(id, events);
+        }
+        if events.contains(Events::ESTABLISHED) && session.answer.is_some() && self.establish(id).is_err() {
+            return self.abort(id);
+        }
+        self.turn(id);
+    }
+
+    /// The far end is gone.
+    fn fail(&mut self, id: Id, events: Events) {
+        let now = self.driver.now();
+        let Some(mut session) = self.sessions.remove(id) else { return };
+        if let Some(stream) = &mut session.stream {
+            // What came before the reset still counts, as far as there is room.
+            stream.turn(now, &mut self.driver.stack, id);
+        }
+        if let Some(connection) = self.driver.stack.connection(id) {
+            session.note(now, connection, true);
+        }
+        session.standing.was_reset.store(true, Ordering::Release);
+        self.driver.stack.release(id);
+        let refusal = if events.contains(Events::RESET) { Refusal::Refused } else { Refusal::TimedOut };
+        if let Some(answer) = session.answer {
+            answer(Err(refusal));
+        }
+    }
+
+    /// Gives the relay its end of the stream.
+    fn establish(&mut self, id: Id) -> io::Result<()> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &ours, EventData::new_u64(id.data().as_ffi()), interest)?;
+        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        session.stream = Some(Stream::new(ours));
+        let control = Arc::clone(&session.standing);
+        if let Some(answer) = session.answer.take() {
+            answer(Ok(Half { stream: theirs, control: Some(control) }));
+        }
+        Ok(())
+    }
+
+    fn stream_is_ready(&mut self, id: Id, flags: EventFlags) {
+        let Some(stream) = self.sessions.get_mut(id).and_then(|session| session.stream.as_mut()) else {
+            return;
+        };
+        let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        stream.readable |= over || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
+        stream.writable |= over || flags.contains(EventFlags::OUT);
+        self.turn(id);
+    }
+
+    /// Moves bytes between the stream and the stack.
+    fn turn(&mut self, id: Id) {
+        let now = self.driver.now();
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let stack = &mut self.driver.stack;
+        let Some(stream) = &mut session.stream else { return };
+        let moved = stream.turn(now, stack, id);
+        if let Some(connection) = stack.connection(id) {
+            session.note(now, connection, moved == Moved::Over);
+        }
+        match moved {
+            Moved::Waits => {}
+            Moved::GoesOn if session.again => {}
+            Moved::GoesOn => {
+                session.again = true;
+                self.again.push(id);
+            }
+            Moved::Broken => self.abort(id),
+            Moved::Over => {
+                self.sessions.remove(id);
+                self.driver.stack.release(id);
+            }
+        }
+    }
+}
