@@ -83,12 +83,12 @@ fn kernel(release: &str) -> Check {
     const CURE: &str = "a newer kernel; in Debian 12: apt install -t bookworm-backports linux-image-amd64";
     match version(release) {
         Some(at) if at >= (6, 10) => ok("kernel", release),
-        Some(at) if at >= (6, 4) => doubtful(
+        Some(at) if at >= (6, 1) => doubtful(
             "kernel",
             format!("{release}: the programs are made for it, but were only run on 6.18"),
             CURE,
         ),
-        _ => missing("kernel", format!("{release}; pins of congestion controls need 6.4"), CURE),
+        _ => missing("kernel", format!("{release}; the programs are made for 6.1 and later"), CURE),
     }
 }
 

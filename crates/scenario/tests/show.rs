@@ -20,7 +20,8 @@ fn built_in_scenarios() {
 
 #[test]
 fn a_world_without_flows() {
-    check_round_trip(&Draft::parse("empty", "title = \"Nobody sends\"").unwrap().scenario().unwrap());
+    let text = "title = \"Nobody sends\"\nduration = \"1 s\"";
+    check_round_trip(&Draft::parse("empty", text).unwrap().scenario().unwrap());
 }
 
 #[test]
