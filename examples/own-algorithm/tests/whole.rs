@@ -16,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
 fn its_algorithm_is_compared_like_any_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let [csv, report] = ["runs.csv", "own.html"].map(|name| folder.path().join(name).display().to_string());
-    let shared = ["--set", "duration=40 s", "--set", "link.satellite.loss.rate=1e-3", "--seeds", "2"];
+    let shared = ["--set", "duration=40 s", "--set", "link.satellite.loss.rate=3e-7", "--seeds", "2"];
     let output = own(&[
         &["compare", "geo-single", "--cc", "second-thought,reno", "--csv", &csv, "--report", &report][..],
         &shared,

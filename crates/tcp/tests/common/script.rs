@@ -72,7 +72,9 @@ impl Script {
         script.window = window;
         assert_eq!(script.trace(), ["ack 1"]);
         assert_eq!(script.end.state(), State::Established);
-        script.ack_with(1, |_| {});
+        let clock = script.clock();
+        // With timestamps agreed a segment without them would be dropped (RFC 7323, section 3.2).
+        script.ack_with(1, |segment| segment.timestamps = syn.timestamps.map(|(echo, _)| (clock, echo)));
         script
     }
 
