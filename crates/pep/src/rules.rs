@@ -316,7 +316,7 @@ fn story(class: &Class) -> String {
     )
 }
 
-/// Removes everything that [`install`] leaves in the packet filter and the routing tables, whoever installed it.
+/// Removes everything that `install` leaves in the packet filter and the routing tables, whoever installed it.
 ///
 /// # Errors
 /// [`Error`] if the packet filter cannot be changed.
