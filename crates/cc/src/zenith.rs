@@ -7,7 +7,7 @@
 //! | w                          | `Zenith::window`           | segments     |
 //! | base, s, q                 | `Delay`                    | s            |
 //! | x = w / s                  | `Zenith::rate`             | segments / s |
-//! | q*(x) = a + p / sqrt(x)    | [`Config::target_s`]       | s            |
+//! | q*(x) = a + p / sqrt(x)    | `Config::target_s`         | s            |
 //! | Q                          | `Zenith::mean_s`           | s            |
 //! | g, m                       | [`Config::gain`], [`Config::sharing`] | -  |
 //! | v                          | `Zenith::speed`            | -            |

@@ -41,7 +41,7 @@ impl Connection {
     /// The application lets go of the connection: it neither writes nor reads any more. What was written still leaves, and a FIN behind it
     /// as after [`close`](Self::close). What arrived and was not read is lost, and so is what arrives from now on: either resets the
     /// connection (RFC 9293 section 3.6.1, SHLD-3). A peer that does not help to end the connection is waited for no longer than
-    /// [`Config::orphan_timeout`] and [`Config::fin_wait_2`] say.
+    /// [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) say.
     pub fn release(&mut self, now: Instant) {
         if self.released || matches!(self.state, State::Closed | State::TimeWait) {
             return;
