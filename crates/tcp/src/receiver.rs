@@ -289,8 +289,8 @@ impl Receiver {
             self.report_duplicate(start, end);
             return Arrival::Duplicate;
         }
-        // One byte is taken even into a closed window: some peers probe with it.
-        let room = self.granted.max(self.nxt + 1).min(self.fin_at.unwrap_or(u64::MAX));
+        // Nothing is taken into a closed window, also no probe of it (RFC 9293, section 3.10.7.4).
+        let room = self.granted.min(self.fin_at.unwrap_or(u64::MAX));
         let data_end = end - u64::from(fin);
         // A FIN takes no room. One amid what arrived already is a lie.
         let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at == data_end);
