@@ -9,7 +9,7 @@ const ALGORITHMS: [&str; 4] = ["peach", "newreno", "sack", "cubic"];
 const RATES: [&str; 2] = ["1e-5", "1e-2"];
 
 /// Figures of TCP-Peach whose claims are far from their bounds: single connections, and short pages.
-const FIGURES: [&str; 5] = ["3", "3-cwnd", "7", "14", "15"];
+const FIGURES: [&str; 4] = ["3", "3-cwnd", "14", "15"];
 
 /// What the 10 Mbit/s link carries at most, headers left out.
 const PAYLOAD_LIMIT_BPS: f64 = 9.6e6;
