@@ -113,17 +113,9 @@ fn measure(scenario: &str, loss: Option<&str>, variant: &str) -> Result<Row, Fai
     let own = own.to_str().ok_or_else(|| Failure::Work("the path of this program is no text".into()))?;
     let part = |part: &str| format!("'{own}' pep try --part {part} --variant '{variant}'");
     let output = Command::new(own)
-        .args([
-            "emulate",
-            scenario,
-            "--quiet",
-            "--listen",
-            &part("router"),
-            "--",
-            "sh",
-            "-c",
-            &part("client"),
-        ])
+        .args(["emulate", scenario])
+        .args(loss.iter().flat_map(|loss| ["--loss", loss]))
+        .args(["--quiet", "--listen", &part("router"), "--", "sh", "-c", &part("client")])
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| Failure::Work(error.to_string()))?;
