@@ -682,7 +682,7 @@ fn typical_delay_ms(link: &LinkConfig) -> f64 {
 
 /// The mean of the first three seconds.
 fn mean_loss(link: &LinkConfig) -> f64 {
-    let LossModel::Schedule { points } = &link.loss.model else { panic!("{link:?}") };
+    let LossModel::Schedule { points, .. } = &link.loss.model else { panic!("{link:?}") };
     let at =
         |second: f64| points.iter().rfind(|(from, _)| from.as_secs_f64() <= second).map_or(0.0, |(_, p)| *p);
     (0..3).map(|second| at(f64::from(second))).sum::<f64>() / 3.0

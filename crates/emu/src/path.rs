@@ -51,7 +51,7 @@ pub struct Override {
 impl Override {
     fn apply(&self, config: &mut LinkConfig, first: bool) {
         if let Some(rate) = &self.rate {
-            config.rate = rate.clone();
+            (config.rate, config.opportunities) = (rate.clone(), None);
         }
         if let Some(delay) = &self.delay_one_way {
             config.delay_one_way = if first { delay.clone() } else { Schedule::Constant(Duration::ZERO) };

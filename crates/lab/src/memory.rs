@@ -27,6 +27,9 @@ pub fn estimate(scenario: &Scenario) -> u64 {
     for link in &scenario.links {
         let members = count(&link.from).max(count(&link.to));
         for direction in [&link.forward, &link.reverse] {
+            // All members look at one trace.
+            let moments = direction.opportunities.as_ref().map_or(0, |of| of.times.len() as u64);
+            bytes = bytes.saturating_add(8 * moments);
             bytes =
                 bytes.saturating_add(members.saturating_mul(LINK_BYTES + POINT_BYTES * points(direction)));
             packets = packets.saturating_add(members.saturating_mul(room(direction)));
@@ -53,6 +56,7 @@ pub fn estimate(scenario: &Scenario) -> u64 {
 fn points(link: &LinkConfig) -> u64 {
     let of_losses = match &link.loss.model {
         LossModel::Frames { spans } => spans.len(),
+        LossModel::Schedule { points, .. } => points.len(),
         _ => 0,
     };
     (of_schedule(&link.rate) + of_schedule(&link.delay_one_way) + link.outages.intervals.len() + of_losses)

@@ -1,7 +1,7 @@
 use bentpipe_base::{Duration, Rate};
 
 use crate::error::check_probability;
-use crate::{ConfigError, LossConfig, Outages, QueueConfig, Schedule};
+use crate::{ConfigError, LossConfig, Opportunities, Outages, QueueConfig, Schedule};
 
 /// Everything that describes one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,6 +9,9 @@ pub struct LinkConfig {
     /// Transmission rate, counted over the packet's size on the wire. The rate at the start of a packet's transmission
     /// holds for all of it.
     pub rate: Schedule<Rate>,
+    /// Recorded moments at which the link carries something. They decide in place of `rate`, which then only says what they come to
+    /// ([`Opportunities::rate`]). Not together with `arq` or `fec`.
+    pub opportunities: Option<Opportunities>,
     /// One-way propagation delay: from the end of transmission to the arrival of the last bit. The delay at the end of
     /// transmission applies.
     pub delay_one_way: Schedule<Duration>,
@@ -99,6 +102,7 @@ impl LinkConfig {
     pub fn new(rate: Rate, delay_one_way: Duration, queue: QueueConfig) -> Self {
         Self {
             rate: Schedule::Constant(rate),
+            opportunities: None,
             delay_one_way: Schedule::Constant(delay_one_way),
             queue,
             loss: LossConfig::default(),
@@ -115,6 +119,17 @@ impl LinkConfig {
     /// Checks that the link can exist; the error names the first field that prevents it.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rate.validate().map_err(|e| e.within("rate"))?;
+        if let Some(opportunities) = &self.opportunities {
+            opportunities.validate().map_err(|e| e.within("opportunities"))?;
+            if self.arq.is_some() || self.fec.is_some() {
+                let found = "recorded opportunities beside arq or fec";
+                return Err(ConfigError::new(
+                    "opportunities",
+                    found,
+                    "a rate, or a link that repairs nothing",
+                ));
+            }
+        }
         self.delay_one_way.validate().map_err(|e| e.within("delay_one_way"))?;
         self.queue.validate().map_err(|e| e.within("queue"))?;
         self.loss.validate().map_err(|e| e.within("loss"))?;
@@ -139,6 +154,7 @@ impl LinkConfig {
     /// True if nothing but errors ever happens to a packet on this link, and rate and delay never change.
     pub(crate) fn is_plain(&self) -> bool {
         matches!((&self.rate, &self.delay_one_way), (Schedule::Constant(_), Schedule::Constant(_)))
+            && self.opportunities.is_none()
             && self.arq.is_none()
             && self.outages.intervals.is_empty()
             && self.reordering.is_none()

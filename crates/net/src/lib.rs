@@ -3,7 +3,7 @@
 //! Everything here is a pure state machine, generic over the packet and told the time by its driver, so the simulator
 //! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
 //!
-//! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate, outages), transmission errors
+//! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages), transmission errors
 //! ([`LossConfig`]), the path (one-way delay, reordering, duplication); parity of a block of them ([`FecConfig`]) meets the same
 //! but for the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 
@@ -18,6 +18,7 @@ mod ledger;
 mod line;
 mod link;
 mod loss;
+mod opportunity;
 mod outage;
 mod packet;
 mod queue;
@@ -30,6 +31,7 @@ pub use gaps::Gaps;
 pub use ledger::{Dropped, LinkStats};
 pub use link::{Arrival, Link, Passing, Verdict};
 pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
+pub use opportunity::Opportunities;
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
 pub use queue::{Backlog, CoDelConfig, FqCoDelConfig, Limit, QUEUES, QueueConfig, RedConfig, RedUnit};

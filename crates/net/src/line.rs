@@ -6,7 +6,9 @@ use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::gaps::Gaps;
 use crate::loss::{Loss, Sending};
+use crate::opportunity::OpportunityCursor;
 use crate::outage::{Outage, OutageCursor, OutageEffect};
+use crate::queue::Backlog;
 use crate::schedule::Evaluator;
 use crate::size_cache::SizeCache;
 use crate::{LossModel, Quantity, Schedule};
@@ -41,6 +43,8 @@ pub(crate) struct Line {
 #[derive(Clone, Debug)]
 struct Changes {
     rate: Evaluator,
+    /// In place of the rate.
+    opportunities: Option<OpportunityCursor>,
     delay_one_way: Evaluator,
     outages: OutageCursor,
     /// Times in which packets stand still in the transmitter, as far as they are not over.
@@ -80,7 +84,7 @@ impl Line {
             bps,
             delay_one_way: Duration::from_nanos(delay_one_way),
             times: SizeCache::new(),
-            free_at: Instant::ZERO,
+            free_at: changes.as_mut().map_or(Instant::ZERO, |changes| changes.may_start(Instant::ZERO)),
             last_end: Instant::ZERO,
             given: Duration::ZERO,
             loss: is_lossy.then(loss).flatten().map(Box::new),
@@ -102,7 +106,7 @@ impl Line {
             (changes.holds, changes.held) = (std::mem::take(&mut before.holds), before.held);
         }
         // It may have waited for the end of an outage that is none any more.
-        let free_at = changes.outages.may_start(self.last_end.max(now));
+        let free_at = changes.may_start(self.last_end.max(now));
         *self = Self {
             free_at,
             last_end: self.last_end,
@@ -165,25 +169,35 @@ impl Line {
     /// When a packet that is there from `now` on may start, all given before it served.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
-        if now <= self.free_at {
-            return self.free_at;
-        }
         match &mut self.changes {
+            // A packet that comes at the moment of an opportunity comes too late for it.
+            Some(changes) if changes.opportunities.is_some() && now == self.free_at => changes.may_start(now),
+            _ if now <= self.free_at => self.free_at,
             None => now,
-            Some(changes) => changes.outages.may_start(now),
+            Some(changes) => changes.may_start(now),
         }
     }
 
     /// Takes back transmissions of `time` in all, which were given but will not begin: the latest is now the one that ends at `end`, and
     /// what is still on the path is there by `due`.
-    pub fn withdraw(&mut self, time: Duration, (end, due): (Instant, Instant)) {
+    pub fn withdraw(&mut self, (waiting, time): (Backlog, Duration), (end, due): (Instant, Instant)) {
         self.given = self.given - time;
         self.last_end = end;
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
             changes.last_due = due;
             changes.holds.retain(|hold| hold.from < end);
+            if let Some(opportunities) = &mut changes.opportunities {
+                opportunities.forget((u64::from(waiting.packets), waiting.bytes));
+                self.free_at = changes.may_start(end);
+            }
         }
+    }
+
+    /// What part of the opportunities until `now` was used, on a line that has them, if so much still waits for its turn.
+    pub fn part_used(&self, now: Instant, waiting: Backlog) -> Option<f64> {
+        let opportunities = self.changes.as_deref()?.opportunities.as_ref()?;
+        Some(opportunities.part_taken(now, (u64::from(waiting.packets), waiting.bytes)))
     }
 
     /// Time given to transmissions so far, the latest to its end, with the times in which they stand still.
@@ -224,6 +238,9 @@ impl Line {
     #[inline(always)]
     pub fn carry(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
         if let Some(changes) = &mut self.changes {
+            if changes.opportunities.is_some() {
+                return self.carry_at_opportunities(start, size, is_data);
+            }
             let bps = changes.rate.at(start);
             if bps != self.bps {
                 self.bps = bps;
@@ -252,6 +269,21 @@ impl Line {
         self.given += passage.end.since(start);
         passage
     }
+
+    /// The same on a line that carries packets at recorded moments, of which `start` is the present one.
+    #[inline(never)]
+    fn carry_at_opportunities(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
+        let Self { changes: Some(changes), loss, .. } = self else { unreachable!("they are a change") };
+        let end = changes.take_opportunities(size);
+        let sending = Sending { start, end, size, is_data };
+        let strikes = loss.as_mut().is_some_and(|loss| loss.strikes(&sending));
+        let fate = if strikes { Fate::Spoilt } else { Fate::Arrives };
+        let due = end + self.delay_one_way;
+        let (passage, free_at) = changes.meet(start, Passage { end, due, fate }, Duration::ZERO);
+        (self.free_at, self.last_end) = (free_at, passage.end);
+        self.given += passage.end.since(start);
+        passage
+    }
 }
 
 impl Changes {
@@ -260,6 +292,7 @@ impl Changes {
         let (duplicate, corrupt) = (config.duplicate_probability, config.corrupt_probability);
         Self {
             rate: Evaluator::new(&config.rate),
+            opportunities: config.opportunities.clone().map(OpportunityCursor::new),
             delay_one_way: Evaluator::new(&config.delay_one_way),
             outages: OutageCursor::new(config.outages.clone()),
             holds: VecDeque::new(),
@@ -270,6 +303,34 @@ impl Changes {
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
             duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
             corruption: (corrupt > 0.0).then(|| (corrupt, stream("corruption"))),
+        }
+    }
+
+    /// The first instant from `time` on at which a transmission of a packet may start that comes then. Opportunities before it are gone, and
+    /// one at `time` itself as well.
+    #[inline]
+    fn may_start(&mut self, time: Instant) -> Instant {
+        let Some(opportunities) = &mut self.opportunities else { return self.outages.may_start(time) };
+        opportunities.seek(time, true);
+        skip_outages(opportunities, &mut self.outages);
+        opportunities.time()
+    }
+
+    /// Sends `size` bytes with the present opportunity and those after it; when the last one is.
+    fn take_opportunities(&mut self, size: u32) -> Instant {
+        let Self { opportunities: Some(opportunities), outages, .. } = self else {
+            return Instant::FAR_FUTURE;
+        };
+        opportunities.take(size, |opportunities| skip_outages(opportunities, outages))
+    }
+
+    /// When the line is free again after a transmission that ended at `end`, or was cut off then.
+    fn free_after(&mut self, end: Instant, was_cut: bool) -> Instant {
+        match &self.opportunities {
+            None => self.outages.may_start(end),
+            Some(_) if was_cut => self.may_start(end),
+            // What is left of the present one is for whom waits.
+            Some(opportunities) => opportunities.time(),
         }
     }
 
@@ -296,6 +357,8 @@ impl Changes {
         let whole = passage.end;
         let end = match self.outages.effect() {
             _ if self.outages.is_empty() => whole,
+            // What is carried at recorded moments stands still between them anyway.
+            OutageEffect::Pause if self.opportunities.is_some() => whole,
             OutageEffect::Pause => {
                 let holds = &mut self.holds;
                 self.outages.hold(start, whole.since(start), |outage| holds.push_back(outage))
@@ -313,7 +376,8 @@ impl Changes {
         } else if fate == Fate::Arrives && chance(&mut self.duplication) {
             fate = Fate::ArrivesTwice;
         }
-        (Passage { end, due: self.order(due), fate }, self.outages.may_start(end))
+        let free_at = self.free_after(end, end < whole);
+        (Passage { end, due: self.order(due), fate }, free_at)
     }
 
     /// True if an outage takes the packet that is sent from `start` to `whole` and due at `due`.
@@ -340,6 +404,17 @@ impl Changes {
         }
         self.last_due = self.last_due.max(due);
         self.last_due
+    }
+}
+
+/// Moves on to an opportunity at which the link is there.
+fn skip_outages(opportunities: &mut OpportunityCursor, outages: &mut OutageCursor) {
+    while !outages.is_empty() {
+        let (time, up) = (opportunities.time(), outages.may_start(opportunities.time()));
+        if up == time {
+            return;
+        }
+        opportunities.seek(up, false);
     }
 }
 

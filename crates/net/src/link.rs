@@ -321,9 +321,14 @@ impl<P: Packet> Link<P> {
         self.path.line.gaps()
     }
 
-    /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation.
+    /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation. Of a link that carries packets at
+    /// recorded moments it is the time until `now` times the part of their bytes that was used.
     pub fn busy_time(&mut self, now: Instant) -> Duration {
-        self.backlog(now);
+        let waiting = self.backlog(now);
+        let waiting = if self.is_first_in_first_out() { waiting } else { Backlog::default() };
+        if let Some(part) = self.path.line.part_used(now, waiting) {
+            return now.since(Instant::ZERO).mul_f64(part);
+        }
         let ahead = match &self.queue {
             Queue::Fifo(fifo) => fifo.given_ahead(now),
             Queue::Held(_) => self.path.line.last_end().since(now),
@@ -344,7 +349,7 @@ impl<P: Packet> Link<P> {
                 let taken = self.path.flight.take_back(backlog.packets as usize);
                 if !taken.is_empty() {
                     let due = self.path.flight.last_due();
-                    self.path.line.withdraw(time, (end, due));
+                    self.path.line.withdraw((backlog, time), (end, due));
                 }
                 taken.into_iter().map(|flying| flying.packet).collect()
             }
@@ -364,8 +369,8 @@ impl<P: Packet> Link<P> {
     pub fn lose_everything(&mut self, now: Instant) {
         let waiting = self.take_back_waiting(now);
         if let (Queue::Fifo(fifo), Some(_)) = (&mut self.queue, &self.path.fec) {
-            let (_, time) = fifo.forget_waiting(now);
-            self.path.line.withdraw(time, (fifo.service_end(), now));
+            let waiting = fifo.forget_waiting(now);
+            self.path.line.withdraw(waiting, (fifo.service_end(), now));
         }
         self.ledger.stats_mut().enqueued_packets += waiting.len() as u64;
         self.ledger.stats_mut().enqueued_bytes +=

@@ -73,20 +73,41 @@ pub enum Interpolation {
 }
 
 impl<T: Quantity> Schedule<T> {
+    /// The course of the value from the beginning to `end`, as times and [raw](Quantity::raw) values, for drawing: the points of a table if
+    /// these are at most `most`, otherwise so many evenly spaced ones. The last is at `end`; a constant has two.
+    pub fn course(&self, end: Duration, most: usize) -> Vec<(Duration, u64)> {
+        let mut evaluator = Evaluator::new(self);
+        let mut value = |time: Duration| (time, evaluator.at(Instant::ZERO + time));
+        let steps = most.max(2) as u64 - 1;
+        let even = || (0..=steps).map(|step| end.mul_f64(step as f64 / steps as f64)).collect::<Vec<_>>();
+        let times = match self {
+            Self::Constant(_) => vec![Duration::ZERO, end],
+            Self::Sine { .. } => even(),
+            Self::Table { points, repeat_every, .. } => {
+                let period = repeat_every.unwrap_or(Duration::MAX);
+                let rounds = (0..)
+                    .map(|round| period.as_nanos().saturating_mul(round))
+                    .take_while(|begin| *begin < end.as_nanos());
+                let of_round = |begin: u64| {
+                    points
+                        .iter()
+                        .map(move |point| Duration::from_nanos(begin.saturating_add(point.0.as_nanos())))
+                };
+                let times = rounds.flat_map(of_round).take_while(|time| *time < end).take(most + 1);
+                let mut times: Vec<_> = times.collect();
+                times.push(end);
+                if times.len() > most { even() } else { times }
+            }
+        };
+        times.into_iter().map(&mut value).collect()
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(value) => check_value("constant", *value),
             Self::Table { points, repeat_every, .. } => {
                 validate_points(points)?;
-                let last = points.last().map_or(Duration::ZERO, |point| point.0);
-                match repeat_every {
-                    Some(period) if *period <= last => Err(ConfigError::new(
-                        "repeat_every",
-                        period,
-                        "longer than the time of the last point",
-                    )),
-                    _ => Ok(()),
-                }
+                validate_period(*repeat_every, points.last().map(|point| point.0))
             }
             Self::Sine { mean, amplitude, period, .. } => {
                 check_value("mean", *mean)?;
@@ -99,6 +120,16 @@ impl<T: Quantity> Schedule<T> {
                 Ok(())
             }
         }
+    }
+}
+
+/// A table whose last point is at `last` repeats after it.
+pub(crate) fn validate_period(period: Option<Duration>, last: Option<Duration>) -> Result<(), ConfigError> {
+    match period.filter(|period| last.is_none_or(|last| *period <= last)) {
+        Some(period) => {
+            Err(ConfigError::new("repeat_every", period, "longer than the time of the last point"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -272,6 +303,19 @@ mod tests {
                 assert_eq!(cursor.at(time), at_secs(&schedule, secs), "at {secs} s");
             }
         }
+    }
+
+    #[test]
+    fn the_course_of_a_table_goes_through_its_points_in_every_round() {
+        let course = |schedule: &Schedule<Rate>, end, most| {
+            let course = schedule.course(S(end), most).into_iter();
+            course.map(|(time, value)| (time.as_secs_f64(), value)).collect::<Vec<_>>()
+        };
+        let repeated = table(Interpolation::Step, Some(S(30)));
+        let points = [(0.0, 100), (10.0, 200), (20.0, 50), (30.0, 100), (40.0, 200), (45.0, 200)];
+        assert_eq!(course(&repeated, 45, 100), points);
+        assert_eq!(course(&repeated, 45, 4), [(0.0, 100), (15.0, 200), (30.0, 100), (45.0, 200)]);
+        assert_eq!(course(&Schedule::Constant(Rate::from_bps(7)), 9, 10), [(0.0, 7), (9.0, 7)]);
     }
 
     #[test]

@@ -6,7 +6,8 @@ mod common;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, Dropped, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
+    LossModel, Opportunities, Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering,
+    Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -133,29 +134,42 @@ fn reordering() -> impl Strategy<Value = Option<Reordering>> {
     })
 }
 
+/// Opportunities that follow each other after so many microseconds, again and again.
+fn opportunities(gaps: Vec<u64>) -> Opportunities {
+    let mut at = 1;
+    let time = |gap| {
+        at += gap;
+        Duration::from_micros(at)
+    };
+    Opportunities { times: gaps.into_iter().map(time).collect(), ..Opportunities::mahimahi(&[1], true) }
+}
+
 fn link_config() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![rate().prop_map(Schedule::Constant), table(rate())];
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
     let chance = || prop_oneof![Just(0.0), 0.0..=1.0];
     let order = (any::<bool>(), reordering(), chance(), chance());
+    let moments = prop::option::weighted(0.2, prop::collection::vec(0..4_000_u64, 1..20));
     let repair = prop_oneof![
         2 => Just((None, None)),
         1 => (1..4_u32).prop_map(|retries| (Some(ArqConfig { retries }), None)),
         2 => (1..9_u32, 1..5_u32, micros(0..40_000))
             .prop_map(|(k, parity, flush)| (None, Some(FecConfig { k, n: k + parity, flush }))),
     ];
-    (rate, delay, queue(), (loss(), repair), outages(), order).prop_map(
+    ((rate, moments), delay, queue(), (loss(), repair), outages(), order).prop_map(
         |(
-            rate,
+            (rate, moments),
             delay_one_way,
             queue,
             (loss, (arq, fec)),
             outages,
             (preserve_order, reordering, duplicate_probability, corrupt_probability),
         )| {
+            let opportunities = moments.filter(|_| arq.is_none() && fec.is_none()).map(opportunities);
             LinkConfig {
-                rate,
+                rate: opportunities.as_ref().map_or(rate, Opportunities::rate),
+                opportunities,
                 delay_one_way,
                 queue,
                 loss,
@@ -203,10 +217,14 @@ fn run(config: &LinkConfig, arrivals: &[(Instant, Probe)], seed: u64, fuss: bool
 }
 
 /// No packet is early, no matter which way it took.
-fn check_delay(bench: &Bench, arrivals: &[(Instant, Probe)]) {
+fn check_delay(bench: &Bench, config: &LinkConfig, arrivals: &[(Instant, Probe)]) {
     for (at, arrival) in &bench.arrived {
         let offered = arrivals[arrival.packet.id as usize].0;
-        let least = MAX_RATE.time_for(u64::from(arrival.packet.size)) + MIN_DELAY;
+        let sending = match config.opportunities {
+            Some(_) => Duration::ZERO,
+            None => MAX_RATE.time_for(u64::from(arrival.packet.size)),
+        };
+        let least = sending + MIN_DELAY;
         assert!(at.since(offered) >= least, "{:?} took {}", arrival.packet, at.since(offered));
     }
     for dropped in &bench.dropped {
@@ -266,7 +284,7 @@ proptest! {
     #[test]
     fn every_link_keeps_the_laws(config in link_config(), arrivals in arrivals(), seed: u64) {
         let mut bench = run(&config, &arrivals, seed, false);
-        check_delay(&bench, &arrivals);
+        check_delay(&bench, &config, &arrivals);
         check_rate(&bench, &config);
         check_order(&bench, &config);
         check_limit(&bench, &config);

@@ -24,11 +24,18 @@ const FILES: &[(&str, &str)] = &[
     ("leo-iridium", include_str!("../../../scenarios/leo-iridium.toml")),
     ("leo-teledesic", include_str!("../../../scenarios/leo-teledesic.toml")),
     ("leo-starlink", include_str!("../../../scenarios/leo-starlink.toml")),
+    ("leo-recorded", include_str!("../../../scenarios/leo-recorded.toml")),
 ];
 
 /// Two-line elements that scenarios name.
 const ELEMENTS: &[(&str, &str)] =
     &[("starlink-shell", include_str!("../../../scenarios/starlink-shell.tle"))];
+
+/// Recorded links that scenarios name.
+const SERIES: &[(&str, &str)] = &[
+    ("leo-recorded.csv", include_str!("../../../scenarios/leo-recorded.csv")),
+    ("12mbit.trace", include_str!("../../../scenarios/12mbit.trace")),
+];
 
 /// What `bentpipe list scenarios` says of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -80,6 +87,11 @@ pub(crate) fn text(name: &str) -> Option<&'static str> {
 /// The two-line elements called `name`.
 pub(crate) fn elements(name: &str) -> Option<&'static str> {
     ELEMENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The recording called `name`.
+pub(crate) fn series(name: &str) -> Option<&'static str> {
+    SERIES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// The names of built-in elements, for messages.

@@ -20,6 +20,7 @@ mod model;
 mod network;
 mod parameters;
 mod parse;
+mod series;
 mod shared;
 mod show;
 mod sky;
@@ -39,6 +40,7 @@ pub use model::{
     Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Routing, Scenario,
     Streaming, Traffic, Transport,
 };
+pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;
 pub use sky::{
     ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan, Turn,

@@ -14,6 +14,7 @@ use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_transports::petra::RelayConfig;
 use bentpipe_weather::{Modem, Weather};
 
+use crate::series::Recordings;
 use crate::sky::{ConstellationGroup, Position};
 
 /// A world: its nodes, the links between them, the flows over them.
@@ -178,6 +179,8 @@ pub struct Radio {
     pub modem: Option<Modem>,
     /// The weather that the modem sees.
     pub weather: Weather,
+    /// The files that schedules of this direction stand in.
+    pub recordings: Recordings,
 }
 
 /// Flows of one kind. Flow `i` runs from node `i mod n` of `from` to node `i mod m` of `to`.

@@ -16,7 +16,7 @@ use bentpipe_mac::{
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
+    LossModel, Opportunities, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
@@ -139,6 +139,17 @@ impl Dice {
         }
     }
 
+    /// At least one packet every 20 ms, again and again.
+    fn opportunities(&mut self) -> Opportunities {
+        let mut at = 0;
+        let count = self.between(1, 30);
+        let times = (0..count).map(|_| {
+            at += self.between(0, 20) as u32;
+            at.max(1)
+        });
+        Opportunities::mahimahi(&times.collect::<Vec<_>>(), true)
+    }
+
     fn link(&mut self) -> LinkConfig {
         let rate = Rate::from_bps(self.magnitude(64e3, 50e6) as u64);
         let reordering = Reordering {
@@ -150,8 +161,10 @@ impl Dice {
         let k = self.0.below(20) as u32 + 1;
         let code = FecConfig { k, n: k + self.0.below(5) as u32 + 1, flush: self.millis(1, 200) };
         let fec = self.one_in(6).then_some(code);
+        let opportunities = (self.one_in(6) && arq.is_none() && fec.is_none()).then(|| self.opportunities());
         LinkConfig {
-            rate: Schedule::Constant(rate),
+            rate: opportunities.as_ref().map_or(Schedule::Constant(rate), Opportunities::rate),
+            opportunities,
             delay_one_way: self.delay(),
             queue: self.queue(),
             loss: self.loss(),
@@ -489,6 +502,7 @@ impl Dice {
         *satellite = LinkConfig {
             delay_one_way,
             outages: Outages::default(),
+            opportunities: None,
             arq: None,
             fec: None,
             ..satellite.clone()

@@ -9,6 +9,7 @@ use self::frames::Frames;
 use self::mobile::{Loo, Lutz};
 use crate::ConfigError;
 use crate::error::check_probability;
+use crate::schedule::validate_period;
 use crate::size_cache::SizeCache;
 
 pub use self::frames::FrameSpan;
@@ -84,6 +85,8 @@ pub enum LossModel {
     Schedule {
         /// Time and probability from then on, the first at zero, times strictly ascending.
         points: Vec<(Duration, f64)>,
+        /// Time after which they begin anew, longer than that of the last point; the last holds for ever without.
+        repeat_every: Option<Duration>,
     },
     /// Land-mobile channel with two states.
     Lutz(LutzConfig),
@@ -136,7 +139,10 @@ impl LossConfig {
                 check_probability("loss_bad", *loss_bad)
             }
             LossModel::Bursts { probability, mean_packets } => validate_bursts(*probability, *mean_packets),
-            LossModel::Schedule { points } => validate_points(points),
+            LossModel::Schedule { points, repeat_every } => {
+                validate_points(points)?;
+                validate_period(*repeat_every, points.last().map(|point| point.0))
+            }
             LossModel::Lutz(lutz) => lutz.validate(),
             LossModel::Loo(loo) => loo.validate(),
             LossModel::Frames { spans } => frames::validate(spans),
@@ -237,7 +243,7 @@ enum Process {
     Packet(f64),
     Sized { units_per_byte: f64, probability: f64, cache: SizeCache<f64> },
     GilbertElliott { bad: bool, leave: [f64; 2], loss: [f64; 2] },
-    Schedule { points: Vec<(Duration, f64)>, next: usize },
+    Schedule { points: Vec<(Duration, f64)>, period: Option<Duration>, next: usize },
     Lutz(Box<Lutz>),
     Loo(Box<Loo>),
     Frames(Box<Frames>),
@@ -284,7 +290,9 @@ impl Process {
                 let (leave, loss) = ([good_to_bad, bad_to_good], [0.0, 1.0]);
                 Self::GilbertElliott { bad: rng.chance(probability), leave, loss }
             }
-            LossModel::Schedule { ref points } => Self::Schedule { points: points.clone(), next: 0 },
+            LossModel::Schedule { ref points, repeat_every } => {
+                Self::Schedule { points: points.clone(), period: repeat_every, next: 0 }
+            }
             LossModel::Lutz(ref config) => Self::Lutz(Box::new(Lutz::new(config, rng))),
             LossModel::Loo(ref config) => Self::Loo(Box::new(Loo::new(config))),
             LossModel::Frames { ref spans } => Self::Frames(Box::new(Frames::new(spans.clone()))),
@@ -306,8 +314,13 @@ impl Process {
                 *bad ^= rng.chance(leave[state]);
                 lost
             }
-            Self::Schedule { points, next } => {
+            Self::Schedule { points, period, next } => {
                 let time = sending.start.since(Instant::ZERO);
+                let time =
+                    period.map_or(time, |period| Duration::from_nanos(time.as_nanos() % period.as_nanos()));
+                if *next > 0 && points[*next - 1].0 > time {
+                    *next = 0;
+                }
                 while points.get(*next).is_some_and(|point| point.0 <= time) {
                     *next += 1;
                 }
@@ -413,13 +426,29 @@ mod tests {
     fn a_schedule_holds_from_point_to_point() {
         let points =
             vec![(Duration::ZERO, 0.0), (Duration::from_secs(10), 1.0), (Duration::from_secs(20), 0.0)];
-        let config = LossConfig::all(LossModel::Schedule { points });
+        let config = LossConfig::all(LossModel::Schedule { points, repeat_every: None });
         let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
         let lost = [0, 9, 10, 19, 20, 99].map(|s| {
             let start = Instant::ZERO + Duration::from_secs(s);
             loss.strikes(&Sending { start, ..of(40, true) })
         });
         assert_eq!(lost, [false, false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_schedule_that_repeats_begins_anew() {
+        let points = vec![(Duration::ZERO, 0.0), (Duration::from_secs(10), 1.0)];
+        let repeat_every = Some(Duration::from_secs(15));
+        let config = LossConfig::all(LossModel::Schedule { points: points.clone(), repeat_every });
+        let mut loss = Loss::new(&config, Rng::stream(1, "loss")).unwrap();
+        let lost = [9, 10, 14, 15, 24, 25, 99, 100].map(|s| {
+            let start = Instant::ZERO + Duration::from_secs(s);
+            loss.strikes(&Sending { start, ..of(40, true) })
+        });
+        assert_eq!(lost, [false, true, true, false, false, true, false, true]);
+        let repeat_every = Some(Duration::from_secs(10));
+        let refused = LossConfig::all(LossModel::Schedule { points, repeat_every }).validate();
+        assert_eq!(refused.unwrap_err().field, "repeat_every");
     }
 
     #[test]
@@ -454,7 +483,7 @@ mod tests {
         assert_eq!(refused(LossModel::Packet { probability: f64::NAN }), "probability");
         assert_eq!(refused(LossModel::Bursts { probability: 0.6, mean_packets: 1.0 }), "probability");
         assert_eq!(refused(LossModel::Bursts { probability: 0.1, mean_packets: 0.5 }), "mean_packets");
-        assert_eq!(refused(LossModel::Schedule { points: vec![] }), "points");
+        assert_eq!(refused(LossModel::Schedule { points: vec![], repeat_every: None }), "points");
         let margin_db = f64::NAN;
         assert_eq!(refused(LossModel::Lutz(LutzConfig { margin_db, ..LutzConfig::default() })), "margin");
         assert_eq!(refused(LossModel::Loo(LooConfig { margin_db, ..LooConfig::default() })), "margin");
@@ -475,7 +504,7 @@ mod tests {
             LossModel::Byte { probability: 0.0 },
             gilbert,
             LossModel::Bursts { probability: 0.0, mean_packets: 1.0 },
-            LossModel::Schedule { points: vec![] },
+            LossModel::Schedule { points: vec![], repeat_every: None },
             LossModel::Lutz(LutzConfig::default()),
             LossModel::Loo(LooConfig::default()),
             LossModel::List { numbers: vec![] },

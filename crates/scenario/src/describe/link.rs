@@ -9,6 +9,7 @@ use bentpipe_weather::{Acm, Coding, Weather};
 use super::{access, loss, queue, radio, schedule};
 use crate::form::{Form, Kind, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
+use crate::series::{Recordings, Series};
 use crate::tree::{Node, Value};
 use crate::unit::{COUNT, Codec, FEW, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
@@ -36,6 +37,16 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
         *reverse = forward.clone();
     }
     form.differing("reverse", |form| direction(form, (&mut link.reverse, reverse), duration));
+    // Only now: what one direction does not carry is no outage of the other.
+    for (config, radio) in [(&mut link.forward, &link.radio[0]), (&mut link.reverse, &link.radio[1])] {
+        if let (Form::Read(reading), Err(all)) =
+            (&mut *form, radio.recordings.add_gaps(&mut config.outages, duration))
+            && let Some(node) = reading.get("rate")
+        {
+            let accepted = format!("a file that makes at most 1000000 of them in {duration}, not {all}");
+            reading.refuse("rate", node, accepted, None);
+        }
+    }
 }
 
 fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), duration: Duration) {
@@ -46,6 +57,11 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
     form.table("modem", radio::MODEM_SHORTHAND, |form| radio::modem(form, &mut radio.modem));
     if radio.modem.is_none() {
         radio.weather = Weather::Clear;
+    } else {
+        // Its rate and losses follow from the weather.
+        link.opportunities = None;
+        radio.recordings =
+            Recordings { delay_one_way: radio.recordings.delay_one_way.take(), ..Recordings::default() };
     }
     match &radio.modem {
         Some(modem) => {
@@ -59,15 +75,20 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
                 modem.plan(&radio.weather, duration).apply(link);
             }
         }
-        None => rate(form, link),
+        None => {
+            let accepted = Codec::<Rate>::accepted(&RATE);
+            form.required_table("rate", schedule::SHORTHAND, &accepted, |form| {
+                schedule::rate(form, link, &mut radio.recordings);
+            });
+        }
     }
     let accepted = Codec::<Duration>::accepted(&TIME);
     form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
-        schedule::schedule(form, &mut link.delay_one_way, &TIME);
+        schedule::delay(form, &mut link.delay_one_way, &mut radio.recordings.delay_one_way);
     });
     queue(form, link);
     if radio.modem.is_none() {
-        loss(form, link);
+        loss(form, link, Some(&mut radio.recordings.loss));
     }
     form.table("arq", ARQ_SHORTHAND, |form| arq(form, &mut link.arq));
     form.table("fec", FEC_SHORTHAND, |form| fec(form, &mut link.fec));
@@ -83,7 +104,7 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
 pub(super) fn medium(form: &mut Form<'_>, link: &mut LinkConfig) {
     rate(form, link);
     queue(form, link);
-    loss(form, link);
+    loss(form, link, None);
 }
 
 fn rate(form: &mut Form<'_>, link: &mut LinkConfig) {
@@ -99,12 +120,12 @@ fn queue(form: &mut Form<'_>, link: &mut LinkConfig) {
     form.table("queue", queue::SHORTHAND, |form| queue::queue(form, &mut link.queue));
 }
 
-fn loss(form: &mut Form<'_>, link: &mut LinkConfig) {
+fn loss(form: &mut Form<'_>, link: &mut LinkConfig, series: Option<&mut Option<Series>>) {
     let of_modem = matches!(link.loss.model, LossModel::Frames { .. });
     if of_modem || form.is_bare("loss") {
         link.loss = LossConfig::default();
     }
-    form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss));
+    form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss, series));
 }
 
 const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list: Some("intervals") };

@@ -4,10 +4,12 @@ use bentpipe_net::{LooConfig, LossConfig, LossModel, LutzConfig};
 use crate::form::{Form, Kind, Shorthand};
 use crate::tree::{Node, Value};
 use crate::unit::{
-    Codec, DECIBEL, DECIBEL_FROM_ZERO, FACTOR, FLAG, PROBABILITY, Refused, TIME, TIME_ABOVE_ZERO,
+    Codec, DECIBEL, DECIBEL_FROM_ZERO, FACTOR, FLAG, OrWord, PROBABILITY, Refused, TIME, TIME_ABOVE_ZERO,
 };
 
+use super::recorded;
 use super::schedule::Points;
+use crate::series::Series;
 
 const KINDS: &[Kind] = &[
     Kind { name: "none", keys: &["data-only"] },
@@ -19,7 +21,20 @@ const KINDS: &[Kind] = &[
         keys: &["good-to-bad", "bad-to-good", "loss-good", "loss-bad", "data-only"],
     },
     Kind { name: "bursts", keys: &["rate", "mean-burst", "data-only"] },
-    Kind { name: "schedule", keys: &["table", "data-only"] },
+    Kind {
+        name: "schedule",
+        keys: &[
+            "table",
+            "repeat-every",
+            "file",
+            "column",
+            "unit",
+            "factor",
+            "time",
+            "time-unit",
+            "data-only",
+        ],
+    },
     Kind {
         name: "lutz",
         keys: &[
@@ -46,10 +61,18 @@ pub(super) const SHORTHAND: Shorthand =
     Shorthand { word: Some("kind"), number: Some("rate"), list: Some("table") };
 
 /// Transmission errors of a link.
-pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig) {
+pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&mut Option<Series>>) {
     let kind = form.kind(loss.model.name(), KINDS);
     if kind != loss.model.name() {
         loss.model = of_kind(kind, rate(&loss.model));
+    }
+    let mut nowhere = None;
+    let (series, files) = match series {
+        Some(series) => (series, true),
+        None => (&mut nowhere, false),
+    };
+    if kind != "schedule" {
+        *series = None;
     }
     match &mut loss.model {
         LossModel::None => {}
@@ -66,7 +89,16 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig) {
             form.field("rate", probability, &PROBABILITY);
             form.field("mean-burst", mean_packets, &FACTOR);
         }
-        LossModel::Schedule { points } => form.field("table", points, &Points(&PROBABILITY)),
+        LossModel::Schedule { points, repeat_every } if files && recorded::is_meant(form, series) => {
+            let read = |value: &Value| PROBABILITY.read(value).map(Some);
+            let accepted = Codec::<f64>::accepted(&PROBABILITY);
+            recorded::series(form, (points, repeat_every), series, (&read, &accepted));
+        }
+        LossModel::Schedule { points, repeat_every } => {
+            *series = None;
+            form.field("table", points, &Points(&PROBABILITY));
+            form.field("repeat-every", repeat_every, &OrWord("never", TIME_ABOVE_ZERO));
+        }
         LossModel::Lutz(config) => lutz(form, config),
         LossModel::Loo(config) => loo(form, config),
         // What a modem makes of the weather stands under `modem` and `weather`.
@@ -108,7 +140,7 @@ fn of_kind(kind: &str, rate: f64) -> LossModel {
             LossModel::GilbertElliott { good_to_bad: 0.0, bad_to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 }
         }
         "bursts" => LossModel::Bursts { probability: rate, mean_packets: 5.0 },
-        "schedule" => LossModel::Schedule { points: vec![(Duration::ZERO, rate)] },
+        "schedule" => LossModel::Schedule { points: vec![(Duration::ZERO, rate)], repeat_every: None },
         "lutz" => LossModel::Lutz(LutzConfig::default()),
         "loo" => LossModel::Loo(LooConfig::default()),
         "list" => LossModel::List { numbers: Vec::new() },

@@ -11,6 +11,7 @@ mod node;
 mod proxy;
 mod queue;
 mod radio;
+mod recorded;
 mod schedule;
 mod tcp;
 mod traffic;

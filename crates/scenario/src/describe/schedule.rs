@@ -1,15 +1,37 @@
-use bentpipe_base::Duration;
-use bentpipe_net::{Interpolation, Quantity, Schedule};
+use bentpipe_base::{Duration, Rate};
+use bentpipe_net::{Interpolation, LinkConfig, Quantity, Schedule};
 
+use super::recorded;
 use crate::form::{Form, Kind, Shorthand};
+use crate::series::{Recordings, Series};
 use crate::tree::{Node, Value};
-use crate::unit::{Codec, OrWord, Refused, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Codec, OrWord, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
-const KINDS: &[Kind] = &[
-    Kind { name: "constant", keys: &["constant"] },
-    Kind { name: "table", keys: &["table", "interpolation", "repeat-every"] },
-    Kind { name: "sine", keys: &["mean", "amplitude", "period", "phase"] },
-];
+const CONSTANT: Kind = Kind { name: "constant", keys: &["constant"] };
+const SINE: Kind = Kind { name: "sine", keys: &["mean", "amplitude", "period", "phase"] };
+
+const KINDS: &[Kind] =
+    &[CONSTANT, Kind { name: "table", keys: &["table", "interpolation", "repeat-every"] }, SINE];
+
+/// Where the points may stand in a file.
+const RECORDED: Kind = Kind {
+    name: "table",
+    keys: &[
+        "table",
+        "interpolation",
+        "repeat-every",
+        "file",
+        "column",
+        "unit",
+        "factor",
+        "time",
+        "time-unit",
+    ],
+};
+
+const DELAY_KINDS: &[Kind] = &[CONSTANT, RECORDED, SINE];
+const RATE_KINDS: &[Kind] =
+    &[CONSTANT, Kind { name: "deliveries", keys: &["deliveries", "repeat"] }, RECORDED, SINE];
 
 const INTERPOLATIONS: Words<Interpolation> =
     Words(&[("step", Interpolation::Step), ("linear", Interpolation::Linear)]);
@@ -20,9 +42,74 @@ pub(super) const SHORTHAND: Shorthand =
 
 /// A quantity as a function of time, its values written as `codec` does.
 pub(super) fn schedule<T: Quantity, C: Codec<T>>(form: &mut Form<'_>, schedule: &mut Schedule<T>, codec: &C) {
-    let current = name(schedule);
-    let kind = form.implied_kind(current, KINDS);
-    if kind != current {
+    let kind = form.implied_kind(name(schedule), KINDS);
+    of_this_kind(form, kind, schedule, codec);
+}
+
+/// The delay of a link.
+pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, series: &mut Option<Series>) {
+    let kind = form.implied_kind(name(schedule), DELAY_KINDS);
+    if kind == "table" && recorded::is_meant(form, series) {
+        let (points, interpolation, repeat_every) = table_of(schedule);
+        let read = |value: &Value| TIME.read(value).map(Some);
+        recorded::series(form, (points, repeat_every), series, (&read, &Codec::<Duration>::accepted(&TIME)));
+        form.field("interpolation", interpolation, &INTERPOLATIONS);
+        return;
+    }
+    *series = None;
+    of_this_kind(form, kind, schedule, &TIME);
+}
+
+/// The rate of a link, or the moments at which it carries packets.
+pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut Recordings) {
+    let current = if link.opportunities.is_some() { "deliveries" } else { name(&link.rate) };
+    let kind = form.implied_kind(current, RATE_KINDS);
+    if kind == "deliveries" {
+        recordings.rate = None;
+        return recorded::deliveries(form, link, &mut recordings.deliveries);
+    }
+    (link.opportunities, recordings.deliveries) = (None, None);
+    if kind == "table" && recorded::is_meant(form, &recordings.rate) {
+        let (points, interpolation, repeat_every) = table_of(&mut link.rate);
+        // A link of rate zero is out.
+        let read = |value: &Value| match value {
+            Value::Text(text) if text.starts_with("0 ") => {
+                RATE.read(&Value::Text(format!("1{}", &text[1..]))).map(|_: Rate| None)
+            }
+            value => RATE.read(value).map(Some),
+        };
+        let accepted = Codec::<Rate>::accepted(&RATE);
+        let gaps = recorded::series(form, (points, repeat_every), &mut recordings.rate, (&read, &accepted));
+        if form.reads() {
+            recordings.gaps = gaps;
+        }
+        form.field("interpolation", interpolation, &INTERPOLATIONS);
+        return;
+    }
+    recordings.rate = None;
+    of_this_kind(form, kind, &mut link.rate, &RATE);
+}
+
+/// The parts of a table, which the schedule becomes if it is none.
+fn table_of<T: Quantity>(
+    schedule: &mut Schedule<T>,
+) -> (&mut Vec<(Duration, T)>, &mut Interpolation, &mut Option<Duration>) {
+    if !matches!(schedule, Schedule::Table { .. }) {
+        *schedule = of_kind("table", some_value(schedule));
+    }
+    match schedule {
+        Schedule::Table { points, interpolation, repeat_every } => (points, interpolation, repeat_every),
+        _ => unreachable!("made a table above"),
+    }
+}
+
+fn of_this_kind<T: Quantity, C: Codec<T>>(
+    form: &mut Form<'_>,
+    kind: &'static str,
+    schedule: &mut Schedule<T>,
+    codec: &C,
+) {
+    if kind != name(schedule) {
         *schedule = of_kind(kind, some_value(schedule));
     }
     match schedule {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Link, Quantity, Schedule};
+use bentpipe_net::{Link, Opportunities, Quantity, Schedule};
 
 use super::Violations;
 use crate::arena::Slot;
@@ -18,6 +18,8 @@ pub(crate) struct LinkBook {
     name: String,
     least_delay: Duration,
     greatest_rate: Rate,
+    /// Recorded moments that decide in place of a rate, on a link that makes no copies.
+    opportunities: Option<Opportunities>,
     /// Packets keep the distance on the far side that their transmission gives them.
     keeps_distance: bool,
     /// When the packets inside entered.
@@ -73,8 +75,15 @@ impl LinkBook {
         Self {
             name: format!("link.{}.{}", edge.name, edge.direction),
             least_delay: Duration::from_nanos(least_delay),
-            greatest_rate: Rate::from_bps(bounds(&config.rate).1),
+            // Between two opportunities of one moment no time passes.
+            greatest_rate: Rate::from_bps(match config.opportunities {
+                Some(_) => u64::MAX,
+                None => bounds(&config.rate).1,
+            }),
+            // A copy takes none.
+            opportunities: config.opportunities.clone().filter(|_| config.duplicate_probability <= 0.0),
             keeps_distance: least_delay == greatest_delay
+                && config.opportunities.is_none()
                 && config.reordering.is_none()
                 && config.arq.is_none()
                 && config.fec.is_none(),
@@ -133,6 +142,15 @@ impl LinkBook {
                     format!("{}: a packet of {:?} arrived before it could", self.name, entered)
                 });
             }
+        }
+        if let Some(opportunities) = &self.opportunities {
+            let offered = opportunities.bytes_until(now - self.least_delay);
+            violations.unless(self.delivered.bytes <= offered, now, || {
+                format!(
+                    "{}: {} bytes delivered with opportunities for {offered}",
+                    self.name, self.delivered.bytes
+                )
+            });
         }
         if self.keeps_distance && self.last_delivery > Instant::ZERO {
             let distance = now.since(self.last_delivery);

@@ -1,0 +1,234 @@
+//! Schedules that stand in files.
+
+use std::path::{Path, PathBuf};
+
+use bentpipe_base::Duration;
+use bentpipe_net::{LinkConfig, Opportunities};
+
+use crate::error::{Mistake, Place};
+use crate::form::{Form, Reading};
+use crate::series::{self, Deliveries, Field, Repeat, Series, Wrong};
+use crate::tree::{Node, Value};
+use crate::unit::{Codec, FACTOR, FLAG, Refused, TEXT, TIME_ABOVE_ZERO, Words};
+
+const TIME_UNITS: Words<Duration> = Words(&[
+    ("s", Duration::from_secs(1)),
+    ("ms", Duration::from_millis(1)),
+    ("us", Duration::from_micros(1)),
+    ("ns", Duration::from_nanos(1)),
+    ("min", Duration::from_secs(60)),
+    ("h", Duration::from_secs(3600)),
+]);
+
+/// `"never"`, `"end"`, or a time.
+struct Repeats;
+
+impl Codec<Repeat> for Repeats {
+    fn read(&self, value: &Value) -> Result<Repeat, Refused> {
+        match value {
+            Value::Text(text) if text == "never" => Ok(Repeat::Never),
+            Value::Text(text) if text == "end" => Ok(Repeat::AtEnd),
+            value => TIME_ABOVE_ZERO.read(value).map(Repeat::Every),
+        }
+    }
+    fn show(&self, typed: &Repeat) -> Value {
+        match typed {
+            Repeat::Never => Value::Text("never".to_owned()),
+            Repeat::AtEnd => Value::Text("end".to_owned()),
+            Repeat::Every(period) => TIME_ABOVE_ZERO.show(period),
+        }
+    }
+    fn accepted(&self) -> String {
+        format!("\"never\", \"end\", or {}", Codec::<Duration>::accepted(&TIME_ABOVE_ZERO))
+    }
+}
+
+/// Whether a table of points stands in a file: one that is named here, or was before and no other points are.
+pub(super) fn is_meant(form: &Form<'_>, series: &Option<Series>) -> bool {
+    let keys = ["file", "column", "unit", "factor", "time", "time-unit"];
+    (series.is_some() && !form.has("table")) || keys.iter().any(|key| form.has(key))
+}
+
+/// How a field is read: nothing if the link carries nothing, and what is accepted otherwise.
+pub(super) type Reader<'a, T> = (&'a dyn Fn(&Value) -> Result<Option<T>, Refused>, &'a str);
+
+/// When nothing is carried, and after how long that begins anew.
+type Gaps = (Vec<(Duration, Duration)>, Option<Duration>);
+
+/// A column of a CSV file as the points of a table; returns when it says that nothing is carried.
+pub(super) fn series<T: Copy>(
+    form: &mut Form<'_>,
+    (points, repeat_every): (&mut Vec<(Duration, T)>, &mut Option<Duration>),
+    series: &mut Option<Series>,
+    reader: Reader<'_, T>,
+) -> Gaps {
+    let series = series.get_or_insert_with(Series::default);
+    form.required("file", &mut series.file, &TEXT);
+    form.required("column", &mut series.column, &TEXT);
+    form.field("unit", &mut series.unit, &TEXT);
+    form.field("factor", &mut series.factor, &FACTOR);
+    form.field("time", &mut series.time, &TEXT);
+    form.field("time-unit", &mut series.time_unit, &TIME_UNITS);
+    form.field("repeat-every", &mut series.repeat, &Repeats);
+    let Form::Read(reading) = form else { return Gaps::default() };
+    if series.file.is_empty() || series.column.is_empty() {
+        return Gaps::default();
+    }
+    series.folder = folder(reading, "file").unwrap_or_else(|| series.folder.clone());
+    let Some((name, text)) = text(reading, "file", (&series.folder, &series.file)) else {
+        return Gaps::default();
+    };
+    match series::fields(series, &text).and_then(|(fields, step)| read(series, (fields, step), reader)) {
+        Ok(read) => {
+            (*points, *repeat_every) = (read.points, read.repeat_every);
+            (read.gaps, read.repeat_every)
+        }
+        Err(wrong) => {
+            tell(reading, "file", &name, wrong);
+            Gaps::default()
+        }
+    }
+}
+
+/// A column that was read.
+struct Read<T> {
+    points: Vec<(Duration, T)>,
+    repeat_every: Option<Duration>,
+    gaps: Vec<(Duration, Duration)>,
+}
+
+fn read<T: Copy>(
+    series: &Series,
+    (fields, step): (Vec<Field>, Duration),
+    (read, accepted): Reader<'_, T>,
+) -> Result<Read<T>, Vec<Wrong>> {
+    let last = fields.last().map_or(Duration::ZERO, |field| field.at);
+    let repeat_every = match series.repeat {
+        Repeat::Never => None,
+        Repeat::AtEnd => Some(last + step).filter(|period| !period.is_zero()),
+        Repeat::Every(period) => Some(period),
+    };
+    let mut values = Vec::with_capacity(fields.len());
+    let mut wrong = Vec::new();
+    for field in &fields {
+        match read(&value(series, &field.text)) {
+            Ok(value) => values.push((field.at, value)),
+            Err(Refused { limit, .. }) if wrong.len() < 10 => {
+                let unit = if series.unit.is_empty() { String::new() } else { format!(" {}", series.unit) };
+                let accepted = limit.unwrap_or_else(|| accepted.to_owned());
+                wrong.push(Wrong { line: field.line, found: format!("\"{}{unit}\"", field.text), accepted });
+            }
+            Err(_) => {}
+        }
+    }
+    if wrong.is_empty()
+        && let Repeat::Every(period) = series.repeat
+        && period <= last
+    {
+        let line = fields.last().map_or(1, |field| field.line);
+        let accepted = format!("rows before repeat-every, {period}");
+        wrong.push(Wrong { line, found: format!("a row at {last}"), accepted });
+    }
+    let first = values.iter().find_map(|(_, value)| *value);
+    let (true, Some(first)) = (wrong.is_empty(), first) else {
+        if wrong.is_empty() {
+            let accepted = "at least one row in which the link carries something".to_owned();
+            wrong.push(Wrong { line: 1, found: "only zeros".to_owned(), accepted });
+        }
+        return Err(wrong);
+    };
+    Ok(Read { gaps: gaps(&values, repeat_every), points: points(&values, first), repeat_every })
+}
+
+/// What a field says, in its unit.
+fn value(series: &Series, text: &str) -> Value {
+    let number = text.parse::<f64>().ok().map(|number| number * series.factor);
+    match (number, series.unit.as_str()) {
+        (Some(number), "") => Value::Real(number),
+        (Some(number), "%") => Value::Real(number / 100.0),
+        (Some(number), unit) => Value::Text(format!("{number} {unit}")),
+        (None, _) => Value::Text(text.to_owned()),
+    }
+}
+
+/// The values that are some, the first from the beginning on.
+fn points<T: Copy>(values: &[(Duration, Option<T>)], first: T) -> Vec<(Duration, T)> {
+    let some = values.iter().filter_map(|(at, value)| Some((*at, (*value)?)));
+    let begins = values.first().is_some_and(|(_, value)| value.is_none()).then_some((Duration::ZERO, first));
+    begins.into_iter().chain(some).collect()
+}
+
+/// From each row with nothing to the next with something, or to the end.
+fn gaps<T>(values: &[(Duration, Option<T>)], end: Option<Duration>) -> Vec<(Duration, Duration)> {
+    let mut gaps = Vec::new();
+    let mut since = None;
+    for (at, value) in values {
+        match (value, since) {
+            (None, None) => since = Some(*at),
+            (Some(_), Some(from)) => {
+                gaps.push((from, *at));
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    gaps.extend(since.map(|from| (from, end.unwrap_or(Duration::MAX))));
+    gaps
+}
+
+/// A packet-delivery trace in place of a rate.
+pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries: &mut Option<Deliveries>) {
+    let deliveries = deliveries.get_or_insert_with(|| Deliveries { repeat: true, ..Deliveries::default() });
+    form.required("deliveries", &mut deliveries.file, &TEXT);
+    form.field("repeat", &mut deliveries.repeat, &FLAG);
+    let Form::Read(reading) = form else { return };
+    if deliveries.file.is_empty() {
+        return;
+    }
+    deliveries.folder = folder(reading, "deliveries").unwrap_or_else(|| deliveries.folder.clone());
+    let Some((name, text)) = text(reading, "deliveries", (&deliveries.folder, &deliveries.file)) else {
+        return;
+    };
+    match series::deliveries(&text) {
+        Ok(millis) => {
+            let opportunities = Opportunities::mahimahi(&millis, deliveries.repeat);
+            link.rate = opportunities.rate();
+            link.opportunities = Some(opportunities);
+        }
+        Err(wrong) => tell(reading, "deliveries", &name, wrong),
+    }
+}
+
+/// Where a path begins that is written under `key`: in the folder of the scenario, or in the working directory for the command line.
+fn folder(reading: &Reading<'_>, key: &str) -> Option<PathBuf> {
+    let node = reading.get(key)?;
+    Some(match &node.place {
+        Place::File { file, .. } => Path::new(&**file).parent().unwrap_or(Path::new("")).to_owned(),
+        _ => PathBuf::new(),
+    })
+}
+
+/// The text of a file, and what it is called; a mistake if it cannot be read.
+fn text(
+    reading: &mut Reading<'_>,
+    key: &str,
+    (folder, file): (&Path, &str),
+) -> Option<(std::sync::Arc<str>, String)> {
+    let error = match series::text_of(folder, file) {
+        Ok(read) => return Some(read),
+        Err(error) => error,
+    };
+    let found = Node::computed(Value::Text(file.to_owned()));
+    let node = reading.get(key).unwrap_or(&found);
+    reading.refuse(key, node, format!("a file ({error})"), None);
+    None
+}
+
+/// Adds the mistakes of a file.
+fn tell(reading: &mut Reading<'_>, key: &str, name: &std::sync::Arc<str>, wrong: Vec<Wrong>) {
+    for Wrong { line, found, accepted } in wrong {
+        let place = Place::File { file: name.clone(), line, column: 1 };
+        let key = reading.path_of(key);
+        reading.report.add(Mistake { place, key, found, accepted, suggestion: None });
+    }
+}

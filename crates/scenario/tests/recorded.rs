@@ -1,0 +1,124 @@
+//! Links whose rate, delay and loss stand in files.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Interpolation, LossModel, Outage, Schedule};
+use bentpipe_scenario::{Draft, Scenario};
+use common::world_with;
+
+const CSV: &str = "t,down,up,rtt,lost\n10,80,8,40,0\n11,0,9,60,1.5\n12.5,90,10,50,0\n";
+
+const RECORDED: &str = r#"
+rate = { file = "link.csv", column = "down", unit = "Mbit/s", repeat-every = "end" }
+loss = { file = "link.csv", column = "lost", unit = "%" }
+"#;
+
+/// A scenario in a folder with the file that it names.
+fn world(text: &str, file: (&str, &str), arguments: &[String]) -> Result<Scenario, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(file.0), file.1).unwrap();
+    let path = folder.path().join("world.toml");
+    fs::write(&path, text).unwrap();
+    let read = |path: &Path| {
+        let mut draft = Draft::load(path.to_str().unwrap())?;
+        arguments.iter().try_for_each(|argument| draft.set(argument))?;
+        draft.scenario()
+    };
+    let read = read(&path).map_err(|error| error.to_string());
+    read.map_err(|error| error.replace(folder.path().to_str().unwrap(), "FOLDER"))
+}
+
+fn recorded(csv: &str) -> Result<Scenario, String> {
+    let text = world_with("rate = \"10 Mbit/s\"\n", RECORDED);
+    let delay = "delay-one-way = { file = \"link.csv\", column = \"rtt\", unit = \"ms\", factor = 0.5, \
+                 interpolation = \"linear\" }\n[link.satellite.reverse.rate]\ncolumn = \"up\"";
+    world(&text.replacen("delay-one-way = \"250 ms\"", delay, 1), ("link.csv", csv), &[])
+}
+
+#[test]
+fn columns_become_schedules() {
+    let link = recorded(CSV).unwrap().links.remove(0);
+    let (ms, seconds) = (Duration::from_millis, Duration::from_secs);
+    let rates = |pairs: [(u64, u64); 2]| pairs.map(|(at, mbps)| (ms(at), Rate::from_mbps(mbps))).to_vec();
+    let forward = Schedule::Table {
+        points: rates([(0, 80), (2500, 90)]),
+        interpolation: Interpolation::Step,
+        repeat_every: Some(seconds(4)),
+    };
+    assert_eq!(link.forward.rate, forward);
+    let at = |millis| Instant::ZERO + ms(millis);
+    assert_eq!(
+        link.forward.outages.intervals[..2],
+        [(1000, 2500), (5000, 6500)].map(|(from, to)| Outage { from: at(from), to: at(to) })
+    );
+    let delays = [(0, 20), (1000, 30), (2500, 25)].map(|(at, delay)| (ms(at), ms(delay))).to_vec();
+    let delay = Schedule::Table { points: delays, interpolation: Interpolation::Linear, repeat_every: None };
+    assert_eq!((&link.forward.delay_one_way, &link.reverse.delay_one_way), (&delay, &delay));
+    let LossModel::Schedule { points, .. } = &link.forward.loss.model else { panic!("{link:?}") };
+    assert_eq!(*points, [(ms(0), 0.0), (ms(1000), 0.015), (ms(2500), 0.0)]);
+    let Schedule::Table { points, .. } = &link.reverse.rate else { panic!("{link:?}") };
+    assert_eq!(points.len(), 3, "the way back is never out");
+    assert!(link.reverse.outages.intervals.is_empty());
+}
+
+#[test]
+fn mistakes_stand_where_the_file_has_them() {
+    let error = recorded(&CSV.replace("90", "fast").replace("1.5", "150")).unwrap_err();
+    assert_eq!(
+        error,
+        "FOLDER/link.csv:4:1: link.satellite.rate.file: found \"fast Mbit/s\", accepted: a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, \
+         Mbit/s, Gbit/s)\n\
+         FOLDER/link.csv:3:1: link.satellite.loss.file: found \"150 %\", accepted: a probability from 0 to 1 such as 1e-4"
+    );
+    let error = recorded(&CSV.replace("down", "fall")).unwrap_err();
+    assert_eq!(
+        error,
+        "FOLDER/link.csv:1:1: link.satellite.rate.file: found no column \"down\", accepted: \"t\", \"fall\", \"up\", \"rtt\", \"lost\""
+    );
+    let error = recorded("t,down,up,rtt,lost\n0,0,1,1,0\n").unwrap_err();
+    assert!(error.contains("link.csv:1:1: link.satellite.rate.file: found only zeros"), "{error}");
+    let text = world_with("rate = \"10 Mbit/s\"", "rate = { file = \"none.csv\", column = \"x\" }");
+    let error = world(&text, ("link.csv", CSV), &[]).unwrap_err();
+    assert!(error.starts_with("FOLDER/world.toml:6:"), "{error}");
+    assert!(
+        error.contains("link.satellite.rate.file: found \"none.csv\", accepted: a file (No such file"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_packet_delivery_trace_takes_the_place_of_the_rate() {
+    let text = world_with("rate = \"10 Mbit/s\"", "rate = { deliveries = \"down.trace\" }");
+    let link = world(&text, ("down.trace", "1\n3\n3\n10\n"), &[]).unwrap().links.remove(0);
+    let opportunities = link.forward.opportunities.clone().unwrap();
+    assert_eq!(*opportunities.times, [1, 3, 3, 10].map(Duration::from_millis));
+    assert!(opportunities.repeat && (opportunities.bytes, opportunities.overhead) == (1504, 4));
+    assert_eq!(link.forward.rate, opportunities.rate());
+    let plain = world(&text, ("down.trace", "1\n"), &["link.satellite.rate=5 Mbit/s".into()]).unwrap();
+    assert_eq!(plain.links[0].forward.opportunities, None);
+    assert_eq!(plain.links[0].forward.rate, Schedule::Constant(Rate::from_mbps(5)));
+    let error = world(&text, ("down.trace", "1\n0\nx\n"), &[]).unwrap_err();
+    assert!(error.starts_with("FOLDER/down.trace:2:1: link.satellite.rate.deliveries: found 0"), "{error}");
+    assert!(error.contains("\nFOLDER/down.trace:3:1: "), "{error}");
+    let beside = text.replacen("[tcp]", "arq = \"selective-repeat\"\n[tcp]", 1);
+    let error = world(&beside, ("down.trace", "1\n"), &[]).unwrap_err();
+    assert!(
+        error.contains("link.satellite.opportunities: found recorded opportunities beside arq"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_comes_from_a_file_is_shown_as_that_and_reads_back() {
+    let mut draft = Draft::load("leo-recorded").unwrap();
+    draft.set("link.satellite.reverse.rate={ deliveries = '12mbit.trace' }").unwrap();
+    let scenario = draft.scenario().unwrap();
+    let text = scenario.to_toml();
+    assert!(text.len() < 10_000 && text.contains("file = \"leo-recorded.csv\""), "{text}");
+    assert!(text.contains("deliveries = \"12mbit.trace\", repeat = true"), "{text}");
+    assert_eq!(Draft::parse("leo-recorded", &text).and_then(|draft| draft.scenario()).unwrap(), scenario);
+}
