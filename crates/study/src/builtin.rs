@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bentpipe_scenario::{did_you_mean, read_text};
 
-use crate::study::{Study, StudyError};
+use crate::mistakes::StudyError;
+use crate::study::Study;
 
 const FILES: &[(&str, &str)] = &[
     ("peach", include_str!("../../../papers/peach.toml")),
@@ -32,7 +33,7 @@ pub fn load(name_or_path: &str) -> Result<Vec<Study>, StudyError> {
     if let Some((name, text)) = FILES.iter().find(|(name, _)| *name == name_or_path) {
         return Ok(vec![Study::parse(name, text)?]);
     }
-    let wrong = |what: String| StudyError { file: name_or_path.to_owned(), what };
+    let wrong = |what: String| StudyError::new(name_or_path, what);
     if !name_or_path.contains(['/', '\\', '.']) {
         let known: Vec<&str> = names().chain(["all"]).collect();
         let hint = did_you_mean(name_or_path, &known).map(|near| format!("; did you mean `{near}`?"));

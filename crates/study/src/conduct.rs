@@ -191,6 +191,12 @@ fn conjoined(study: &Study, mut claims: Vec<ClaimOutcome>) -> Vec<ClaimOutcome> 
         let Some(parts) = parts.collect::<Option<Vec<&ClaimOutcome>>>() else { continue };
         let verdict = worst(parts.iter().map(|part| part.verdict));
         let joint = worst(parts.iter().map(|part| part.joint_verdict));
+        let marked = |part: &&ClaimOutcome| match part.verdict {
+            Verdict::Holds => part.id.clone(),
+            verdict => format!("{} ({verdict})", part.id),
+        };
+        let measured = format!("all of {}", parts.iter().map(marked).collect::<Vec<_>>().join(", "));
+        claims[index].measured = measured;
         claims[index].verdict = verdict;
         claims[index].joint_verdict = joint;
         claims[index].choices.holding = usize::from(verdict == Verdict::Holds);

@@ -6,24 +6,6 @@ use toml::Value;
 
 use crate::measure::Curve;
 
-/// Experiments, and what a paper says of their results.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct StudyFile {
-    /// What is studied, in one line.
-    pub title: String,
-    /// The paper.
-    pub citation: String,
-    /// By the names that figures and claims use.
-    pub experiment: IndexMap<String, Experiment>,
-    /// By the numbers of the paper.
-    #[serde(default)]
-    pub figure: IndexMap<String, FigureFile>,
-    /// By their names.
-    #[serde(default)]
-    pub claim: IndexMap<String, ClaimFile>,
-}
-
 /// Paths through a scenario and the values to put there.
 pub type Settings = IndexMap<String, Value>;
 

@@ -16,6 +16,7 @@ mod file;
 mod grid;
 mod joint;
 mod measure;
+mod mistakes;
 mod outcome;
 mod page;
 mod plan;
@@ -30,8 +31,9 @@ pub use chart::{Chart, ChartLine};
 pub use conduct::{Unfinished, Wish, conduct};
 
 pub use grid::Form;
+pub use mistakes::StudyError;
 pub use outcome::{Choices, ClaimOutcome, FigureOutcome, StudyOutcome};
 pub use page::render;
 pub use store::Store;
-pub use study::{Study, StudyError};
+pub use study::Study;
 pub use verdict::Verdict;

@@ -2,13 +2,15 @@
 
 use bentpipe_scenario::did_you_mean;
 use indexmap::IndexMap;
-use toml::Value;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
 use crate::check::{Check, Expr, Place, Quantity, Relation};
-use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, StudyFile, position};
+use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, position};
 use crate::grid::Form;
 use crate::joint::{MOST_COMBINATIONS, combinations, groups};
 use crate::measure::{Curve, Measure, Measured};
+use crate::mistakes::{Mistakes, StudyError};
 
 /// Experiments, and what a paper says of their results.
 #[derive(Clone, PartialEq, Debug)]
@@ -137,65 +139,81 @@ impl Ground {
     }
 }
 
-/// Why a file is no study.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{file}: {what}")]
-pub struct StudyError {
-    /// The file.
-    pub file: String,
-    /// Place, found and accepted.
-    pub what: String,
-}
-
 impl Study {
     /// Reads a study; `file` gives it its name.
     ///
     /// # Errors
-    /// With place, found and accepted.
+    /// With every mistake: place, found and accepted.
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
-        let wrong = |what: String| StudyError { file: file.to_owned(), what };
-        let written: StudyFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut mistakes = Mistakes::of(file, text)?;
+        let whole: Table = toml::from_str(text).map_err(|error| StudyError::new(file, error.to_string()))?;
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str());
-        Self::understand(written, stem.unwrap_or(file), text).map_err(wrong)
-    }
-
-    fn understand(written: StudyFile, name: &str, text: &str) -> Result<Self, String> {
-        for (name, experiment) in &written.experiment {
-            experiment.check().map_err(|what| format!("experiment.{name}: {what}"))?;
-        }
         let mut study = Self {
-            name: name.to_owned(),
+            name: stem.unwrap_or(file).to_owned(),
             text: text.to_owned(),
-            title: written.title,
-            citation: written.citation,
-            experiment: written.experiment,
+            title: line_of_text(&whole, "title", &mut mistakes),
+            citation: line_of_text(&whole, "citation", &mut mistakes),
+            experiment: IndexMap::new(),
             figure: IndexMap::new(),
             claim: IndexMap::new(),
         };
-        for (number, figure) in written.figure {
-            let figure = study.figure(figure).map_err(|what| format!("figure.{number}: {what}"))?;
-            study.figure.insert(number, figure);
+        for key in whole.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+            let near =
+                did_you_mean(key, &KEYS).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            mistakes.add(&[], &format!("{key}: found an unknown key, accepted: {}{near}", KEYS.join(", ")));
         }
-        for (name, claim) in written.claim {
-            let claim = study.claim(claim).map_err(|what| format!("claim.{name}: {what}"))?;
-            study.claim.insert(name, claim);
+        let mut names = Names {
+            experiments: names_in(&whole, "experiment"),
+            figures: names_in(&whole, "figure"),
+            broken: Vec::new(),
+        };
+        if names.experiments.is_empty() {
+            mistakes.add(&[], "experiment: found none, accepted: at least one table [experiment.NAME]");
+        }
+        for (name, experiment) in tables::<Experiment>(&whole, "experiment", &mut mistakes) {
+            experiment.check().into_iter().for_each(|what| mistakes.add(&["experiment", &name], &what));
+            study.experiment.insert(name, experiment);
+        }
+        for (number, figure) in tables::<FigureFile>(&whole, "figure", &mut mistakes) {
+            match study.figure(figure, &names) {
+                Ok(figure) => drop(study.figure.insert(number, figure)),
+                Err(wrong) => wrong.iter().for_each(|what| mistakes.add(&["figure", &number], what)),
+            }
+        }
+        let claims = tables::<ClaimFile>(&whole, "claim", &mut mistakes);
+        let is_read = |name: &String| claims.iter().any(|(read, _)| read == name);
+        names.broken = names_in(&whole, "claim").into_iter().filter(|name| !is_read(name)).collect();
+        for (name, claim) in claims {
+            match study.claim(claim, &names) {
+                Ok(claim) => drop(study.claim.insert(name, claim)),
+                Err(what) => {
+                    told(what).iter().for_each(|what| mistakes.add(&["claim", &name], what));
+                    names.broken.push(name);
+                }
+            }
         }
         let largest = groups(study.experiment.values()).iter().map(|group| combinations(group)).max();
         if let Some(found) = largest.filter(|found| *found > MOST_COMBINATIONS) {
-            return Err(format!(
-                "the options of open parameters make {found} combinations, accepted: at most {MOST_COMBINATIONS}"
-            ));
+            let accepted = format!("at most {MOST_COMBINATIONS}");
+            mistakes.add(
+                &[],
+                &format!("the options of open parameters make {found} combinations, accepted: {accepted}"),
+            );
         }
-        Ok(study)
+        mistakes.unless_any(study)
     }
 
-    /// The experiment of this name.
-    fn experiment(&self, name: &str) -> Result<&Experiment, String> {
-        self.experiment.get(name).ok_or_else(|| unknown("experiment", name, self.experiment.keys()))
+    /// The experiment of this name; no complaint if it is there but could not be read, which was told already.
+    fn experiment(&self, name: &str, names: &Names) -> Result<&Experiment, String> {
+        self.experiment.get(name).ok_or_else(|| match names.experiments.iter().any(|known| known == name) {
+            true => String::new(),
+            false => unknown("experiment", name, names.experiments.iter()),
+        })
     }
 
-    fn figure(&self, figure: FigureFile) -> Result<Figure, String> {
-        let experiment = self.experiment(&figure.experiment)?;
+    /// Everything that is wrong with a figure, or the figure.
+    fn figure(&self, figure: FigureFile, names: &Names) -> Result<Figure, Vec<String>> {
+        let experiment = self.experiment(&figure.experiment, names).map_err(told)?;
         let line = |(label, text): (String, String)| {
             let wrong = |what: String| format!("lines.{label}: {what}");
             let expr = Expr::parse(&text).map_err(|error| wrong(format!("\n{error}")))?;
@@ -203,27 +221,37 @@ impl Study {
             Ok((label, expr))
         };
         let shown = match (figure.time, figure.lines.is_empty()) {
-            (Some(_), false) => return Err("has both `lines` and `time`, accepted: one".into()),
-            (None, true) => return Err("has neither `lines` nor `time`, accepted: one".into()),
+            (Some(_), false) => return Err(told("has both `lines` and `time`, accepted: one".into())),
+            (None, true) => return Err(told("has neither `lines` nor `time`, accepted: one".into())),
             (Some(time), true) => {
-                Shown::OverTime(experiment.over_time(time).map_err(|what| format!("time: {what}"))?)
+                Shown::OverTime(experiment.over_time(time).map_err(|what| told(format!("time: {what}")))?)
             }
-            (None, false) => Shown::Along(figure.lines.into_iter().map(line).collect::<Result<_, String>>()?),
+            (None, false) => {
+                let (mut lines, mut wrong) = (IndexMap::new(), Vec::new());
+                for one in figure.lines.into_iter().map(line) {
+                    match one {
+                        Ok((label, expr)) => drop(lines.insert(label, expr)),
+                        Err(what) => wrong.push(what),
+                    }
+                }
+                if !wrong.is_empty() {
+                    return Err(wrong);
+                }
+                Shown::Along(lines)
+            }
         };
         let (title, experiment, y, log) = (figure.title, figure.experiment, figure.y, figure.log);
         Ok(Figure { title, experiment, y, log, shown })
     }
 
-    fn claim(&self, claim: ClaimFile) -> Result<Claim, String> {
-        if let Some(figure) = &claim.figure
-            && !self.figure.contains_key(figure)
-        {
-            return Err(unknown("figure", figure, self.figure.keys()));
+    fn claim(&self, claim: ClaimFile, names: &Names) -> Result<Claim, String> {
+        if let Some(figure) = claim.figure.as_ref().filter(|figure| !names.figures.contains(figure)) {
+            return Err(format!("figure: {}", unknown("figure", figure, names.figures.iter())));
         }
         let ground = match (claim.check, claim.not_testable, claim.all_of.is_empty()) {
-            (Some(text), None, true) => self.ground(claim.experiment, &text)?,
+            (Some(text), None, true) => self.ground(claim.experiment, &text, names)?,
             (None, Some(why), true) => Ground::NotTestable(why),
-            (None, None, false) => self.all_of(claim.all_of)?,
+            (None, None, false) => self.all_of(claim.all_of, names)?,
             (None, None, true) => {
                 return Err(
                     "has no check, accepted: `check`, `all-of`, or `not-testable` with the reason".into()
@@ -248,23 +276,28 @@ impl Study {
     }
 
     /// Claims that stand before this one and have a check of their own.
-    fn all_of(&self, names: Vec<String>) -> Result<Ground, String> {
-        for name in &names {
+    fn all_of(&self, parts: Vec<String>, names: &Names) -> Result<Ground, String> {
+        for name in &parts {
             match self.claim.get(name).map(|claim| &claim.ground) {
                 Some(Ground::Check { .. }) => {}
                 Some(_) => return Err(format!("all-of: found `{name}`, accepted: claims with a check")),
+                // It could not be read, which was told already.
+                None if names.broken.contains(name) => {}
                 None => {
                     return Err(format!("all-of: {}", unknown("claim above it", name, self.claim.keys())));
                 }
             }
         }
-        Ok(Ground::AllOf(names))
+        Ok(Ground::AllOf(parts))
     }
 
-    fn ground(&self, experiment: Option<String>, text: &str) -> Result<Ground, String> {
+    fn ground(&self, experiment: Option<String>, text: &str, names: &Names) -> Result<Ground, String> {
         let check = Check::parse(text).map_err(|error| format!("check:\n{error}"))?;
         let check = match &experiment {
-            Some(name) => self.experiment(name)?.understood(&check),
+            Some(name) => {
+                let wrong = |what: String| if what.is_empty() { what } else { format!("experiment: {what}") };
+                self.experiment(name, names).map_err(wrong)?.understood(&check)
+            }
             None => check.translated(&mut |_| Err("has quantities but no `experiment`".into())),
         };
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -273,27 +306,30 @@ impl Study {
 }
 
 impl Experiment {
-    fn check(&self) -> Result<(), String> {
+    /// Everything that is wrong with it.
+    fn check(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
         let axis_values = self.axis.iter().flat_map(|axis| &axis.values);
-        for value in axis_values.chain(self.quick.values.iter().flatten()) {
-            position(value)
-                .ok_or_else(|| format!("axis: found {value}, accepted: a number, with or without a unit"))?;
+        for value in
+            axis_values.chain(self.quick.values.iter().flatten()).filter(|value| position(value).is_none())
+        {
+            wrong.push(format!("axis: found {value}, accepted: a number, with or without a unit"));
         }
         for (parameter, options) in &self.open {
             for arm in options.values().flat_map(|option| option.arm.keys()) {
-                self.arm(arm).map_err(|what| format!("open.{parameter}: {what}"))?;
+                wrong.extend(self.arm(arm).err().map(|what| format!("open.{parameter}: {what}")));
             }
         }
-        match &self.axis {
-            Some(axis) if axis.keys.is_empty() || axis.values.is_empty() => {
-                Err("axis: no keys or no values".into())
-            }
-            _ if self.arm.is_empty() => Err("has no arm".into()),
-            _ if self.seeds == 0 || self.quick.seeds == Some(0) => {
-                Err("seeds: found 0, accepted: 1 or more".into())
-            }
-            _ => Ok(()),
+        if self.axis.as_ref().is_some_and(|axis| axis.keys.is_empty() || axis.values.is_empty()) {
+            wrong.push("axis: found no keys or no values, accepted: at least one of each".into());
         }
+        if self.arm.is_empty() {
+            wrong.push("arm: found none, accepted: at least one".into());
+        }
+        if self.seeds == 0 || self.quick.seeds == Some(0) {
+            wrong.push("seeds: found 0, accepted: 1 or more".into());
+        }
+        wrong
     }
 
     /// Index of an arm.
@@ -369,6 +405,54 @@ impl Experiment {
     }
 }
 
+/// What a study consists of.
+const KEYS: [&str; 5] = ["title", "citation", "experiment", "figure", "claim"];
+
+/// The names in a file, whether what they name can be read or not.
+struct Names {
+    experiments: Vec<String>,
+    figures: Vec<String>,
+    /// Claims that could not be read.
+    broken: Vec<String>,
+}
+
+fn names_in(whole: &Table, key: &str) -> Vec<String> {
+    whole.get(key).and_then(Value::as_table).into_iter().flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// A text that must be there.
+fn line_of_text(whole: &Table, key: &str, mistakes: &mut Mistakes<'_>) -> String {
+    match whole.get(key) {
+        Some(Value::String(text)) => return text.clone(),
+        Some(other) => mistakes.add(&[key], &format!("found {other}, accepted: a text")),
+        None => mistakes.add(&[], &format!("found no `{key}`, accepted: with it")),
+    }
+    String::new()
+}
+
+/// The tables under `key` that can be read; the others are mistakes.
+fn tables<T: DeserializeOwned>(whole: &Table, key: &str, mistakes: &mut Mistakes<'_>) -> Vec<(String, T)> {
+    let mut read = Vec::new();
+    match whole.get(key) {
+        None => {}
+        Some(Value::Table(all)) => {
+            for (name, table) in all {
+                match table.clone().try_into() {
+                    Ok(one) => read.push((name.clone(), one)),
+                    Err(error) => mistakes.add_unread(&[key, name], &error),
+                }
+            }
+        }
+        Some(other) => mistakes.add(&[key], &format!("found {other}, accepted: tables [{key}.NAME]")),
+    }
+    read
+}
+
+/// One mistake; none if it was told already.
+fn told(what: String) -> Vec<String> {
+    if what.is_empty() { Vec::new() } else { vec![what] }
+}
+
 /// `found` is not one of `known`.
 fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
@@ -431,6 +515,31 @@ mod tests {
         assert!(command(1, 1).contains("--set 'tcp.mss=500 bytes' --set 'tcp.header=60 bytes'"));
         let error = refused("long = {}", "long = { arm.e = {} }");
         assert!(error.contains("open.queue: found arm `e`"), "{error}");
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_its_line() {
+        let text = STUDY
+            .replacen("title = \"An example\"", "titel = \"An example\"", 1)
+            .replacen("seeds = 3", "seeds = \"three\"", 1)
+            .replacen("v(b)", "v(bb", 1)
+            .replacen("[claim.c1]\nfigure = \"1\"", "[claim.c1]\nfigure = \"7\"", 1)
+            .replacen("check = \"2 * 3 in 6..6\"", "checks = \"2 * 3 in 6..6\"", 1);
+        let error = Study::parse("my/example.toml", &text).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        let starts = [
+            "my/example.toml: found no `title`, accepted: with it",
+            "my/example.toml:2: titel: found an unknown key, accepted: title, citation, experiment, figure, claim; did you mean `title`?",
+            "my/example.toml:11: experiment.one: seeds: found \"three\", accepted: a whole number",
+            "my/example.toml:27: claim.c1: figure: found figure `7`, accepted: 1, 2",
+            "my/example.toml:34: claim.c2: checks: found an unknown key, accepted: figure, statement, ",
+        ];
+        assert_eq!(lines.len(), starts.len(), "{error}");
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start), "{line}\n{start}");
+        }
+        let error = Study::parse("x.toml", "title = \n").unwrap_err().to_string();
+        assert!(error.starts_with("x.toml:1: found `") && error.contains("not TOML"), "{error}");
     }
 
     #[test]

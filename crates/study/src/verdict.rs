@@ -54,7 +54,13 @@ pub fn judge(check: &Check<Measured>, results: &Results) -> Vec<Judged> {
     let of_choice = |choice: usize| {
         let judged: Vec<Judged> =
             check.clauses.iter().flat_map(|clause| judge_clause(clause, results, choice)).collect();
-        let measured = judged.iter().map(|one| one.measured.as_str()).collect::<Vec<_>>().join("; ");
+        // Of several parts those are marked that do not hold.
+        let marked = |one: &Judged| match one.verdict {
+            Verdict::Holds => one.measured.clone(),
+            _ if judged.len() == 1 => one.measured.clone(),
+            verdict => format!("{} ({verdict})", one.measured),
+        };
+        let measured = judged.iter().map(marked).collect::<Vec<_>>().join("; ");
         Judged { verdict: worst(judged.iter().map(|one| one.verdict)), measured }
     };
     (0..results.grid.choices.len()).map(of_choice).collect()
@@ -192,12 +198,18 @@ impl Along<'_> {
         (margin(&a, order, &b), Judged { verdict: compare(&a, order, &b), measured })
     }
 
-    fn shown_along(&self, expr: &Expr<Measured>, all: &[PerSeed]) -> String {
+    /// The values along the axis, each with what is remarked of it.
+    fn shown_along(
+        &self,
+        expr: &Expr<Measured>,
+        all: &[PerSeed],
+        remark: impl Fn(usize) -> &'static str,
+    ) -> String {
         let units = Units::of(std::iter::once(expr), &all.iter().collect::<Vec<_>>());
-        let one = |(place, values): (&usize, &PerSeed)| {
-            format!("{}{}{}", self.label(*place), units.number(values), units.name())
+        let one = |(index, (place, values)): (usize, (&usize, &PerSeed))| {
+            format!("{}{}{}{}", self.label(*place), units.number(values), units.name(), remark(index))
         };
-        self.places.iter().zip(all).map(one).collect::<Vec<_>>().join("; ")
+        self.places.iter().zip(all).enumerate().map(one).collect::<Vec<_>>().join("; ")
     }
 
     fn along(&self, expr: &Expr<Measured>) -> Vec<PerSeed> {
@@ -210,10 +222,11 @@ impl Along<'_> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return nothing_there() };
         let order = if sign > 0.0 { Order::Above } else { Order::Below };
         let ends = compare(last, order, first);
-        let wrong = |pair: &[PerSeed]| compare(&pair[1], order, &pair[0]) == Verdict::Fails;
+        let wrong = |at: usize| at > 0 && compare(&all[at], order, &all[at - 1]) == Verdict::Fails;
         let verdict =
-            if all.windows(2).any(wrong) { worst([ends, Verdict::Fails].into_iter()) } else { ends };
-        Judged { verdict, measured: self.shown_along(expr, &all) }
+            if (0..all.len()).any(wrong) { worst([ends, Verdict::Fails].into_iter()) } else { ends };
+        let remark = |at: usize| if wrong(at) { " (goes the other way)" } else { "" };
+        Judged { verdict, measured: self.shown_along(expr, &all, remark) }
     }
 
     /// An equivalence test of every pair of places: no difference may exceed that part of the largest mean.
@@ -225,7 +238,7 @@ impl Along<'_> {
         let pairs = all.iter().enumerate().flat_map(|(n, a)| all[n + 1..].iter().map(move |b| (a, b)));
         let verdicts: Vec<Verdict> = pairs.map(|(a, b)| equivalent(difference(a, b), room)).collect();
         let verdict = if verdicts.is_empty() { Verdict::Holds } else { worst(verdicts.into_iter()) };
-        Judged { verdict, measured: self.shown_along(expr, &all) }
+        Judged { verdict, measured: self.shown_along(expr, &all, |_| "") }
     }
 
     fn peak(&self, expr: &Expr<Measured>, at: f64) -> Judged {
@@ -235,9 +248,17 @@ impl Along<'_> {
         else {
             return nothing_there();
         };
-        let others = all.iter().enumerate().filter(|(index, _)| *index != place);
-        let verdict = worst(others.map(|(_, values)| compare(&all[place], Order::Above, values)));
-        Judged { verdict, measured: self.shown_along(expr, &all) }
+        let verdict_at = |at: usize| match at == place {
+            true => Verdict::Holds,
+            false => compare(&all[place], Order::Above, &all[at]),
+        };
+        let verdict = worst((0..all.len()).filter(|at| *at != place).map(verdict_at));
+        let remark = |at: usize| match verdict_at(at) {
+            Verdict::Fails => " (above the peak)",
+            Verdict::Tied => " (perhaps above the peak)",
+            _ => "",
+        };
+        Judged { verdict, measured: self.shown_along(expr, &all, remark) }
     }
 }
 
@@ -378,6 +399,18 @@ mod tests {
         assert_eq!(verdict("highest(v(a)) / lowest(v(a)) in 2..4"), Verdict::Holds);
         assert_eq!(verdict("v(a) > w(a)"), Verdict::NotTestable);
         assert_eq!(verdict("at x > 3: v(a) > 0"), Verdict::NotTestable);
+    }
+
+    #[test]
+    fn the_part_that_does_not_hold_is_marked() {
+        let measured = |check: &str| judged(check)[0].measured.clone();
+        assert_eq!(
+            measured("at x = 1: v(a) > 0 and at x = 1: v(a) > v(c)"),
+            "10.00 ± 2.48 > 0; 10.00 ± 2.48 > 11.00 ± 2.48 (FAILS)"
+        );
+        assert_eq!(measured("at x = 1: v(a) > v(c)"), "10.00 ± 2.48 > 11.00 ± 2.48", "there is only one");
+        assert!(measured("v(a) falls").contains("x 2: 20.00 ± 2.48 (goes the other way); x 3"));
+        assert!(measured("v(a) peaks at 2").ends_with("x 3: 30.00 ± 2.48 (above the peak)"));
     }
 
     /// The two noisy ones have the mean of `a`, but in each seed one of them is above it.
