@@ -59,4 +59,4 @@ pub use control::{
     ProbeReply, ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
 };
 pub use memory::{PathMemory, Saved, Seat};
-pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf};
+pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf, SENDER_ONLY};

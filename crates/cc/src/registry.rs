@@ -135,8 +135,9 @@ macro_rules! registry {
     };
 }
 
-/// An entry of a sender-only algorithm; the others override fields.
-const SENDER_ONLY: Entry = Entry {
+/// An entry without a name, of an algorithm that needs nothing of receivers and routers, remembers nothing, and runs wherever our engine does;
+/// the others override its fields.
+pub const SENDER_ONLY: Entry = Entry {
     name: "",
     title: "",
     paper: "",

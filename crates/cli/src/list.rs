@@ -1,6 +1,6 @@
 //! `bentpipe list`.
 
-use bentpipe_cc::{Custom, Entry, REGISTRY};
+use bentpipe_cc::{Custom, Entry, REGISTRY, SENDER_ONLY};
 use bentpipe_lab::table;
 use bentpipe_scenario::own_algorithms;
 use serde::Serialize;
@@ -148,20 +148,7 @@ fn algorithms(json: bool) -> Result<(), Failure> {
 
 /// What is known of an algorithm that the program brought.
 fn own(custom: &Custom) -> Entry {
-    Entry {
-        name: custom.name,
-        title: "brought by this program",
-        paper: "",
-        year: 0,
-        needs_receiver: false,
-        receiver: None,
-        needs_routers: false,
-        remembers: false,
-        works_with_plain_receiver: true,
-        in_simulation: true,
-        on_the_wire: true,
-        in_kernel: false,
-    }
+    Entry { name: custom.name, title: "brought by this program", ..SENDER_ONLY }
 }
 
 fn kinds(json: bool, all: &[Kind]) -> Result<(), Failure> {
