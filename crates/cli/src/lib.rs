@@ -24,6 +24,7 @@ mod progress;
 mod reach;
 mod receive;
 mod record;
+mod resume;
 mod run;
 mod send;
 mod show;
@@ -47,8 +48,27 @@ pub fn main_with(own: &'static [cc::Custom]) -> ExitCode {
     }
 }
 
+/// So many characters of a line that refuses arguments are shown.
+const SHOWN: usize = 1000;
+
+/// Says what is wrong with the arguments, without echoing all of a very long one, and ends. Help and version are no mistakes.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if !error.use_stderr() || text.lines().all(|line| line.len() <= SHOWN) {
+        error.exit()
+    }
+    for line in text.lines() {
+        match line.char_indices().nth(SHOWN) {
+            Some((end, _)) => eprintln!("{} ... ({} bytes in all)", &line[..end], line.len()),
+            None => eprintln!("{line}"),
+        }
+    }
+    std::process::exit(error.exit_code())
+}
+
 fn command() -> ExitCode {
-    let done = match args::Args::parse().command {
+    let args = args::Args::try_parse().unwrap_or_else(|error| refuse(&error));
+    let done = match args.command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Paper(args) => paper::paper(&args),

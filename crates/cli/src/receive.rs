@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Ready};
 use bentpipe_tcp::{Connection, Events};
+use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::resume::Partial;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::ReceiveArgs;
 
@@ -42,6 +44,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Receiver)?;
     let cc = config.cc.name();
     let output = match &args.file {
+        Some(file) if args.resume => Some(Output::Partial(Box::new(Partial::open(file)?))),
         Some(file) => Some(Output::open(file)?),
         None if args.discard || args.source.is_some() => None,
         None => Some(Output::open(Path::new("-"))?),
@@ -102,13 +105,20 @@ impl Server<'_> {
         while self.accepted < wanted {
             let Some(id) = self.driver.stack.accept(self.args.port) else { break };
             self.accepted += 1;
-            let drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
+            let mut drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
             // Who has something says it; everybody else closes when the peer does.
-            let feed = Feed::new(match &self.args.answer {
+            let mut feed = Feed::new(match &self.args.answer {
                 Some(file) => Input::open(file)?,
                 None => Input::Zeros(self.args.source.unwrap_or(0)),
             });
             let begin = self.driver.now();
+            if let Some(partial) = drain.partial() {
+                // A new connection has room for a line.
+                self.driver.stack.write(begin, id, partial.greeting().as_bytes());
+            }
+            if self.args.wire.sha256 && !self.args.resume {
+                (drain.hash, feed.hash) = (Some(Sha256::new()), Some(Sha256::new()));
+            }
             self.connections.push(Receiving { id, begin, drain, feed, events: Events::empty() });
         }
         Ok(())
@@ -126,6 +136,12 @@ impl Server<'_> {
         let Receiving { id, drain, feed, events, .. } = &mut self.connections[at];
         drain.pump(&mut self.driver, *id, ready.output)?;
         let peer_done = events.contains(Events::PEER_CLOSED) && drain.is_empty(&self.driver, *id);
+        if peer_done
+            && !feed.has_ended()
+            && let Some(word) = drain.partial().and_then(Partial::last_word)
+        {
+            self.driver.stack.write(self.driver.now(), *id, word.as_bytes());
+        }
         if self.args.source.is_some() || self.args.answer.is_some() || peer_done {
             feed.pump(&mut self.driver, *id, true)?;
         }
@@ -162,13 +178,26 @@ impl Server<'_> {
         }
     }
 
-    fn conclude(&mut self, at: usize, mut report: Report) {
+    fn conclude(&mut self, at: usize, report: Report) {
         let connection = self.connections.swap_remove(at);
         self.driver.stack.release(connection.id);
+        let mut report = report.with_digests(&connection.feed, &connection.drain);
+        let kept = connection.drain.partial().map(|partial| {
+            let (have, total) = partial.progress();
+            let all = total.map_or(String::new(), |total| format!(" of {total}"));
+            format!(
+                "; {have}{all} bytes are kept in {}, with which the same commands go on",
+                partial.part().display()
+            )
+        });
+        let is_whole = connection.drain.partial().is_none_or(|partial| partial.last_word().is_some());
         if report.complete
             && let Err(why) = connection.drain.finish()
         {
             report.fail(&why.to_string());
+        }
+        if let (Some(kept), false, Some(why)) = (kept, is_whole, report.error.clone()) {
+            report.fail(&(why + &kept));
         }
         if !self.args.wire.json {
             report.tell();

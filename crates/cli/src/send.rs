@@ -6,11 +6,13 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Network, Ready, Unreachable};
 use bentpipe_tcp::{Connection, Events, State};
 use bentpipe_trace::{JsonLines, Record, Sink};
+use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target, Writer};
 use crate::reach;
+use crate::resume::Offer;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::SendArgs;
 
@@ -40,6 +42,10 @@ struct Sending {
     events: Events,
     /// What to say if the peer does not answer at all.
     silence: Option<String>,
+    /// A file of which the peer may have a part, until that is known.
+    offer: Option<Offer>,
+    /// The peer says in the end whether it has the same file.
+    compares: bool,
 }
 
 /// The events of the connection, on their way into a file.
@@ -73,7 +79,9 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Sender)?;
     let cc = config.cc.name();
     let trace = output::open(args.trace.as_ref(), Kind::Events)?;
+    let offer = args.file.as_deref().filter(|_| args.resume).map(Offer::of).transpose()?;
     let (input, total) = match args.zeros {
+        _ if offer.is_some() => (Input::Later, None),
         Some(bytes) => (Input::Zeros(bytes), Some(bytes)),
         None => {
             let input = Input::open(args.file.as_deref().ok_or_else(no_file)?)?;
@@ -82,6 +90,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         }
     };
     let reply = args.reply.as_deref().map(Output::open).transpose()?;
+    let reply = reply.or_else(|| args.resume.then(|| Output::Words(Vec::new())));
     let (ours, remote) = resolve(args)?;
     reach::check(&ours, remote.ip())?;
     let interrupt = Interrupt::listen()?;
@@ -105,7 +114,12 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         drain: Drain::new(reply.unwrap_or(Output::Nowhere)),
         events: Events::empty(),
         silence: reach::silence(&ours, remote.ip()),
+        offer,
+        compares: args.resume,
     };
+    if args.wire.sha256 && !args.resume {
+        (sending.feed.hash, sending.drain.hash) = (Some(Sha256::new()), Some(Sha256::new()));
+    }
     let progress = Progress::new(format!("Sending to {remote}"), total);
     let failure = sending.run(&progress, &interrupt).unwrap_or_else(|why| {
         sending.abort();
@@ -166,6 +180,7 @@ impl Sending {
         loop {
             self.feed.pump(&mut self.driver, self.id, ready.input)?;
             self.drain.pump(&mut self.driver, self.id, ready.output)?;
+            self.go_on_with_offer(progress)?;
             while let Some((_, events)) = self.driver.stack.poll_event() {
                 self.events |= events;
             }
@@ -183,7 +198,7 @@ impl Sending {
             }
             let state = self.state();
             if transfer::is_over(state) && self.drain.is_empty(&self.driver, self.id) {
-                return Ok(None);
+                return Ok(Offer::verdict(self.drain.words()).filter(|_| self.compares));
             }
             if state == State::FinWait2 && !self.wants_reply {
                 let since = *acknowledged_at.get_or_insert(self.driver.now());
@@ -195,11 +210,24 @@ impl Sending {
                 input: self.feed.waits_for(),
                 output: self.drain.waits_for(&self.driver, self.id),
             };
+            // A file that is being compared goes on at once.
+            let is_busy = self.offer.as_ref().is_some_and(Offer::is_busy);
+            let patience = if is_busy { Duration::ZERO } else { PATIENCE };
             ready = self
                 .driver
-                .turn(PATIENCE, interest)
+                .turn(patience, interest)
                 .map_err(|error| Failure::Work(format!("the TUN device failed: {error}")))?;
         }
+    }
+
+    /// Finds out what the peer has of the file; once that is known, the rest of it is sent.
+    fn go_on_with_offer(&mut self, progress: &Progress) -> Result<(), Failure> {
+        let Some(offer) = &mut self.offer else { return Ok(()) };
+        let Some(rest) = offer.step(self.drain.words())? else { return Ok(()) };
+        progress.expect(rest.left());
+        self.feed = Feed::new(Input::Rest(rest));
+        self.offer = None;
+        Ok(())
     }
 
     /// Resets the connection, so that the peer does not wait for what will not come.
@@ -239,7 +267,8 @@ impl Sending {
     /// Says what happened, and answers what the peer may still repeat.
     fn finish(mut self, args: &SendArgs, failure: Option<String>) -> Result<(), Failure> {
         let report = Report::of(&self.driver, self.id, self.begin, self.cc);
-        let mut report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;
+        let report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;
+        let mut report = report.with_digests(&self.feed, &self.drain);
         if let Some(why) = &failure {
             report.fail(why);
         }

@@ -13,9 +13,11 @@ use bentpipe_scenario::{Draft, changed_config, connection_config};
 use bentpipe_tcp::{Config, Connection, Reflection, State};
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::output::{Kind, Target};
+use crate::resume::{Partial, Rest, hex};
 use crate::transfer_args::OnWire;
 
 /// How long one turn waits at most: so often progress is shown, and Ctrl-C is heard.
@@ -116,6 +118,10 @@ pub enum Input {
     File(std::fs::File),
     /// So many zeros.
     Zeros(u64),
+    /// Nothing yet: what it is to be is still open.
+    Later,
+    /// The rest of a file that the peer has a part of.
+    Rest(Rest),
 }
 
 impl Input {
@@ -138,6 +144,8 @@ impl Input {
         match self {
             Self::File(file) => file.metadata().ok().filter(|metadata| metadata.is_file()).map(|m| m.len()),
             Self::Zeros(len) => Some(*len),
+            Self::Rest(rest) => Some(rest.left()),
+            Self::Later => None,
         }
     }
 
@@ -145,7 +153,7 @@ impl Input {
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::File(file) => Some(file.as_fd()),
-            Self::Zeros(_) => None,
+            Self::Zeros(_) | Self::Later | Self::Rest(_) => None,
         }
     }
 
@@ -160,6 +168,8 @@ impl Input {
                 into[..len as usize].fill(0);
                 len as usize
             }
+            Self::Rest(rest) => rest.read(into)?,
+            Self::Later => 0,
         };
         into.truncate(len);
         Ok(())
@@ -172,6 +182,10 @@ pub enum Output {
     File(std::fs::File, Target),
     /// Standard output.
     Standard(std::fs::File),
+    /// A file that goes on where an earlier transfer broke off.
+    Partial(Box<Partial>),
+    /// A few words that we read ourselves.
+    Words(Vec<u8>),
     /// Nowhere.
     Nowhere,
 }
@@ -191,7 +205,7 @@ impl Output {
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::File(file, _) | Self::Standard(file) => Some(file.as_fd()),
-            Self::Nowhere => None,
+            Self::Partial(_) | Self::Words(_) | Self::Nowhere => None,
         }
     }
 
@@ -200,7 +214,8 @@ impl Output {
         match self {
             Self::File(_, target) => target.path().display().to_string(),
             Self::Standard(_) => "standard output".to_owned(),
-            Self::Nowhere => "nowhere".to_owned(),
+            Self::Partial(partial) => partial.part().display().to_string(),
+            Self::Words(_) | Self::Nowhere => "nowhere".to_owned(),
         }
     }
 
@@ -211,10 +226,30 @@ impl Output {
                 drop(file);
                 target.finish()
             }
-            Self::Standard(_) | Self::Nowhere => Ok(()),
+            Self::Partial(partial) => partial.finish(),
+            Self::Standard(_) | Self::Words(_) | Self::Nowhere => Ok(()),
+        }
+    }
+
+    /// Takes what arrived, if that needs no waiting; false if it must be written.
+    fn take(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+        match self {
+            Self::Partial(partial) => partial.take(bytes).map(|()| true),
+            Self::Words(words) if words.len() < MOST_WORDS => {
+                words.extend(bytes);
+                Ok(true)
+            }
+            Self::Words(_) => Err(Failure::Work(
+                "the other end says too much, accepted: an end with --resume at both".into(),
+            )),
+            Self::Nowhere => Ok(true),
+            Self::File(..) | Self::Standard(_) => Ok(false),
         }
     }
 }
+
+/// More than the receiver of a file has to say.
+const MOST_WORDS: usize = 4096;
 
 /// Bytes that wait in a connection until they may leave: as much as a window opens at once, at most and at least so much. More would
 /// only use memory and, in the caches of the processor, push out what is in use.
@@ -230,12 +265,19 @@ pub struct Feed {
     closed: bool,
     /// Taken by the connection.
     pub bytes: u64,
+    /// Of all that was read, if it is wanted.
+    pub hash: Option<Sha256>,
 }
 
 impl Feed {
     /// Everything that `input` holds, and then the end of the stream.
     pub fn new(input: Input) -> Self {
-        Self { input, piece: Vec::new(), done: 0, ended: false, closed: false, bytes: 0 }
+        Self { input, piece: Vec::new(), done: 0, ended: false, closed: false, bytes: 0, hash: None }
+    }
+
+    /// True if all has been read, and the stream is closed or will be.
+    pub fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// What to wait for: nothing while the connection has no room.
@@ -254,6 +296,9 @@ impl Feed {
 
     /// Moves what can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        if matches!(self.input, Input::Later) {
+            return Ok(());
+        }
         let mut ready = ready || self.input.waits_for().is_none();
         let mut room = Self::room(driver, id);
         loop {
@@ -263,6 +308,9 @@ impl Feed {
                 self.input
                     .read(&mut self.piece, at_most)
                     .map_err(|error| Failure::Work(format!("cannot read: {error}")))?;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(&self.piece);
+                }
                 self.done = 0;
                 self.ended = self.piece.is_empty();
                 // More may be there, but a pipe would make us wait for it.
@@ -295,6 +343,8 @@ pub struct Drain {
     done: usize,
     /// Handed to the destination.
     pub bytes: u64,
+    /// Of all that arrived, if it is wanted.
+    pub hash: Option<Sha256>,
 }
 
 /// Bytes that a pipe takes without making the writer wait, once it says that it is ready (POSIX `PIPE_BUF`).
@@ -303,7 +353,23 @@ const PIPE_PIECE: usize = 4096;
 impl Drain {
     /// Everything that arrives goes to `output`.
     pub fn new(output: Output) -> Self {
-        Self { output, piece: Vec::new(), done: 0, bytes: 0 }
+        Self { output, piece: Vec::new(), done: 0, bytes: 0, hash: None }
+    }
+
+    /// What the peer said, if we read it ourselves.
+    pub fn words(&self) -> &[u8] {
+        match &self.output {
+            Output::Words(words) => words,
+            _ => &[],
+        }
+    }
+
+    /// The file that goes on where an earlier transfer broke off, if it is one.
+    pub fn partial(&self) -> Option<&Partial> {
+        match &self.output {
+            Output::Partial(partial) => Some(partial),
+            _ => None,
+        }
     }
 
     /// What to wait for: nothing while there is nothing to write.
@@ -314,14 +380,16 @@ impl Drain {
 
     /// Moves what can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        if matches!(self.output, Output::Nowhere) && self.hash.is_none() {
+            self.bytes += driver.stack.discard(driver.now(), id);
+            return Ok(());
+        }
+        if !matches!(self.output, Output::File(..) | Output::Standard(_)) {
+            return self.keep(driver, id);
+        }
         let name = || self.output.name();
-        let mut file = match &self.output {
-            Output::File(file, _) | Output::Standard(file) => file,
-            Output::Nowhere => {
-                self.bytes += driver.stack.discard(driver.now(), id);
-                return Ok(());
-            }
-        };
+        let (Output::File(file, _) | Output::Standard(file)) = &self.output else { return Ok(()) };
+        let mut file = file;
         let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let mut ready = ready || regular;
         while ready {
@@ -330,6 +398,9 @@ impl Drain {
                 let len = driver.stack.read(driver.now(), id, &mut self.piece);
                 self.piece.truncate(len);
                 self.done = 0;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(&self.piece);
+                }
                 if len == 0 {
                     break;
                 }
@@ -344,6 +415,24 @@ impl Drain {
             ready = regular;
         }
         Ok(())
+    }
+
+    /// Moves everything that has arrived to where nothing needs to be waited for.
+    fn keep(&mut self, driver: &mut Driver, id: Id) -> Result<(), Failure> {
+        self.piece.resize(PIECE, 0);
+        loop {
+            let len = driver.stack.read(driver.now(), id, &mut self.piece);
+            if len == 0 {
+                self.piece.clear();
+                self.done = 0;
+                return Ok(());
+            }
+            if let Some(hash) = &mut self.hash {
+                hash.update(&self.piece[..len]);
+            }
+            self.output.take(&self.piece[..len])?;
+            self.bytes += len as u64;
+        }
     }
 
     /// Puts the file of a stream that came whole in its place; otherwise nothing is left of it.
@@ -376,6 +465,11 @@ impl Progress {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
         Self { bar: bar.with_message(what) }
+    }
+
+    /// Now it is known how many bytes there are.
+    pub fn expect(&self, bytes: u64) {
+        self.bar.set_length(bytes);
     }
 
     /// Says something while the bar is there.
@@ -434,6 +528,12 @@ pub struct Report {
     pub probes_are_ordinary: bool,
     /// Data segments that held nothing new.
     pub duplicate_segments: u64,
+    /// SHA-256 of what was sent, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_sha256: Option<String>,
+    /// SHA-256 of what arrived, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received_sha256: Option<String>,
 }
 
 impl Report {
@@ -463,7 +563,24 @@ impl Report {
             probe_srtt_ms: connection.probe_srtt().map(Duration::as_millis_f64),
             probes_are_ordinary: connection.probes_are_ordinary(),
             duplicate_segments: stats.duplicate_segments,
+            sent_sha256: None,
+            received_sha256: None,
         })
+    }
+
+    /// With the digests of both streams, as far as they were asked for.
+    pub fn with_digests(self, feed: &Feed, drain: &Drain) -> Self {
+        let digits = |hash: &Option<Sha256>| hash.clone().map(|hash| hex(&hash.finalize()));
+        let of_file = match &feed.input {
+            Input::Rest(rest) => rest.digits(),
+            _ => None,
+        };
+        let of_partial = drain.partial().filter(|partial| partial.last_word().is_some()).map(Partial::digits);
+        Self {
+            sent_sha256: of_file.or_else(|| digits(&feed.hash)),
+            received_sha256: of_partial.or_else(|| digits(&drain.hash)),
+            ..self
+        }
     }
 
     /// The transfer did not come to its end.
@@ -500,6 +617,11 @@ impl Report {
             self.sent_segments,
             self.timeouts,
         );
+        for (what, digits) in [("sent", &self.sent_sha256), ("received", &self.received_sha256)] {
+            if let Some(digits) = digits {
+                eprintln!("{}: SHA-256 of what was {what}: {digits}", self.peer);
+            }
+        }
     }
 }
 

@@ -36,6 +36,9 @@ pub struct OnWire {
     /// Largest packet in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
     pub mtu: u16,
+    /// Tell the SHA-256 of what was sent and of what arrived
+    #[arg(long)]
+    pub sha256: bool,
     /// Write the statistics as JSON to standard output
     #[arg(long)]
     pub json: bool,
@@ -52,6 +55,9 @@ pub struct SendArgs {
     /// Send so many zeros instead of a file, for measuring
     #[arg(long, value_name = "BYTES", conflicts_with = "file")]
     pub zeros: Option<u64>,
+    /// To a `bentpipe receive --resume`: go on where an earlier transfer of this file broke off, and compare its SHA-256 in the end
+    #[arg(long, requires = "file", conflicts_with = "reply")]
+    pub resume: bool,
     /// Write what the peer sends back to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
@@ -71,6 +77,9 @@ pub struct ReceiveArgs {
     pub port: u16,
     /// Where to write what arrives [default: standard output]
     pub file: Option<PathBuf>,
+    /// From a `bentpipe send --resume`: keep what arrives in FILE.part, go on with what is there already, and compare the SHA-256 of the whole
+    #[arg(long, requires = "file", conflicts_with_all = ["source", "answer"])]
+    pub resume: bool,
     /// Throw away what arrives, for measuring
     #[arg(long, conflicts_with = "file")]
     pub discard: bool,

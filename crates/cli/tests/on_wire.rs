@@ -69,6 +69,17 @@ elif mode == "vanish":
     s = accepted()
     s.recv(1000)
     time.sleep(5)
+elif mode == "offer":
+    s = connected()
+    word, version, have, digits = s.makefile("rb").readline().split()
+    have = int(have)
+    same = hashlib.sha256(data[:have]).hexdigest().encode() == digits
+    print(word.decode(), version.decode(), have > 0, same, flush=True)
+    part = data[have:have + 900_000]
+    s.sendall(b"bentpipe-resume 1 %d\n" % len(data) + part)
+    time.sleep(1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+    s.close()
 elif mode == "data":
     open("data", "wb").write(data)
 "#;
@@ -121,7 +132,7 @@ fn both_roles(name: &str, v6: bool, options: &str) {
 
 #[test]
 fn files_go_both_ways_over_ipv4() {
-    both_roles("v4", false, "");
+    both_roles("v4", false, "--sha256");
 }
 
 #[test]
@@ -199,6 +210,30 @@ fn a_file_is_whole_or_absent() {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "broken 1\n0\nthere 2\nmine\n", "{errors}");
         assert!(errors.contains("got: found a file that is no file to be replaced"), "{errors}");
+    }
+}
+
+/// The peer breaks off twice; then our own sender has only the rest to send, and both ends compare the whole.
+#[test]
+fn a_transfer_goes_on_where_it_broke_off() {
+    let script = r#"
+        for i in 1 2; do peer offer 10.105.0.2 5001 & ours receive 5001 got --resume; echo $?; wait; done
+        [ -e got ] || stat -c %s got.part
+        echo 1 > /proc/sys/net/ipv4/ip_forward
+        "$BENTPIPE" receive 5001 got --resume 2> said & a=$!; until grep -q listening said; do sleep 0.02; done
+        ours send 10.105.0.2:5001 data --resume --address 10.105.0.6/30 --json | python3 -c '
+import hashlib, json, sys
+report = json.load(sys.stdin)
+data = open("data", "rb").read()
+print(report["complete"], report["sent_bytes"] < len(data) - 1_700_000, report["sent_sha256"] == hashlib.sha256(data).hexdigest())'
+        wait $a; echo $?; cmp data got && ls -A | grep -c part
+        ours receive 5001 got --resume; echo $?; ours send 10.105.0.1:9 - --resume; echo $?"#;
+    if let Some(output) = in_namespace("resume", script) {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let wanted = "bentpipe-resume 1 False True\n1\nbentpipe-resume 1 True True\n1\n1800000\nTrue True True\n0\n0\n2\n2\n";
+        assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{errors}");
+        assert!(errors.contains("1800000 of 3145728 bytes are kept in got.part"), "{errors}");
+        assert!(errors.contains("got: found something, accepted: a path where nothing is"), "{errors}");
     }
 }
 

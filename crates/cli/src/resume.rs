@@ -1,0 +1,400 @@
+//! Transfers that go on where an earlier one broke off, and are compared in the end.
+//!
+//! Both ends speak a few lines around the bytes of the file (docs/on-the-wire.md): the receiver says how many bytes it has and their
+//! SHA-256, the sender how many there are in all; then come the rest and the SHA-256 of the whole, and the receiver says whether it
+//! has the same.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+
+/// What every line begins with.
+const WORD: &str = "bentpipe-resume 1";
+/// No line is longer.
+const LONGEST: usize = 120;
+/// Bytes that are read at a time to be compared: between two pieces the connection has its turn.
+const PIECE: usize = 4 << 20;
+/// Hexadecimal digits of a SHA-256.
+const DIGITS: usize = 64;
+
+/// What the receiver says in the end.
+const SAME: &str = "same";
+const DIFFERENT: &str = "different";
+
+/// A digest in hexadecimal digits.
+pub fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn strange(line: &[u8]) -> Failure {
+    let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]).into_owned();
+    Failure::Work(format!("the other end said {line:?}, accepted: an end with --resume at both"))
+}
+
+/// The sender's half.
+pub struct Offer {
+    file: File,
+    path: PathBuf,
+    total: u64,
+    hash: Sha256,
+    /// Bytes of the file that are hashed.
+    read: u64,
+    /// What the receiver has: bytes and digits.
+    theirs: Option<(u64, String)>,
+}
+
+/// The rest of an offered file, with what stands around it.
+pub struct Rest {
+    head: Vec<u8>,
+    file: File,
+    left: u64,
+    hash: Sha256,
+    /// Of the whole file, once they are out.
+    digits: Option<String>,
+}
+
+impl Offer {
+    /// Of a file, which must not grow meanwhile.
+    pub fn of(path: &Path) -> Result<Self, Failure> {
+        let refused = |what: &str| {
+            Failure::Request(format!(
+                "--resume: found {what}, accepted: a file of which any part can be read"
+            ))
+        };
+        let file = File::open(path)
+            .map_err(|error| Failure::Request(format!("cannot read {}: {error}", path.display())))?;
+        let metadata = file.metadata().map_err(|error| refused(&error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(refused(&path.display().to_string()));
+        }
+        let (hash, path, total) = (Sha256::new(), path.to_owned(), metadata.len());
+        Ok(Self { file, path, total, hash, read: 0, theirs: None })
+    }
+
+    /// True once the receiver has said what it has: then there may be much to read.
+    pub fn is_busy(&self) -> bool {
+        self.theirs.is_some()
+    }
+
+    /// Goes on, given all that the receiver has said so far; the rest of the file once it is known to fit to what the receiver has.
+    pub fn step(&mut self, said: &[u8]) -> Result<Option<Rest>, Failure> {
+        if self.theirs.is_none() {
+            let Some(end) = said.iter().position(|byte| *byte == b'\n') else {
+                return if said.len() > LONGEST { Err(strange(said)) } else { Ok(None) };
+            };
+            let line = &said[..end];
+            let text = std::str::from_utf8(line).ok().and_then(|text| text.strip_prefix(WORD));
+            let mut words = text.ok_or_else(|| strange(line))?.split_whitespace();
+            let bytes = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| strange(line))?;
+            self.theirs = Some((bytes, words.next().unwrap_or_default().to_owned()));
+        }
+        let Some((bytes, digits)) = &self.theirs else { return Ok(None) };
+        let wrong = || {
+            Failure::Work(format!(
+                "the receiver has {bytes} bytes that are not the beginning of {}; nothing was sent. There, remove the file that ends in .part",
+                self.path.display()
+            ))
+        };
+        if *bytes > self.total {
+            return Err(wrong());
+        }
+        let unreadable =
+            |error: io::Error| Failure::Work(format!("cannot read {}: {error}", self.path.display()));
+        let mut piece = vec![0; PIECE.min((bytes - self.read) as usize)];
+        self.file.read_exact(&mut piece).map_err(unreadable)?;
+        self.hash.update(&piece);
+        self.read += piece.len() as u64;
+        if self.read < *bytes {
+            return Ok(None);
+        }
+        if hex(&self.hash.clone().finalize()) != *digits {
+            return Err(wrong());
+        }
+        Ok(Some(Rest {
+            head: format!("{WORD} {}\n", self.total).into_bytes(),
+            file: self.file.try_clone().map_err(unreadable)?,
+            left: self.total - bytes,
+            hash: self.hash.clone(),
+            digits: None,
+        }))
+    }
+
+    /// What the receiver's last word means, given all that it said.
+    pub fn verdict(said: &[u8]) -> Option<String> {
+        let text = String::from_utf8_lossy(said);
+        match text.lines().nth(1).and_then(|line| line.strip_prefix(WORD)).map(str::trim) {
+            Some(SAME) => None,
+            Some(DIFFERENT) => Some("what arrived has another SHA-256 than what was sent".to_owned()),
+            _ => Some("the receiver did not say that it has the whole file".to_owned()),
+        }
+    }
+}
+
+impl Rest {
+    /// Bytes of the file that are not read yet.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// SHA-256 of the whole file in hexadecimal digits, once all of it is read.
+    pub fn digits(&self) -> Option<String> {
+        self.digits.clone()
+    }
+
+    /// The next piece, of at most so many bytes; empty at the end.
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.head.is_empty() && self.left == 0 {
+            if self.digits.is_some() {
+                return Ok(0);
+            }
+            let digits = hex(&self.hash.clone().finalize());
+            self.head = format!("{digits}\n").into_bytes();
+            self.digits = Some(digits);
+        }
+        if !self.head.is_empty() {
+            let len = self.head.len().min(into.len());
+            into[..len].copy_from_slice(&self.head[..len]);
+            self.head.drain(..len);
+            return Ok(len);
+        }
+        let most = into.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let len = self.file.read(&mut into[..most])?;
+        if len == 0 {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file became shorter"));
+        }
+        self.hash.update(&into[..len]);
+        self.left -= len as u64;
+        Ok(len)
+    }
+}
+
+/// The receiver's half: a file that stands beside its path, with `.part` behind its name, until it is whole and the same.
+pub struct Partial {
+    file: File,
+    part: PathBuf,
+    path: PathBuf,
+    hash: Sha256,
+    have: u64,
+    total: Option<u64>,
+    /// A line that is not complete yet.
+    line: Vec<u8>,
+    same: Option<bool>,
+}
+
+impl Partial {
+    /// Goes on with what an earlier transfer left, or begins.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(Failure::Request(format!(
+                "{}: found something, accepted: a path where nothing is; nothing was written",
+                path.display()
+            )));
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        let part = PathBuf::from(name);
+        let unwritable = |error: io::Error| Failure::unwritable(&part, &error);
+        let mut file =
+            File::options().read(true).append(true).create(true).open(&part).map_err(unwritable)?;
+        if !file.metadata().map_err(unwritable)?.is_file() {
+            return Err(Failure::Request(format!("{}: accepted: a file, or nothing", part.display())));
+        }
+        let mut hash = Sha256::new();
+        file.rewind().map_err(unwritable)?;
+        let mut piece = vec![0; PIECE];
+        let mut have = 0;
+        loop {
+            match file.read(&mut piece).map_err(unwritable)? {
+                0 => break,
+                len => {
+                    hash.update(&piece[..len]);
+                    have += len as u64;
+                }
+            }
+        }
+        let (path, total, line, same) = (path.to_owned(), None, Vec::new(), None);
+        Ok(Self { file, part, path, hash, have, total, line, same })
+    }
+
+    /// What to say at first.
+    pub fn greeting(&self) -> String {
+        format!("{WORD} {} {}\n", self.have, self.digits())
+    }
+
+    /// Where the bytes are kept meanwhile.
+    pub fn part(&self) -> &Path {
+        &self.part
+    }
+
+    /// SHA-256 of what is there, in hexadecimal digits.
+    pub fn digits(&self) -> String {
+        hex(&self.hash.clone().finalize())
+    }
+
+    /// Bytes that are there, and of how many if that is known.
+    pub fn progress(&self) -> (u64, Option<u64>) {
+        (self.have, self.total)
+    }
+
+    /// Takes what arrived.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            let Some(total) = self.total else {
+                let (byte, rest) = (bytes[0], &bytes[1..]);
+                bytes = rest;
+                if byte == b'\n' {
+                    self.total = Some(self.announced()?);
+                    self.line.clear();
+                } else if self.line.len() < LONGEST {
+                    self.line.push(byte);
+                } else {
+                    return Err(strange(&self.line));
+                }
+                continue;
+            };
+            let len = bytes.len().min(usize::try_from(total - self.have).unwrap_or(usize::MAX));
+            let (body, rest) = bytes.split_at(len);
+            let written = self.file.write_all(body);
+            written
+                .map_err(|error| Failure::Work(format!("cannot write {}: {error}", self.part.display())))?;
+            self.hash.update(body);
+            self.have += len as u64;
+            bytes = rest;
+            if self.have == total && !bytes.is_empty() {
+                self.line.extend(bytes);
+                if self.line.len() > DIGITS + 1 {
+                    return Err(strange(&self.line));
+                }
+                if self.line.len() == DIGITS + 1 {
+                    self.same = Some(self.line[..DIGITS] == *self.digits().as_bytes());
+                }
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn announced(&self) -> Result<u64, Failure> {
+        let text = std::str::from_utf8(&self.line).ok().and_then(|text| text.strip_prefix(WORD));
+        let total = text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| strange(&self.line))?;
+        if total < self.have { Err(strange(&self.line)) } else { Ok(total) }
+    }
+
+    /// What to say in the end, if all has come.
+    pub fn last_word(&self) -> Option<String> {
+        self.same.map(|same| format!("{WORD} {}\n", if same { SAME } else { DIFFERENT }))
+    }
+
+    /// Gives a whole file its name.
+    pub fn finish(self) -> Result<(), Failure> {
+        let failed =
+            |error: io::Error| Failure::Work(format!("cannot write {}: {error}", self.path.display()));
+        match self.same {
+            Some(true) => {
+                self.file.sync_all().map_err(failed)?;
+                // A link is never made over something else.
+                fs::hard_link(&self.part, &self.path).map_err(failed)?;
+                fs::remove_file(&self.part).map_err(failed)
+            }
+            Some(false) => {
+                fs::remove_file(&self.part).map_err(failed)?;
+                Err(Failure::Work(
+                    "what arrived has another SHA-256 than what was sent; it is not kept".into(),
+                ))
+            }
+            None => Err(Failure::Work("the stream ended before the file was whole".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &[u8] = b"the quick brown fox jumps over the lazy dog";
+
+    /// What `offer` sends to an end that has greeted.
+    fn sent(offer: &mut Offer, greeting: &str) -> Result<Vec<u8>, Failure> {
+        assert!(offer.step(&greeting.as_bytes()[..5]).unwrap().is_none(), "half a line says nothing");
+        let mut rest = offer.step(greeting.as_bytes())?.expect("a small file is read at once");
+        let (mut all, mut piece) = (Vec::new(), [0; 7]);
+        loop {
+            match rest.read(&mut piece).unwrap() {
+                0 => return Ok(all),
+                len => all.extend(&piece[..len]),
+            }
+        }
+    }
+
+    fn folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, got) = (folder.path().join("data"), folder.path().join("got"));
+        fs::write(&data, DATA).unwrap();
+        (folder, data, got)
+    }
+
+    #[test]
+    fn a_transfer_goes_on_where_it_broke_off() {
+        let (_folder, data, got) = folder();
+        let mut partial = Partial::open(&got).unwrap();
+        assert_eq!(partial.greeting(), format!("bentpipe-resume 1 0 {}\n", hex(&Sha256::digest(b""))));
+        let all = sent(&mut Offer::of(&data).unwrap(), &partial.greeting()).unwrap();
+        partial.take(&all[..30]).unwrap();
+        assert!(partial.finish().is_err() && !got.exists());
+
+        let mut partial = Partial::open(&got).unwrap();
+        let (have, _) = partial.progress();
+        assert_eq!(have, 30 - "bentpipe-resume 1 43\n".len() as u64);
+        let all = sent(&mut Offer::of(&data).unwrap(), &partial.greeting()).unwrap();
+        assert_eq!(all.len(), 21 + DATA.len() - have as usize + 65, "only the rest");
+        all.chunks(11).for_each(|piece| partial.take(piece).unwrap());
+        assert_eq!(partial.last_word().unwrap(), "bentpipe-resume 1 same\n");
+        let said = partial.greeting() + &partial.last_word().unwrap();
+        assert_eq!(Offer::verdict(said.as_bytes()), None);
+        partial.finish().unwrap();
+        assert_eq!(fs::read(&got).unwrap(), DATA);
+        assert!(Partial::open(&got).is_err(), "nothing is overwritten");
+    }
+
+    #[test]
+    fn what_is_not_the_beginning_of_the_file_is_not_continued() {
+        let (_folder, data, got) = folder();
+        for other in [&b"another beginning"[..], &[b'x'; 100]] {
+            fs::write(got.with_file_name("got.part"), other).unwrap();
+            let greeting = Partial::open(&got).unwrap().greeting();
+            let why = sent(&mut Offer::of(&data).unwrap(), &greeting).unwrap_err().to_string();
+            assert!(why.contains("not the beginning"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_was_changed_on_the_way_is_noticed_and_not_kept() {
+        let (_folder, data, got) = folder();
+        let mut partial = Partial::open(&got).unwrap();
+        let greeting = partial.greeting();
+        let mut all = sent(&mut Offer::of(&data).unwrap(), &greeting).unwrap();
+        all[40] ^= 1;
+        partial.take(&all).unwrap();
+        let said = greeting + &partial.last_word().unwrap();
+        assert!(Offer::verdict(said.as_bytes()).unwrap().contains("SHA-256"));
+        assert!(partial.finish().is_err());
+        assert!(!got.exists() && !got.with_file_name("got.part").exists());
+    }
+
+    #[test]
+    fn strange_words_are_refused() {
+        let (_folder, data, got) = folder();
+        for said in
+            ["HTTP/1.1 200 OK\n", "bentpipe-resume 2 0 00\n", "bentpipe-resume 1 x\n", &"x".repeat(200)]
+        {
+            assert!(Offer::of(&data).unwrap().step(said.as_bytes()).is_err(), "{said}");
+            assert!(Partial::open(&got).unwrap().take(said.as_bytes()).is_err(), "{said}");
+        }
+        let mut partial = Partial::open(&got).unwrap();
+        assert!(partial.take(format!("bentpipe-resume 1 1\na{}", "0".repeat(66)).as_bytes()).is_err());
+    }
+}
