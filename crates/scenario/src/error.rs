@@ -75,9 +75,10 @@ impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
         if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+            write!(f, "{}: ", shortened(&self.key, SHOWN))?;
         }
-        write!(f, "found {}, accepted: {}", shortened(&self.found), shortened(&self.accepted))?;
+        let accepted = shortened(&self.accepted, SHOWN_ACCEPTED);
+        write!(f, "found {}, accepted: {accepted}", shortened(&self.found, SHOWN))?;
         match &self.suggestion {
             Some(suggestion) => write!(f, "; did you mean {suggestion}?"),
             None => Ok(()),
@@ -85,12 +86,13 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// So many characters of what was found or is accepted are shown.
-const SHOWN: usize = 2000;
+/// So many characters are shown of what was typed, and of what is accepted, which may be a list.
+const SHOWN: usize = 300;
+const SHOWN_ACCEPTED: usize = 4000;
 
 /// The beginning of a text that nobody reads to its end.
-fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
+fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(shown) {
         Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()).into(),
         None => text.into(),
     }
@@ -125,7 +127,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
-            Self::Argument(argument) => f.write_str(argument),
+            Self::Argument(argument) => f.write_str(&shortened(argument, SHOWN)),
             Self::Computed => f.write_str("scenario"),
         }
     }
@@ -150,7 +152,8 @@ impl fmt::Display for Lines<'_> {
 }
 
 fn unknown(what: &str, name: &str, known: &[String]) -> String {
-    let message = format!("found {what} \"{name}\", accepted: {}", known.join(", "));
+    let shown = shortened(name, SHOWN);
+    let message = format!("found {what} \"{shown}\", accepted: {}", known.join(", "));
     match did_you_mean(name, known) {
         Some(suggestion) => format!("{message}; did you mean \"{suggestion}\"?"),
         None => message,
