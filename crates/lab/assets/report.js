@@ -114,6 +114,12 @@
       visible: figure.traces.map((t) => isShown(t, on)),
       "line.color": figure.traces.map((t) => (t.style === "outline" ? css("--soft") : colour(hue(t, section, on)))),
     }));
+    // A chart without a curve says nothing.
+    const hide = () => section.figures.forEach((figure, index) => {
+      const frame = charts[index].closest("figure"), was = frame.hidden;
+      frame.hidden = !figure.traces.some((t) => isShown(t, on));
+      if (was && !frame.hidden) Plotly.Plots.resize(charts[index]);
+    });
     const rows = [...root.querySelectorAll(".choices")];
     const press = () => rows.forEach((row, index) => row.querySelectorAll("[data-option]").forEach((b) =>
       b.setAttribute("aria-pressed", on.get(section.choices[index].title).includes(b.dataset.option))));
@@ -136,13 +142,14 @@
         toggle(section.choices[index], option);
         press();
         show();
+        hide();
       });
       row.querySelector("input")?.addEventListener("input", (event) => row.querySelectorAll("[data-option]").forEach((b) => {
         b.hidden = !b.dataset.option.includes(event.target.value.trim());
       }));
     });
     press();
-    Promise.all(draw()).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
+    Promise.all(draw()).then(hide).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
     dark.addEventListener("change", draw);
   });
 })();

@@ -4,7 +4,7 @@ use bentpipe_sim::{LinkSeries, Series};
 
 use super::figure::{Choice, Figure, Pick, Section};
 use super::run::{Curves, drawn_flows, flow_figures, queue_figure};
-use super::view::{Measure, Scaled, View};
+use super::view::{ALGORITHMS, Measure, Scaled, View};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::comparison::{Comparison, Metric, unique};
 use crate::headline::{self, most_telling, shown};
@@ -39,7 +39,6 @@ pub struct Example {
 }
 
 /// Titles of the choices.
-const ALGORITHMS: &str = "Algorithms";
 const FLOW: &str = "Flow";
 const LINK: &str = "Link";
 

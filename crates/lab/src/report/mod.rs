@@ -2,6 +2,7 @@
 
 mod compare;
 mod figure;
+mod links;
 mod network;
 mod run;
 mod sky;

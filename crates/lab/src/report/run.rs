@@ -2,7 +2,9 @@
 
 use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series};
 
-use super::figure::{Axis, Choice, Figure, POINTS_PER_TRACE, Pick, Scale, Section, Style, Trace};
+use super::figure::{
+    Axis, Choice, Figure, Number, POINTS_PER_TRACE, Pick, Position, Scale, Section, Style, Trace,
+};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::number::{RATE_UNIT, short};
 use crate::{carriage, headline, service};
@@ -91,7 +93,8 @@ impl RunPage<'_> {
         let first = names[..names.len().min(2)].to_vec();
         let busiest = links.clone();
         let choices = [Choice::several_of(FLOWS, names, &first), Choice::several_of(LINKS, links, &busiest)];
-        vec![Section::new("Over time", intro, choices.into_iter().flatten(), figures)]
+        let over_time = Section::new("Over time", intro, choices.into_iter().flatten(), figures);
+        served(self.outcome).into_iter().chain([over_time]).collect()
     }
 
     fn flows(&self) -> Grid {
@@ -142,6 +145,53 @@ fn plain(text: String) -> GridCell {
     GridCell { text, best: false }
 }
 
+/// What a bar shows of a flow: its name in the legend if there are several, and the value.
+type Bar = (&'static str, fn(&FlowOutcome) -> Option<f64>);
+
+/// Charts of how applications were served, each with title, unit and bars.
+const SERVED: &[(&str, &str, &[Bar])] = &[
+    (
+        "Pages or files",
+        "s",
+        &[("median", |flow| flow.transfers?.median_s), ("95 % took no longer", |flow| flow.transfers?.p95_s)],
+    ),
+    ("Completion time", "s", &[("", |flow| flow.completion_s.filter(|_| flow.transfers.is_none()))]),
+    ("Quality of calls", "mean opinion score, 1 to 4.5", &[("", |flow| Some(flow.call?.mos))]),
+    ("Live video", "real-time index", &[("", |flow| Some(flow.stream?.real_time_index))]),
+    ("Adaptive video", "Mbit/s", &[("", |flow| Some(flow.player?.mean_rate_bps? / 1e6))]),
+    ("Rebuffering", "% of the time", &[("", |flow| Some(100.0 * flow.player?.rebuffering_ratio))]),
+];
+
+/// What pages, calls, video and transfers were like, flow by flow; none if there are only flows without end.
+fn served(outcome: &Outcome) -> Option<Section> {
+    let chart = |(title, unit, bars): &(&str, &str, &[Bar])| {
+        let trace = |(colour, (name, value)): (usize, &Bar)| {
+            let flows = outcome.flows.iter().filter_map(|flow| Some((flow, value(flow)?))).take(LISTED_FLOWS);
+            let (x, y) = flows
+                .map(|(flow, value)| (Position::Text(flow.name.clone()), Some(Number(value))))
+                .unzip::<_, _, Vec<_>, Vec<_>>();
+            // Several values of one flow stand side by side, as marks.
+            let style = if bars.len() > 1 { Style::Places } else { Style::Bars };
+            Trace { name: (*name).into(), x, y, colour, style, legend: bars.len() > 1, ..Trace::default() }
+        };
+        let traces: Vec<Trace> =
+            bars.iter().enumerate().map(trace).filter(|trace| !trace.x.is_empty()).collect();
+        let x = Axis { scale: Scale::Category, ..Axis::default() };
+        let y = Axis { title: (*unit).into(), ..Axis::default() };
+        Figure {
+            title: (*title).into(),
+            wide: traces.iter().any(|trace| trace.x.len() > 12),
+            x,
+            y,
+            traces,
+            ..Figure::default()
+        }
+    };
+    let figures: Vec<Figure> = SERVED.iter().map(chart).filter(|figure| !figure.traces.is_empty()).collect();
+    let is_some = !figures.is_empty();
+    is_some.then(|| Section::new("How applications were served", String::new(), [], figures))
+}
+
 /// The flows that have curves: as many of the first as there is room for, in all of these runs.
 pub(super) fn drawn_flows(runs: &[&Series]) -> Vec<String> {
     let mut left = DRAWN_POINTS;
@@ -175,12 +225,22 @@ impl Curves {
         Trace::over_time(&self.name, points, style).shown_by(&self.options).coloured(self.colour)
     }
 
+    /// A value that holds until it changes, as long as the flow goes on.
+    fn held(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        let FlowSeries { cwnd, ssthresh, srtt_ms, sent, retransmitted, acked, .. } = &self.series;
+        let curves = [cwnd, ssthresh, srtt_ms, sent, retransmitted, acked];
+        let end = curves.into_iter().filter_map(|curve| Some(curve.last()?.0)).fold(0.0, f64::max);
+        let last = points.last().filter(|last| last.0 < end).map(|last| (end, last.1));
+        points.iter().copied().chain(last).collect()
+    }
+
     fn second(&self, what: &str, points: &[(f64, f64)], style: Style) -> Trace {
         Trace { name: format!("{} {what}", self.name), ..self.trace(points, style).without_legend() }
     }
 }
 
-fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
+/// A figure over time without curves.
+pub(super) fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
     Figure {
         title: title.into(),
         caption: caption.into(),
@@ -198,9 +258,9 @@ pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
     let sequence = "Lines: first transmissions and, thinner, acknowledgements. Crosses: retransmissions.";
     let mut sequence = Figure { wide: true, ..over_time("Sequence numbers", sequence, "segments") };
     for of in curves {
-        window.traces.push(of.trace(&of.series.cwnd, Style::Step));
-        window.traces.push(of.second("ssthresh", &of.series.ssthresh, Style::Dashed));
-        rtt.traces.push(of.trace(&of.series.srtt_ms, Style::Line));
+        window.traces.push(of.trace(&of.held(&of.series.cwnd), Style::Step));
+        window.traces.push(of.second("ssthresh", &of.held(&of.series.ssthresh), Style::Dashed));
+        rtt.traces.push(of.trace(&of.held(&of.series.srtt_ms), Style::Line));
         sequence.traces.push(of.trace(&of.series.sent, Style::Line));
         sequence.traces.push(of.second("acknowledged", &of.series.acked, Style::Step));
         sequence.traces.push(of.second("sent again", &of.series.retransmitted, Style::Marks));

@@ -6,6 +6,9 @@ use crate::number::RATE_UNIT;
 use crate::plan::{Setting, Value};
 use crate::stats::Summary;
 
+/// Title of the choice between algorithms.
+pub(super) const ALGORITHMS: &str = "Algorithms";
+
 /// What a figure or table shows of each row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Measure {
@@ -79,13 +82,19 @@ impl<'a> View<'a> {
         Self { comparison, along, axis, others }
     }
 
-    /// What the reader may choose from: a value of each path that is not on the axis.
+    /// What the reader may choose from: a value of each path that is not on the axis, and algorithms where they are more than curves that can be
+    /// told apart.
     pub fn choices(&self) -> impl Iterator<Item = Choice> {
         let paths = self.others.first().map_or(0, Vec::len);
-        (0..paths).filter_map(|path| {
+        let values = (0..paths).filter_map(|path| {
             let values = self.others.iter().map(|other| other[path].value.0.clone());
             Choice::one_of(&self.others[0][path].key, unique(values))
-        })
+        });
+        let algorithms: Vec<String> = self.comparison.algorithms().into_iter().map(str::to_owned).collect();
+        let too_many = self.along.is_some() && algorithms.len() > Choice::SEVERAL;
+        let some =
+            too_many.then(|| Choice::several_of(ALGORITHMS, algorithms.clone(), &algorithms)).flatten();
+        values.chain(some)
     }
 
     /// The figure of a measure.
@@ -95,7 +104,8 @@ impl<'a> View<'a> {
         let numbered = algorithms.into_iter().enumerate();
         let trace = |(colour, cc)| self.others.iter().map(move |o| (colour, cc, o.as_slice()));
         let traces = numbered.flat_map(trace).map(|(colour, cc, other)| {
-            let shown_by = other.iter().map(|setting| Pick::new(&setting.key, &setting.value.0)).collect();
+            let picks = other.iter().map(|setting| Pick::new(&setting.key, &setting.value.0));
+            let shown_by = picks.chain([Pick::new(ALGORITHMS, cc)]).collect();
             Trace { colour, shown_by, ..self.trace(&self.rows(cc, other), &scaled) }
         });
         Figure {
@@ -194,6 +204,22 @@ mod tests {
         assert_eq!(scale_of(&["250 ms", "500 ms"]), (Scale::Linear, "k, ms".into()));
         assert_eq!(scale_of(&["250 ms", "1 s"]).0, Scale::Category);
         assert_eq!(scale_of(&["sack", "rack"]).0, Scale::Category);
+    }
+
+    #[test]
+    fn no_more_curves_are_on_than_can_be_told_apart() {
+        let with = |algorithms: usize, vary: &[&str]| {
+            let mut plan = crate::example::plan();
+            plan.algorithms = (0..algorithms).map(|number| format!("cc{number}")).collect();
+            plan.vary = vary.iter().map(|vary| vary.parse().unwrap()).collect();
+            let outcome = crate::example::outcome("reno", 1);
+            let runs = plan.points().into_iter().map(|point| (point, crate::Sample::of(&outcome, &[])));
+            let comparison = Comparison::new(&plan, runs.collect::<Vec<_>>());
+            View::of(&comparison).choices().map(|choice| (choice.title, choice.on.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(with(12, &["a=1,2"]), [(ALGORITHMS.to_owned(), Choice::SEVERAL)]);
+        assert_eq!(with(8, &["a=1,2"]), []);
+        assert_eq!(with(12, &[]), [], "bars stand side by side");
     }
 
     #[test]
