@@ -84,12 +84,26 @@ pub struct World {
     pub set: Vec<Setting>,
 }
 
+/// What the proxies of a scenario do.
+#[derive(Debug, clap::Args)]
+pub struct Proxies {
+    /// Let the proxies of the scenario do what this configuration of `bentpipe pep` says
+    #[arg(long, value_name = "PEP.toml")]
+    pub proxy: Option<String>,
+    /// The class of that configuration [default: the first that splits connections]
+    #[arg(long, value_name = "NAME", requires = "proxy")]
+    pub proxy_class: Option<String>,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// Which scenario.
     #[command(flatten)]
     pub world: World,
+    /// What its proxies do.
+    #[command(flatten)]
+    pub proxies: Proxies,
     /// Algorithm of the flows under comparison (`bentpipe list cc`)
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
@@ -122,6 +136,9 @@ pub struct CompareArgs {
     /// Which scenario.
     #[command(flatten)]
     pub world: World,
+    /// What its proxies do.
+    #[command(flatten)]
+    pub proxies: Proxies,
     /// Algorithms to compare, or `all` (`bentpipe list cc`) [default: each flow keeps its own; `--vary flow.NAME.cc=A,B` varies one]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub cc: Vec<String>,
@@ -216,6 +233,9 @@ pub struct ShowArgs {
     /// Which scenario.
     #[command(flatten)]
     pub world: World,
+    /// What its proxies do.
+    #[command(flatten)]
+    pub proxies: Proxies,
 }
 
 /// Arguments of `emulate`.

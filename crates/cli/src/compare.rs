@@ -50,7 +50,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 fn prepare(args: &CompareArgs) -> Result<Prepared, Failure> {
     output::refuse_twice(&[args.csv.as_ref(), args.report.as_ref()])?;
-    let draft = show::draft(&args.world)?;
+    let draft = show::draft(&args.world, &args.proxies)?;
     let base = draft.scenario()?;
     let plan = Plan {
         scenario: base.name.clone(),

@@ -1,6 +1,7 @@
 //! What the user may type after `bentpipe pep`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Subcommand;
 
@@ -50,6 +51,9 @@ pub struct PepRunArgs {
     /// The configuration
     #[arg(long, value_name = "FILE.toml", default_value = CONFIG)]
     pub config: String,
+    /// Take new connections over from a proxy that runs already, which finishes those that it has and ends
+    #[arg(long)]
+    pub take_over: bool,
 }
 
 /// Arguments of `pep top`.
@@ -81,9 +85,21 @@ pub struct PepTryArgs {
     /// Loss rates of the link, beside that of the scenario
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "1e-3")]
     pub loss: Vec<String>,
+    /// Measure the proxy of this configuration as well (its first class that splits connections, over the emulated satellite)
+    #[arg(long, value_name = "PEP.toml")]
+    pub proxy: Option<String>,
+    /// Downloads side by side
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub flows: u32,
+    /// Seconds of the downloads
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
+    /// Write a report with charts, one file that needs no network
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Who to be in the network of one measurement
     #[arg(long, hide = true, requires = "variant")]
     pub part: Option<TryPart>,

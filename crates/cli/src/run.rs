@@ -22,7 +22,7 @@ struct Files {
 
 /// Runs a scenario once and shows what came out.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let mut draft = show::draft(&args.world)?;
+    let mut draft = show::draft(&args.world, &args.proxies)?;
     if let Some(cc) = &args.cc {
         draft.set_cc(cc)?;
     }

@@ -2,20 +2,27 @@
 
 use bentpipe_scenario::Draft;
 
-use crate::args::{ShowArgs, World};
+use crate::args::{Proxies, ShowArgs, World};
 use crate::failure::Failure;
 use crate::output;
 
 /// Prints the resolved scenario.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    output::print(&draft(&args.world)?.scenario()?.to_toml())
+    output::print(&draft(&args.world, &args.proxies)?.scenario()?.to_toml())
 }
 
 /// The scenario that the user named, with the changes.
-pub fn draft(world: &World) -> Result<Draft, Failure> {
+pub fn draft(world: &World, proxies: &Proxies) -> Result<Draft, Failure> {
     let mut draft = Draft::load(&world.scenario)?;
-    for setting in &world.set {
-        draft.set(&setting.to_string())?;
+    set_all(&mut draft, world)?;
+    if let Some(path) = &proxies.proxy {
+        draft.set_proxies(path, proxies.proxy_class.as_deref())?;
+        // What is set here wins over what any file says.
+        set_all(&mut draft, world)?;
     }
     Ok(draft)
+}
+
+fn set_all(draft: &mut Draft, world: &World) -> Result<(), Failure> {
+    world.set.iter().try_for_each(|setting| Ok(draft.set(&setting.to_string())?))
 }

@@ -10,6 +10,7 @@ use bentpipe_scenario::deployment::Deployment;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::doctor;
 use crate::engine;
 use crate::error::Error;
 use crate::gate::{self, Gate};
@@ -17,11 +18,12 @@ use crate::lines;
 use crate::metrics::Reason;
 use crate::privileges;
 use crate::relay::{self, Relay};
-use crate::rules::{self, Ports};
+use crate::rules::{self, Place};
 use crate::shared::{Inbox, Means, Shared};
+use crate::slot::{self, Held, Slot};
 use crate::sockets::Listeners;
 use crate::tool;
-use crate::watch;
+use crate::watch::Watch;
 
 /// Descriptors for everything that is no connection.
 const RESERVE: u64 = 64;
@@ -30,24 +32,33 @@ const EACH: u64 = 6;
 /// How often limits are looked at.
 const WATCH: Duration = Duration::from_millis(200);
 
-/// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again.
+/// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again. With `take_over` a proxy that
+/// runs already in this network namespace gets no new connections from then on, and ends when its last one has ended.
 ///
 /// # Errors
-/// [`Error`] if it cannot be started; then nothing of it is left behind.
-pub fn run(path: &str, deployment: Deployment) -> Result<(), Error> {
+/// [`Error`] if it cannot be started; then nothing of it is left behind, and a proxy that ran already goes on.
+pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Error> {
     let signals = catch_signals()?;
     let lines = deployment.watch.connections.as_deref().map(lines::open).transpose()?;
     let descriptors_allow = descriptors_allow()?;
     privileges::give_up(deployment.workings.user.as_deref())?;
+    doctor::refuse_missing_algorithms(&deployment)?;
     let relays = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
     let sender = lines.as_ref().map(|(_, sender, _)| sender.clone());
-    let speaker = (engine::threads(&deployment) > 0).then(|| engine::start(&deployment)).transpose()?;
+    let (held, older) = slot::hold(take_over)?;
+    let speaker =
+        (engine::threads(&deployment) > 0).then(|| engine::start(held.slot, &deployment)).transpose()?;
     let means = Means { descriptors_allow, speaker, lines: sender, relays };
     let shared = Arc::new(Shared::new(deployment, means));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
     }
-    let daemon = Daemon::start(shared)?;
+    let mut daemon = Daemon::start(shared, held)?;
+    if let Some(older) = older {
+        slot::take_over(older).map_err(Error::at("the older proxy does not hand over"))?;
+        eprintln!("bentpipe: took over; the older proxy finishes its connections");
+    }
+    daemon.serve_watchers()?;
     eprintln!("bentpipe: proxying; SIGHUP reads {path} again, SIGTERM ends");
     daemon.attend(path, &signals)
 }
@@ -80,27 +91,34 @@ struct Daemon {
     shared: Arc<Shared>,
     relays: Vec<Worker<relay::Message>>,
     gate: Option<Worker<gate::Message>>,
+    watch: Option<Watch>,
     /// Removes the rules at the end, however that comes.
     _installed: Installed,
-    /// Where the engine speaks.
-    _forwarding: Option<engine::Forwarding>,
+    held: Held,
 }
 
-/// The rules that are installed.
-struct Installed;
+/// The rules of a slot that are installed.
+struct Installed(Slot);
 
 impl Installed {
-    fn install(deployment: &Deployment, ports: Ports) -> Result<Self, Error> {
+    fn install(deployment: &Deployment, place: Place) -> Result<Self, Error> {
+        // What those left behind who were killed.
+        rules::clean_others(place.slot)?;
+        let uses_engine = engine::threads(deployment) > 0;
+        let before = uses_engine.then(engine::early_demux::original).transpose()?;
         // If a part cannot be installed, what is there already goes again.
-        let installed = Self;
-        rules::install(deployment, ports)?;
+        let installed = Self(place.slot);
+        rules::install(deployment, place, before.as_deref())?;
+        if uses_engine {
+            engine::early_demux::switch_off()?;
+        }
         Ok(installed)
     }
 }
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        if let Err(error) = rules::clean() {
+        if let Err(error) = rules::remove(self.0) {
             eprintln!(
                 "bentpipe: the rules could not be removed: {error}; remove them with `bentpipe pep clean`"
             );
@@ -109,7 +127,7 @@ impl Drop for Installed {
 }
 
 impl Daemon {
-    fn start(shared: Arc<Shared>) -> Result<Self, Error> {
+    fn start(shared: Arc<Shared>, held: Held) -> Result<Self, Error> {
         let deployment = shared.deployment();
         let mut ports = None;
         let mut relays = Vec::new();
@@ -121,15 +139,20 @@ impl Daemon {
             relays.push((spawn(format!("relay-{number}"), move || relay.run())?, inbox));
         }
         let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
-        let (gate, inbox) = Gate::open(Arc::clone(&shared), inboxes)?;
+        let (gate, inbox) = Gate::open(held.slot, Arc::clone(&shared), inboxes)?;
         let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
-        if let Some(address) = deployment.watch.listen {
-            let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
-            watch::serve(address, Arc::clone(&shared), inboxes)?;
+        let _installed = Installed::install(&deployment, Place { slot: held.slot, ports })?;
+        Ok(Self { _installed, held, shared, relays, gate, watch: None })
+    }
+
+    /// Serves metrics, where an older proxy may have served its own until now.
+    fn serve_watchers(&mut self) -> Result<(), Error> {
+        if let Some(address) = self.shared.deployment().watch.listen {
+            let inboxes = self.relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
+            self.watch = Some(Watch::serve(address, Arc::clone(&self.shared), inboxes)?);
         }
-        let _forwarding = shared.speaker.is_some().then(engine::Forwarding::of_all).transpose()?;
-        Ok(Self { _installed: Installed::install(&deployment, ports)?, _forwarding, shared, relays, gate })
+        Ok(())
     }
 
     /// Watches limits and waits for signals.
@@ -140,11 +163,20 @@ impl Daemon {
                 Some(Signal::SIGHUP) => self.reload(path),
                 Some(_) => break,
             }
+            if let Ok(newer) = self.held.requests.try_recv() {
+                self.divert(Some(Reason::Draining));
+                self.watch = None;
+                drop(newer);
+                let active = self.shared.active.load(Ordering::Relaxed);
+                eprintln!("bentpipe: a newer proxy takes new connections; {active} are finished here");
+                return self.drain(signals, None);
+            }
             if let Some((thread, _)) = self.relays.iter().find(|(thread, _)| thread.is_finished()) {
                 return Err(Error::Request(format!("a thread has ended: {:?}", thread.thread().name())));
             }
         }
-        self.drain(signals)
+        let patience = Duration::from_nanos(self.shared.deployment().workings.drain.as_nanos());
+        self.drain(signals, Some(patience))
     }
 
     /// At a limit new connections are forwarded untouched, until there is room again.
@@ -177,7 +209,7 @@ impl Daemon {
         self.shared.set_bypass(bypass);
         self.shared.metrics.bypassing.set(i64::from(bypass.is_some()));
         let deployment = bypass.is_none().then(|| self.shared.deployment());
-        if let Err(error) = tool::nft(&rules::divert(deployment.as_deref())) {
+        if let Err(error) = tool::nft(&rules::divert(self.held.slot, deployment.as_deref())) {
             eprintln!("bentpipe: the rules could not be changed: {error}");
         }
     }
@@ -190,6 +222,9 @@ impl Daemon {
                     "bentpipe: {path}: the first class with datapath = \"engine\" needs a restart; the old configuration goes on"
                 );
             }
+            Ok(deployment) if let Err(error) = doctor::refuse_missing_algorithms(&deployment) => {
+                eprintln!("bentpipe: {path}: {error}\nbentpipe: the old configuration goes on");
+            }
             Ok(deployment) => {
                 self.shared.replace_deployment(deployment);
                 self.divert(self.shared.bypass());
@@ -199,12 +234,12 @@ impl Daemon {
         }
     }
 
-    /// No new connections; those that exist have some time to end.
-    fn drain(mut self, signals: &SigSet) -> Result<(), Error> {
+    /// No new connections; those that exist have some time to end, or as much as they need.
+    fn drain(mut self, signals: &SigSet, patience: Option<Duration>) -> Result<(), Error> {
         self.divert(Some(Reason::Draining));
-        let patience = Duration::from_nanos(self.shared.deployment().workings.drain.as_nanos());
         let begin = Instant::now();
-        while self.shared.active.load(Ordering::Relaxed) > 0 && begin.elapsed() < patience {
+        let waits = || patience.is_none_or(|patience| begin.elapsed() < patience);
+        while self.shared.active.load(Ordering::Relaxed) > 0 && waits() {
             if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, WATCH) {
                 break;
             }

@@ -7,8 +7,11 @@ use bentpipe_scenario::deployment::{Datapath, Deployment};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::error::Error;
 use crate::privileges;
-use crate::rules::{self, TABLE};
+use crate::rules;
+use crate::slot::Slot;
+use crate::sockets;
 use crate::tool;
 
 /// How good something is.
@@ -177,34 +180,54 @@ fn settings() -> Vec<Finding> {
             "sysctl -w net.ipv4.tcp_fwmark_accept=0",
         ));
     }
-    let installed = tool::run(("nft", "nftables"), &["list", "table", "inet", TABLE], "").is_ok();
-    if installed {
-        findings.push(ok(format!(
-            "rules: the table inet {TABLE} is installed (bentpipe pep clean removes what a crash left behind)"
-        )));
+    let tables = tool::run(("nft", "nftables"), &["list", "tables", "inet"], "").unwrap_or_default();
+    for slot in Slot::all() {
+        let line = format!("table inet {}", slot.table());
+        if tables.lines().any(|other| other == line) {
+            findings.push(judge(
+                slot.holder().is_some(),
+                State::Doubtful,
+                format!("rules: {line} is installed, and a proxy runs to which it belongs"),
+                "bentpipe pep clean (removes what a proxy left behind that was killed)",
+            ));
+        }
     }
     findings
 }
 
 fn algorithms(deployment: &Deployment) -> Vec<Finding> {
-    let available = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    let mut names: Vec<&str> = Vec::new();
-    for class in deployment.classes.iter().filter(|class| class.proxy) {
-        let kernel =
-            [&class.satellite, &class.clients].into_iter().filter(|side| side.datapath == Datapath::Kernel);
-        names.extend(kernel.filter_map(|side| side.kernel_cc()));
-    }
+    let there_are = || sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    let finding = |name: &str| match sockets::try_congestion_control(name) {
+        Ok(()) => ok(format!("congestion control {name} of the kernel")),
+        Err(error) => {
+            let what = format!("congestion control {name} of the kernel: {error} (loaded are: {})", there_are());
+            let cure = match name.strip_prefix("bp_") {
+                Some(own) => format!("bentpipe kernel load {own}"),
+                None => format!("modprobe tcp_{name}"),
+            };
+            judge(false, State::Missing, what, cure)
+        }
+    };
+    kernel_algorithms(deployment).into_iter().map(finding).collect()
+}
+
+/// Congestion controls of Linux that a configuration names.
+fn kernel_algorithms(deployment: &Deployment) -> Vec<&str> {
+    let splits = deployment.classes.iter().filter(|class| class.proxy).map(|class| &class.split);
+    let sides = splits.flat_map(|split| [&split.satellite, &split.clients]);
+    let mut names: Vec<&str> =
+        sides.filter(|side| side.datapath == Datapath::Kernel).filter_map(|side| side.kernel_cc()).collect();
     names.sort_unstable();
     names.dedup();
-    let finding = |name: &&str| {
-        judge(
-            available.split_whitespace().any(|other| other == *name),
-            State::Missing,
-            format!("congestion control {name} of the kernel (there are: {available})"),
-            format!("modprobe tcp_{name}"),
-        )
-    };
-    names.iter().map(finding).collect()
+    names
+}
+
+/// Refuses a configuration with a congestion control that the kernel does not have, or that this process may not use.
+pub(crate) fn refuse_missing_algorithms(deployment: &Deployment) -> Result<(), Error> {
+    match algorithms(deployment).into_iter().find(|finding| finding.state == State::Missing) {
+        Some(Finding { what, cure, .. }) => Err(Error::Missing(format!("{what}; it comes with: {cure}"))),
+        None => Ok(()),
+    }
 }
 
 fn interfaces(deployment: &Deployment) -> Vec<Finding> {

@@ -24,10 +24,11 @@ use crate::engine;
 use crate::error::Error;
 use crate::half::{Answer, Call, Half, Opening, Refusal};
 use crate::metrics::Reason;
-use crate::packet::{Syn, Tuple};
+use crate::packet::{self, NoWay, Syn, Tuple};
 use crate::relay::{self, class_of};
-use crate::rules::{DEVICE, MARK_OURS};
+use crate::rules::{MARK_OURS, OPENERS};
 use crate::shared::{Established, Inbox, Shared};
+use crate::slot::Slot;
 use crate::sockets::{self, RawSender};
 
 /// A client that has sent no SYN for so long has given up; Linux doubles the time between them up to 32 s.
@@ -37,8 +38,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// SYNs read before the answers of servers have their turn.
 const SYNS_AT_A_TIME: usize = 64;
 const EVENTS: usize = 512;
-const DEVICE_TOKEN: u64 = u64::MAX;
-const INBOX_TOKEN: u64 = u64::MAX - 1;
+/// Tokens of the devices.
+const DEVICE_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
+const INBOX_TOKEN: u64 = u64::MAX - 2;
 /// What stands before each packet of the device.
 const VIRTIO_HEADER: usize = 10;
 
@@ -53,11 +55,22 @@ pub(crate) enum Message {
 /// A SYN that waits.
 struct Waiting {
     syn: Syn,
+    opener: Opener,
     /// The packet, behind the virtio header that says whether its checksum is still to be completed.
     packet: Vec<u8>,
     /// The connection to the server, if the kernel makes it.
     socket: Option<OwnedFd>,
     last_seen: Instant,
+}
+
+/// A device through which SYNs come and go back.
+fn device(name: &str) -> Result<Device, Error> {
+    let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
+    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
+    // SYNs come back through it with the addresses of clients, which are elsewhere.
+    let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+    Ok(device)
 }
 
 /// The thread that reads SYNs.
@@ -66,7 +79,8 @@ pub(crate) struct Gate {
     /// Those who take the connections that the speaker accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
-    device: Device,
+    /// For the SYNs of clients, and of hosts beyond the satellite.
+    devices: [Device; 2],
     epoll: OwnedFd,
     /// Sends on what is not for the proxy.
     onward: RawSender,
@@ -79,16 +93,14 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Makes the device.
+    /// Makes the devices.
     pub fn open(
+        slot: Slot,
         shared: Arc<Shared>,
         relays: Vec<Arc<Inbox<relay::Message>>>,
     ) -> Result<(Self, Arc<Inbox<Message>>), Error> {
-        let config = DeviceConfig { name: Some(DEVICE.to_owned()), networks: Vec::new(), mtu: 1500 };
-        let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-        // SYNs come back through it with the addresses of clients, which are elsewhere.
-        let filter = format!("/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter");
-        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        let [clients, satellite] = OPENERS.map(|opener| device(slot.device(opener)));
+        let devices = [clients?, satellite?];
         let raw = |mark| RawSender::open(mark).map_err(Error::at("a raw socket"));
         let failed = || Error::at("epoll");
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from).map_err(failed())?;
@@ -96,12 +108,15 @@ impl Gate {
         let add = |fd: &dyn AsFd, token| {
             epoll::add(&epoll, fd.as_fd(), EventData::new_u64(token), EventFlags::IN).map_err(io::Error::from)
         };
-        add(&device, DEVICE_TOKEN).and_then(|()| add(&inbox, INBOX_TOKEN)).map_err(failed())?;
+        add(&inbox, INBOX_TOKEN).map_err(failed())?;
+        for (device, token) in devices.iter().zip(DEVICE_TOKENS) {
+            add(device, token).map_err(failed())?;
+        }
         let gate = Self {
             shared,
             relays,
             inbox: Arc::clone(&inbox),
-            device,
+            devices,
             epoll,
             onward: raw(None)?,
             back: raw(Some(MARK_OURS))?,
@@ -125,7 +140,9 @@ impl Gate {
             }
             for event in &events {
                 match event.data.u64() {
-                    DEVICE_TOKEN => self.read_device(),
+                    token if DEVICE_TOKENS.contains(&token) => {
+                        self.read_device(OPENERS[usize::from(token == DEVICE_TOKENS[1])]);
+                    }
                     INBOX_TOKEN => {
                         for message in self.inbox.drain() {
                             match message {
@@ -143,77 +160,80 @@ impl Gate {
         }
     }
 
-    fn read_device(&mut self) {
+    fn device(&self, opener: Opener) -> &Device {
+        &self.devices[usize::from(opener == Opener::Satellite)]
+    }
+
+    fn read_device(&mut self, opener: Opener) {
         let mut buffer = [0u8; 2048];
         for _ in 0..SYNS_AT_A_TIME {
-            let Ok(length) = self.device.read(&mut buffer) else { return };
+            let Ok(length) = self.device(opener).read(&mut buffer) else { return };
             let packet = &buffer[..length.min(buffer.len())];
             if let Some(syn) = packet.get(VIRTIO_HEADER..).and_then(Syn::read) {
-                self.arrive(syn, packet);
+                self.arrive((syn, opener), packet);
             }
         }
     }
 
     /// A client has sent a SYN, for the first time or again.
-    fn arrive(&mut self, syn: Syn, packet: &[u8]) {
+    fn arrive(&mut self, (syn, opener): (Syn, Opener), packet: &[u8]) {
         if let Some(waiting) = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number)) {
             waiting.last_seen = Instant::now();
             return;
         }
         if self.shared.ready().contains_key(&syn.tuple) {
-            return self.put_back(packet);
+            return self.put_back(opener, packet);
         }
         if let Some(why) = self.shared.lacks_room() {
             return self.pass_on(&syn, packet, why);
         }
-        if self.is_answered_at_once(&syn) {
-            return self.accept(&syn, packet);
+        if self.is_answered_at_once(&syn, opener) {
+            return self.accept(&syn, opener, packet);
         }
         let number = self.next;
         self.next += 1;
         let whole = packet.to_vec();
-        match self.dial(number, &syn) {
+        match self.dial(number, &syn, opener) {
             Ok(socket) => {
                 self.shared.active.fetch_add(1, Ordering::Relaxed);
                 self.numbers.insert(syn.tuple, number);
-                self.waiting
-                    .insert(number, Waiting { syn, packet: whole, socket, last_seen: Instant::now() });
+                let last_seen = Instant::now();
+                self.waiting.insert(number, Waiting { syn, opener, packet: whole, socket, last_seen });
             }
             // The connection exists already, or has just ended: the kernel knows what to answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
-                self.put_back(&whole)
+                self.put_back(opener, &whole)
             }
             Err(_) => self.pass_on(&syn, &whole, Reason::Unreachable),
         }
     }
 
     /// Whether the engine is to answer without asking the server first.
-    fn is_answered_at_once(&self, syn: &Syn) -> bool {
+    fn is_answered_at_once(&self, syn: &Syn, opener: Opener) -> bool {
         let deployment = self.shared.deployment();
-        let (_, class) = class_of(&deployment, syn.tuple);
-        let class = &deployment.classes[class];
-        engine::answers(class) && class.syn == Early
+        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
+        engine::answers(class) && class.split.syn == Early
     }
 
     /// Begins the connection to the server; the socket is that of the kernel, if it makes it.
-    fn dial(&mut self, number: u64, syn: &Syn) -> io::Result<Option<OwnedFd>> {
+    fn dial(&mut self, number: u64, syn: &Syn, opener: Opener) -> io::Result<Option<OwnedFd>> {
         let deployment = self.shared.deployment();
-        let (opener, class) = class_of(&deployment, syn.tuple);
-        let class = &deployment.classes[class];
+        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
         let side = match opener {
-            Opener::Clients => &class.satellite,
-            Opener::Satellite => &class.clients,
+            Opener::Clients => &class.split.satellite,
+            Opener::Satellite => &class.split.clients,
         };
         if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
             let Tuple { client, server } = syn.tuple;
-            let call =
-                Call { client, server, opener, dscp: syn.dscp, side: side.clone(), buffer: class.buffer };
+            // Where the kernel has no route, the engine's packets would be lost without a word.
+            sockets::address_towards(server.ip())?;
+            let call = Call { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
             speaker.open(&call, Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, (side, class.buffer), syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, (side, class.split.buffer), syn.dscp)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }
@@ -247,7 +267,7 @@ impl Gate {
             Ok(half) => {
                 let since = Instant::now();
                 self.shared.ready().insert(waiting.syn.tuple, Established { half, since });
-                self.accept(&waiting.syn, &waiting.packet);
+                self.accept(&waiting.syn, waiting.opener, &waiting.packet);
             }
             Err(refusal) => {
                 self.shared.active.fetch_sub(1, Ordering::Relaxed);
@@ -257,19 +277,18 @@ impl Gate {
     }
 
     /// Has the client's SYN answered, by whom the class wants.
-    fn accept(&mut self, syn: &Syn, packet: &[u8]) {
+    fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
         let deployment = self.shared.deployment();
-        let (opener, class) = class_of(&deployment, syn.tuple);
-        let class = &deployment.classes[class];
+        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
         let Some(speaker) = self.shared.speaker.as_ref().filter(|_| engine::answers(class)) else {
-            return self.put_back(packet);
+            return self.put_back(opener, packet);
         };
-        let (Tuple { client, server }, dscp, buffer) = (syn.tuple, syn.dscp, class.buffer);
-        let call = Call { client, server, opener, dscp, side: class.satellite.clone(), buffer };
+        let (Tuple { client, server }, dscp) = (syn.tuple, syn.dscp);
+        let call = Call { client, server, opener, dscp, split: class.split.clone() };
         let tuple = syn.tuple;
         let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
         let answer: Answer =
-            Box::new(move |answer| relay.send(relay::Message::Front { tuple, dscp, answer }));
+            Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
         speaker.open(&call, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
@@ -287,9 +306,9 @@ impl Gate {
     }
 
     /// To the listening sockets.
-    fn put_back(&self, packet: &[u8]) {
+    fn put_back(&self, opener: Opener, packet: &[u8]) {
         // What the kernel does not take now comes again: the client repeats its SYN.
-        let _ = self.device.write(packet);
+        let _ = self.device(opener).write(packet);
     }
 
     /// To the server, as it came.
@@ -297,7 +316,14 @@ impl Gate {
         self.shared.metrics.bypass(why);
         let mut whole = packet[VIRTIO_HEADER..].to_vec();
         syn.complete_checksum(&mut whole);
-        let _ = self.onward.send(&whole, syn.tuple.server);
+        let Err(error) = self.onward.send(&whole, syn.tuple.server) else { return };
+        // No other router says what this machine does not know.
+        if let Some(why) = NoWay::of(&error)
+            && let Ok(router) = sockets::address_towards(syn.tuple.client.ip())
+            && let Some(packet) = packet::unreachable(&whole, router, why)
+        {
+            let _ = self.back.send(&packet, syn.tuple.client);
+        }
     }
 
     /// Gives up for clients that have given up.

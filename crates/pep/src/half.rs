@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_scenario::deployment::{Opener, Side};
+use bentpipe_scenario::deployment::{Opener, Split};
 
 /// One half of a proxied connection.
 pub struct Half {
@@ -69,10 +69,8 @@ pub struct Call {
     pub opener: Opener,
     /// Differentiated-services code point of the client's SYN, 0 to 63.
     pub dscp: u8,
-    /// What the configuration says for the side on which the half is.
-    pub side: Side,
-    /// Bytes kept at most in each direction; by the measured bandwidth-delay product if absent.
-    pub buffer: Option<u64>,
+    /// What the configuration says of the connection.
+    pub split: Split,
 }
 
 /// How the speaker is to begin.

@@ -21,6 +21,7 @@ mod relay;
 mod report;
 mod rules;
 mod shared;
+mod slot;
 mod sockets;
 mod telemetry;
 mod tool;

@@ -1,9 +1,17 @@
 //! The few packets that the proxy reads and writes itself: SYNs of clients, and RSTs that refuse them.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
+/// Protocol and length of a segment without data and options.
+const SEGMENT: (u8, u16) = (TCP, TCP_HEADER as u16);
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+/// Bytes of a packet that an error about it quotes at most (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4).
+const QUOTED_V4: usize = 548;
+const QUOTED_V6: usize = 1232;
 const FLAG_SYN: u8 = 0x02;
 const FLAG_RST: u8 = 0x04;
 const FLAG_ACK: u8 = 0x10;
@@ -72,13 +80,70 @@ impl Syn {
         let checksum = checksum(from.ip(), to.ip(), &tcp);
         tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
         let mut packet = match (from.ip(), to.ip()) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => header_v4(from, to).to_vec(),
-            (IpAddr::V6(from), IpAddr::V6(to)) => header_v6(from, to).to_vec(),
+            (IpAddr::V4(from), IpAddr::V4(to)) => header_v4(from, to, SEGMENT).to_vec(),
+            (IpAddr::V6(from), IpAddr::V6(to)) => header_v6(from, to, SEGMENT).to_vec(),
             _ => unreachable!("both addresses of a packet are of one IP version"),
         };
         packet.extend_from_slice(&tcp);
         packet
     }
+}
+
+/// Why a packet goes nowhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoWay {
+    /// There is no route.
+    Network,
+    /// The route leads to nobody.
+    Host,
+    /// The administrator forbids it.
+    Forbidden,
+}
+
+impl NoWay {
+    /// What an error of sending says, if that is it.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        match error.raw_os_error()? {
+            libc::ENETUNREACH => Some(Self::Network),
+            libc::EHOSTUNREACH => Some(Self::Host),
+            libc::EACCES => Some(Self::Forbidden),
+            _ => None,
+        }
+    }
+
+    /// Codes of "destination unreachable" (RFC 792 and RFC 1812, RFC 4443).
+    fn code(self, is_v4: bool) -> u8 {
+        match (self, is_v4) {
+            (Self::Network, _) => 0,
+            (Self::Host, true) => 1,
+            (Self::Host, false) => 3,
+            (Self::Forbidden, true) => 13,
+            (Self::Forbidden, false) => 1,
+        }
+    }
+}
+
+/// What a router at the address `router` answers to a packet that it cannot send on. None if the packet is too short to say whose it is.
+pub(crate) fn unreachable(packet: &[u8], router: IpAddr, why: NoWay) -> Option<Vec<u8>> {
+    let is_v4 = packet.first()? >> 4 == 4;
+    let (client, _, _, _) = if is_v4 { read_v4(packet)? } else { read_v6(packet)? };
+    let (kind, protocol, most) = if is_v4 { (3, ICMP, QUOTED_V4) } else { (1, ICMP_V6, QUOTED_V6) };
+    let mut message = vec![kind, why.code(is_v4), 0, 0, 0, 0, 0, 0];
+    message.extend_from_slice(&packet[..packet.len().min(most)]);
+    let length = message.len() as u16;
+    let (mut whole, checksum) = match (router, client) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            (header_v4(from, to, (protocol, length)).to_vec(), folded(sum(&message)))
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let pseudo = sum(&from.octets()) + sum(&to.octets()) + u32::from(length) + u32::from(protocol);
+            (header_v6(from, to, (protocol, length)).to_vec(), folded(pseudo + sum(&message)))
+        }
+        _ => return None,
+    };
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    whole.extend_from_slice(&message);
+    Some(whole)
 }
 
 type Parts<'a> = (IpAddr, IpAddr, u8, &'a [u8]);
@@ -111,13 +176,13 @@ fn read_v6(packet: &[u8]) -> Option<Parts<'_>> {
     (next == TCP).then_some((address(8).into(), address(24).into(), class, rest))
 }
 
-fn header_v4(from: Ipv4Addr, to: Ipv4Addr) -> [u8; 20] {
+fn header_v4(from: Ipv4Addr, to: Ipv4Addr, (protocol, length): (u8, u16)) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 0x45;
-    header[2..4].copy_from_slice(&(20 + TCP_HEADER as u16).to_be_bytes());
+    header[2..4].copy_from_slice(&(20 + length).to_be_bytes());
     header[6] = 0x40;
     header[8] = 64;
-    header[9] = TCP;
+    header[9] = protocol;
     header[12..16].copy_from_slice(&from.octets());
     header[16..20].copy_from_slice(&to.octets());
     let sum = folded(sum(&header));
@@ -125,11 +190,11 @@ fn header_v4(from: Ipv4Addr, to: Ipv4Addr) -> [u8; 20] {
     header
 }
 
-fn header_v6(from: Ipv6Addr, to: Ipv6Addr) -> [u8; 40] {
+fn header_v6(from: Ipv6Addr, to: Ipv6Addr, (protocol, length): (u8, u16)) -> [u8; 40] {
     let mut header = [0; 40];
     header[0] = 0x60;
-    header[4..6].copy_from_slice(&(TCP_HEADER as u16).to_be_bytes());
-    header[6] = TCP;
+    header[4..6].copy_from_slice(&length.to_be_bytes());
+    header[6] = protocol;
     header[7] = 64;
     header[8..24].copy_from_slice(&from.octets());
     header[24..40].copy_from_slice(&to.octets());
@@ -162,7 +227,7 @@ mod tests {
     use super::*;
 
     fn syn_v4() -> Vec<u8> {
-        let mut packet = header_v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 0, 2, 7)).to_vec();
+        let mut packet = header_v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 0, 2, 7), SEGMENT).to_vec();
         packet[1] = 0xb8;
         let mut tcp = [0; TCP_HEADER];
         tcp[..2].copy_from_slice(&40_000u16.to_be_bytes());
@@ -202,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn an_error_quotes_the_packet_and_has_right_checksums() {
+        let syn = syn_v4();
+        let error = unreachable(&syn, "10.0.0.254".parse().unwrap(), NoWay::Host).unwrap();
+        assert_eq!((error[9], error[20], error[21]), (ICMP, 3, 1));
+        assert_eq!(error[12..20], [10, 0, 0, 254, 10, 0, 0, 1]);
+        assert_eq!(error[28..], syn);
+        assert_eq!((folded(sum(&error[..20])), folded(sum(&error[20..]))), (0, 0));
+        assert_eq!(unreachable(&syn, "fd00::1".parse().unwrap(), NoWay::Host), None);
+        for length in 0..syn.len() {
+            let _ = unreachable(&syn[..length], "10.0.0.254".parse().unwrap(), NoWay::Network);
+        }
+    }
+
+    #[test]
     fn whatever_is_no_syn_is_none_and_nothing_panics() {
         let whole = syn_v4();
         for length in 0..whole.len() {
@@ -222,7 +301,7 @@ mod tests {
     #[test]
     fn extension_headers_are_passed_over() {
         let (from, to) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
-        let mut packet = header_v6(from, to).to_vec();
+        let mut packet = header_v6(from, to, SEGMENT).to_vec();
         packet[6] = 60;
         packet.extend_from_slice(&[TCP, 0, 1, 4, 0, 0, 0, 0]);
         packet.extend_from_slice(&syn_v4()[20..]);

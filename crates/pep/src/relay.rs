@@ -39,7 +39,7 @@ pub(crate) enum Message {
     /// Say how all connections stand.
     Report(Sender<Vec<Report>>),
     /// The speaker has answered a client's SYN, and the client that answer.
-    Front { tuple: Tuple, dscp: u8, answer: Result<Half, Refusal> },
+    Front { tuple: Tuple, opener: Opener, dscp: u8, answer: Result<Half, Refusal> },
     /// Finish and end: no connection is accepted any more.
     Stop,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Relay {
     shared: Arc<Shared>,
     inbox: Arc<Inbox<Message>>,
     epoll: OwnedFd,
-    listeners: Vec<Socket>,
+    listeners: Vec<(Opener, Socket)>,
     connections: Slab<Connection>,
     generation: u32,
     pipes: Pipes,
@@ -92,12 +92,12 @@ impl Relay {
     pub fn new(
         shared: Arc<Shared>,
         number: usize,
-        listeners: Vec<Socket>,
+        listeners: Vec<(Opener, Socket)>,
     ) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
-        for (number, listener) in listeners.iter().enumerate() {
+        for (number, (_, listener)) in listeners.iter().enumerate() {
             epoll::add(&epoll, listener, EventData::new_u64(LISTENERS | number as u64), EventFlags::IN)?;
         }
         let relay = Self {
@@ -172,7 +172,7 @@ impl Relay {
                     // Who asked may have lost patience.
                     let _ = sender.send(reports.collect());
                 }
-                Message::Front { tuple, dscp, answer } => self.greet(tuple, dscp, answer),
+                Message::Front { tuple, opener, dscp, answer } => self.greet((tuple, opener), dscp, answer),
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -183,9 +183,10 @@ impl Relay {
 
     fn accept(&mut self, number: usize) {
         for _ in 0..ACCEPTED_AT_A_TIME {
-            let Some(listener) = self.listeners.get(number) else { return };
+            let Some((opener, listener)) = self.listeners.get(number) else { return };
+            let opener = *opener;
             match sockets::accept(listener) {
-                Ok(accepted) => self.welcome(accepted),
+                Ok(accepted) => self.welcome(accepted, opener),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The client has gone meanwhile.
                 Err(_) => {}
@@ -194,24 +195,23 @@ impl Relay {
     }
 
     /// A client whose SYN the kernel has answered.
-    fn welcome(&mut self, accepted: Accepted) {
+    fn welcome(&mut self, accepted: Accepted, opener: Opener) {
         let Accepted { socket, tuple, dscp } = accepted;
         let deployment = self.shared.deployment();
-        let (opener, class_number) = class_of(&deployment, tuple);
-        let class = &deployment.classes[class_number];
+        let class = &deployment.classes[class_of(&deployment, opener, tuple)];
         let front = match opener {
-            Opener::Clients => &class.clients,
-            Opener::Satellite => &class.satellite,
+            Opener::Clients => &class.split.clients,
+            Opener::Satellite => &class.split.satellite,
         };
         // An option that this kernel lacks is no reason to turn a client away.
-        let _ = sockets::prepare(&socket, front, class.buffer);
-        self.begin(tuple, dscp, Half { stream: socket.into(), control: None });
+        let _ = sockets::prepare(&socket, front, class.split.buffer);
+        self.begin((tuple, opener), dscp, Half { stream: socket.into(), control: None });
     }
 
     /// A client whose SYN the speaker has answered.
-    fn greet(&mut self, tuple: Tuple, dscp: u8, answer: Result<Half, Refusal>) {
+    fn greet(&mut self, (tuple, opener): (Tuple, Opener), dscp: u8, answer: Result<Half, Refusal>) {
         if let Ok(front) = answer {
-            return self.begin(tuple, dscp, front);
+            return self.begin((tuple, opener), dscp, front);
         }
         let waiting = self.shared.ready().remove(&tuple);
         if let Some(established) = waiting {
@@ -221,14 +221,14 @@ impl Relay {
     }
 
     /// Takes the half of the server that waits for this client, or opens one.
-    fn begin(&mut self, tuple: Tuple, dscp: u8, front: Half) {
+    fn begin(&mut self, (tuple, opener): (Tuple, Opener), dscp: u8, front: Half) {
         let waiting = self.shared.ready().remove(&tuple);
         let deployment = self.shared.deployment();
-        let (opener, class_number) = class_of(&deployment, tuple);
+        let class_number = class_of(&deployment, opener, tuple);
         let class = &deployment.classes[class_number];
         let back = match opener {
-            Opener::Clients => &class.satellite,
-            Opener::Satellite => &class.clients,
+            Opener::Clients => &class.split.satellite,
+            Opener::Satellite => &class.split.clients,
         };
         if waiting.is_none() {
             self.shared.active.fetch_add(1, Ordering::Relaxed);
@@ -245,8 +245,7 @@ impl Relay {
                     server: tuple.server,
                     opener,
                     dscp,
-                    side: back.clone(),
-                    buffer: class.buffer,
+                    split: class.split.clone(),
                 },
             ),
         }
@@ -280,7 +279,7 @@ impl Relay {
 
     fn open(&mut self, key: usize, side: &Side, call: Call) {
         let tuple = self.connections[key].tuple;
-        let buffer = self.connections[key].class_config().buffer;
+        let buffer = self.connections[key].class_config().split.buffer;
         match (side.datapath, &self.shared.speaker) {
             (Datapath::Engine, Some(speaker)) => {
                 let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
@@ -462,8 +461,8 @@ impl Connection {
                     now.retransmitted_segments.saturating_sub(self.seen[which].retransmitted_segments);
                 self.class.progress(self.side(which), sent - self.counted[which], again);
                 (self.seen[which], self.counted[which]) = (now, sent);
-                if self.class_config().buffer.is_none() {
-                    sockets::keep_unsent_below(half, &now);
+                if self.class_config().split.buffer.is_none() {
+                    sockets::keep_unsent_below(half, &now, &self.deployment.classes[self.class_number].split);
                 }
             }
         }
@@ -472,8 +471,8 @@ impl Connection {
     fn report(&self, state: &str) -> Report {
         let half = |which: usize| {
             let (name, config) = match self.side(which) {
-                0 => ("satellite", &self.class_config().satellite),
-                _ => ("clients", &self.class_config().clients),
+                0 => ("satellite", &self.class_config().split.satellite),
+                _ => ("clients", &self.class_config().split.clients),
             };
             let half = self.halves[which].as_ref();
             let cc = half.and_then(Half::congestion_control).unwrap_or_else(|| config.cc.clone());
@@ -538,15 +537,9 @@ fn has_failed(stream: BorrowedFd<'_>) -> bool {
     !matches!(SockRef::from(&stream).take_error(), Ok(None))
 }
 
-/// The class of a connection by its number, and who opens it. A connection whose class a new configuration does not have any more goes on as
-/// one of the first that is split.
-pub(crate) fn class_of(deployment: &Deployment, tuple: Tuple) -> (Opener, usize) {
-    let found = [Opener::Clients, Opener::Satellite].into_iter().find_map(|opener| {
-        let class = deployment.class_of(opener, tuple.client, tuple.server)?;
-        deployment.classes[class].proxy.then_some((opener, class))
-    });
-    found.unwrap_or_else(|| {
-        let first = deployment.classes.iter().position(|class| class.proxy);
-        (Opener::Clients, first.unwrap_or(0))
-    })
+/// The class of a connection, by its number. One whose class a new configuration does not have any more goes on as one of the first that is split.
+pub(crate) fn class_of(deployment: &Deployment, opener: Opener, tuple: Tuple) -> usize {
+    let found = deployment.class_of(opener, tuple.client, tuple.server);
+    let first = || deployment.classes.iter().position(|class| class.proxy);
+    found.filter(|class| deployment.classes[*class].proxy).or_else(first).unwrap_or(0)
 }

@@ -13,31 +13,30 @@
 use std::fmt::Write;
 
 use bentpipe_scenario::deployment::{
-    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side,
+    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split,
 };
 
 use crate::engine;
 use crate::error::Error;
+use crate::slot::Slot;
 use crate::tool;
 
-/// Name of the table of the packet filter.
-pub(crate) const TABLE: &str = "bentpipe-pep";
-/// Name of the TUN device that SYNs are routed into.
-pub(crate) const DEVICE: &str = "bp-pep";
-
-/// Mark of packets for sockets of the proxy.
+/// Mark of packets for sockets of a proxy.
 const MARK_LOCAL: u32 = 0x6270_0001;
-/// Mark of SYNs that wait for the server's answer.
+/// Mark of SYNs of clients that wait for the server's answer, in the first slot.
 const MARK_SYN: u32 = 0x6270_0002;
-/// Mark of what the sockets of the proxy send.
+const MARK_OF_SATELLITE: u32 = 0x10;
+const MARK_OF_SLOT: u32 = 0x100;
+/// Mark of what the sockets of a proxy send.
 pub(crate) const MARK_OURS: u32 = 0x6270_0003;
 
-/// Routing table in which everything is local.
-const LOCAL_ROUTES: u32 = 6271;
-/// Routing table that leads into the TUN device.
-const SYN_ROUTES: u32 = 6272;
-/// Numbers of the policy-routing rules, before those of most administrators.
-const PRIORITY: u32 = 6270;
+/// First of the numbers of routing tables and policy-routing rules, before those of most administrators. Each slot has three: in the first table
+/// everything is local, the others lead into its TUN devices.
+const FIRST_ROUTES: u32 = 6270;
+const ROUTES_OF_SLOT: u32 = 3;
+
+/// On which side of the proxy connections are opened.
+pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
 
 /// Where the listening sockets are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,32 +47,73 @@ pub(crate) struct Ports {
     pub v6: Option<u16>,
 }
 
-/// The rules of the packet filter as a script for `nft -f`.
-fn plan(deployment: &Deployment, ports: Ports) -> String {
+/// What the rules lead to: the proxy of a slot, with its listening sockets for connections of clients and of hosts beyond the satellite.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub slot: Slot,
+    pub ports: [Ports; 2],
+}
+
+impl Place {
+    /// For rules that are only looked at.
+    const NOWHERE: Self = Self { slot: Slot(0), ports: [Ports { v4: 1, v6: Some(1) }; 2] };
+
+    fn numbered(self) -> impl Iterator<Item = (Opener, Ports)> {
+        OPENERS.into_iter().zip(self.ports)
+    }
+}
+
+fn word(opener: Opener) -> &'static str {
+    match opener {
+        Opener::Clients => "clients",
+        Opener::Satellite => "satellite",
+    }
+}
+
+fn syn_mark(slot: Slot, opener: Opener) -> u32 {
+    let of_satellite = if opener == Opener::Satellite { MARK_OF_SATELLITE } else { 0 };
+    MARK_SYN + of_satellite + MARK_OF_SLOT * u32::from(slot.0)
+}
+
+/// The rules of the packet filter as a script for `nft -f`; `before` is what the kernel's search for sockets was set to, if the engine changes it.
+fn plan(deployment: &Deployment, place: Place, before: Option<&str>) -> String {
     let clients = names(&deployment.interfaces.clients);
     let satellite = names(&deployment.interfaces.satellite);
     let (syn, ours) = (
         "tcp flags & (fin|syn|rst|ack) == syn",
         "meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1",
     );
-    let (local, wait, mark) = (hex(MARK_LOCAL), hex(MARK_SYN), hex(MARK_OURS));
-    let (classes, deliver) = (classes(deployment), deliver(ports));
-    let (engine, not_engine) = match engine::threads(deployment) {
-        0 => Default::default(),
-        threads => {
-            let tables = engine::rules::tables(threads, deployment.limits.connections, &satellite);
-            (tables, engine::rules::OTHERS)
-        }
-    };
-    format!(
-        "table inet {TABLE} {{
-  chain deliver {{
+    let (local, mark) = (hex(MARK_LOCAL), hex(MARK_OURS));
+    let (table, classes, not_engine) = (place.slot.table(), classes(deployment), engine::rules::OTHERS);
+    let mut waiting = String::new();
+    let mut returning = String::new();
+    for (opener, ports) in place.numbered() {
+        let (word, device, wait) =
+            (word(opener), place.slot.device(opener), hex(syn_mark(place.slot, opener)));
+        let deliver = deliver(ports);
+        let _ = write!(
+            waiting,
+            "  chain deliver-{word} {{
 {deliver}  }}
-  chain wait {{
-    meta mark set {wait} fib daddr . mark oifname \"{DEVICE}\" notrack accept
+  chain wait-{word} {{
+    meta mark set {wait} fib daddr . mark oifname \"{device}\" notrack accept
     meta mark set 0
   }}
-  chain classes {{
+"
+        );
+        let _ = writeln!(returning, "    iifname \"{device}\" {syn} goto deliver-{word}");
+    }
+    let engine = match engine::threads(deployment) {
+        0 => String::new(),
+        threads => {
+            let range = engine::range(place.slot, threads);
+            engine::rules::tables(range, deployment.limits.connections, &satellite)
+        }
+    };
+    let marker = before.map_or_else(String::new, engine::early_demux::marker);
+    format!(
+        "table inet {table} {{
+{waiting}  chain classes {{
 {classes}  }}
   chain opening {{
     fib daddr type != unicast return
@@ -83,8 +123,7 @@ fn plan(deployment: &Deployment, ports: Ports) -> String {
   }}
   chain clients {{
     type filter hook prerouting priority raw - 1; policy accept;
-    iifname \"{DEVICE}\" {syn} goto deliver
-    iifname {clients} {syn} jump opening
+{returning}    iifname {clients} {syn} jump opening
     iifname {clients} {ours} notrack meta mark set {local} accept
   }}
   chain satellite {{
@@ -96,21 +135,23 @@ fn plan(deployment: &Deployment, ports: Ports) -> String {
     type filter hook output priority raw - 1; policy accept;
     oifname {clients} meta mark {mark} notrack
   }}
-{engine}}}
+{marker}{engine}}}
 "
     )
 }
 
-/// Replaces the rules of an earlier start in the same transaction.
-pub(crate) fn replacing(plan: &str) -> String {
-    format!("table inet {TABLE}\ndelete table inet {TABLE}\n{plan}")
+/// Replaces the rules that an earlier proxy has left in the slot, in the same transaction.
+pub(crate) fn replacing(slot: Slot, plan: &str) -> String {
+    let table = slot.table();
+    format!("table inet {table}\ndelete table inet {table}\n{plan}")
 }
 
 /// Changes which SYNs are diverted and leaves connections alone: all of the classes, or none.
-pub(crate) fn divert(deployment: Option<&Deployment>) -> String {
-    let mut script = format!("flush chain inet {TABLE} classes\n");
+pub(crate) fn divert(slot: Slot, deployment: Option<&Deployment>) -> String {
+    let table = slot.table();
+    let mut script = format!("flush chain inet {table} classes\n");
     for rule in deployment.map(class_rules).unwrap_or_default() {
-        let _ = writeln!(script, "add rule inet {TABLE} classes {rule}");
+        let _ = writeln!(script, "add rule inet {table} classes {rule}");
     }
     script
 }
@@ -141,10 +182,14 @@ fn class_rules(deployment: &Deployment) -> Vec<String> {
             Opener::Clients => &deployment.interfaces.clients,
             Opener::Satellite => &deployment.interfaces.satellite,
         };
-        let action = match (class.proxy, class.syn) {
+        let action = match (class.proxy, class.split.syn) {
             (false, _) => "accept",
-            (true, Opening::Early) if !engine::answers(class) => "goto deliver",
-            (true, _) => "goto wait",
+            (true, Opening::Early) if !engine::answers(class) => "goto deliver-",
+            (true, _) => "goto wait-",
+        };
+        let action = match class.proxy {
+            true => format!("{action}{}", word(class.matches.opener)),
+            false => action.to_owned(),
         };
         let interfaces = names(interfaces);
         let conditions = conditions(&class.matches).into_iter();
@@ -210,39 +255,40 @@ fn hex(mark: u32) -> String {
     format!("{mark:#x}")
 }
 
-/// Installs the rules and routes; those of an earlier start are replaced.
-pub(crate) fn install(deployment: &Deployment, ports: Ports) -> Result<(), Error> {
-    tool::nft(&replacing(&plan(deployment, ports)))?;
-    for family in families(ports) {
-        remove_routes(family);
-        tool::ip(
-            &[family],
-            &[
-                format!("route replace local default dev lo table {LOCAL_ROUTES}"),
-                format!("rule add priority {PRIORITY} fwmark {} lookup {LOCAL_ROUTES}", hex(MARK_LOCAL)),
-                format!("route replace default dev {DEVICE} table {SYN_ROUTES}"),
-                format!("rule add priority {} fwmark {} lookup {SYN_ROUTES}", PRIORITY + 1, hex(MARK_SYN)),
-            ],
-        )?;
-        tool::ip(&[family], &engine::rules::add_routes(engine::threads(deployment)))?;
+/// Installs the rules and routes; those that an earlier proxy has left in the slot are replaced.
+pub(crate) fn install(deployment: &Deployment, place: Place, before: Option<&str>) -> Result<(), Error> {
+    let slot = place.slot;
+    tool::nft(&replacing(slot, &plan(deployment, place, before)))?;
+    for family in ["-4", "-6"].into_iter().filter(|family| *family == "-4" || place.ports[0].v6.is_some()) {
+        remove_routes(slot, family);
+        let [local, others @ ..] = numbers(slot);
+        let mut lines = vec![
+            format!("route replace local default dev lo table {local}"),
+            format!("rule add priority {local} fwmark {} lookup {local}", hex(MARK_LOCAL)),
+        ];
+        for (opener, number) in OPENERS.into_iter().zip(others) {
+            let (device, mark) = (slot.device(opener), hex(syn_mark(slot, opener)));
+            lines.push(format!("route replace default dev {device} table {number}"));
+            lines.push(format!("rule add priority {number} fwmark {mark} lookup {number}"));
+        }
+        lines.extend(engine::rules::add_routes(engine::range(slot, engine::threads(deployment))));
+        tool::ip(&[family], &lines)?;
     }
     Ok(())
 }
 
-fn families(ports: Ports) -> impl Iterator<Item = &'static str> {
-    ["-4"].into_iter().chain(ports.v6.map(|_| "-6"))
+/// Numbers of the routing tables and rules of a slot.
+fn numbers(slot: Slot) -> [u32; ROUTES_OF_SLOT as usize] {
+    let first = FIRST_ROUTES + ROUTES_OF_SLOT * u32::from(slot.0);
+    std::array::from_fn(|at| first + at as u32)
 }
 
 /// What is not there need not go.
-fn remove_routes(family: &str) {
-    let lines = [
-        format!("rule del priority {PRIORITY}"),
-        format!("rule del priority {}", PRIORITY + 1),
-        format!("route flush table {LOCAL_ROUTES}"),
-        format!("route flush table {SYN_ROUTES}"),
-    ];
+fn remove_routes(slot: Slot, family: &str) {
+    let of_number = |number| [format!("rule del priority {number}"), format!("route flush table {number}")];
+    let mut lines: Vec<String> = numbers(slot).into_iter().flat_map(of_number).collect();
+    lines.extend(engine::rules::remove_routes(engine::range(slot, engine::rules::MOST_THREADS)));
     let _ = tool::ip(&["-force", family], &lines);
-    let _ = tool::ip(&["-force", family], &engine::rules::remove_routes());
 }
 
 /// What the rules will do and what they are, for a person to read. The packet filter checks them, if it is there and may be asked, and nothing
@@ -252,7 +298,7 @@ fn remove_routes(family: &str) {
 /// [`Error::Request`] if the packet filter would refuse them.
 pub fn check(deployment: &Deployment) -> Result<String, Error> {
     // The proxy listens at whatever ports are free.
-    let plan = plan(deployment, Ports { v4: 1, v6: Some(1) });
+    let plan = plan(deployment, Place::NOWHERE, None);
     let mut text = String::new();
     for class in &deployment.classes {
         let _ = writeln!(text, "# {}: {}", class.name, story(class));
@@ -271,10 +317,10 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
 
 /// Rules with every expression that there can be, for asking the packet filter whether it knows them.
 pub(crate) fn specimen() -> String {
-    let classes = [Opening::Early, Opening::ServerFirst].map(|syn| Class { syn, ..Class::default() });
+    let classes = [Opening::Early, Opening::ServerFirst].map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
     let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
     let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
-    plan(&deployment, Ports { v4: 1, v6: Some(1) })
+    plan(&deployment, Place::NOWHERE, None)
 }
 
 /// What happens to the connections of a class.
@@ -297,7 +343,7 @@ fn story(class: &Class) -> String {
     if !class.proxy {
         return format!("{which} are forwarded untouched");
     }
-    let when = match class.syn {
+    let when = match class.split.syn {
         Opening::ServerFirst => "answered when the server has answered",
         Opening::Early => "answered at once",
     };
@@ -311,17 +357,29 @@ fn story(class: &Class) -> String {
     };
     format!(
         "{which} are split, {when}; over the satellite {}, to the clients {}",
-        side(&class.satellite),
-        side(&class.clients)
+        side(&class.split.satellite),
+        side(&class.split.clients)
     )
 }
 
-/// Removes everything that `install` leaves in the packet filter and the routing tables, whoever installed it.
+/// Removes what proxies that are gone have left in the packet filter and the routing tables; one that runs is left alone.
 ///
 /// # Errors
 /// [`Error`] if the packet filter cannot be changed.
 pub fn clean() -> Result<(), Error> {
-    tool::nft(&format!("table inet {TABLE}\ndelete table inet {TABLE}\n"))?;
-    ["-4", "-6"].into_iter().for_each(remove_routes);
+    Slot::all().filter(|slot| slot.holder().is_none()).try_for_each(remove)
+}
+
+/// The same, but leaves what is in the slot `own` to be replaced.
+pub(crate) fn clean_others(own: Slot) -> Result<(), Error> {
+    Slot::all().filter(|slot| *slot != own && slot.holder().is_none()).try_for_each(remove)
+}
+
+/// Removes everything that `install` leaves for a slot.
+pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
+    let before = engine::early_demux::before(slot);
+    tool::nft(&replacing(slot, ""))?;
+    ["-4", "-6"].into_iter().for_each(|family| remove_routes(slot, family));
+    engine::early_demux::restore(before);
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Sockets of the proxy: they speak in the names of others.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use bentpipe_scenario::deployment::Side;
+use bentpipe_scenario::deployment::{Opener, Side, Split};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::half::{Half, Telemetry};
@@ -17,31 +17,41 @@ const BACKLOG: i32 = 16_384;
 /// A connection without traffic is asked after this time whether its ends are still there.
 const KEEPALIVE: Duration = Duration::from_secs(7200);
 
-/// Bounds of what waits in a half for its first transmission.
-const LEAST_UNSENT: f64 = (256 << 10) as f64;
-const MOST_UNSENT: f64 = (16 << 20) as f64;
-
-/// Listening sockets of one thread. Those of several threads share ports, and the kernel spreads connections over them.
+/// Listening sockets of one thread, and whose connections come to them. Those of several threads share ports, and the kernel spreads
+/// connections over them.
 pub(crate) struct Listeners {
-    pub sockets: Vec<Socket>,
-    pub ports: Ports,
+    pub sockets: Vec<(Opener, Socket)>,
+    pub ports: [Ports; 2],
 }
 
 impl Listeners {
     /// At ports that others of the proxy have, or at free ones.
-    pub fn open(shared: Option<Ports>) -> io::Result<Self> {
-        let v4 = listener((Ipv4Addr::LOCALHOST, shared.map_or(0, |ports| ports.v4)).into())?;
-        let wants_v6 = shared.is_none_or(|ports| ports.v6.is_some());
-        let port = shared.and_then(|ports| ports.v6).unwrap_or(0);
-        let v6 = wants_v6.then(|| listener((Ipv6Addr::LOCALHOST, port).into())).transpose();
-        // A kernel without IPv6, or with IPv6 switched off.
-        let v6 = match v6 {
-            Err(error) if lacks_v6(&error) => None,
-            other => other?,
+    pub fn open(shared: Option<[Ports; 2]>) -> io::Result<Self> {
+        let mut sockets = Vec::new();
+        let mut open = |opener, shared| {
+            let (opened, ports) = listen(shared)?;
+            sockets.extend(opened.into_iter().map(|socket| (opener, socket)));
+            io::Result::Ok(ports)
         };
-        let ports = Ports { v4: port_of(&v4)?, v6: v6.as_ref().map(port_of).transpose()? };
-        Ok(Self { sockets: [Some(v4), v6].into_iter().flatten().collect(), ports })
+        let [clients, satellite] = shared.map_or([None; 2], |ports| ports.map(Some));
+        let ports = [open(Opener::Clients, clients)?, open(Opener::Satellite, satellite)?];
+        Ok(Self { sockets, ports })
     }
+}
+
+/// One socket for each IP version.
+fn listen(shared: Option<Ports>) -> io::Result<(Vec<Socket>, Ports)> {
+    let v4 = listener((Ipv4Addr::LOCALHOST, shared.map_or(0, |ports| ports.v4)).into())?;
+    let wants_v6 = shared.is_none_or(|ports| ports.v6.is_some());
+    let port = shared.and_then(|ports| ports.v6).unwrap_or(0);
+    let v6 = wants_v6.then(|| listener((Ipv6Addr::LOCALHOST, port).into())).transpose();
+    // A kernel without IPv6, or with IPv6 switched off.
+    let v6 = match v6 {
+        Err(error) if lacks_v6(&error) => None,
+        other => other?,
+    };
+    let ports = Ports { v4: port_of(&v4)?, v6: v6.as_ref().map(port_of).transpose()? };
+    Ok(([Some(v4), v6].into_iter().flatten().collect(), ports))
 }
 
 fn lacks_v6(error: &io::Error) -> bool {
@@ -125,14 +135,20 @@ pub fn choose_congestion_control(socket: impl AsFd, name: &str) -> io::Result<()
     SockRef::from(&socket.as_fd()).set_tcp_congestion(name.as_bytes())
 }
 
+/// Whether the kernel has a congestion control, and this process may use it.
+pub(crate) fn try_congestion_control(name: &str) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.cloexec(), Some(Protocol::TCP))?;
+    choose_congestion_control(&socket, name)
+}
+
 /// Bounds what waits in a half of the kernel for its first transmission by two bandwidth-delay products, as measured: enough for the sender never
 /// to run dry, and no more. The kernel itself bounds what has been sent and waits for being acknowledged.
-pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry) {
+pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Split) {
     if half.control.is_some() || telemetry.delivery_rate_bps == 0 {
         return;
     }
     let product = telemetry.delivery_rate_bps as f64 / 8.0 * telemetry.rtt_min.as_secs_f64();
-    let bytes = (2.0 * product).clamp(LEAST_UNSENT, MOST_UNSENT) as u32;
+    let bytes = u32::try_from(split.most_unsent(product as u64)).unwrap_or(u32::MAX);
     // A kernel that refuses keeps as much as it likes.
     let _ = set(half.stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
@@ -201,6 +217,15 @@ fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     // SAFETY: `value` is a plain number that outlives the call, and `length` is its size.
     let done = unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), length) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The address of this machine that packets to `host` would have.
+pub(crate) fn address_towards(host: IpAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Nothing is sent; the port is that of no protocol.
+    socket.connect((host, 9))?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// Sends whole IP packets as if they came from elsewhere.

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use tiny_http::{Header, Method, Request, Response, Server};
 
@@ -13,28 +13,59 @@ use crate::error::Error;
 use crate::relay::Message;
 use crate::shared::{Inbox, Shared};
 
+/// How long an address may still be taken.
+const RELEASE: Duration = Duration::from_secs(1);
 /// How long the relays have for telling their connections.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Serves until the process ends.
-pub(crate) fn serve(
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    relays: Vec<Arc<Inbox<Message>>>,
-) -> Result<(), Error> {
-    let server = Server::http(address)
-        .map_err(|error| Error::Request(format!("watch.listen: cannot listen at {address}: {error}")))?;
-    let work = move || {
-        for request in server.incoming_requests() {
-            // A client that goes away does not need its answer.
-            let _ = answer(request, &shared, &relays);
+/// A thread that answers. It ends, and its address is free, when this is dropped.
+pub(crate) struct Watch {
+    server: Arc<Server>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to listen.
+    pub fn serve(
+        address: SocketAddr,
+        shared: Arc<Shared>,
+        relays: Vec<Arc<Inbox<Message>>>,
+    ) -> Result<Self, Error> {
+        let server = Arc::new(listen(address)?);
+        let of_thread = Arc::clone(&server);
+        let work = move || {
+            for request in of_thread.incoming_requests() {
+                // A client that goes away does not need its answer.
+                let _ = answer(request, &shared, &relays);
+            }
+        };
+        let thread = thread::Builder::new().name("watch".into()).spawn(work);
+        Ok(Self { server, thread: Some(thread.map_err(Error::at("cannot start a thread"))?) })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(thread) = self.thread.take() {
+            // A thread that has panicked has ended as well.
+            let _ = thread.join();
         }
-    };
-    thread::Builder::new()
-        .name("watch".into())
-        .spawn(work)
-        .map(drop)
-        .map_err(Error::at("cannot start a thread"))
+    }
+}
+
+/// The older proxy that is taken over from needs a moment until its address is free.
+fn listen(address: SocketAddr) -> Result<Server, Error> {
+    let begin = Instant::now();
+    loop {
+        match Server::http(address) {
+            Ok(server) => return Ok(server),
+            Err(error) if begin.elapsed() > RELEASE => {
+                return Err(Error::Request(format!("watch.listen: cannot listen at {address}: {error}")));
+            }
+            Err(_) => thread::sleep(RELEASE / 20),
+        }
+    }
 }
 
 fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> std::io::Result<()> {

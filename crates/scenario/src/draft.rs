@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::algorithm::resolve_cc;
 use crate::builtin;
 use crate::check::check;
+use crate::deployment::{Class, Deployment};
 use crate::describe::world;
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
@@ -13,8 +14,9 @@ use crate::form::{self, Form, Report};
 use crate::model::Scenario;
 use crate::parse;
 use crate::sky::{ConstellationGroup, Orbits};
+use crate::split;
 use crate::suggest::did_you_mean;
-use crate::tree::{Node, Table, Value};
+use crate::tree::{Entry, Node, Table, Value};
 
 /// A scenario as its file says it, with the changes of the command line. Nothing is checked before [`Draft::scenario`],
 /// so that changes may depend on each other; a clone is cheap, for sweeps.
@@ -102,6 +104,44 @@ impl Draft {
         }
         let accepted = "a scenario with a flow group that is not `fixed`";
         Err(mistake(place, "flow", "no flow group under comparison".to_owned(), accepted))
+    }
+
+    /// Lets every proxy of the scenario do what a class of the file at `path`, the configuration of a proxy on a real link, says: the first class
+    /// that splits connections, or the one with this name. What the scenario says of its proxies in the same keys is forgotten, and they connect
+    /// onward when a client's connection is established, as the proxy on a real link does.
+    ///
+    /// # Errors
+    /// Those of [`Deployment::load`], and [`Error::Mistakes`] if there is no such class or no proxy.
+    pub fn set_proxies(&mut self, path: &str, class: Option<&str>) -> Result<(), Error> {
+        let place = Place::Argument(Arc::from(format!("--proxy {path}")));
+        let (deployment, tables) = Deployment::load_with_tables(path)?;
+        let splits = |(_, found): &(usize, &Class)| found.proxy && class.is_none_or(|name| name == found.name);
+        let Some((number, _)) = deployment.classes.iter().enumerate().find(splits) else {
+            let names = deployment.classes.iter().filter(|class| class.proxy).map(|class| class.name.as_str());
+            let accepted = format!("a file with a class that splits connections (in this one: {})", names.collect::<Vec<_>>().join(", "));
+            return Err(mistake(place, "class", class.map_or("none".into(), |name| format!("\"{name}\"")), &accepted));
+        };
+        let is_proxy = |entry: &Entry| {
+            let kind = entry.node.as_table().and_then(|node| node.get("kind"));
+            kind.is_some_and(|kind| kind.value == Value::Text("proxy".to_owned()))
+        };
+        let nodes = self.root.table_mut(&place).sub_table("node", &place);
+        let mut changed = false;
+        for node in nodes.entries.iter_mut().filter(|entry| is_proxy(entry)) {
+            let table = node.node.table_mut(&place);
+            table.entries.retain(|entry| !split::KEYS.contains(&entry.key.as_str()));
+            let keys = tables[number].entries.iter().filter(|entry| split::KEYS.contains(&entry.key.as_str()));
+            table.entries.extend(keys.cloned());
+            // The kind may come from the command line, which would forget what files say.
+            table.put("kind", Node { value: Value::Text("proxy".to_owned()), place: node.place.clone() });
+            table.put("connect", Node { value: Value::Text("late".to_owned()), place: place.clone() });
+            changed = true;
+        }
+        if changed {
+            return Ok(());
+        }
+        let accepted = "a scenario with a node of kind \"proxy\", such as geo-vsat (--set node.NAME.kind=proxy makes one of a router)";
+        Err(mistake(place, "node", "no proxy".to_owned(), accepted))
     }
 
     /// The typed scenario.

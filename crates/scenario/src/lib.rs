@@ -24,6 +24,7 @@ mod series;
 mod shared;
 mod show;
 mod sky;
+mod split;
 mod suggest;
 mod topology;
 mod tree;
@@ -46,6 +47,7 @@ pub use sky::{
     ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan, Turn,
     sky_as_links, sky_paths,
 };
+pub use split::{Datapath, Opening, Side, Split};
 pub use suggest::did_you_mean;
 pub use topology::{
     Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::Algorithm;
 use bentpipe_mac::Access;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
@@ -16,6 +15,7 @@ use bentpipe_weather::{Modem, Weather};
 
 use crate::series::Recordings;
 use crate::sky::{ConstellationGroup, Position};
+use crate::split::Split;
 
 /// A world: its nodes, the links between them, the flows over them.
 #[derive(Clone, PartialEq, Debug)]
@@ -95,16 +95,14 @@ pub enum NodeKind {
 /// A split-connection proxy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProxyConfig {
-    /// Bytes that it keeps for each connection onward until they are acknowledged there.
-    pub buffer: u64,
-    /// When it connects onward.
+    /// What it does with a connection, in the words of the proxy on a real link.
+    pub split: Split,
+    /// When it connects onward if it answers SYNs at once.
     pub connect: Connect,
     /// When it crashes, with all that it keeps.
     pub dies_at: Option<Duration>,
-    /// Its TCP, on both sides; the send buffer is `buffer`.
+    /// Its TCP, on both sides; the send buffer is that of `split`.
     pub tcp: Arc<bentpipe_tcp::Config>,
-    /// Algorithm of the connections onward, and its name as the user wrote it; none for that of the flow.
-    pub cc: Option<(String, Algorithm)>,
 }
 
 /// When a proxy opens the connection onward.

@@ -426,7 +426,7 @@ impl Graph {
     }
 
     /// Typical one-way delay of a link that is not of a constellation.
-    fn delay_one_way(&self, link: LinkId) -> Duration {
+    pub fn delay_one_way(&self, link: LinkId) -> Duration {
         let group = self.delays.partition_point(|(first, _)| *first <= link / 2) - 1;
         self.delays[group].1[link as usize % 2]
     }

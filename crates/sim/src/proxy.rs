@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::{Connect, FlowGroup, NodeId, ProxyConfig, Topology};
+use bentpipe_base::{Duration, Flags, Instant, Segment};
+use bentpipe_scenario::{Connect, FlowGroup, NodeId, Opening, ProxyConfig, Topology};
 use bentpipe_tcp::{Config, Connection, Events, State, Stats};
 
 use crate::BuildError;
@@ -20,10 +20,10 @@ pub(crate) struct Proxy {
     pub name: String,
     pub node: NodeId,
     connect: Connect,
+    syn: Opening,
     /// When it crashes; [`Instant::FAR_FUTURE`] if it does not.
     pub dies_at: Instant,
     pub dead: bool,
-    /// Its TCP, without an algorithm of its own.
     config: ProxyConfig,
     /// Bytes carried onward.
     pub relayed_bytes: u64,
@@ -61,6 +61,8 @@ pub(crate) enum Relay {
     None,
     /// Somebody connected to it at a proxy that has not connected further yet.
     Waits,
+    /// Somebody connected to it at a proxy that has connected further by this end, and answers when that is answered.
+    Holds(EndId),
     /// At a proxy; the end that carries on, in both directions.
     With(EndId),
     /// It receives at a host what proxies relayed.
@@ -74,6 +76,7 @@ impl Proxy {
             name,
             node,
             connect: config.connect,
+            syn: config.split.syn,
             dies_at: config.dies_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after),
             dead: false,
             config: config.clone(),
@@ -82,17 +85,18 @@ impl Proxy {
         }
     }
 
-    /// The configuration of a connection onward for flows of a group, and the name of its algorithm.
-    fn onward(&self, group: &FlowGroup) -> (Arc<Config>, String) {
-        let tcp = Config::clone(&self.config.tcp);
-        let send_buffer = self.config.buffer;
-        match &self.config.cc {
-            Some((name, cc)) => (Arc::new(Config { cc: cc.clone(), send_buffer, ..tcp }), name.clone()),
-            None => {
-                let (cc, recovery) = (group.sender.cc.clone(), group.sender.recovery);
-                (Arc::new(Config { cc, recovery, send_buffer, ..tcp }), group.cc.clone())
-            }
-        }
+    /// What it does with the half of a connection that lies ahead or behind, and by whom it sends there for flows of a group.
+    fn side(&self, is_satellite: bool, group: &FlowGroup) -> (Arc<Config>, String) {
+        let split = &self.config.split;
+        let side = if is_satellite { &split.satellite } else { &split.clients };
+        let (tcp, flow) = (&self.config.tcp, &group.sender);
+        let (name, cc, recovery) = match side.algorithm() {
+            Some((cc, recovery)) => (&side.cc, cc, recovery.unwrap_or(tcp.recovery)),
+            None => (&group.cc, flow.cc.clone(), flow.recovery),
+        };
+        let (send_buffer, rate_limit) = (split.most_kept(), side.rate_limit.or(tcp.rate_limit));
+        let config = Config { cc, recovery, send_buffer, rate_limit, ..Config::clone(tcp) };
+        (Arc::new(config), name.clone())
     }
 }
 
@@ -120,48 +124,64 @@ impl World {
         }
         let name = self.flows[flow].name(group);
         let first = self.interior.legs.len() as u32;
+        let at_proxies = passed.iter().map(|&proxy| self.interior.proxies[proxy].node);
+        let stops: Vec<NodeId> = [from].into_iter().chain(at_proxies).chain([to]).collect();
+        let mut parts = Vec::new();
+        for stops in stops.windows(2) {
+            let routes = [
+                self.add_route(topology, name, (stops[0], stops[1]))?,
+                self.add_route(topology, name, (stops[1], stops[0]))?,
+            ];
+            parts.push((routes, self.delay_there_and_back(routes, [stops[0], stops[1]])));
+        }
         let mut sender = self.flows[flow].configs[0].clone();
         let receiver = self.flows[flow].configs[1].clone();
-        let mut node = from;
-        for (place, &proxy) in passed.iter().enumerate() {
-            let here = self.interior.proxies[proxy].node;
-            let next = passed.get(place + 1).map_or(to, |&next| self.interior.proxies[next].node);
-            if place == 0 {
-                let routes = [
-                    self.add_route(topology, name, (node, here))?,
-                    self.add_route(topology, name, (here, node))?,
-                ];
-                let at_proxy = with_receiver_half(&self.interior.proxies[proxy].config.tcp, &sender);
-                let flow = &mut self.flows[flow];
-                (flow.routes, flow.nodes, flow.configs[1]) = (routes, [node, here], at_proxy);
-            }
-            let (onward, cc) = self.interior.proxies[proxy].onward(group);
-            sender = self.remembering(&onward, (here, next));
-            let receives = match passed.get(place + 1) {
-                Some(&next) => &self.interior.proxies[next].config.tcp,
-                None => &receiver,
+        for (part, stops) in stops.windows(2).enumerate() {
+            let routes = parts[part].0;
+            // The satellite is where the way is longer.
+            let of = |proxy: usize, part: usize| {
+                let other = if part == proxy { part + 1 } else { part - 1 };
+                let is_satellite = (parts[part].1, part) > (parts[other].1, other);
+                self.interior.proxies[passed[proxy]].side(is_satellite, group)
             };
-            let configs = [sender.clone(), with_receiver_half(receives, &sender)];
+            let receives = if part < passed.len() { of(part, part).0 } else { receiver.clone() };
+            if part == 0 {
+                let flow = &mut self.flows[flow];
+                (flow.routes, flow.nodes) = (routes, [stops[0], stops[1]]);
+                flow.configs[1] = with_receiver_half(&receives, &sender);
+                continue;
+            }
+            let (onward, cc) = of(part - 1, part);
+            sender = self.remembering(&onward, (stops[0], stops[1]));
+            let configs = [sender.clone(), with_receiver_half(&receives, &sender)];
+            let proxy = passed[part - 1];
             let name = format!("{name}.{}", self.interior.proxies[proxy].name);
             let leg = Leg {
                 proxy: proxy as u32,
                 cc,
                 configs,
-                routes: [
-                    self.add_route(topology, &name, (here, next))?,
-                    self.add_route(topology, &name, (next, here))?,
-                ],
+                routes,
                 labels: [label(&name, ">"), label(&name, "<")],
-                nodes: [here, next],
+                nodes: [stops[0], stops[1]],
                 gone: Stats::default(),
                 gone_srtt: None,
                 name,
             };
             self.interior.legs.push(leg);
-            node = here;
         }
         self.flows[flow].onward = first..self.interior.legs.len() as u32;
         Ok(())
+    }
+
+    /// Propagation delay over two routes; the longest there is if they lead through a constellation.
+    fn delay_there_and_back(&self, routes: [u32; 2], ends: [NodeId; 2]) -> Duration {
+        let [there, back] = [(routes[0], ends), (routes[1], [ends[1], ends[0]])].map(|(route, [from, to])| {
+            let links = self.links_from(route, from);
+            let arrives = links.last().is_some_and(|link| self.interior.head(*link) == to);
+            let delays = links.iter().map(|link| self.interior.graph.delay_one_way(*link));
+            if arrives { delays.fold(Duration::ZERO, |sum, delay| sum + delay) } else { Duration::MAX }
+        });
+        there + back
     }
 }
 
@@ -235,6 +255,34 @@ impl<W: Witness> Simulation<W> {
         }
     }
 
+    /// A segment arrives at a proxy for a connection without one further, or with one that has not been answered. True if the proxy keeps it
+    /// until the server has answered.
+    #[cold]
+    pub(crate) fn hold_syn(&mut self, waiting: EndId, segment: &Segment) -> bool {
+        let end = &self.ends[waiting as usize];
+        if let Relay::Holds(_) = end.relay {
+            return true;
+        }
+        let Some((_, proxy)) = self.line_further(waiting) else { return false };
+        let proxy = &self.interior.proxies[proxy as usize];
+        let begins = segment.flags.contains(Flags::SYN) && end.connection.state() == State::Listen;
+        if !begins || proxy.syn == Opening::Early {
+            return false;
+        }
+        self.interior.held.insert(waiting, segment.clone());
+        self.connect_further(waiting);
+        true
+    }
+
+    /// The server has answered: so does the proxy.
+    fn answer_held(&mut self, waiting: EndId, near: EndId) {
+        self.ends[waiting as usize].relay = Relay::With(near);
+        if let Some(segment) = self.interior.held.remove(&waiting) {
+            self.ends[waiting as usize].connection.handle_segment(self.now, &segment);
+            self.settle_other(waiting);
+        }
+    }
+
     /// Something arrived at a proxy for a connection without one further.
     #[cold]
     pub(crate) fn meet_syn(&mut self, waiting: EndId) {
@@ -254,7 +302,8 @@ impl<W: Witness> Simulation<W> {
         let first = self.open(flow, line);
         // The proxy's end of the new connection: the one that sends behind one that receives, and the other way round.
         let near = first + u32::from(waiting.is_multiple_of(2));
-        self.ends[waiting as usize].relay = Relay::With(near);
+        let holds = self.interior.held.contains_key(&waiting);
+        self.ends[waiting as usize].relay = if holds { Relay::Holds(near) } else { Relay::With(near) };
         self.ends[near as usize].relay = Relay::With(waiting);
         self.interior.proxies[proxy as usize].connections += 1;
         self.announce(first, Some(waiting));
@@ -272,12 +321,16 @@ impl<W: Witness> Simulation<W> {
             Relay::None => {}
             Relay::Last => self.receive_last(id, events),
             Relay::Waits if events.contains(Events::ESTABLISHED) => self.connect_further(id),
-            Relay::Waits => {}
+            Relay::Waits | Relay::Holds(_) => {}
             Relay::With(other) if failed => {
+                self.interior.held.remove(&other);
                 self.ends[other as usize].connection.abort(self.now);
                 self.settle_other(other);
             }
             Relay::With(other) => {
+                if events.contains(Events::ESTABLISHED) && self.ends[other as usize].relay == Relay::Holds(id) {
+                    self.answer_held(other, id);
+                }
                 let (to, fro) = (self.relay(id, other), self.relay(other, id));
                 if to || fro {
                     self.settle_other(other);
@@ -294,10 +347,18 @@ impl<W: Witness> Simulation<W> {
             self.note_abort(flow, self.first_of_chain(id), reason);
         }
         let other_is_over = match self.ends[id as usize].relay {
-            Relay::With(other) => self.is_over(other),
+            Relay::With(other) | Relay::Holds(other) => self.is_over(other),
             _ => false,
         };
         failed || other_is_over || events.contains(Events::CLOSED)
+    }
+
+    /// An end has sent: there may be room for what waits at the other side of its proxy.
+    #[cold]
+    pub(crate) fn relay_more(&mut self, id: EndId, other: EndId) {
+        if self.ends[other as usize].connection.readable() > 0 && self.relay(other, id) {
+            self.settle_other(other);
+        }
     }
 
     /// Settles the end on the other side of a proxy, on behalf of one that is being settled itself.
@@ -334,17 +395,20 @@ impl<W: Witness> Simulation<W> {
 
     /// Carries bytes over a proxy, as many as there is room for, and the end of the stream behind them; false if there were none.
     fn relay(&mut self, from: EndId, to: EndId) -> bool {
-        let available = self.ends[from as usize].connection.readable();
+        let behind = if to.is_multiple_of(2) { to } else { from };
+        let leg = self.leg(self.ends[behind as usize].line).expect("a later leg begins at a proxy");
+        let proxy = self.interior.legs[leg].proxy as usize;
+        let sink = &mut self.ends[to as usize].connection;
+        let room = self.interior.proxies[proxy].config.split.most_unsent(sink.window_bytes());
+        let room = room.saturating_sub(unsent_bytes(sink));
+        let available = self.ends[from as usize].connection.readable().min(room);
         let taken = self.ends[to as usize].connection.write(self.now, available);
         if taken > 0 {
             let read = self.ends[from as usize].connection.read(self.now, taken);
             debug_assert_eq!(read, taken, "what is readable can be read");
             self.witness.end(self.now, from, Deed::Read(taken));
             self.witness.end(self.now, to, Deed::Wrote(taken));
-            let behind = if to.is_multiple_of(2) { to } else { from };
-            let leg = self.leg(self.ends[behind as usize].line).expect("a later leg begins at a proxy");
-            let proxy = self.interior.legs[leg].proxy;
-            self.interior.proxies[proxy as usize].relayed_bytes += taken;
+            self.interior.proxies[proxy].relayed_bytes += taken;
         }
         let source = &self.ends[from as usize].connection;
         let ends = source.peer_closed() && source.readable() == 0;
@@ -359,7 +423,7 @@ impl<W: Witness> Simulation<W> {
     /// The sending end of the first connection of the chain that an end belongs to.
     fn first_of_chain(&self, id: EndId) -> EndId {
         let mut sender = id & !1;
-        while let Relay::With(inward) = self.ends[sender as usize].relay {
+        while let Relay::With(inward) | Relay::Holds(inward) = self.ends[sender as usize].relay {
             sender = inward & !1;
         }
         sender
@@ -369,7 +433,7 @@ impl<W: Witness> Simulation<W> {
     fn chain(&self, first: EndId) -> Vec<EndId> {
         let mut senders = vec![first];
         let mut last = first;
-        while let Relay::With(outward) = self.ends[last as usize + 1].relay {
+        while let Relay::With(outward) | Relay::Holds(outward) = self.ends[last as usize + 1].relay {
             senders.push(outward);
             last = outward;
         }
@@ -379,7 +443,7 @@ impl<W: Witness> Simulation<W> {
     /// The receiving end of the last connection of the chain that begins with a sending end.
     fn last_of_chain(&self, first: EndId) -> EndId {
         let mut receiver = first + 1;
-        while let Relay::With(outward) = self.ends[receiver as usize].relay {
+        while let Relay::With(outward) | Relay::Holds(outward) = self.ends[receiver as usize].relay {
             receiver = outward + 1;
         }
         receiver
@@ -444,7 +508,7 @@ impl<W: Witness> Simulation<W> {
         let node = state.node;
         for id in 0..self.ends.len() as EndId {
             let end = &self.ends[id as usize];
-            let at_proxy = matches!(end.relay, Relay::Waits | Relay::With(_))
+            let at_proxy = matches!(end.relay, Relay::Waits | Relay::Holds(_) | Relay::With(_))
                 && self.nodes_of(end.line)[id as usize % 2] == node;
             if !at_proxy {
                 continue;
@@ -459,4 +523,10 @@ impl<W: Witness> Simulation<W> {
             end.incarnation = DEAD;
         }
     }
+}
+
+/// Bytes that were written and have not been sent for the first time.
+fn unsent_bytes(connection: &Connection) -> u64 {
+    let sent = connection.next_to_send() - connection.oldest_unacknowledged();
+    connection.unacknowledged_bytes().saturating_sub(sent)
 }

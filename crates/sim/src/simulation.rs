@@ -468,6 +468,13 @@ impl<W: Witness> Simulation<W> {
         if end.incarnation != parcel.incarnation {
             return;
         }
+        if matches!(end.relay, Relay::Waits | Relay::Holds(_)) {
+            let segment = self.letter.segment.clone();
+            if self.hold_syn(to, &segment) {
+                return;
+            }
+        }
+        let (parcel, end) = (&mut self.letter, &mut self.ends[to as usize]);
         self.witness.end(self.now, to, Deed::Arrived { slot: ticket.slot(), segment: &parcel.segment });
         // The answer leaves over this link.
         if is_large
@@ -521,6 +528,10 @@ impl<W: Witness> Simulation<W> {
                 over |= self.react(id, events);
             }
             self.transmit(id);
+            if let Relay::With(other) = self.ends[id as usize].relay {
+                self.relay_more(id, other);
+                self.transmit(id);
+            }
             events = self.ends[id as usize].connection.take_events();
             if events.is_empty() {
                 break;

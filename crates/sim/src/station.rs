@@ -1,8 +1,9 @@
 //! Middleboxes at work: packets on their way are shown to them, and leave as they say.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use bentpipe_base::{EcnField, Instant};
+use bentpipe_base::{EcnField, Instant, Segment};
 use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
 use bentpipe_scenario::{Graph, InFlight, LinkId, NodeId};
 
@@ -14,6 +15,7 @@ use crate::simulation::Simulation;
 use crate::step::{Special, link};
 use crate::ticket::{Marks, Ticket};
 use crate::wayfinder::{Way, Wayfinder};
+use crate::world::EndId;
 use crate::witness::{Crossing, Deed, Witness};
 
 /// A node with a middlebox.
@@ -34,6 +36,8 @@ pub(crate) struct Interior {
     /// The station at each node, as far as there are any.
     pub stations_at: Vec<Option<u32>>,
     pub proxies: Vec<Proxy>,
+    /// SYNs that proxies keep until the server has answered, by the ends that they are for.
+    pub held: HashMap<EndId, Segment>,
     /// Legs of flows behind proxies.
     pub legs: Vec<Leg>,
     /// Knows the way, in a world in which it changes.

@@ -5,10 +5,11 @@ mod common;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::Algorithm;
 use bentpipe_middlebox::{MiddleboxConfig, SpoofingConfig};
 use bentpipe_net::LinkConfig;
-use bentpipe_scenario::{Connect, Idle, NodeKind, ProxyConfig, Scenario, Streaming, Traffic};
+use bentpipe_scenario::{
+    Connect, Idle, NodeKind, Opening, ProxyConfig, Scenario, Side, Split, Streaming, Traffic,
+};
 use bentpipe_sim::{Outcome, RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow, KeepAlive};
 use bentpipe_traffic::{adaptive, browser, fetch};
@@ -22,9 +23,14 @@ fn verified(scenario: &Scenario) -> Outcome {
 
 /// A proxy with this TCP, and this algorithm instead of the flow's.
 fn proxy(tcp: Config, cc: Option<&str>) -> ProxyConfig {
-    let cc = cc.map(|name| (name.to_owned(), Algorithm::from_name(name).expect("registered")));
-    let tcp = Arc::new(tcp);
-    ProxyConfig { buffer: 2_000_000, connect: Connect::Early, dies_at: None, tcp, cc }
+    let cc = cc.unwrap_or("default").to_owned();
+    let split = Split {
+        satellite: Side { cc, ..Side::default() },
+        buffer: Some(2_000_000),
+        syn: Opening::Early,
+        ..Split::default()
+    };
+    ProxyConfig { split, connect: Connect::Early, dies_at: None, tcp: Arc::new(tcp) }
 }
 
 fn kind(proxy: &ProxyConfig) -> NodeKind {
@@ -76,6 +82,41 @@ fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
     verified(&scenario)
 }
 
+/// The client is answered when the server has answered: its first segment comes to the proxy a round trip of 10 ms after that, and not before.
+/// Which half is that over the satellite is known by its delay, and that half has the algorithm of its side.
+#[test]
+fn server_first_costs_a_round_trip_in_front_of_the_proxy() {
+    let tcp = Config { initial_window: InitialWindow::Segments(64), ..paper_tcp(100) };
+    let mut early = proxy(tcp, None);
+    early.split.satellite = Side { cc: "hybla".into(), ..Side::default() };
+    early.split.clients = Side { cc: "vegas".into(), ..Side::default() };
+    let mut first = early.clone();
+    first.split.syn = Opening::ServerFirst;
+    let [early, first] = [early, first].map(|config| short_file(Some(&config)));
+    let completion = |outcome: &Outcome| outcome.flows[0].completion_s.expect("it ends");
+    let cost = completion(&first) - completion(&early);
+    assert!((0.009..0.1).contains(&cost), "{cost}");
+    assert_eq!(first.flows[0].split.as_ref().expect("a proxy is on the way").legs[0].cc, "hybla");
+}
+
+/// What waits in a proxy for its first transmission is bounded by two windows, not by what it may keep; a window that nothing has limited yet is
+/// larger than what the path takes.
+#[test]
+fn an_automatic_buffer_holds_two_windows_and_not_more() {
+    let held = |buffer| {
+        let mut config = proxy(paper_tcp(800), Some("newreno"));
+        config.split.buffer = buffer;
+        let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(60_000));
+        let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(100), Rate::from_mbps(2)), 200);
+        let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
+        scenario.nodes[1].kind = kind(&config);
+        let outcome = verified(&scenario);
+        outcome.flows[0].split.as_ref().expect("a proxy is on the way").acked_undelivered_bytes
+    };
+    let [auto, large] = [None, Some(30_000_000)].map(held);
+    assert!(auto < large / 4 && large > 20_000_000, "{auto} and {large} bytes");
+}
+
 /// 50 segments are six windows of 1, 2, 4 ... Over 520 ms that is 3.1 s after the handshake. A proxy that starts with as little needs
 /// as long; one that knows its link sends all at once, half a round trip after its own handshake.
 #[test]
@@ -100,7 +141,8 @@ fn the_buffer_bounds_the_throughput_and_presses_back() {
     let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(800));
     let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200);
     let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![bulk]);
-    let small = ProxyConfig { buffer: 64_000, ..proxy(paper_tcp(800), None) };
+    let mut small = proxy(paper_tcp(800), None);
+    small.split.buffer = Some(64_000);
     scenario.nodes[1].kind = kind(&small);
     let outcome = verified(&scenario);
     let expected = 64_000.0 * 8.0 / 0.548;

@@ -21,7 +21,7 @@ use bentpipe_net::{
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
     Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Orbits, Position,
-    ProxyConfig, Routing, Scenario, Streaming, Traffic,
+    Opening, ProxyConfig, Routing, Scenario, Side, Split, Streaming, Traffic,
 };
 use bentpipe_sim::{
     Ended, LinkEvent, NodeOutcome, Observer, Passing, RunOptions, RunResult, run, run_observed,
@@ -392,11 +392,18 @@ impl Dice {
     fn proxy(&mut self) -> ProxyConfig {
         let common = self.common_tcp();
         let tcp = self.tcp(&common);
+        let side = Side { cc: tcp.cc.name().to_owned(), law: Some(tcp.cc.clone()), ..Side::default() };
+        let own = self.one_in(2);
+        let split = Split {
+            satellite: if own { side } else { Side::default() },
+            buffer: self.one_in(4).then(|| self.magnitude(1.0, 1e6) as u64),
+            syn: self.pick(&[Opening::Early, Opening::ServerFirst]),
+            ..Split::default()
+        };
         ProxyConfig {
-            buffer: self.magnitude(1.0, 1e6) as u64,
+            split,
             connect: self.pick(&[Connect::Early, Connect::Late]),
             dies_at: self.one_in(8).then(|| self.millis(1, 60_000)),
-            cc: self.one_in(2).then(|| (tcp.cc.name().to_owned(), tcp.cc.clone())),
             tcp: Arc::new(tcp),
         }
     }
@@ -422,7 +429,7 @@ impl Dice {
                 let proxy = self.proxy();
                 for group in &mut scenario.flows {
                     if let Traffic::File { bytes } = &mut group.traffic {
-                        let window = proxy.buffer.min(proxy.tcp.receive_window.limit());
+                        let window = proxy.split.most_kept().min(proxy.tcp.receive_window.limit());
                         *bytes = (*bytes).min(20_000 * window);
                     }
                 }

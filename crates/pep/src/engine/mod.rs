@@ -4,12 +4,14 @@
 //! connections to the relay. It sleeps until a packet, a byte, a message or a deadline is there.
 
 mod call;
+pub(crate) mod early_demux;
 pub(crate) mod rules;
 mod settings;
 mod thread;
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::Builder;
@@ -20,6 +22,7 @@ use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 use crate::error::Error;
 use crate::half::{Answer, Call, Opening, Speaker};
 use crate::shared::Inbox;
+use crate::slot::Slot;
 use thread::{Message, Thread};
 
 /// Mark of packets for the first thread; those of others lie this far apart.
@@ -27,34 +30,6 @@ const MARK: u32 = 0x6270_0004;
 const MARK_STEP: u32 = 0x100;
 /// Largest packet over interfaces that do not say what theirs is.
 const USUAL_MTU: u16 = 1500;
-
-/// Where Linux is told whether to look for the socket of a packet before it is known that the packet is for this machine.
-const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
-
-/// While this lives, the kernel forwards the engine's packets though sockets of the kernel, the halves towards the clients, have the same
-/// addresses and ports: it looks for sockets only after it has found that a packet is for this machine.
-pub(crate) struct Forwarding {
-    before: String,
-}
-
-impl Forwarding {
-    /// From now on. A process that is killed leaves it so; all that is lost is an optimisation for traffic to this machine itself.
-    ///
-    /// # Errors
-    /// If this process may not change that.
-    pub fn of_all() -> Result<Self, Error> {
-        let before = std::fs::read_to_string(EARLY_DEMUX).map_err(Error::at(EARLY_DEMUX))?;
-        std::fs::write(EARLY_DEMUX, "0").map_err(Error::at(EARLY_DEMUX))?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Forwarding {
-    fn drop(&mut self) {
-        // Who has given up its privileges leaves it, as if it had been killed.
-        let _ = std::fs::write(EARLY_DEMUX, &self.before);
-    }
-}
 
 /// Name of the device of a thread.
 fn device(thread: usize) -> String {
@@ -69,14 +44,20 @@ fn mark(thread: usize) -> u32 {
 /// Threads of the engine for a configuration; none if no class wants it. One thread is enough for several gigabits a second, and each costs
 /// every packet from the satellite a lookup.
 pub(crate) fn threads(deployment: &Deployment) -> usize {
-    let wanted = deployment.classes.iter().any(|class| class.satellite.datapath == Datapath::Engine);
+    let wanted = deployment.classes.iter().any(|class| class.split.satellite.datapath == Datapath::Engine);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if wanted { (cores / 4).clamp(1, rules::MOST_THREADS) } else { 0 }
 }
 
+/// Numbers of the threads of a proxy.
+pub(crate) fn range(slot: Slot, threads: usize) -> Range<usize> {
+    let first = usize::from(slot.0) * rules::MOST_THREADS;
+    first..first + threads
+}
+
 /// Whether the SYNs of a class are answered by the engine.
 pub(crate) fn answers(class: &Class) -> bool {
-    class.matches.opener == Opener::Satellite && class.satellite.datapath == Datapath::Engine
+    class.matches.opener == Opener::Satellite && class.split.satellite.datapath == Datapath::Engine
 }
 
 /// The engine: gives connections to its threads.
@@ -89,8 +70,9 @@ struct Engine {
 ///
 /// # Errors
 /// [`Error`] says what this machine lacks.
-pub(crate) fn start(deployment: &Deployment) -> Result<Arc<dyn Speaker>, Error> {
-    let threads = threads(deployment);
+pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speaker>, Error> {
+    let range = range(slot, threads(deployment));
+    let threads = range.len();
     let mtu = deployment.interfaces.satellite.iter().filter_map(|name| mtu(name)).min().unwrap_or(USUAL_MTU);
     let limits = Limits {
         connections: deployment.limits.connections as usize,
@@ -113,7 +95,7 @@ pub(crate) fn start(deployment: &Deployment) -> Result<Arc<dyn Speaker>, Error> 
             .map_err(Error::at("cannot start a thread"))?;
         Ok(inbox)
     };
-    let threads = (0..threads).map(start).collect::<Result<_, Error>>()?;
+    let threads = range.map(start).collect::<Result<_, Error>>()?;
     Ok(Arc::new(Engine { threads, hasher: RandomState::new() }))
 }
 

@@ -8,6 +8,7 @@
 //! When the process ends, its devices disappear, their routes with them, and everything is forwarded.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::{device, mark};
 
@@ -17,8 +18,8 @@ const ROUTES: usize = 6280;
 const PRIORITY: usize = 6280;
 /// Matches packets that have not been found to be of the engine's.
 pub(crate) const OTHERS: &str = "meta mark & 0xffff00ff != 0x62700004 ";
-/// Most threads of the engine that there are rules for.
-pub(crate) const MOST_THREADS: usize = 16;
+/// Most threads of the engine of a proxy that there are rules for.
+pub(crate) const MOST_THREADS: usize = 8;
 
 /// Where the four numbers lie: those of an arriving packet, those of the answers to a packet that leaves, and those of our packet that an error
 /// of a router quotes, which are those of the answers at their places in a packet of ours.
@@ -53,12 +54,12 @@ const VERSIONS: [Numbers; 2] = [
 /// Sets and chains to stand in the proxy's table: for so many threads, connections of each, and packets that come over these interfaces.
 ///
 /// Packets are found after addresses have been translated back (NAT), and SYNs of clients before the rules of the classes see them.
-pub(crate) fn tables(threads: usize, connections: u32, satellite: &str) -> String {
+pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -> String {
     // Numbers of connections that are over may stay for a moment.
     let size = u64::from(connections) * 2;
     let (mut sets, mut found, mut kept, mut entries) =
         (String::new(), String::new(), String::new(), String::new());
-    for thread in 0..threads {
+    for thread in threads {
         let (device, mark) = (device(thread), mark(thread));
         let _ = writeln!(entries, "    iifname \"{device}\" goto engine-{thread}");
         let _ = writeln!(kept, "  chain engine-{thread} {{");
@@ -107,7 +108,7 @@ pub(crate) fn tables(threads: usize, connections: u32, satellite: &str) -> Strin
 }
 
 /// What is to be fed to `ip -batch` to route what is found into the devices.
-pub(crate) fn add_routes(threads: usize) -> Vec<String> {
+pub(crate) fn add_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
         let (table, priority) = (ROUTES + thread, PRIORITY + thread);
         [
@@ -115,14 +116,14 @@ pub(crate) fn add_routes(threads: usize) -> Vec<String> {
             format!("rule add priority {priority} fwmark {:#x} lookup {table}", mark(thread)),
         ]
     };
-    (0..threads).flat_map(of).collect()
+    threads.flat_map(of).collect()
 }
 
 /// The same to remove all of that, with `-force`.
-pub(crate) fn remove_routes() -> Vec<String> {
+pub(crate) fn remove_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
         let (table, priority) = (ROUTES + thread, PRIORITY + thread);
         [format!("rule del priority {priority}"), format!("route flush table {table}")]
     };
-    (0..MOST_THREADS).flat_map(of).collect()
+    threads.flat_map(of).collect()
 }

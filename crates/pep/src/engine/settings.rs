@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bentpipe_base::Duration;
 use bentpipe_host::Stack;
 use bentpipe_scenario::connection_config;
-use bentpipe_scenario::deployment::Side;
+use bentpipe_scenario::deployment::Split;
 use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
 
 /// What algorithms that have such a mode use in networks that belong to others.
@@ -15,8 +15,6 @@ const RTO_MARGIN: Duration = Duration::from_millis(200);
 /// An idle connection is asked after this time whether its other end is still there, as the kernel's half is.
 const KEEP_ALIVE: KeepAlive =
     KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
-/// Bytes of a direction where nothing limits them but the measured bandwidth-delay product.
-const MOST_BUFFER: u64 = 32 << 20;
 /// First receive window in bytes.
 const FIRST_WINDOW: u64 = 256 << 10;
 
@@ -28,9 +26,9 @@ pub(crate) struct Settings {
 
 #[derive(Clone, PartialEq)]
 struct Key {
-    side: Side,
-    buffer: Option<u64>,
+    split: Split,
     is_v4: bool,
+    ecn: bool,
 }
 
 impl Settings {
@@ -38,11 +36,10 @@ impl Settings {
     pub fn of(
         &mut self,
         stack: &Stack,
-        side: &Side,
-        buffer: Option<u64>,
-        is_v4: bool,
+        split: &Split,
+        (is_v4, answers): (bool, bool),
     ) -> Option<Arc<Config>> {
-        let key = Key { side: side.clone(), buffer, is_v4 };
+        let key = Key { split: split.clone(), is_v4, ecn: negotiates_ecn(answers) };
         if let Some((_, config)) = self.known.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(config));
         }
@@ -52,20 +49,35 @@ impl Settings {
     }
 }
 
+/// Whether Linux would negotiate ECN here (`net.ipv4.tcp_ecn`): 1 always, 2 only where the other end asks for it.
+fn negotiates_ecn(answers: bool) -> bool {
+    let setting = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn");
+    match setting.as_deref().map(str::trim) {
+        Ok("1") => true,
+        Ok("2") => answers,
+        _ => false,
+    }
+}
+
 fn config(stack: &Stack, key: &Key) -> Option<Config> {
-    let cc = &key.side.cc;
-    let usual = connection_config(cc, [SAFE]).or_else(|_| connection_config(cc, [])).ok()?;
+    let side = &key.split.satellite;
+    let cc = &side.cc;
+    let mut usual = connection_config(cc, [SAFE]).or_else(|_| connection_config(cc, [])).ok()?;
+    if let Some(law) = &side.law {
+        usual.cc = law.clone();
+    }
     let address = if key.is_v4 { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
-    let buffer = key.buffer.unwrap_or(MOST_BUFFER);
+    let buffer = key.split.most_kept();
     let mut rto = usual.rto;
     rto.margin = rto.margin.max(RTO_MARGIN);
     Some(Config {
         rto,
         mss: stack.full_segment(address),
-        rate_limit: key.side.rate_limit,
+        rate_limit: side.rate_limit,
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
         keep_alive: Some(KEEP_ALIVE),
+        ecn: key.ecn,
         ..usual
     })
 }

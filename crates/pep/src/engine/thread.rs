@@ -125,7 +125,8 @@ impl Thread {
 
     fn open(&mut self, call: &Call, syn: Option<Box<[u8]>>, answer: Answer) {
         let stack = &self.driver.stack;
-        let settings = self.settings.of(stack, &call.side, call.buffer, call.server.is_ipv4());
+        let how = (call.server.is_ipv4(), syn.is_some());
+        let settings = self.settings.of(stack, &call.split, how);
         let Some(config) = settings else { return answer(Err(Refusal::Busy)) };
         let opened = match syn {
             None => self.connect(call, &config),

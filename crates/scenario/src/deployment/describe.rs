@@ -3,26 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bentpipe_base::Rate;
-
 use super::codec::{InterfaceNames, Networks, Ports, Socket};
-use super::model::{Class, Datapath, Deployment, Opener, Opening, Side};
-use crate::algorithm::{algorithm_names, resolve_cc};
+use super::model::{Class, Deployment, Opener};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Report, Shorthand};
 use crate::parse;
-use crate::suggest::did_you_mean;
+use crate::split::{Purpose, split};
 use crate::tree::{Node, Table, Value};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, RATE, Refused, TEXT, TIME, Words};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, Words};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
-const DATAPATHS: Words<Datapath> = Words(&[("kernel", Datapath::Kernel), ("engine", Datapath::Engine)]);
-const OPENINGS: Words<Opening> = Words(&[("server-first", Opening::ServerFirst), ("early", Opening::Early)]);
 /// Descriptors, ports and memory of a machine end long before.
 const MOST_CONNECTIONS: u32 = 10_000_000;
-/// Slowest pacing rate: the kernel sends less than a segment a minute below it.
-const LEAST_RATE_BPS: u64 = 1_000;
 const MOST_THREADS: u32 = 256;
 
 impl Deployment {
@@ -31,9 +24,20 @@ impl Deployment {
     /// # Errors
     /// [`Error::Unreadable`], or [`Error::Mistakes`] with every mistake in the file.
     pub fn load(path: &str) -> Result<Self, Error> {
+        Self::load_with_tables(path).map(|(deployment, _)| deployment)
+    }
+
+    /// The same with the tables of its classes as they are written.
+    pub(crate) fn load_with_tables(path: &str) -> Result<(Self, Vec<Table>), Error> {
         let text = read_text(Path::new(path))
             .map_err(|source| Error::Unreadable { file: path.to_owned(), source })?;
-        Self::parse(path, &text)
+        let deployment = Self::parse(path, &text)?;
+        let classes = match parse::document(path, &text)?.get("class").map(|node| node.value.clone()) {
+            Some(Value::List(classes)) => classes,
+            _ => Vec::new(),
+        };
+        let tables = classes.iter().filter_map(Node::as_table).cloned().collect();
+        Ok((deployment, tables))
     }
 
     /// Reads `text`; `file` is named in its mistakes.
@@ -121,11 +125,7 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
         form.field("opened-by", &mut matches.opener, &OPENERS);
     });
     form.field("proxy", &mut class.proxy, &FLAG);
-    for (key, side) in [("satellite", &mut class.satellite), ("clients", &mut class.clients)] {
-        form.table(key, Shorthand { word: Some("cc"), ..Shorthand::NONE }, |form| one_side(form, key, side));
-    }
-    form.field("buffer", &mut class.buffer, &OrWord("auto", Bytes::at_least(4096)));
-    form.field("syn", &mut class.syn, &OPENINGS);
+    split(form, &mut class.split, Purpose::Deployed);
 }
 
 /// A list that stands for anything when it is empty, and is then not shown.
@@ -133,38 +133,6 @@ fn optional<T>(form: &mut Form<'_>, key: &'static str, list: &mut Vec<T>, codec:
     if form.reads() || !list.is_empty() {
         form.field(key, list, codec);
     }
-}
-
-fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side) {
-    form.field("datapath", &mut side.datapath, &DATAPATHS);
-    form.field("cc", &mut side.cc, &TEXT);
-    form.field("rate-limit", &mut side.rate_limit, &OrWord("none", RateLimit));
-    let Form::Read(reading) = form else { return };
-    if let (Some(node), "clients", Datapath::Engine) = (reading.get("datapath"), which, side.datapath) {
-        let accepted = "\"kernel\": the engine speaks the half over the satellite".to_owned();
-        reading.refuse("datapath", node, accepted, None);
-    }
-    let Some(node) = reading.get("cc") else { return };
-    match side.datapath {
-        Datapath::Engine if resolve_cc(&side.cc).is_err() => {
-            let known = algorithm_names();
-            let suggestion = did_you_mean(&side.cc, &known).map(|name| format!("\"{name}\""));
-            reading.refuse("cc", node, known.join(", "), suggestion);
-        }
-        Datapath::Kernel if !is_kernel_name(&side.cc) => {
-            let accepted =
-                "the name of a congestion control of Linux such as \"bbr\" or \"kernel:bbr\", or \"default\"";
-            reading.refuse("cc", node, accepted.to_owned(), None);
-        }
-        _ => {}
-    }
-}
-
-/// Names of congestion controls in Linux have at most 15 characters.
-fn is_kernel_name(name: &str) -> bool {
-    let name = name.strip_prefix("kernel:").unwrap_or(name);
-    (1..16).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 fn interfaces_differ(root: &Node, deployment: &Deployment, report: &mut Report) {
@@ -196,21 +164,5 @@ impl Codec<u32> for AtMost {
     }
     fn accepted(&self) -> String {
         format!("a whole number from 1 to {}", self.0)
-    }
-}
-
-/// A rate that the kernel can pace.
-struct RateLimit;
-
-impl Codec<Rate> for RateLimit {
-    fn read(&self, value: &Value) -> Result<Rate, Refused> {
-        let rate: Rate = RATE.read(value)?;
-        if rate.bps() >= LEAST_RATE_BPS { Ok(rate) } else { Err(Refused::default()) }
-    }
-    fn show(&self, typed: &Rate) -> Value {
-        RATE.show(typed)
-    }
-    fn accepted(&self) -> String {
-        format!("{}, of at least 1 kbit/s", Codec::<Rate>::accepted(&RATE))
     }
 }

@@ -4,7 +4,7 @@ mod codec;
 mod describe;
 mod model;
 
+pub use crate::split::{Datapath, Opening, Side, Split};
 pub use model::{
-    Class, Datapath, Deployment, Interfaces, Limits, Match, Opener, Opening, PortRange, Prefix, Side, Watch,
-    Workings,
+    Class, Deployment, Interfaces, Limits, Match, Opener, PortRange, Prefix, Watch, Workings,
 };

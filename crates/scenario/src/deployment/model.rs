@@ -1,6 +1,8 @@
 use std::net::{IpAddr, SocketAddr};
 
-use bentpipe_base::{Duration, Rate};
+use bentpipe_base::Duration;
+
+use crate::split::Split;
 
 /// A proxy between clients and a satellite link.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -35,14 +37,8 @@ pub struct Class {
     pub matches: Match,
     /// Whether they are split; forwarded untouched otherwise.
     pub proxy: bool,
-    /// The half over the satellite.
-    pub satellite: Side,
-    /// The half towards the clients.
-    pub clients: Side,
-    /// Bytes kept at most in each direction of a connection; by the measured bandwidth-delay product if absent.
-    pub buffer: Option<u64>,
-    /// When a SYN is answered.
-    pub syn: Opening,
+    /// What is done with them if they are.
+    pub split: Split,
 }
 
 /// Which connections belong to a class: those for which all of this holds.
@@ -86,35 +82,6 @@ pub struct Prefix {
     pub length: u8,
 }
 
-/// One half of a connection.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Side {
-    /// Congestion control of what the proxy sends there.
-    pub cc: String,
-    /// Who speaks TCP there.
-    pub datapath: Datapath,
-    /// Most that each connection sends there; as much as congestion control allows if absent.
-    pub rate_limit: Option<Rate>,
-}
-
-/// Who speaks TCP for one half of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Datapath {
-    /// The kernel of this machine.
-    Kernel,
-    /// Our engine, in user space.
-    Engine,
-}
-
-/// When the proxy answers the SYN of a client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Opening {
-    /// When the server has answered: failures are those of the server.
-    ServerFirst,
-    /// At once: a round trip over the satellite is saved, and a failure is known only afterwards.
-    Early,
-}
-
 /// What the proxy may use at most. At a limit new connections are forwarded untouched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -146,15 +113,11 @@ pub struct Workings {
 
 impl Default for Class {
     fn default() -> Self {
-        let kernel = || Side { cc: "default".into(), datapath: Datapath::Kernel, rate_limit: None };
         Self {
             name: String::new(),
             matches: Match::default(),
             proxy: true,
-            satellite: kernel(),
-            clients: kernel(),
-            buffer: None,
-            syn: Opening::ServerFirst,
+            split: Split::default(),
         }
     }
 }
@@ -174,14 +137,6 @@ impl Default for Watch {
 impl Default for Workings {
     fn default() -> Self {
         Self { threads: None, drain: Duration::from_secs(30), user: None }
-    }
-}
-
-impl Side {
-    /// Name of the congestion control in Linux; none for what the machine has chosen.
-    pub fn kernel_cc(&self) -> Option<&str> {
-        let name = self.cc.strip_prefix("kernel:").unwrap_or(&self.cc);
-        (name != "default").then_some(name)
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorit
     }
 }
 
-fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
+/// The algorithm `name` with the parameters that are the other entries of its table; none if one is wrong, which is reported.
+pub(crate) fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
     let renamed = reading.get("name").is_some_and(|node| node.place.is_argument());
     // The parameters in the file are those of the algorithm in the file.
     let entries: Vec<_> = reading.rest().filter(|entry| !renamed || entry.place.is_argument()).collect();

@@ -18,6 +18,7 @@ mod traffic;
 mod transport;
 mod world;
 
+pub(crate) use cc::read_parameters;
 pub(crate) use ends::{connection_end, sender_tcp};
 pub(crate) use tcp::RECOVERIES;
 pub(crate) use traffic::name as kind_of;

@@ -28,7 +28,7 @@ impl Named for NodeGroup {
 const KINDS: &[Kind] = &[
     Kind { name: "host", keys: &[] },
     Kind { name: "router", keys: &[] },
-    Kind { name: "proxy", keys: &["buffer", "connect", "dies-at", "tcp", "cc"] },
+    Kind { name: "proxy", keys: &["satellite", "clients", "buffer", "syn", "connect", "dies-at", "tcp"] },
     Kind { name: "bundle-router", keys: &["store", "custody"] },
     Kind { name: "relay-entity", keys: &["buffer", "high", "low", "dies-at", "back-after"] },
     Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },

@@ -3,6 +3,8 @@
 //! Each variant is an emulation of its own: the client in front of the link, and behind it a router with the proxy and, in a network
 //! namespace of its own, a server. Client, router and server are this program again, with hidden commands.
 
+mod report;
+
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,11 +12,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bentpipe_scenario::deployment::Deployment;
+use bentpipe_scenario::Error;
+use bentpipe_scenario::deployment::{Deployment, Interfaces, Match, Opener, Watch};
 use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::output::{self, Kind};
 use crate::pep_args::{PepTryArgs, TryPart};
 
 /// The server, in a range for measurements of networks (RFC 2544).
@@ -23,8 +27,6 @@ const ROUTER: &str = "198.19.255.1";
 const PORT: u16 = 8080;
 /// Name of the router's device towards the server.
 const LAN: &str = "bp-lan";
-/// A download is measured from its first SYN on for so long.
-const DOWNLOAD: Duration = Duration::from_secs(10);
 const PAGES: usize = 5;
 /// 50 segments of 1448 bytes.
 const PAGE_BYTES: u64 = 50 * 1448;
@@ -32,6 +34,8 @@ const PAGE_BYTES: u64 = 50 * 1448;
 const ENDLESS: u64 = 0;
 /// What is measured without a proxy, by the congestion control of the server.
 const END_TO_END: &str = "end-to-end:";
+/// What is measured with the proxy of a file.
+const OF_FILE: &str = "file:";
 
 /// What was measured with one variant.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +44,7 @@ struct Row {
     /// Loss rate of the link; that of the scenario if absent.
     #[serde(default)]
     loss: Option<String>,
+    /// Of all downloads together, from the first SYN on.
     goodput_bps: f64,
     page_s: f64,
 }
@@ -47,13 +52,19 @@ struct Row {
 /// Measures all variants and shows them side by side.
 pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     if let Some(part) = &args.part {
-        return play(part, &args.variant).map_err(Failure::Work);
+        return play(part, args).map_err(Failure::Work);
     }
-    let variants = if args.cc.is_empty() {
+    if let Some(path) = &args.proxy {
+        // A mistake is told before the measurement begins.
+        Deployment::load(path)?;
+    }
+    let report = output::open(args.report.as_ref(), Kind::Report)?;
+    let mut variants = if args.cc.is_empty() {
         ["end-to-end:cubic", "kernel:cubic", "kernel:bbr"].map(str::to_owned).to_vec()
     } else {
         args.cc.clone()
     };
+    variants.extend(args.proxy.iter().map(|path| format!("{OF_FILE}{path}")));
     let losses: Vec<Option<&str>> =
         [None].into_iter().chain(args.loss.iter().map(|loss| Some(loss.as_str()))).collect();
     let mut rows = Vec::new();
@@ -62,7 +73,10 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     {
         let count = losses.len() * variants.len();
         eprintln!("bentpipe: {} of {count}: {}, loss {}", number + 1, title(variant), shown(*loss));
-        rows.push(measure(&args.scenario, *loss, variant)?);
+        rows.push(measure(args, *loss, variant)?);
+    }
+    if let Some(target) = report {
+        target.write(report::render(args, &rows)?.as_bytes())?;
     }
     if args.json {
         println!(
@@ -76,9 +90,10 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
 }
 
 fn title(variant: &str) -> String {
-    match variant.strip_prefix(END_TO_END) {
-        Some(cc) => format!("no proxy, the server's {cc}"),
-        None => format!("proxy with {variant} over the satellite"),
+    match (variant.strip_prefix(END_TO_END), variant.strip_prefix(OF_FILE)) {
+        (Some(cc), _) => format!("no proxy, the server's {cc}"),
+        (_, Some(path)) => format!("the proxy of {path}"),
+        _ => format!("proxy with {variant} over the satellite"),
     }
 }
 
@@ -108,12 +123,17 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// One emulation.
-fn measure(scenario: &str, loss: Option<&str>, variant: &str) -> Result<Row, Failure> {
+fn measure(args: &PepTryArgs, loss: Option<&str>, variant: &str) -> Result<Row, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::Work(error.to_string()))?;
     let own = own.to_str().ok_or_else(|| Failure::Work("the path of this program is no text".into()))?;
-    let part = |part: &str| format!("'{own}' pep try --part {part} --variant '{variant}'");
+    let (flows, seconds) = (args.flows, args.seconds);
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let (program, measured) = (quoted(own), quoted(variant));
+    let part = |part: &str| {
+        format!("{program} pep try --part {part} --flows {flows} --seconds {seconds} --variant {measured}")
+    };
     let output = Command::new(own)
-        .args(["emulate", scenario])
+        .args(["emulate", &args.scenario])
         .args(loss.iter().flat_map(|loss| ["--loss", loss]))
         .args(["--quiet", "--listen", &part("router"), "--", "sh", "-c", &part("client")])
         .stderr(Stdio::inherit())
@@ -129,15 +149,16 @@ fn measure(scenario: &str, loss: Option<&str>, variant: &str) -> Result<Row, Fai
     }
 }
 
-fn play(part: &TryPart, variant: &str) -> Result<(), String> {
+fn play(part: &TryPart, args: &PepTryArgs) -> Result<(), String> {
+    let variant = args.variant.as_str();
     match part {
-        TryPart::Client => client(variant).map_err(|error| format!("client: {error}")),
+        TryPart::Client => client(args).map_err(|error| format!("client: {error}")),
         TryPart::Router => router(variant),
         TryPart::Server => server(variant).map_err(|error| format!("server: {error}")),
     }
 }
 
-fn client(variant: &str) -> io::Result<()> {
+fn client(args: &PepTryArgs) -> io::Result<()> {
     // The server may need a moment to be there.
     let begin = Instant::now();
     while let Err(error) = ask(1) {
@@ -156,8 +177,18 @@ fn client(variant: &str) -> io::Result<()> {
         pages.push(begin.elapsed().as_secs_f64());
     }
     pages.sort_by(f64::total_cmp);
-    let goodput_bps = download()? as f64 * 8.0 / DOWNLOAD.as_secs_f64();
-    let row = Row { name: variant.to_owned(), loss: None, goodput_bps, page_s: pages[PAGES / 2] };
+    let downloads: Vec<_> = (0..args.flows)
+        .map(|_| {
+            let last = Duration::from_secs(args.seconds);
+            thread::spawn(move || download(last))
+        })
+        .collect();
+    let mut received = 0;
+    for download in downloads {
+        received += download.join().map_err(|_| io::Error::other("a download panicked"))??;
+    }
+    let goodput_bps = received as f64 * 8.0 / args.seconds as f64;
+    let row = Row { name: args.variant.clone(), loss: None, goodput_bps, page_s: pages[PAGES / 2] };
     println!("{}", serde_json::to_string(&row)?);
     Ok(())
 }
@@ -175,12 +206,12 @@ fn ask(bytes: u64) -> io::Result<u64> {
     io::copy(&mut connect(bytes)?, &mut io::sink())
 }
 
-/// Bytes that come during [`DOWNLOAD`].
-fn download() -> io::Result<u64> {
+/// Bytes that come while a download lasts.
+fn download(last: Duration) -> io::Result<u64> {
     let begin = Instant::now();
     let mut stream = connect(ENDLESS)?;
     let (mut buffer, mut received) = (vec![0; 1 << 16], 0);
-    while begin.elapsed() < DOWNLOAD {
+    while begin.elapsed() < last {
         match stream.read(&mut buffer)? {
             0 => break,
             bytes => received += bytes as u64,
@@ -203,25 +234,35 @@ fn router(variant: &str) -> Result<(), String> {
     if variant.starts_with(END_TO_END) {
         return server.wait().map(drop).map_err(|error| error.to_string());
     }
-    let config = configuration(variant, &uplink);
-    let deployment =
-        Deployment::parse("the configuration of the trial", &config).map_err(|error| error.to_string())?;
-    let ended = bentpipe_pep::run("the configuration of the trial", deployment);
+    let deployment = configuration(variant, &uplink).map_err(|error| error.to_string())?;
+    let ended = bentpipe_pep::run("the configuration of the trial", deployment, false);
     let _ = server.kill();
     let _ = server.wait();
     ended.map_err(|error| error.to_string())
 }
 
-fn configuration(variant: &str, uplink: &str) -> String {
+/// The proxy of a variant, for connections that come over the link.
+fn configuration(variant: &str, uplink: &str) -> Result<Deployment, Error> {
+    if let Some(path) = variant.strip_prefix(OF_FILE) {
+        let mut deployment = Deployment::load(path)?;
+        deployment.classes.retain(|class| class.proxy);
+        deployment.classes.truncate(1);
+        deployment.classes.iter_mut().for_each(|class| class.matches = Match { opener: Opener::Satellite, ..Match::default() });
+        deployment.interfaces = Interfaces { clients: vec![LAN.into()], satellite: vec![uplink.into()] };
+        deployment.watch = Watch { listen: None, connections: None };
+        deployment.workings.drain = Default::default();
+        return Ok(deployment);
+    }
     let (datapath, cc) = match variant.strip_prefix("kernel:") {
         Some(cc) => ("kernel", cc),
         None => ("engine", variant),
     };
-    format!(
+    let text = format!(
         "[interfaces]\nclients = \"{LAN}\"\nsatellite = \"{uplink}\"\n[watch]\nlisten = \"off\"\n[daemon]\ndrain = \"0 s\"\n\
          [[class]]\nmatch = {{ opened-by = \"satellite\" }}\nsatellite = {{ datapath = \"{datapath}\", cc = \"{cc}\" }}\n\
          clients = {{ cc = \"cubic\" }}\n"
-    )
+    );
+    Deployment::parse("the configuration of the trial", &text)
 }
 
 /// The only device of this namespace that is neither loopback nor ours.

@@ -1,0 +1,117 @@
+//! Which proxy of its network namespace this is: one proxies, and beside it an older one may finish the connections that it has.
+//!
+//! A slot is held by an abstract socket, whose names belong to the network namespace and go with the process. Everything that a proxy installs
+//! has names and numbers of its slot, so that two neither share nor disturb anything.
+
+use std::io::{self, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use bentpipe_scenario::deployment::Opener;
+use rustix::net::sockopt::socket_peercred;
+
+use crate::error::Error;
+
+/// Most proxies at a time.
+pub(crate) const SLOTS: u8 = 2;
+/// What a newer proxy says to an older one.
+const FINISH: &[u8] = b"finish\n";
+/// How long it may take until the older one has stopped diverting.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Number of a slot: names of what belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(pub u8);
+
+impl Slot {
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..SLOTS).map(Self)
+    }
+
+    /// Name of the table of the packet filter.
+    pub fn table(self) -> &'static str {
+        ["bentpipe-pep", "bentpipe-pep-2"][usize::from(self.0)]
+    }
+
+    /// Name of the TUN device that SYNs are routed into.
+    pub fn device(self, opener: Opener) -> &'static str {
+        let names = match opener {
+            Opener::Clients => ["bp-pep0", "bp-pep1"],
+            Opener::Satellite => ["bp-sat0", "bp-sat1"],
+        };
+        names[usize::from(self.0)]
+    }
+
+    fn address(self) -> SocketAddr {
+        SocketAddr::from_abstract_name(format!("bentpipe-pep/{}", self.0)).expect("a short name")
+    }
+
+    /// The proxy that holds it, if there is one.
+    pub fn holder(self) -> Option<UnixStream> {
+        UnixStream::connect_addr(&self.address()).ok()
+    }
+
+    fn is_free(self) -> bool {
+        self.holder().is_none()
+    }
+}
+
+/// A slot that is held, and what newer proxies ask.
+pub(crate) struct Held {
+    pub slot: Slot,
+    /// Newer proxies that take over; each waits until its stream is closed.
+    pub requests: Receiver<UnixStream>,
+}
+
+/// Holds a free slot. With `take_over` another proxy may be there, which is returned.
+///
+/// # Errors
+/// [`Error::Request`] if there is no room beside the others.
+pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error> {
+    let mut others: Vec<UnixStream> = Slot::all().filter_map(Slot::holder).collect();
+    if let Some(other) = others.first()
+        && (!take_over || others.len() >= usize::from(SLOTS))
+    {
+        let process = socket_peercred(other).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
+        let what = if take_over {
+            "two proxies run already in this network namespace, of which one finishes its connections: end it, or wait"
+        } else {
+            "a proxy runs already in this network namespace: end it, or let it finish its connections while this one takes new ones (--take-over)"
+        };
+        return Err(Error::Request(format!("{what}; it is process {process}")));
+    }
+    let free = Slot::all().find(|slot| slot.is_free()).expect("others hold fewer");
+    let listener = UnixListener::bind_addr(&free.address()).map_err(Error::at("the slot of a proxy"))?;
+    let (sender, requests) = channel();
+    let listen = move || {
+        for stream in listener.incoming().flatten() {
+            if says_finish(&stream) && sender.send(stream).is_err() {
+                return;
+            }
+        }
+    };
+    let failed = Error::at("cannot start a thread");
+    thread::Builder::new().name("slot".into()).spawn(listen).map_err(failed)?;
+    Ok((Held { slot: free, requests }, others.pop()))
+}
+
+/// Only root and who has the rights of this process may ask; who only looks whether somebody is here says nothing.
+fn says_finish(mut stream: &UnixStream) -> bool {
+    let permitted = socket_peercred(stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == nix::unistd::getuid().as_raw());
+    let mut said = [0; FINISH.len()];
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
+    permitted && stream.read_exact(&mut said).is_ok() && said == *FINISH
+}
+
+/// Asks an older proxy to take no new connections any more; returns when it does not.
+pub(crate) fn take_over(mut older: UnixStream) -> io::Result<()> {
+    older.write_all(FINISH)?;
+    older.set_read_timeout(Some(PATIENCE))?;
+    older.read_exact(&mut [0]).or_else(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Ok(()),
+        _ => Err(error),
+    })
+}

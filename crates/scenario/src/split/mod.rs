@@ -1,0 +1,7 @@
+//! What a split-connection proxy does with a connection, in the same words in a scenario and on a real link.
+
+mod describe;
+mod model;
+
+pub(crate) use describe::{KEYS, Purpose, split};
+pub use model::{Datapath, Opening, Side, Split};
