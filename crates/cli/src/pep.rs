@@ -10,7 +10,9 @@ use crate::{pep_top, pep_try};
 /// Does what the user wants of the proxy.
 pub fn pep(command: &PepCommand) -> Result<(), Failure> {
     match command {
-        PepCommand::Run(args) => Ok(bentpipe_pep::run(&args.config, Deployment::load(&args.config)?, args.take_over)?),
+        PepCommand::Run(args) => {
+            Ok(bentpipe_pep::run(&args.config, Deployment::load(&args.config)?, args.take_over)?)
+        }
         PepCommand::Check { config } => check(config),
         PepCommand::Doctor { config } => doctor(config.as_deref()),
         PepCommand::Top(args) => pep_top::top(args),

@@ -79,11 +79,11 @@ pub struct PepTryArgs {
     /// Path of a scenario file, or name of a built-in scenario: which satellite
     #[arg(default_value = "geo")]
     pub scenario: String,
-    /// What to measure: `end-to-end:NAME` without a proxy, `kernel:NAME` with an algorithm of Linux
+    /// What to measure: `end-to-end:NAME` without a proxy, `kernel:NAME` with an algorithm of Linux, `NAME` with one of the engine
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub cc: Vec<String>,
-    /// Loss rates of the link, beside that of the scenario
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "1e-3")]
+    /// Loss rates of the link; `scenario` is that of the scenario
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "scenario,1e-3")]
     pub loss: Vec<String>,
     /// Measure the proxy of this configuration as well (its first class that splits connections, over the emulated satellite)
     #[arg(long, value_name = "PEP.toml")]

@@ -65,7 +65,8 @@ fn transfer(from: &TcpStream, to: &TcpStream, length: usize) {
 /// The counter of a rule that counts.
 fn counted(world: &World, place: &str) -> u64 {
     let namespace = world.name(place);
-    let output = Command::new("ip").args(["netns", "exec", &namespace, "nft", "list", "counters"]).output().unwrap();
+    let output =
+        Command::new("ip").args(["netns", "exec", &namespace, "nft", "list", "counters"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let packets = text.split("packets ").nth(1).unwrap_or_else(|| panic!("{text}"));
     packets.split(' ').next().unwrap().parse().unwrap()
@@ -98,7 +99,10 @@ fn the_engine_refuses_closed_ports_and_leaves_the_unanswered_unanswered() {
     for address in [SERVER_V4, SERVER_V6] {
         assert_eq!(world.connect(address, 7103).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
-    world.nft("s", "table inet t { chain c { type filter hook input priority 0; tcp dport 7104 drop\n }\n }\n");
+    world.nft(
+        "s",
+        "table inet t { chain c { type filter hook input priority 0; tcp dport 7104 drop\n }\n }\n",
+    );
     assert_eq!(world.connect(SERVER_V4, 7104).unwrap_err().kind(), ErrorKind::TimedOut);
 }
 
@@ -234,6 +238,8 @@ fn visits(world: &World, port: u16) -> (Arc<AtomicBool>, thread::JoinHandle<u32>
             }
             stream.read_exact(&mut [0; 4]).unwrap();
             visits += 1;
+            // Ports must not run out.
+            thread::sleep(Duration::from_millis(2));
         }
     };
     (stop, world.start("c", work))
@@ -253,7 +259,10 @@ fn a_new_proxy_takes_over_new_connections_while_the_old_one_finishes_its_own() {
         let refused = world.command(&run).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
         let message = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(message.contains("--take-over") && message.contains(&old.child.id().to_string()), "{message}");
+        assert!(
+            message.contains("--take-over") && message.contains(&old.child.id().to_string()),
+            "{message}"
+        );
 
         let new = world.proxy_with(&classes, &[], &["--take-over"]);
         assert!(old.has_said("are finished here"));
@@ -285,13 +294,15 @@ fn at_the_limit_of_descriptors_connections_are_forwarded_untouched() {
         // Less than half of what the connections below need.
         let proxy = world.proxy_with(&path.class(""), &["prlimit", "--nofile=124"], &[]);
         let listener = world.listen(SERVER_V4, 7115);
-        let accepting = thread::spawn(move || (0..30).map(|_| listener.accept().unwrap().0).collect::<Vec<_>>());
+        let accepting =
+            thread::spawn(move || (0..30).map(|_| listener.accept().unwrap().0).collect::<Vec<_>>());
         let clients: Vec<TcpStream> = (0..30).map(|_| world.connect(SERVER_V4, 7115).unwrap()).collect();
         let servers = accepting.join().unwrap();
         let split = world.sockets_at(7115) / path.sockets;
         assert!((5..=15).contains(&split), "{split} of 30 are split");
         for server in &servers {
-            let client = clients.iter().find(|client| client.local_addr().unwrap() == server.peer_addr().unwrap());
+            let client =
+                clients.iter().find(|client| client.local_addr().unwrap() == server.peer_addr().unwrap());
             transfer(client.unwrap(), server, 10_000);
         }
         drop((clients, servers));
@@ -303,7 +314,8 @@ fn at_the_limit_of_descriptors_connections_are_forwarded_untouched() {
 fn at_the_limit_of_memory_connections_are_forwarded_untouched_until_there_is_room() {
     let Some(world) = world() else { return };
     for path in BOTH {
-        let proxy = world.proxy(&format!("[limits]\nmemory = \"1 MiB\"\n{}", path.class("buffer = \"4 MB\"")));
+        let proxy =
+            world.proxy(&format!("[limits]\nmemory = \"1 MiB\"\n{}", path.class("buffer = \"4 MB\"")));
         let (client, server) = pair(&world, SERVER_V4, 7116);
         client.set_nonblocking(true).unwrap();
         // Nobody reads: the proxy holds what it can.
@@ -364,7 +376,9 @@ fn the_code_point_of_the_clients_syn_is_that_of_the_half_towards_the_server() {
             let listener = world.listen(address, port);
             let target = SocketAddr::new(address.parse().unwrap(), port);
             let client = world.inside("c", move || {
-                let socket = socket2::Socket::new(socket2::Domain::for_address(target), socket2::Type::STREAM, None).unwrap();
+                let socket =
+                    socket2::Socket::new(socket2::Domain::for_address(target), socket2::Type::STREAM, None)
+                        .unwrap();
                 match target {
                     SocketAddr::V4(_) => socket.set_tos_v4(46 << 2).unwrap(),
                     SocketAddr::V6(_) => socket.set_tclass_v6(46 << 2).unwrap(),
@@ -461,7 +475,9 @@ fn connections_from_beyond_the_satellite_are_split_only_where_a_class_says_so() 
     let Some(world) = world() else { return };
     for path in BOTH {
         let lines = world.folder.path().join(format!("lines-{}", path.sockets));
-        let down = format!("name = \"down\"\nmatch = {{ opened-by = \"satellite\", ports = \"7127\" }}\nsyn = \"early\"");
+        let down = format!(
+            "name = \"down\"\nmatch = {{ opened-by = \"satellite\", ports = \"7127\" }}\nsyn = \"early\""
+        );
         // A class of the clients with the same ports stands before it.
         let classes = format!(
             "[watch]\nconnections = {:?}\n{}{}",
@@ -481,7 +497,8 @@ fn connections_from_beyond_the_satellite_are_split_only_where_a_class_says_so() 
             transfer(&server, &client, 200_000);
         }
         world.wait_for("a line", || fs::read_to_string(&lines).is_ok_and(|text| text.ends_with('\n')));
-        let line: serde_json::Value = serde_json::from_str(fs::read_to_string(&lines).unwrap().trim()).unwrap();
+        let line: serde_json::Value =
+            serde_json::from_str(fs::read_to_string(&lines).unwrap().trim()).unwrap();
         assert_eq!((&line["class"], &line["front"]["side"]), (&"down".into(), &"satellite".into()), "{line}");
         proxy.end(Signal::SIGTERM);
     }

@@ -200,7 +200,8 @@ fn algorithms(deployment: &Deployment) -> Vec<Finding> {
     let finding = |name: &str| match sockets::try_congestion_control(name) {
         Ok(()) => ok(format!("congestion control {name} of the kernel")),
         Err(error) => {
-            let what = format!("congestion control {name} of the kernel: {error} (loaded are: {})", there_are());
+            let what =
+                format!("congestion control {name} of the kernel: {error} (loaded are: {})", there_are());
             let cure = match name.strip_prefix("bp_") {
                 Some(own) => format!("bentpipe kernel load {own}"),
                 None => format!("modprobe tcp_{name}"),

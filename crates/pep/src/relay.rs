@@ -240,13 +240,7 @@ impl Relay {
             None => self.open(
                 key,
                 back,
-                Call {
-                    client: tuple.client,
-                    server: tuple.server,
-                    opener,
-                    dscp,
-                    split: class.split.clone(),
-                },
+                Call { client: tuple.client, server: tuple.server, opener, dscp, split: class.split.clone() },
             ),
         }
     }

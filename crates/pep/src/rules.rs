@@ -317,7 +317,8 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
 
 /// Rules with every expression that there can be, for asking the packet filter whether it knows them.
 pub(crate) fn specimen() -> String {
-    let classes = [Opening::Early, Opening::ServerFirst].map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
+    let classes = [Opening::Early, Opening::ServerFirst]
+        .map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
     let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
     let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
     plan(&deployment, Place::NOWHERE, None)

@@ -100,7 +100,8 @@ pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error>
 
 /// Only root and who has the rights of this process may ask; who only looks whether somebody is here says nothing.
 fn says_finish(mut stream: &UnixStream) -> bool {
-    let permitted = socket_peercred(stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == nix::unistd::getuid().as_raw());
+    let permitted = socket_peercred(stream)
+        .is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == nix::unistd::getuid().as_raw());
     let mut said = [0; FINISH.len()];
     let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
     permitted && stream.read_exact(&mut said).is_ok() && said == *FINISH

@@ -221,7 +221,8 @@ fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
 
 /// The address of this machine that packets to `host` would have.
 pub(crate) fn address_towards(host: IpAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr =
+        if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
     // Nothing is sent; the port is that of no protocol.
     socket.connect((host, 9))?;

@@ -115,11 +115,21 @@ impl Draft {
     pub fn set_proxies(&mut self, path: &str, class: Option<&str>) -> Result<(), Error> {
         let place = Place::Argument(Arc::from(format!("--proxy {path}")));
         let (deployment, tables) = Deployment::load_with_tables(path)?;
-        let splits = |(_, found): &(usize, &Class)| found.proxy && class.is_none_or(|name| name == found.name);
+        let splits =
+            |(_, found): &(usize, &Class)| found.proxy && class.is_none_or(|name| name == found.name);
         let Some((number, _)) = deployment.classes.iter().enumerate().find(splits) else {
-            let names = deployment.classes.iter().filter(|class| class.proxy).map(|class| class.name.as_str());
-            let accepted = format!("a file with a class that splits connections (in this one: {})", names.collect::<Vec<_>>().join(", "));
-            return Err(mistake(place, "class", class.map_or("none".into(), |name| format!("\"{name}\"")), &accepted));
+            let names =
+                deployment.classes.iter().filter(|class| class.proxy).map(|class| class.name.as_str());
+            let accepted = format!(
+                "a file with a class that splits connections (in this one: {})",
+                names.collect::<Vec<_>>().join(", ")
+            );
+            return Err(mistake(
+                place,
+                "class",
+                class.map_or("none".into(), |name| format!("\"{name}\"")),
+                &accepted,
+            ));
         };
         let is_proxy = |entry: &Entry| {
             let kind = entry.node.as_table().and_then(|node| node.get("kind"));
@@ -130,7 +140,8 @@ impl Draft {
         for node in nodes.entries.iter_mut().filter(|entry| is_proxy(entry)) {
             let table = node.node.table_mut(&place);
             table.entries.retain(|entry| !split::KEYS.contains(&entry.key.as_str()));
-            let keys = tables[number].entries.iter().filter(|entry| split::KEYS.contains(&entry.key.as_str()));
+            let keys =
+                tables[number].entries.iter().filter(|entry| split::KEYS.contains(&entry.key.as_str()));
             table.entries.extend(keys.cloned());
             // The kind may come from the command line, which would forget what files say.
             table.put("kind", Node { value: Value::Text("proxy".to_owned()), place: node.place.clone() });

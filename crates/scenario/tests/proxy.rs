@@ -89,7 +89,11 @@ fn what_makes_no_sense_in_a_simulation_is_refused_by_name() {
         ("match = { ports = \"80\" }", "node.hub.match", "an unknown key"),
         ("proxy = true", "node.hub.proxy", "an unknown key"),
         ("satellite = \"kernel:illinois\"", "node.hub.satellite.cc", "\"kernel:illinois\""),
-        ("satellite = { cc = { name = \"peach\", moode = \"safe\" } }", "node.hub.satellite.cc.moode", "an unknown parameter"),
+        (
+            "satellite = { cc = { name = \"peach\", moode = \"safe\" } }",
+            "node.hub.satellite.cc.moode",
+            "an unknown parameter",
+        ),
         ("clients = { datapath = \"engine\" }", "node.hub.clients.datapath", "\"engine\""),
         ("syn = \"late\"", "node.hub.syn", "\"late\""),
     ] {

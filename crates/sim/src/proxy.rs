@@ -175,12 +175,13 @@ impl World {
 
     /// Propagation delay over two routes; the longest there is if they lead through a constellation.
     fn delay_there_and_back(&self, routes: [u32; 2], ends: [NodeId; 2]) -> Duration {
-        let [there, back] = [(routes[0], ends), (routes[1], [ends[1], ends[0]])].map(|(route, [from, to])| {
-            let links = self.links_from(route, from);
-            let arrives = links.last().is_some_and(|link| self.interior.head(*link) == to);
-            let delays = links.iter().map(|link| self.interior.graph.delay_one_way(*link));
-            if arrives { delays.fold(Duration::ZERO, |sum, delay| sum + delay) } else { Duration::MAX }
-        });
+        let [there, back] =
+            [(routes[0], ends), (routes[1], [ends[1], ends[0]])].map(|(route, [from, to])| {
+                let links = self.links_from(route, from);
+                let arrives = links.last().is_some_and(|link| self.interior.head(*link) == to);
+                let delays = links.iter().map(|link| self.interior.graph.delay_one_way(*link));
+                if arrives { delays.fold(Duration::ZERO, |sum, delay| sum + delay) } else { Duration::MAX }
+            });
         there + back
     }
 }
@@ -328,7 +329,8 @@ impl<W: Witness> Simulation<W> {
                 self.settle_other(other);
             }
             Relay::With(other) => {
-                if events.contains(Events::ESTABLISHED) && self.ends[other as usize].relay == Relay::Holds(id) {
+                if events.contains(Events::ESTABLISHED) && self.ends[other as usize].relay == Relay::Holds(id)
+                {
                     self.answer_held(other, id);
                 }
                 let (to, fro) = (self.relay(id, other), self.relay(other, id));

@@ -15,8 +15,8 @@ use crate::simulation::Simulation;
 use crate::step::{Special, link};
 use crate::ticket::{Marks, Ticket};
 use crate::wayfinder::{Way, Wayfinder};
-use crate::world::EndId;
 use crate::witness::{Crossing, Deed, Witness};
+use crate::world::EndId;
 
 /// A node with a middlebox.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ use bentpipe_net::{
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
-    Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Orbits, Position,
-    Opening, ProxyConfig, Routing, Scenario, Side, Split, Streaming, Traffic,
+    Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits, Position,
+    ProxyConfig, Routing, Scenario, Side, Split, Streaming, Traffic,
 };
 use bentpipe_sim::{
     Ended, LinkEvent, NodeOutcome, Observer, Passing, RunOptions, RunResult, run, run_observed,

@@ -34,6 +34,8 @@ const PAGE_BYTES: u64 = 50 * 1448;
 const ENDLESS: u64 = 0;
 /// What is measured without a proxy, by the congestion control of the server.
 const END_TO_END: &str = "end-to-end:";
+/// The loss rate that the scenario has.
+const OF_SCENARIO: &str = "scenario";
 /// What is measured with the proxy of a file.
 const OF_FILE: &str = "file:";
 
@@ -66,7 +68,7 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     };
     variants.extend(args.proxy.iter().map(|path| format!("{OF_FILE}{path}")));
     let losses: Vec<Option<&str>> =
-        [None].into_iter().chain(args.loss.iter().map(|loss| Some(loss.as_str()))).collect();
+        args.loss.iter().map(|loss| Some(loss.as_str()).filter(|loss| *loss != OF_SCENARIO)).collect();
     let mut rows = Vec::new();
     for (number, (loss, variant)) in
         losses.iter().flat_map(|loss| variants.iter().map(move |variant| (loss, variant))).enumerate()
@@ -247,7 +249,10 @@ fn configuration(variant: &str, uplink: &str) -> Result<Deployment, Error> {
         let mut deployment = Deployment::load(path)?;
         deployment.classes.retain(|class| class.proxy);
         deployment.classes.truncate(1);
-        deployment.classes.iter_mut().for_each(|class| class.matches = Match { opener: Opener::Satellite, ..Match::default() });
+        deployment
+            .classes
+            .iter_mut()
+            .for_each(|class| class.matches = Match { opener: Opener::Satellite, ..Match::default() });
         deployment.interfaces = Interfaces { clients: vec![LAN.into()], satellite: vec![uplink.into()] };
         deployment.watch = Watch { listen: None, connections: None };
         deployment.workings.drain = Default::default();

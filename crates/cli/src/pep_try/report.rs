@@ -1,7 +1,8 @@
 //! The trial as a page.
 
 use bentpipe_lab::report::{
-    Axis, Figure, Grid, GridCell, GridRow, Number, Page, Position, Provenance, Scale, Section, Style, Trace, render as page,
+    Axis, Figure, Grid, GridCell, GridRow, Number, Page, Position, Provenance, Scale, Section, Style, Trace,
+    render as page,
 };
 use bentpipe_scenario::Draft;
 
@@ -53,7 +54,12 @@ fn finding(rows: &[Row]) -> String {
         let first = same.next()?;
         let best = same.max_by(|one, other| one.goodput_bps.total_cmp(&other.goodput_bps))?;
         let ratio = best.goodput_bps / first.goodput_bps;
-        Some(format!("Loss {}: {} has {ratio:.2} times the goodput of {}.", shown(loss), title(&best.name), title(&first.name)))
+        Some(format!(
+            "Loss {}: {} has {ratio:.2} times the goodput of {}.",
+            shown(loss),
+            title(&best.name),
+            title(&first.name)
+        ))
     };
     losses(rows).into_iter().filter_map(of_loss).collect::<Vec<_>>().join(" ")
 }

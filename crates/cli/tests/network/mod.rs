@@ -201,7 +201,9 @@ impl World {
     }
 
     pub fn setting(&self, name: &'static str) -> String {
-        self.inside("p", move || fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap()).trim().to_owned()
+        self.inside("p", move || fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap())
+            .trim()
+            .to_owned()
     }
 
     /// Waits until this is so.
@@ -285,4 +287,3 @@ pub const SERVER_FIRST: &str = "[[class]]\nsyn = \"server-first\"\n";
 pub fn payload(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }
-

@@ -5,6 +5,4 @@ mod describe;
 mod model;
 
 pub use crate::split::{Datapath, Opening, Side, Split};
-pub use model::{
-    Class, Deployment, Interfaces, Limits, Match, Opener, PortRange, Prefix, Watch, Workings,
-};
+pub use model::{Class, Deployment, Interfaces, Limits, Match, Opener, PortRange, Prefix, Watch, Workings};

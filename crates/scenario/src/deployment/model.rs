@@ -113,12 +113,7 @@ pub struct Workings {
 
 impl Default for Class {
     fn default() -> Self {
-        Self {
-            name: String::new(),
-            matches: Match::default(),
-            proxy: true,
-            split: Split::default(),
-        }
+        Self { name: String::new(), matches: Match::default(), proxy: true, split: Split::default() }
     }
 }
 

@@ -57,7 +57,11 @@ fn algorithm(form: &mut Form<'_>, side: &mut Side, (purpose, datapath): (Purpose
     match form {
         Form::Read(reading) => {
             let Some(node) = reading.get("name") else { return };
-            if is_ours { of_the_engine(reading, side, (purpose, node)) } else { of_the_kernel(reading, side, node) }
+            if is_ours {
+                of_the_engine(reading, side, (purpose, node))
+            } else {
+                of_the_kernel(reading, side, node)
+            }
         }
         Form::Show(table) => {
             for entry in side.law.iter().flat_map(|law| parameters::show(law).entries) {
