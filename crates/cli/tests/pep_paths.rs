@@ -483,7 +483,7 @@ fn connections_from_beyond_the_satellite_are_split_only_where_a_class_says_so() 
             "[watch]\nconnections = {:?}\n{}{}",
             lines.to_str().unwrap(),
             path.class("name = \"up\""),
-            path.class(&down)
+            path.class(down)
         );
         let proxy = world.proxy(&classes);
         for (port, sockets) in [(7126, 0), (7127, path.sockets)] {

@@ -270,7 +270,7 @@ impl<W: Witness> Simulation<W> {
         if !begins || proxy.syn == Opening::Early {
             return false;
         }
-        self.interior.held.insert(waiting, segment.clone());
+        self.interior.held.insert(waiting, *segment);
         self.connect_further(waiting);
         true
     }

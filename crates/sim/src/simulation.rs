@@ -469,7 +469,7 @@ impl<W: Witness> Simulation<W> {
             return;
         }
         if matches!(end.relay, Relay::Waits | Relay::Holds(_)) {
-            let segment = self.letter.segment.clone();
+            let segment = self.letter.segment;
             if self.hold_syn(to, &segment) {
                 return;
             }

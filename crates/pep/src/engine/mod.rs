@@ -119,7 +119,11 @@ impl Speaker for Engine {
             Opening::Active => None,
             Opening::Passive(packet) => Some(packet.into()),
         };
-        self.thread_of(call.client, call.server).send(Message::Open { call: call.clone(), syn, answer });
+        self.thread_of(call.client, call.server).send(Message::Open {
+            call: Box::new(call.clone()),
+            syn,
+            answer,
+        });
     }
 }
 

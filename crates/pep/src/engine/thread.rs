@@ -22,7 +22,7 @@ use crate::shared::Inbox;
 /// What others tell a thread.
 pub(crate) enum Message {
     /// A connection is wanted: by a SYN of our own, or by answering this one.
-    Open { call: Call, syn: Option<Box<[u8]>>, answer: Answer },
+    Open { call: Box<Call>, syn: Option<Box<[u8]>>, answer: Answer },
     /// The relay gives a connection up.
     Abort(Id),
     /// The end.
