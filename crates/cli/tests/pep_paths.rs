@@ -475,9 +475,8 @@ fn connections_from_beyond_the_satellite_are_split_only_where_a_class_says_so() 
     let Some(world) = world() else { return };
     for path in BOTH {
         let lines = world.folder.path().join(format!("lines-{}", path.sockets));
-        let down = format!(
-            "name = \"down\"\nmatch = {{ opened-by = \"satellite\", ports = \"7127\" }}\nsyn = \"early\""
-        );
+        let down =
+            "name = \"down\"\nmatch = { opened-by = \"satellite\", ports = \"7127\" }\nsyn = \"early\"";
         // A class of the clients with the same ports stands before it.
         let classes = format!(
             "[watch]\nconnections = {:?}\n{}{}",
