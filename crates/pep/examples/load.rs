@@ -94,7 +94,6 @@ fn answer(stream: &mut TcpStream) -> bool {
 fn visit(address: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if let Some(from) = from {
-        socket.set_bind_address_no_port(true)?;
         socket.bind(&SocketAddr::new(from, 0).into())?;
     }
     socket.connect_timeout(&address.into(), PATIENCE)?;
