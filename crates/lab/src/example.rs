@@ -69,6 +69,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             data_packets_delivered: 2000,
             fairness_ratio: None,
         },
+        groups: bentpipe_sim::GroupOutcome::of(&flows),
         flows,
         links: vec![LinkOutcome {
             name: "satellite".into(),

@@ -1,13 +1,14 @@
 //! Results for the terminal.
 
-use bentpipe_sim::Outcome;
+use bentpipe_sim::{GroupOutcome, Outcome};
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
+use crate::column::Column;
 use crate::comparison::{Comparison, Metric, Row};
 use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::plan::Setting;
 use crate::stats::Summary;
-use crate::{carriage, service};
+use crate::{carriage, service, together};
 
 /// How wide a table may be and whether it may use colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -210,6 +211,10 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
     if let Some(more) = outcome.flows.len().checked_sub(SHOWN_FLOWS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more flows");
     }
+    let together = together::columns(&outcome.groups);
+    if !together.is_empty() {
+        text += &format!("\n\n{}", groups_of_run(&outcome.groups, &together, look));
+    }
     text += &format!("\n\n{}", links(outcome, look));
     if let Some(more) = outcome.links.len().checked_sub(SHOWN_LINKS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more, less busy");
@@ -298,6 +303,17 @@ fn promised(outcome: &Outcome) -> u64 {
 
 /// So many links are shown, the busiest.
 const SHOWN_LINKS: usize = 12;
+
+fn groups_of_run(groups: &[GroupOutcome], columns: &[&'static Column<GroupOutcome>], look: Look) -> String {
+    let mut table = new_table(look);
+    table.set_header(heads(["group"].into_iter().chain(columns.iter().map(|column| column.title))));
+    for group in groups {
+        let mut row = vec![Cell::new(&group.name)];
+        row.extend(columns.iter().map(|column| right(column.show(group))));
+        table.add_row(row);
+    }
+    table.to_string()
+}
 
 fn links(outcome: &Outcome, look: Look) -> String {
     let mut table = new_table(look);

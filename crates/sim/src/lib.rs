@@ -43,9 +43,9 @@ mod world;
 pub use error::BuildError;
 pub use observe::{LinkEvent, Observer, Passing};
 pub use outcome::{
-    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, LegOutcome, LinkOutcome, LinkSeries,
-    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome, StreamOutcome,
-    Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
+    LinkSeries, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome,
+    StreamOutcome, Totals, TransferOutcome,
 };
 pub use run::{RunOptions, RunResult, run, run_observed};
 pub use simulation::Ended;

@@ -17,8 +17,9 @@ use crate::traffic::Application;
 use crate::witness::Witness;
 use crate::world::{Counts, Flow, Gone};
 use crate::{
-    BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, LegOutcome, LinkOutcome, MediumOutcome, NodeOutcome,
-    Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals, TransferOutcome,
+    BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
+    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals,
+    TransferOutcome,
 };
 
 /// What a run was, beside what it measured.
@@ -116,6 +117,7 @@ pub(crate) fn outcome<W: Witness>(
         wall_s: circumstances.wall.as_secs_f64(),
         events: simulation.events,
         totals: Totals { convergence_s, ..totals(&flows, data_packets_delivered) },
+        groups: GroupOutcome::of(&flows),
         flows,
         links,
         nodes: node_outcomes(topology, &simulation.interior, &simulation.flows),

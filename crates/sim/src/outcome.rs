@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 /// Result of one run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Outcome {
     /// Name of the scenario.
     pub scenario: String,
@@ -21,6 +21,8 @@ pub struct Outcome {
     pub events: u64,
     /// One entry for each flow in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
+    /// One entry for each group of flows in the order of the scenario.
+    pub groups: Vec<GroupOutcome>,
     /// One entry for each direction of each link.
     pub links: Vec<LinkOutcome>,
     /// One entry for each channel that links share; absent without any.
@@ -36,12 +38,96 @@ pub struct Outcome {
     pub totals: Totals,
 }
 
+/// The flows of a group together.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct GroupOutcome {
+    /// Name of the group.
+    pub name: String,
+    /// How many flows it has.
+    pub flows: u64,
+    /// Sum of their goodputs.
+    pub goodput_bps: f64,
+    /// The same in full segments a second.
+    pub goodput_segments_per_s: f64,
+    /// Sum of their throughputs.
+    pub throughput_bps: f64,
+    /// Jain's fairness index of their goodputs.
+    pub jain_index: f64,
+    /// Payload bytes delivered in order.
+    pub delivered_bytes: u64,
+    /// Data segments sent, those sent again included.
+    pub sent_segments: u64,
+    /// Those sent again.
+    pub retransmitted_segments: u64,
+    /// Expiries of retransmission timers.
+    pub timeouts: u64,
+    /// Flows that completed.
+    pub completed: u64,
+    /// Mean completion time of these; null without any.
+    pub completion_s: Option<f64>,
+    /// Mean over the flows of the median time of a page or file; absent in groups that fetch none, as are those that follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_median_s: Option<f64>,
+    /// Mean opinion score of calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mos: Option<f64>,
+    /// Mean real-time performance index of live videos.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_time_index: Option<f64>,
+    /// Mean rate of adaptive videos.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_rate_bps: Option<f64>,
+}
+
+impl GroupOutcome {
+    /// The groups of these flows, in the order of their first members.
+    pub fn of(flows: &[FlowOutcome]) -> Vec<Self> {
+        let mut groups: Vec<(&str, Vec<&FlowOutcome>)> = Vec::new();
+        for flow in flows {
+            match groups.last_mut().filter(|(name, _)| *name == flow.group) {
+                Some((_, members)) => members.push(flow),
+                None => groups.push((&flow.group, vec![flow])),
+            }
+        }
+        groups.into_iter().map(|(name, members)| Self::together(name, &members)).collect()
+    }
+
+    fn together(name: &str, flows: &[&FlowOutcome]) -> Self {
+        let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(|flow| what(flow)).sum::<f64>();
+        let count = |what: fn(&FlowOutcome) -> u64| flows.iter().map(|flow| what(flow)).sum::<u64>();
+        let mean = |what: fn(&FlowOutcome) -> Option<f64>| {
+            let values: Vec<f64> = flows.iter().filter_map(|flow| what(flow)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let goodput_bps = sum(|flow| flow.goodput_bps);
+        let squares = flows.len() as f64 * sum(|flow| flow.goodput_bps * flow.goodput_bps);
+        Self {
+            name: name.to_owned(),
+            flows: flows.len() as u64,
+            goodput_bps,
+            goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+            throughput_bps: sum(|flow| flow.throughput_bps),
+            jain_index: if squares > 0.0 { goodput_bps * goodput_bps / squares } else { 0.0 },
+            delivered_bytes: count(|flow| flow.delivered_bytes),
+            sent_segments: count(|flow| flow.sent_segments),
+            retransmitted_segments: count(|flow| flow.retransmitted_segments),
+            timeouts: count(|flow| flow.timeouts),
+            completed: count(|flow| u64::from(flow.completion_s.is_some())),
+            completion_s: mean(|flow| flow.completion_s),
+            transfer_median_s: mean(|flow| flow.transfers?.median_s),
+            mos: mean(|flow| Some(flow.call?.mos)),
+            real_time_index: mean(|flow| Some(flow.stream?.real_time_index)),
+            video_rate_bps: mean(|flow| flow.player?.mean_rate_bps),
+        }
+    }
+}
+
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 /// Result of one flow.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct FlowOutcome {
     /// `group` or `group.index`.
     pub name: String,
@@ -105,7 +191,7 @@ pub struct FlowOutcome {
 }
 
 /// What the upper layer of PETRA did for a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct RelayedOutcome {
     /// Payload bytes that the source kept at most, because the destination had not confirmed them.
     pub most_kept_bytes: u64,
@@ -118,7 +204,7 @@ pub struct RelayedOutcome {
 }
 
 /// What became of the bundles of a flow.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct BundleOutcome {
     /// Bundles that the source made.
     pub made: u64,
@@ -134,7 +220,7 @@ pub struct BundleOutcome {
 
 /// A flow that proxies split into legs, or whose data a gateway acknowledges early. The counters of the flow itself are those of its sender, on the first leg, and of its
 /// receiver, on the last.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SplitOutcome {
     /// Payload bytes that were acknowledged to the sender and had not reached the receiver at the end: held by proxies or
     /// a gateway, or lost with one that crashed.
@@ -144,7 +230,7 @@ pub struct SplitOutcome {
 }
 
 /// A leg of a flow that begins at a proxy.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LegOutcome {
     /// The flow and the proxy.
     pub name: String,
@@ -161,7 +247,7 @@ pub struct LegOutcome {
 }
 
 /// How live video arrived. The packets of the rates are those that the application sent, in full segments over TCP.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StreamOutcome {
     /// Frames sent.
     pub frames_sent: u64,
@@ -176,7 +262,7 @@ pub struct StreamOutcome {
 }
 
 /// How a call sounded.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct CallOutcome {
     /// Delay from the sound at one end until it is heard at the other.
     pub mouth_to_ear_ms: f64,
@@ -189,7 +275,7 @@ pub struct CallOutcome {
 }
 
 /// How long transfers took, from the wish to the last byte.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct TransferOutcome {
     /// Pages or files that arrived as a whole.
     pub completed: u64,
@@ -204,7 +290,7 @@ pub struct TransferOutcome {
 }
 
 /// How an adaptive video was to watch.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct PlayerOutcome {
     /// Time until the picture moved; null if it never did.
     pub startup_s: Option<f64>,
@@ -221,7 +307,7 @@ pub struct PlayerOutcome {
 }
 
 /// Result of one direction of a link.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LinkOutcome {
     /// `link` or `link.index`.
     pub name: String,
@@ -249,7 +335,7 @@ pub struct LinkOutcome {
 }
 
 /// Transmission gaps: idle times between two packets in which another would have found room.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct GapOutcome {
     /// How many.
     pub count: u64,
@@ -264,7 +350,7 @@ pub struct GapOutcome {
 }
 
 /// Result of one node that does more than forward.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NodeOutcome {
     /// `node` or `node.index`.
     pub name: String,
@@ -275,7 +361,7 @@ pub struct NodeOutcome {
 }
 
 /// Result of a channel that the links of a group share.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MediumOutcome {
     /// Link group.
     pub name: String,
@@ -312,7 +398,7 @@ pub struct MediumOutcome {
 }
 
 /// Sums over the flows.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Totals {
     /// Sum of the goodputs.
     pub goodput_bps: f64,

@@ -1,13 +1,13 @@
 //! The report of one run.
 
-use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series};
+use bentpipe_sim::{FlowOutcome, FlowSeries, GroupOutcome, LinkOutcome, LinkSeries, Outcome, Series};
 
 use super::figure::{
     Axis, Choice, Figure, Number, POINTS_PER_TRACE, Pick, Position, Scale, Section, Style, Trace,
 };
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
 use crate::number::{RATE_UNIT, short};
-use crate::{carriage, headline, service};
+use crate::{carriage, headline, service, together};
 
 /// What the report of one run shows.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl RunPage<'_> {
             network: None,
             drawn_at: String::new(),
             sections: self.sections(),
-            grids: vec![self.flows(), self.links()],
+            grids: [Some(self.flows()), self.groups(), Some(self.links())].into_iter().flatten().collect(),
         };
         render(&self.world.shown_on(page), self.provenance)
     }
@@ -127,6 +127,23 @@ impl RunPage<'_> {
             false => "Flows".into(),
         };
         Grid { title, head, rows: flows.iter().take(LISTED_FLOWS).map(row).collect() }
+    }
+
+    /// The groups of flows, where there are several.
+    fn groups(&self) -> Option<Grid> {
+        let groups = &self.outcome.groups;
+        let columns = together::columns(groups);
+        let head = ["group"].into_iter().chain(columns.iter().map(|column| column.title)).map(str::to_owned);
+        let row = |group: &GroupOutcome| GridRow {
+            names: vec![group.name.clone()],
+            cells: columns.iter().map(|column| plain(column.show(group))).collect(),
+        };
+        let grid = Grid {
+            title: "Groups of flows".into(),
+            head: head.collect(),
+            rows: groups.iter().map(row).collect(),
+        };
+        (!columns.is_empty()).then_some(grid)
     }
 
     fn links(&self) -> Grid {
