@@ -42,7 +42,7 @@ fn a_run_keeps_its_promises() {
     let run =
         json(&bentpipe(&with_small(&["run", "geo-dumbbell", "--seed", "7", "--cc", "newreno", "--json"])));
     let top = ["scenario", "version", "seed", "simulated_s", "wall_s", "events", "flows", "links", "totals"];
-    for key in top {
+    for key in top.into_iter().chain(["groups"]) {
         assert!(run.get(key).is_some(), "{key}");
     }
     assert_eq!((&run["seed"], &run["simulated_s"]), (&7.into(), &5.0.into()));
@@ -66,6 +66,7 @@ fn a_run_keeps_its_promises() {
         assert!(run["flows"][1].get(key).is_some(), "flows.{key}");
     }
     assert_eq!(run["flows"][1]["cc"], "newreno");
+    assert_eq!((&run["groups"][0]["name"], &run["groups"][0]["flows"]), (&"bulk".into(), &2.into()));
     let link = [
         "name",
         "direction",
@@ -416,7 +417,9 @@ fn a_wrong_study_is_refused() {
     with("seeds = 2", "seeds = 2\ncolour = 3");
     refused(&["paper", path], "colour");
     with("series = \"cwnd\"", "series = \"cwmd\"");
-    refused(&["paper", path], "unknown variant `cwmd`");
+    refused(&["paper", path], "mine.toml:23: figure.2: time.series: found `cwmd`, accepted: cwnd, ");
+    with("goodput_bps(hybla) >", "goodput_bp(hybla) >");
+    refused(&["paper", path], "experiment.loss: found the quantity `goodput_bp`, accepted: ");
     with("at = 0.0", "at = 0.5");
     refused(&["paper", path], "figure.2: time: at: found loss = 0.5");
     refused(&["paper", "peachh"], "did you mean `peach`?");
@@ -478,4 +481,42 @@ fn an_algorithm_without_its_router_says_so() {
         flows.as_array().unwrap().iter().all(|flow| flow["call"].is_null() || flow["cc"] == "udp"),
         "{flows}"
     );
+}
+
+#[test]
+fn a_trace_keeps_what_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl").display().to_string();
+    let run = ["run", "geo-dumbbell", "--trace", &path, "--trace-only"];
+    let output = bentpipe(&with_small(&[&run[..], &["window,flow.bulk.1.sender,dropped"]].concat()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines = fs::read_to_string(&path).unwrap();
+    assert!(lines.lines().count() > 5, "{lines}");
+    for line in lines.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (&event["event"], &event["source"]),
+            (&"window".into(), &"flow.bulk.1.sender".into()),
+            "{line}"
+        );
+    }
+    refused(&with_small(&[&run[..], &["windows"]].concat()), "did you mean window?");
+    refused(&["run", "geo", "--trace-only", "window"], "--trace <FILE>");
+}
+
+#[test]
+fn long_arguments_are_not_echoed() {
+    let long = "x".repeat(100_000);
+    let (vary, set) = (format!("link.satellite.rate={long}"), format!("duration={long}"));
+    for args in [
+        ["compare", "geo", "--vary", &long],
+        ["compare", "geo", "--cc", &long],
+        ["compare", "geo", "--vary", &vary],
+        ["run", "geo", "--set", &set],
+        ["run", "geo", "--set", &long],
+    ] {
+        let output = bentpipe(&args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(output.stderr.len() < 5000, "{}: {} bytes", args[2], output.stderr.len());
+    }
 }

@@ -61,14 +61,18 @@ pub fn conduct(
 ) -> Result<Vec<StudyOutcome>, Unfinished> {
     let mut jobs = Jobs::new();
     let mut needed: Vec<Vec<Needed<'_>>> = Vec::new();
+    let mut wrong: Vec<String> = Vec::new();
     for study in studies {
         let mut of_study = needs(study, wish);
         for one in &mut of_study {
-            one.plan(wish, &store, &mut jobs).map_err(|what| {
-                Unfinished::Impossible(format!("{}: experiment.{}: {what}", study.name, one.name))
-            })?;
+            let mut what = one.unknown();
+            what.extend(one.plan(wish, &store, &mut jobs).err().unwrap_or_default());
+            wrong.extend(what.iter().map(|what| format!("{}: experiment.{}: {what}", study.name, one.name)));
         }
         needed.push(of_study);
+    }
+    if !wrong.is_empty() {
+        return Err(Unfinished::Impossible(wrong.join("\n")));
     }
     let store = work(jobs.into_values().collect(), wish, store, observe)?;
     let outcome = |(study, needed): (&Study, &Vec<Needed<'_>>)| outcome(study, needed, wish, &store);

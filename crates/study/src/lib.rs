@@ -15,6 +15,7 @@ mod example;
 mod file;
 mod grid;
 mod joint;
+mod known;
 mod measure;
 mod mistakes;
 mod outcome;

@@ -98,6 +98,9 @@ impl OverTime {
     }
 }
 
+/// So many lines are told of an experiment at most.
+const TOLD: usize = 30;
+
 impl Needed<'_> {
     fn measure(&mut self, quantity: &Measured) {
         let wanted = (quantity.arm, quantity.measure.clone());
@@ -115,11 +118,23 @@ impl Needed<'_> {
         }
     }
 
+    /// What is asked for that no run writes.
+    pub fn unknown(&self) -> Vec<String> {
+        let mut wrong: Vec<String> = Vec::new();
+        for what in self.measures.iter().filter_map(|(_, measure)| measure.check_known().err()) {
+            if !wrong.contains(&what) {
+                wrong.push(what);
+            }
+        }
+        wrong
+    }
+
     /// Adds the runs that are needed and that the store does not know.
     ///
     /// # Errors
-    /// If the study asks for an impossible world.
-    pub fn plan(&mut self, wish: &Wish, store: &Store, jobs: &mut Jobs) -> Result<(), String> {
+    /// Everything that is wrong with the worlds that the study asks for, each line once.
+    pub fn plan(&mut self, wish: &Wish, store: &Store, jobs: &mut Jobs) -> Result<(), Vec<String>> {
+        let mut wrong: Vec<String> = Vec::new();
         for spot in self.grid.spots() {
             let sketches = self.sketches.iter().filter(|(at, _)| *at == spot).map(|(_, sketch)| sketch);
             let sketches: Vec<&Sketch> = sketches.collect();
@@ -129,7 +144,18 @@ impl Needed<'_> {
             if measures.is_empty() && sketches.is_empty() {
                 continue;
             }
-            let scenario = Arc::new(self.experiment.scenario(spot, &self.grid, wish.form)?);
+            let scenario = match self.experiment.scenario(spot, &self.grid, wish.form) {
+                Ok(scenario) => Arc::new(scenario),
+                Err(what) => {
+                    let new: Vec<String> =
+                        what.lines().map(str::to_owned).filter(|line| !wrong.contains(line)).collect();
+                    wrong.extend(new);
+                    if wrong.len() >= TOLD {
+                        break;
+                    }
+                    continue;
+                }
+            };
             let world = name_of(&scenario);
             for (index, seed) in self.grid.seeds.iter().enumerate() {
                 let sketches = if index == 0 { sketches.as_slice() } else { &[] };
@@ -151,7 +177,7 @@ impl Needed<'_> {
             }
             self.worlds.insert(spot, world);
         }
-        Ok(())
+        if wrong.is_empty() { Ok(()) } else { Err(wrong) }
     }
 }
 
