@@ -125,9 +125,12 @@ pub struct RunArgs {
     /// Capture at this link, before its queue, instead of at the senders
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pub pcap_link: Option<String>,
-    /// Write every event as a line of JSON
+    /// Write every event as a line of JSON, compressed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Only these events and sources: `window,dropped`, `flow.bulk.0`, `link.satellite.forward` (docs/trace.md)
+    #[arg(long, value_name = "EVENT|SOURCE,...", value_delimiter = ',', requires = "trace")]
+    pub trace_only: Vec<String>,
 }
 
 /// Arguments of `compare`.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
 use bentpipe_scenario::Scenario;
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
@@ -37,6 +39,9 @@ pub enum Kind {
     Data,
 }
 
+/// What compressed traces say in their header.
+const PACKED: &str = "trace of Bentpipe";
+
 /// So much of a file tells what it holds.
 const HEAD_BYTES: u64 = 4096;
 
@@ -49,7 +54,10 @@ impl Kind {
             Self::Report => text.starts_with("<!doctype html>") && text.contains("Bentpipe</title>"),
             Self::Runs => text.starts_with("scenario,cc,seed,"),
             Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
-            Self::Events => text.starts_with("{\"t_s\":"),
+            Self::Events => {
+                let is_packed = head.starts_with(&[0x1f, 0x8b]) && text.contains(PACKED);
+                text.starts_with("{\"t_s\":") || is_packed
+            }
             Self::Summary => document("\"at_s\":"),
             Self::Claims => document("\"verdict\":"),
             Self::Recording => text.starts_with("title = ") && text.contains(", recorded\""),
@@ -126,6 +134,21 @@ impl Write for Named {
     }
 }
 
+/// A compressed file.
+struct Packed(GzEncoder<Writer>);
+
+impl Write for Packed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// Writes the end of the file, after which nothing can follow: who writes events flushes when they are all there.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.try_finish()?;
+        self.0.get_mut().flush()
+    }
+}
+
 impl Target {
     /// Begins a file, so that a path that cannot be written, or holds something else, is refused before the work.
     pub fn open(path: &Path, kind: Kind) -> Result<Self, Failure> {
@@ -171,6 +194,16 @@ impl Target {
     pub fn writer(&self) -> Result<Writer, Failure> {
         let named = Named { file: self.file()?, path: self.path().to_owned() };
         Ok(BufWriter::with_capacity(1 << 18, named))
+    }
+
+    /// Where to write events: compressed if the name ends in `.gz`. Flushing completes the file.
+    pub fn events(&self) -> Result<Box<dyn Write + Send>, Failure> {
+        let writer = self.writer()?;
+        if self.path().extension().is_some_and(|ending| ending == "gz") {
+            let header = GzBuilder::new().comment(PACKED);
+            return Ok(Box::new(Packed(header.write(writer, Compression::default()))));
+        }
+        Ok(Box::new(writer))
     }
 
     /// Puts the file in its place.
@@ -294,6 +327,27 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
         Target::open(&path, Kind::Runs).unwrap().write(b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_compressed_trace_holds_its_lines_and_may_be_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl.gz");
+        for _ in 0..2 {
+            let target = Target::open(&path, Kind::Events).unwrap();
+            let mut events = target.events().unwrap();
+            (0..1000).for_each(|_| events.write_all(b"{\"t_s\":1.0}\n").unwrap());
+            events.flush().unwrap();
+            drop(events);
+            target.finish().unwrap();
+            let bytes = fs::read(&path).unwrap();
+            assert!(bytes.len() < 1000, "{}", bytes.len());
+            let mut text = String::new();
+            flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+            assert_eq!(text.lines().count(), 1000);
+        }
+        fs::write(&path, [0x1f, 0x8b, 8, 0, 0]).unwrap();
+        assert!(Target::open(&path, Kind::Events).is_err(), "somebody else's");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bentpipe_lab::report::{Provenance, RunPage, World};
-use bentpipe_lab::{File, Place, Simulated, Wanted, check, simulate, table};
+use bentpipe_lab::{File, Place, Simulated, Wanted, check, check_only, simulate, table};
 use bentpipe_scenario::{Scenario, Traffic};
 
 use crate::args::RunArgs;
@@ -18,6 +18,8 @@ struct Files {
     report: Option<Target>,
     packets: Option<Target>,
     trace: Option<Target>,
+    /// What is kept of the events; all if empty.
+    only: Vec<String>,
 }
 
 /// Runs a scenario once and shows what came out.
@@ -31,9 +33,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
     memory::check(&scenario, 1, args.memory)?;
     check(&scenario, &place)?;
+    check_only(&scenario, &args.trace_only)?;
     refuse_browsers(args, &scenario)?;
     output::note_lacking([&scenario]);
-    let files = open([&args.report, &args.pcap, &args.trace])?;
+    let files = open([&args.report, &args.pcap, &args.trace], &args.trace_only)?;
     let run = work(&scenario, &files, place)?;
     if args.json {
         output::print_json(&run.outcome)?;
@@ -55,12 +58,13 @@ fn refuse_browsers(args: &RunArgs, scenario: &Scenario) -> Result<(), Failure> {
     }
 }
 
-fn open([report, packets, trace]: [&Option<PathBuf>; 3]) -> Result<Files, Failure> {
+fn open([report, packets, trace]: [&Option<PathBuf>; 3], only: &[String]) -> Result<Files, Failure> {
     output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref()])?;
     Ok(Files {
         report: output::open(report.as_ref(), Kind::Report)?,
         packets: output::open(packets.as_ref(), Kind::Packets)?,
         trace: output::open(trace.as_ref(), Kind::Events)?,
+        only: only.to_vec(),
     })
 }
 
@@ -89,7 +93,8 @@ fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, F
     let wanted = Wanted {
         seed: None,
         series: files.report.is_some(),
-        trace: writer(&files.trace)?,
+        trace: files.trace.as_ref().map(Target::events).transpose()?,
+        only: &files.only,
         packets: writer(&files.packets)?.map(|file| (file, place)),
         stop: Some(interrupt.flag()),
         progress: Some(&progress),

@@ -1,5 +1,6 @@
 //! `bentpipe send`.
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use bentpipe_base::{Duration, Instant};
@@ -10,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Kind, Target, Writer};
+use crate::output::{self, Kind, Target};
 use crate::reach;
 use crate::resume::Offer;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
@@ -51,14 +52,14 @@ struct Sending {
 /// The events of the connection, on their way into a file.
 struct Trace {
     target: Target,
-    lines: JsonLines<Writer, fn(u32) -> String>,
+    lines: JsonLines<Box<dyn Write + Send>, fn(u32) -> String>,
 }
 
 impl Trace {
     fn start(target: Target, driver: &mut Driver, id: Id) -> Result<Self, Failure> {
         driver.stack.trace(id);
         let name: fn(u32) -> String = |_| "sender".to_owned();
-        Ok(Self { lines: JsonLines::new(target.writer()?, name), target })
+        Ok(Self { lines: JsonLines::new(target.events()?, name), target })
     }
 
     /// Writes what happened since the last time; the connection began at `begin`.

@@ -61,7 +61,7 @@ pub struct SendArgs {
     /// Write what the peer sends back to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
-    /// Write every event of our end as a line of JSON: segments, windows, round trips, recoveries
+    /// Write every event of our end as a line of JSON, compressed if the name ends in .gz: segments, windows, round trips, recoveries
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Our end.

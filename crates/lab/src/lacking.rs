@@ -4,9 +4,9 @@ use bentpipe_scenario::{FlowGroup, NodeKind, Scenario, Traffic};
 
 /// Algorithms that need a word from a router, the kind of node that says it, and what is left of them without.
 const ROUTERS: &[(&str, &str, &str)] = &[
-    ("xcp", "xcp", "it behaves like reno"),
-    ("p-xcp", "p-xcp", "it behaves like reno"),
-    ("ba-tcp", "ba-tcp", "it behaves like reno"),
+    ("xcp", "xcp", "it behaves like Reno's window (sack)"),
+    ("p-xcp", "p-xcp", "it behaves like Reno's window (sack)"),
+    ("ba-tcp", "ba-tcp", "it behaves like Reno's window (sack)"),
     ("dvegas", "dvegas", "it behaves like vegas at the sender"),
     ("pbs", "link-notices", "it learns nothing of outages and errors"),
 ];
@@ -22,7 +22,7 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
                 format!("{name} finds no node of kind \"{kind}\" in {}: {left}", scenario.name)
             }
             None if flow.sender.cc.remembers() && !has_history(scenario, flow) => format!(
-                "{name} finds no earlier connection between the same hosts in {}: it behaves like reno",
+                "{name} finds no earlier connection between the same hosts in {}: it behaves like Reno's window (sack)",
                 scenario.name
             ),
             None => continue,

@@ -9,6 +9,7 @@ mod comparison;
 pub mod csv_table;
 #[cfg(test)]
 mod example;
+mod filter;
 mod headline;
 mod lacking;
 mod memory;
@@ -20,13 +21,15 @@ mod service;
 mod simulate;
 pub mod stats;
 pub mod table;
+mod together;
 mod watch;
 
 pub use comparison::{Comparison, Metric, Row, Sample, Share};
+pub use filter::Filter;
 pub use headline::most_telling;
 pub use lacking::lacking;
 pub use memory::estimate;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
-pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, simulate};
+pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, check_only, simulate};
 pub use stats::Summary;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::{Ended, Outcome, RunOptions, RunResult, Series};
 
+use crate::filter::{Filter, Filtered};
 use crate::watch::{EventLog, Names, PacketFile, Tap};
 
 /// A file that is written during a run.
@@ -20,6 +21,8 @@ pub struct Wanted<'a> {
     pub series: bool,
     /// Every event as a line of JSON.
     pub trace: Option<File>,
+    /// Only these events and sources of it ([`Filter::of`](crate::Filter::of)); all if empty.
+    pub only: &'a [String],
     /// Packets as seen at a place.
     pub packets: Option<(File, Place)>,
     /// Set by another thread to stop early.
@@ -69,6 +72,17 @@ impl From<bentpipe_sim::BuildError> for Unsimulated {
     }
 }
 
+/// Checks that a trace can be told these words in a scenario ([`Filter::of`]).
+///
+/// # Errors
+/// [`Unsimulated::Impossible`].
+pub fn check_only(scenario: &Scenario, only: &[String]) -> Result<(), Unsimulated> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    Filter::of(only, &Names::of(scenario)?).map(drop).map_err(Unsimulated::Impossible)
+}
+
 /// Checks that a scenario describes a possible world in which somebody sends, and that a place to capture at is in it.
 ///
 /// # Errors
@@ -109,7 +123,7 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
     let result = if wanted.trace.is_none() && wanted.packets.is_none() {
         bentpipe_sim::run(scenario, &options)?
     } else {
-        watched(scenario, &options, (wanted.trace, wanted.packets))?
+        watched(scenario, &options, (wanted.trace, wanted.only, wanted.packets))?
     };
     match result.ended {
         Ended::Stopped => Err(Unsimulated::Stopped),
@@ -120,7 +134,7 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
 fn watched(
     scenario: &Scenario,
     options: &RunOptions<'_>,
-    (trace, packets): (Option<File>, Option<(File, Place)>),
+    (trace, only, packets): (Option<File>, &[String], Option<(File, Place)>),
 ) -> Result<RunResult, Unsimulated> {
     let names = Names::of(scenario)?;
     let packets = match packets {
@@ -130,9 +144,11 @@ fn watched(
             Some(PacketFile::new(file, (tap, name), names.hosts.clone())?)
         }
     };
-    let mut watchers = (trace.map(|file| EventLog::new(file, names)), packets);
+    let filter = Filter::of(only, &names).map_err(Unsimulated::Impossible)?;
+    let log = |file| Filtered::new(EventLog::new(file, names.clone()), filter.clone(), &names);
+    let mut watchers = (trace.map(log), packets);
     let result = bentpipe_sim::run_observed(scenario, options, &mut watchers)?;
-    watchers.0.map(EventLog::finish).transpose()?;
+    watchers.0.map(|log| log.into_inner().finish()).transpose()?;
     watchers.1.map(PacketFile::finish).transpose()?;
     Ok(result)
 }

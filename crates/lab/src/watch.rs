@@ -45,8 +45,13 @@ impl Names {
         })
     }
 
+    /// How many sources of records there are.
+    pub fn sources(&self) -> u32 {
+        (2 * self.flows.len() + self.links.len()) as u32
+    }
+
     /// What the source of a record is called. Ends are numbered before links, those of flow `f` are `2 f` and `2 f + 1`.
-    fn source(&self, source: u32) -> String {
+    pub fn source(&self, source: u32) -> String {
         let end = source as usize;
         match self.flows.get(end / 2) {
             Some(flow) => format!("flow.{flow}.{}", ["sender", "receiver"][end % 2]),

@@ -60,6 +60,39 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The names of all events.
+    pub const NAMES: [&'static str; 10] = [
+        "sent",
+        "received",
+        "window",
+        "rtt",
+        "recovery-entered",
+        "recovery-left",
+        "timeout",
+        "undone",
+        "offered",
+        "dropped",
+    ];
+
+    /// What the event is called.
+    pub const fn name(&self) -> &'static str {
+        let index = match self {
+            Self::Sent(_) => 0,
+            Self::Received(_) => 1,
+            Self::Window(_) => 2,
+            Self::Rtt { .. } => 3,
+            Self::RecoveryEntered => 4,
+            Self::RecoveryLeft => 5,
+            Self::Timeout { .. } => 6,
+            Self::Undone => 7,
+            Self::Offered { .. } => 8,
+            Self::Dropped { .. } => 9,
+        };
+        Self::NAMES[index]
+    }
+}
+
 /// An event with its time and its place: a flow or a link by its index in the world.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {

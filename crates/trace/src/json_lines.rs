@@ -33,7 +33,7 @@ impl<W: Write, N: Fn(u32) -> String> JsonLines<W, N> {
     }
 
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        let (event, fields) = describe(&record.event);
+        let (event, fields) = (record.event.name(), describe(&record.event));
         let source = (self.name)(record.source);
         let line = Line { t_s: record.at.as_secs_f64(), source, event, fields };
         serde_json::to_writer(&mut self.out, &line)?;
@@ -58,22 +58,19 @@ struct Line {
     fields: Value,
 }
 
-/// Name of an event, and what belongs to it.
-fn describe(event: &Event) -> (&'static str, Value) {
+/// What belongs to an event.
+fn describe(event: &Event) -> Value {
     match event {
-        Event::Sent(segment) => ("sent", describe_segment(segment)),
-        Event::Received(segment) => ("received", describe_segment(segment)),
-        Event::Window(state) => ("window", json!(state)),
+        Event::Sent(segment) | Event::Received(segment) => describe_segment(segment),
+        Event::Window(state) => json!(state),
         Event::Rtt { sample_ns, srtt_ns } => {
             let millis = |ns: &u64| *ns as f64 / 1e6;
-            ("rtt", json!({ "sample_ms": millis(sample_ns), "srtt_ms": millis(srtt_ns) }))
+            json!({ "sample_ms": millis(sample_ns), "srtt_ms": millis(srtt_ns) })
         }
-        Event::RecoveryEntered => ("recovery-entered", json!({})),
-        Event::RecoveryLeft => ("recovery-left", json!({})),
-        Event::Timeout { consecutive } => ("timeout", json!({ "consecutive": consecutive })),
-        Event::Undone => ("undone", json!({})),
-        Event::Offered { waiting, bytes } => ("offered", json!({ "waiting": waiting, "bytes": bytes })),
-        Event::Dropped { cause, bytes } => ("dropped", json!({ "cause": cause, "bytes": bytes })),
+        Event::RecoveryEntered | Event::RecoveryLeft | Event::Undone => json!({}),
+        Event::Timeout { consecutive } => json!({ "consecutive": consecutive }),
+        Event::Offered { waiting, bytes } => json!({ "waiting": waiting, "bytes": bytes }),
+        Event::Dropped { cause, bytes } => json!({ "cause": cause, "bytes": bytes }),
     }
 }
 

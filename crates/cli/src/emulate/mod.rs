@@ -67,8 +67,9 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
 /// The hops of one direction, in the order in which packets take them.
 fn said(hops: &[Hop]) -> String {
     let one = |hop: &Hop| {
-        let LinkConfig { rate, delay_one_way, outages, .. } = &hop.config;
-        let mut text = format!("{} {}, {}", hop.link, constant(rate), constant(delay_one_way));
+        let LinkConfig { rate, delay_one_way, outages, opportunities, .. } = &hop.config;
+        let recorded = if opportunities.is_some() { "recorded deliveries of " } else { "" };
+        let mut text = format!("{} {recorded}{}, {}", hop.link, told(rate), told(delay_one_way));
         if !matches!(hop.config.loss.model, LossModel::None) {
             text += ", losses";
         }
@@ -80,10 +81,19 @@ fn said(hops: &[Hop]) -> String {
     hops.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
-fn constant<T: std::fmt::Display>(schedule: &Schedule<T>) -> String {
+/// A value, or between what it varies.
+fn told<T: std::fmt::Display + Ord + Copy>(schedule: &Schedule<T>) -> String {
     match schedule {
         Schedule::Constant(value) => value.to_string(),
-        Schedule::Table { .. } | Schedule::Sine { .. } => "varying".to_owned(),
+        Schedule::Sine { mean, amplitude, .. } => format!("{mean} ± {amplitude}"),
+        Schedule::Table { points, .. } => {
+            let values = || points.iter().map(|point| point.1);
+            match (values().min(), values().max()) {
+                (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+                (Some(only), _) => only.to_string(),
+                _ => "nothing".to_owned(),
+            }
+        }
     }
 }
 
@@ -240,6 +250,17 @@ fn summary_of(ended: &Ended) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_varies_is_told_with_its_bounds() {
+        use bentpipe_base::Rate;
+        let mut draft = Draft::load("leo-recorded").unwrap();
+        let rate = |draft: &Draft| draft.scenario().unwrap().links[0].forward.rate.clone();
+        assert_eq!(told(&rate(&draft)), "38100 kbit/s to 265800 kbit/s");
+        draft.set("link.satellite.rate={ deliveries = '12mbit.trace' }").unwrap();
+        assert_eq!(told(&rate(&draft)), "12 Mbit/s");
+        assert_eq!(told(&Schedule::Constant(Rate::from_mbps(5))), "5 Mbit/s");
+    }
 
     #[test]
     fn short_units_are_spelled_out() {
