@@ -81,8 +81,7 @@ fuzz: setup ## Feed the stack and the readers with inputs made up from SEED, in 
 	cargo build --profile storm --locked --package bentpipe-fuzz
 	$(TARGET)/storm/bentpipe-fuzz stack $(PACKETS) $(SEED)
 	$(TARGET)/storm/bentpipe-fuzz wire $(INPUTS) $(SEED)
-	$(TARGET)/storm/bentpipe-fuzz scenario $(TEXTS) $(SEED)
-	$(TARGET)/storm/bentpipe-fuzz script $(TEXTS) $(SEED)
+	for reader in scenario study setting script; do $(TARGET)/storm/bentpipe-fuzz $$reader $(TEXTS) $(SEED); done
 
 .PHONY: lint
 lint: ## Check formatting, Clippy, the rules of the house and the documentation

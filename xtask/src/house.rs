@@ -206,6 +206,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-host",
             "bentpipe-scenario",
             "bentpipe-script",
+            "bentpipe-study",
         ],
         tests_lean_on: &[],
     },

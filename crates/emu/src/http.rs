@@ -157,3 +157,86 @@ impl Clerk {
         Ok((200, json!({ "changed": settings })))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{Shutdown, TcpStream};
+    use std::time::Duration;
+
+    use bentpipe_base::Rng;
+
+    use super::*;
+
+    /// Requests that are near to right ones.
+    const KNOWN: &[&str] = &[
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /scenario HTTP/1.0\r\n\r\n",
+        "PATCH / HTTP/1.1\r\nHost: a\r\nContent-Length: 35\r\n\r\n{\"link.satellite.rate\": \"5 Mbit/s\"}",
+        "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n2\r\n1}\r\n0\r\n\r\n",
+        "POST /x?y=%zz HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        "PATCH / HTTP/1.1\r\nContent-Length: 23\r\n\r\n{\"duration\": \"1e309 s\"}",
+    ];
+
+    fn exchange(address: std::net::SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).expect("the port is open");
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("five seconds are a timeout");
+        // The server may have refused and closed before all of it is written.
+        let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Whatever bytes come, the next client is answered. `BENTPIPE_FUZZ=100` sends a hundred times as many.
+    #[test]
+    fn made_up_requests_do_no_harm() {
+        let times: u64 = std::env::var("BENTPIPE_FUZZ").map_or(1, |times| times.parse().expect("a number"));
+        let draft = Draft::load("geo-single").expect("the world is built in");
+        let scenario = draft.scenario().expect("it is complete");
+        let path = Path::of(&scenario, At::Receiver).expect("it has a path");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
+        let address = listener.local_addr().expect("it is bound");
+        let remote = Remote { listener, draft, at: At::Receiver, change: None };
+        let shared = Arc::new(Shared::new().expect("an event descriptor"));
+        // Stands for the emulator, which takes every change.
+        let emulator = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                while !shared.stopped() {
+                    if let Some(change) = shared.take_change() {
+                        let _ = change.done.send(());
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+            })
+        };
+        let desk = Desk::open(remote, path, Arc::clone(&shared)).expect("it answers");
+        let mut rng = Rng::stream(1, "http");
+        for round in 0..200 * times {
+            let mut request = KNOWN[rng.below(KNOWN.len() as u64) as usize].as_bytes().to_vec();
+            for _ in 0..rng.below(4) {
+                let at = rng.below(request.len() as u64) as usize;
+                match rng.below(4) {
+                    0 => request[at] = rng.bits() as u8,
+                    1 => drop(request.drain(at..)),
+                    2 => request.insert(at, b"\r\n:{ 0\"\\"[rng.below(8) as usize]),
+                    _ => request.extend_from_within(at..),
+                }
+                if request.is_empty() {
+                    request.push(b'G');
+                }
+            }
+            exchange(address, &request);
+            if round % 50 == 0 {
+                let answer = exchange(address, KNOWN[0].as_bytes());
+                assert!(answer.starts_with("HTTP/1.1 200"), "after {round} requests: {answer}");
+            }
+        }
+        let patched = exchange(address, KNOWN[2].as_bytes());
+        assert!(patched.starts_with("HTTP/1.1 200"), "{patched}");
+        desk.close();
+        shared.stop();
+        emulator.join().expect("it ends");
+    }
+}

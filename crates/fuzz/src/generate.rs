@@ -38,6 +38,8 @@ fn known(target: Target, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut known = match target {
         Target::Wire => captured(&fs::read(root.join("crates/wire/tests/corpus/linux.pcapng"))?),
         Target::Scenario => files(&root.join("scenarios"), ".toml")?,
+        Target::Study => files(&root.join("papers"), ".toml")?,
+        Target::Setting => Vec::new(),
         Target::Script => files(&root.join("crates/script/statements/rfc9293"), ".pkt")?,
         Target::Stack => Vec::new(),
     };

@@ -1,5 +1,5 @@
-//! What strangers can say, turned against what listens: packets against the stack and the readers of packets, text against the readers
-//! of scenarios and packet scripts.
+//! Fuzzing: made-up packets for the stack and the packet readers, made-up text for the readers of scenarios, studies, settings and packet
+//! scripts.
 //!
 //! A [`Target`] takes any bytes and must neither panic nor use more than it may. Three things feed it: the corpus and a few thousand
 //! inputs in `cargo test`; the program of this crate, which makes inputs up by the million from a seed; and libFuzzer, which looks for
@@ -20,6 +20,10 @@ pub enum Target {
     Stack,
     /// The reader of scenarios.
     Scenario,
+    /// The reader of studies.
+    Study,
+    /// The reader of `KEY=VALUE`: what `--set` and the emulator's HTTP take.
+    Setting,
     /// The reader of packet scripts.
     Script,
 }
@@ -37,6 +41,8 @@ impl Target {
         ("wire", Self::Wire),
         ("stack", Self::Stack),
         ("scenario", Self::Scenario),
+        ("study", Self::Study),
+        ("setting", Self::Setting),
         ("script", Self::Script),
     ];
 
@@ -56,6 +62,8 @@ impl Target {
             Self::Wire => readers::wire(bytes),
             Self::Stack => return stack::run(bytes),
             Self::Scenario => readers::scenario(bytes),
+            Self::Study => readers::study(bytes),
+            Self::Setting => readers::setting(bytes),
             Self::Script => readers::script(bytes),
         }
         Done::default()

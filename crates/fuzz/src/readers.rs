@@ -2,6 +2,7 @@
 
 use bentpipe_scenario::Draft;
 use bentpipe_script::{Script, Statement};
+use bentpipe_study::Study;
 use bentpipe_wire::{
     Arrived, Conversation, Datagram, Ends, Header, IcmpError, IpFields, Near, Offload, Options, Packet,
     Payload, mark_congestion,
@@ -9,6 +10,11 @@ use bentpipe_wire::{
 
 /// The largest text that is read: a longer one only takes longer.
 const LONGEST: usize = 1 << 16;
+
+/// The worlds that settings are tried on: a plain one, one with medium access and proxies, one with a constellation.
+const WORLDS: [&str; 3] = ["geo-dumbbell", "geo-vsat", "leo-starlink"];
+/// Settings of one input.
+const MOST_SETTINGS: usize = 32;
 
 /// Everything that looks at a packet before it is known to be one. What was read is written and must read the same.
 pub fn wire(bytes: &[u8]) {
@@ -64,6 +70,23 @@ pub fn scenario(bytes: &[u8]) {
     let shown = scenario.to_toml();
     let again = Draft::parse("shown.toml", &shown).and_then(|draft| draft.scenario());
     assert!(again.is_ok(), "what is shown of a scenario is one: {}\n{shown}", again.unwrap_err());
+}
+
+/// A study: its worlds, figures and claims.
+pub fn study(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let _ = Study::parse("fuzz.toml", text);
+}
+
+/// Settings, one a line, of a built-in world: all of them are applied, and what comes out is read as a whole.
+pub fn setting(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let world = WORLDS[text.len() % WORLDS.len()];
+    let mut draft = Draft::load(world).expect("the world is built in");
+    for line in text.lines().take(MOST_SETTINGS) {
+        let _ = draft.set(line);
+    }
+    let _ = draft.scenario();
 }
 
 /// A packet script, run if it can be read.

@@ -37,6 +37,16 @@ fn scenarios_are_read_without_a_panic() {
 }
 
 #[test]
+fn studies_are_read_without_a_panic() {
+    feed(Target::Study, 300);
+}
+
+#[test]
+fn settings_are_read_without_a_panic() {
+    feed(Target::Setting, 1000);
+}
+
+#[test]
 fn packet_scripts_are_read_without_a_panic() {
     feed(Target::Script, 2000);
 }
