@@ -66,17 +66,23 @@ fn a_handshake_completes_under_a_flood_with_all_its_options() {
     let data = [pattern(1, 400_000), pattern(2, 200_000)];
     let got = world.exchange(ids, [&data[0], &data[1]], Duration::from_secs(600));
     assert!(got[1] == data[0] && got[0] == data[1]);
+    let reports =
+        world.seen.iter().any(|(end, packet)| *end == 1 && !read(packet).0.options.sack().is_empty());
+    assert!(reports, "SACK was permitted by the SYN, which nobody remembered");
 }
 
 #[test]
 fn a_cookie_without_timestamps_holds_the_segment_size() {
     let mut world = flooded(101);
     let client = Config { timestamps: false, mss: 1300, ..config() };
+    world.keep_seen = true;
     let ids = world.connected([client, config()], false);
     assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
     let data = pattern(1, 100_000);
     let got = world.exchange(ids, [&data, &data], Duration::from_secs(60));
     assert!(got[0] == data && got[1] == data);
+    let largest = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).1).max();
+    assert!(largest.is_some_and(|largest| (1200..=1312).contains(&largest)), "{largest:?}");
 }
 
 #[test]

@@ -222,3 +222,15 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first two numbers of SplitMix64 from the seed 1234567, which its reference implementation gives.
+    #[test]
+    fn mixing_is_splitmix64() {
+        assert_eq!(mix(1_234_567), 6_457_827_717_110_365_317);
+        assert_eq!(mix(1_234_567_u64.wrapping_add(0x9e37_79b9_7f4a_7c15)), 3_203_168_211_198_807_973);
+    }
+}

@@ -126,4 +126,12 @@ mod tests {
         assert_eq!(Offload::read(&[0; 9]), Err(Malformed::Truncated));
         assert_eq!(Offload::read(&[0, 9, 0, 0, 0, 0, 0, 0, 0, 0]), Err(Malformed::Length));
     }
+
+    /// A checksum is looked at unless the device did so, or the packet never was on a wire.
+    #[test]
+    fn only_what_the_device_vouches_for_is_trusted() {
+        assert!(!Offload::default().is_trusted());
+        assert!(Offload { checksum_verified: true, ..Offload::default() }.is_trusted());
+        assert!(Offload::tcp(20, Segmentation::None).is_trusted());
+    }
 }

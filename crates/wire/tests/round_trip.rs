@@ -3,7 +3,8 @@
 use core::net::{IpAddr, SocketAddr};
 
 use bentpipe_base::{
-    EcnField, Extension, Flags, Notice, Probe, ProbeTag, Rate, SackBlocks, SackRange, Segment, SynOptions,
+    EcnField, Extension, Flags, Notice, Probe, ProbeTag, Rate, SackBlocks, SackRange, Segment, Snack,
+    SynOptions,
 };
 use bentpipe_wire::{
     Arrived, Conversation, Datagram, Ends, Header, IpFields, Near, Packet, Payload, Sum, complete_checksum,
@@ -139,6 +140,17 @@ fn packet_of(sender: &mut Conversation, v6: bool, sent: &Segment) -> Vec<u8> {
     Packet { ends: ends(v6), ip, tcp, payload: Payload::Bytes(&payload) }.write_headers(&mut bytes);
     bytes.extend_from_slice(&payload);
     bytes
+}
+
+/// SNACK, in place of SACK blocks.
+#[test]
+fn holes_reach_the_other_end() {
+    let (mut a, b) = agreed(3, 4, 0);
+    let sack = SackBlocks::Missing(Snack::new(0, 2, &[0xdc]));
+    let sent = Segment { seq: 1, ack: 12_000, flags: Flags::ACK, sack, ..Segment::default() };
+    for v6 in [false, true] {
+        assert_eq!(travel((&mut a, &b), v6, &sent, Near { peer: 1, own: 12_000 }).sack, sack);
+    }
 }
 
 proptest! {
