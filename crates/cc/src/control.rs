@@ -177,7 +177,7 @@ pub struct Timeout {
     pub consecutive: u32,
     /// Segments outstanding.
     pub outstanding: u32,
-    /// The question of [`RtoAction::ProbeFirst`] was answered, and the answer showed no progress: not a further expiry.
+    /// The probe of [`RtoAction::ProbeFirst`] was answered without progress: this is not a further expiry.
     pub answered: bool,
 }
 
@@ -294,8 +294,8 @@ pub struct Wants {
     /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::withholds`],
     /// [`CongestionControl::pacing_rate`] and [`Ack::rate`].
     pub window_only: bool,
-    /// Answers timeouts with [`RtoAction::ProbeFirst`] where it sees fit: the engine's own question is left out.
-    pub questions: bool,
+    /// Answers timeouts with [`RtoAction::ProbeFirst`] where it sees fit: the engine then sends no RTO probe of its own.
+    pub rto_probes: bool,
     /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.
     pub feedback: u8,
 }

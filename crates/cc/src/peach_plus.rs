@@ -1,4 +1,4 @@
-//! TCP-Peach+: Peach's question asked with NIL segments, copies of data not yet acknowledged, which repair as well.
+//! TCP-Peach+: Peach's probes are NIL segments, copies of data not yet acknowledged, which repair losses as well.
 //!
 //! I. F. Akyildiz, X. Zhang, J. Fang, "TCP-Peach+: Enhancement of TCP-Peach for Satellite IP Networks", IEEE Communications
 //! Letters 6(7), 2002.

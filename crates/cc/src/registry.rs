@@ -295,7 +295,7 @@ registry! {
     };
     Star, star, Entry {
         name: "star",
-        title: "measured bandwidth lifts the window and sets it after a loss; timeouts are questioned before they are believed",
+        title: "measured bandwidth lifts the window and sets it after a loss; a probe asks the peer before a timeout is believed",
         paper: "Obata, Ishida, Takeuchi, Hanasaki, IEICE Transactions on Communications E89-B(6)",
         year: 2006,
         in_kernel: true,

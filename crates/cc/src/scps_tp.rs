@@ -38,7 +38,7 @@ pub struct Config {
     pub rate_bps: f64,
     /// Timeouts in a row that may be corruption before the timer backs off.
     pub patience: u32,
-    /// Seconds between two questions to the peer while the link is out.
+    /// Seconds between two requests for an ACK while the link is out.
     #[serde(deserialize_with = "positive")]
     pub ask_every_s: f64,
 }
@@ -142,7 +142,7 @@ impl RateOnly {
 enum Route {
     /// Nothing but good.
     Open,
-    /// It is out: nothing leaves but a question now and then.
+    /// It is out: nothing leaves but a request for an ACK now and then.
     Out { ask_at: Instant, ask_now: bool, asked: bool },
     /// It is back; what was sent before `sent_before` may be lost, and until it is acknowledged the window is spaced.
     Back { sent_before: u64, pace: Rate },
@@ -211,7 +211,7 @@ impl<R: Rule> Rule for Scps<R> {
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         match self.route {
-            // ACKs of what arrived before the outage keep coming for a while; what follows a question answers it.
+            // ACKs of what arrived before the outage keep coming for a while; what follows a request answers it.
             Route::Out { asked: true, .. } => self.come_back(windows, path),
             Route::Back { sent_before, .. } if path.snd_una >= sent_before => self.route = Route::Open,
             _ => {}
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(sender.window(), 20.0);
     }
 
-    /// In an outage nothing leaves but a question every five seconds; the window stays.
+    /// In an outage nothing leaves but a request for an ACK every five seconds; the window stays.
     fn out() -> Classic<Scps<VanJacobson>> {
         let mut sender = sender(Config::default());
         sender.on_feedback(&told(Notice::Outage), &fixture::path());

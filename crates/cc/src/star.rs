@@ -1,4 +1,4 @@
-//! TCP-STAR: the measured bandwidth lifts the window (LWC) and sets it after a loss (CWS), and a timeout is questioned before it is
+//! TCP-STAR: the measured bandwidth lifts the window (LWC) and sets it after a loss (CWS), and a probe asks the peer before a timeout is
 //! believed (AEN).
 //!
 //! H. Obata, K. Ishida, S. Takeuchi, S. Hanasaki, "TCP-STAR: TCP Congestion Control Method for Satellite Internet", IEICE Transactions on
@@ -43,7 +43,7 @@ pub enum Estimator {
     Jersey,
 }
 
-/// What is sent to question a timeout.
+/// What is sent as the probe before a timeout is believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AenProbe {
@@ -104,7 +104,7 @@ pub struct Config {
     pub reno_ssthresh: RenoSsthresh,
     /// Question timeouts (Acknowledgement Error Notification).
     pub aen: bool,
-    /// What the question consists of.
+    /// What is sent as the probe.
     pub aen_probe: AenProbe,
     /// Questions that may go unanswered before the timeout is believed.
     pub aen_max_probes: u32,
@@ -203,7 +203,7 @@ impl Estimate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Aen {
     Off,
-    /// A question is out.
+    /// A probe is under way.
     Wait {
         /// Questions sent.
         asked: u32,
@@ -302,8 +302,8 @@ impl Star {
         }
     }
 
-    /// An ACK that advances answers the question: case (II), only ACKs were lost or late, and the windows stay. If the
-    /// question was the only segment outstanding, it repaired what it asked about unless it came back as a duplicate.
+    /// An ACK that advances answers the probe: case (II), only ACKs were lost or late, and the windows stay. If the
+    /// probe was the only segment outstanding, it repaired the loss unless it came back as a duplicate.
     fn take_answer(&mut self, outstanding: u32, ack: &Ack, path: &Path) {
         if outstanding == 1 && !ack.dsack {
             self.believe(path);
@@ -312,7 +312,7 @@ impl Star {
         }
     }
 
-    fn question(&self) -> RtoAction {
+    fn probe_first(&self) -> RtoAction {
         RtoAction::ProbeFirst(match self.config.aen_probe {
             AenProbe::Newest => ProbeKind::Newest,
             AenProbe::Oldest => ProbeKind::Outstanding(0),
@@ -339,7 +339,7 @@ impl CongestionControl for Star {
     }
 
     fn wants(&self) -> Wants {
-        Wants { questions: self.config.aen && self.config.aen_max_probes > 0, ..Wants::default() }
+        Wants { rto_probes: self.config.aen && self.config.aen_max_probes > 0, ..Wants::default() }
     }
 
     fn on_established(&mut self, path: &Path) {
@@ -383,7 +383,7 @@ impl CongestionControl for Star {
         match self.aen {
             Aen::Wait { asked, outstanding } if !timeout.answered && asked < self.config.aen_max_probes => {
                 self.aen = Aen::Wait { asked: asked + 1, outstanding };
-                return self.question();
+                return self.probe_first();
             }
             Aen::Wait { .. } => self.believe(path),
             Aen::Off | Aen::Resumed(_) if timeout.consecutive > 1 => {
@@ -395,7 +395,7 @@ impl CongestionControl for Star {
                 self.before = Some(self.sizes);
                 if self.config.aen && self.config.aen_max_probes > 0 {
                     self.aen = Aen::Wait { asked: 1, outstanding: timeout.outstanding };
-                    return self.question();
+                    return self.probe_first();
                 }
                 self.believe(path);
             }

@@ -1,4 +1,4 @@
-//! TCP-Swift: Peach's question asked with copies of outstanding data, and a window that grows with every data ACK of the
+//! TCP-Swift: Peach's probes carry copies of outstanding data, and a window that grows with every data ACK of the
 //! round trip after a recovery.
 //!
 //! K.-F. Leung, K. L. Yeung, "TCP-Swift: An End-Host Enhancement Scheme for TCP over Satellite IP Networks",

@@ -259,7 +259,7 @@ pub(crate) struct Lifeline {
     cut_nxt: u64,
     /// The segment retransmitted last.
     again: Option<u64>,
-    /// The ACK before the question was a duplicate.
+    /// The ACK before this one was a duplicate.
     duplicate: bool,
 }
 

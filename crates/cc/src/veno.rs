@@ -1,4 +1,4 @@
-//! TCP Veno: Reno that asks Vegas's question, how many segments wait in the queue, to tell a full path from a noisy one.
+//! TCP Veno: Reno with Vegas's estimate of how many segments wait in the queue, which tells congestion from random loss.
 //!
 //! C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE Journal on Selected Areas
 //! in Communications 21(2), 2003.

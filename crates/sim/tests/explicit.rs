@@ -171,7 +171,9 @@ fn scps_tp_keeps_its_window_through_an_outage_that_it_is_told_of() {
 }
 
 /// One packet in a thousand is lost to errors: Reno's law gets sqrt(3/2) / (RTT sqrt p), 70 packets a second, 28 % of the link. Who is told of
-/// every error keeps the window. PBS goes on asking about those whose notification comes late.
+/// every error keeps the window. What is left is the receiver's: its window of 300 packets is used up 1.2 s after a hole opens, the hole is
+/// filled after 2.4 s, and the queue feeds the link for 0.65 s of that, so that each of some 22 errors costs 0.55 s, and slow start with two
+/// ACKs in a round trip costs 7 s: of 100 s 81 are left. PBS goes on asking about those whose notification comes late.
 #[test]
 fn errors_that_the_ground_station_tells_of_cost_no_window() {
     let config = scps_tp::Config { congestion: scps_tp::Congestion::VanJacobson, ..Default::default() };
@@ -183,7 +185,7 @@ fn errors_that_the_ground_station_tells_of_cost_no_window() {
     let goodput = |cc: &Algorithm, behind| {
         verified(&told(cc.clone(), [NodeKind::Router, behind], noisy)).totals.goodput_bps
     };
-    for (cc, part) in [(scps(config), 0.9), (Algorithm::Pbs(pbs::Config::default()), 0.75)] {
+    for (cc, part) in [(scps(config), 0.81), (Algorithm::Pbs(pbs::Config::default()), 0.75)] {
         let plain = goodput(&cc, NodeKind::Router);
         for errors_to in [Told::Sender, Told::Receiver] {
             let told = goodput(&cc, station(errors_to));

@@ -108,7 +108,7 @@ impl Connection {
             }
             return false;
         }
-        if !self.receiver.is_near(segment) {
+        if !self.receiver.is_near_window(segment) {
             self.challenge(now, segment);
             return false;
         }

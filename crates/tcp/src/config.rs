@@ -56,7 +56,8 @@ pub enum AckDelay {
     Paced(AckPace),
 }
 
-/// What arrives in order is acknowledged once in a part of the smoothed round-trip time, however much it is. A new hole is reported at once.
+/// ACKs paced by time: one for each given part of the smoothed round-trip time, whatever arrives in order meanwhile. A new hole is
+/// reported at once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckPace {
     /// Part of the round trip.
@@ -81,7 +82,7 @@ impl AckPace {
     }
 }
 
-/// What of an ACK makes the congestion window grow.
+/// By what the congestion window grows on an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AckCounting {
     /// The segments that it acknowledges (RFC 3465 without its limit).
@@ -119,7 +120,7 @@ pub struct RtoBounds {
     pub tick: Duration,
 }
 
-/// What Hasegawa's Enhanced TCP takes back.
+/// What Hasegawa's Enhanced TCP restores after a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Restore {
     /// The threshold, as in the paper: the window grows back in slow start.
@@ -129,7 +130,7 @@ pub enum Restore {
     Both,
 }
 
-/// How the engine finds out that a timeout was none.
+/// How the engine detects a spurious timeout: one that no loss caused.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum SpuriousTimeout {
     /// It does not.
@@ -144,17 +145,17 @@ pub enum SpuriousTimeout {
     Enhanced {
         /// Sooner than this part of the smallest round-trip time, above zero and below one.
         fraction: f64,
-        /// What is taken back.
+        /// What is restored.
         restore: Restore,
     },
     /// Acknowledgement error notification (TCP-STAR section 3.3): one probe asks whether data or only ACKs were lost, and until
-    /// it is answered nothing else leaves and nothing is reduced. Algorithms that ask by themselves do so instead.
+    /// it is answered nothing else leaves and nothing is reduced. An algorithm with probes of its own sends those instead.
     Aen {
-        /// What is sent to ask.
+        /// The segment that is sent as the probe.
         probe: AenProbe,
-        /// Questions that may go unanswered before the timeout is believed, at least one.
+        /// Probes that may go unanswered before the timeout is believed, at least one.
         max_probes: u32,
-        /// After a timeout that was none, space a window over the smallest round-trip time instead of sending it at once.
+        /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
         paced: bool,
     },
 }
@@ -193,7 +194,7 @@ impl Pacing {
         Self::Window { slow_start_gain: Self::USUAL_GAINS.0, avoidance_gain: Self::USUAL_GAINS.1 };
 }
 
-/// What becomes of a window that is not used.
+/// How long an unused congestion window is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowValidation {
     /// It stays.
@@ -324,12 +325,12 @@ pub struct Config {
     pub pacing: Pacing,
     /// Highest rate of payload, retransmissions included: segments are spaced so that it is kept whatever the algorithm allows.
     pub rate_limit: Option<Rate>,
-    /// What becomes of an unused window.
+    /// How long an unused congestion window is kept.
     pub window_validation: WindowValidation,
     /// Goes on without what is missing for so long, and tells the application (CCSDS 714.0, best-effort transport service), if both ends
     /// agreed to that and to SNACK.
     pub best_effort: Option<Duration>,
-    /// What of an ACK makes the window grow. Algorithms with a growth of their own by time or by rate do not ask.
+    /// By what the window grows on an ACK. Algorithms that grow by time or by rate ignore it.
     pub ack_counting: AckCounting,
     /// Initial window.
     pub initial_window: InitialWindow,
@@ -365,7 +366,7 @@ pub struct Config {
     pub probe_replies: bool,
     /// Receiver half to offer to a sender that asks for it.
     pub reflection: Option<Reflection>,
-    /// What connections to the same destination know together; the driver keeps one per destination, or none.
+    /// State that connections to the same destination share (RFC 9040); the driver keeps one for each destination, or none.
     pub memory: Option<PathMemory>,
 }
 

@@ -57,14 +57,14 @@ pub enum State {
     Closed,
 }
 
-/// What an ACK says above its number, as agreed on in the handshake.
+/// How the two ends report what lies above the cumulative ACK, as agreed on in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
     /// Nothing.
     None,
-    /// What is held (RFC 2018).
+    /// The ranges that arrived (RFC 2018).
     Sack,
-    /// What is missing (CCSDS 714.0).
+    /// The ranges that are missing (CCSDS 714.0).
     Snack,
 }
 
@@ -106,11 +106,11 @@ impl State {
 /// 4. [`next_timeout`](Self::next_timeout), and `handle_timeout` no later than then.
 ///
 /// Times must not go backwards.
-// What every segment changes stands in front.
+// The fields that every segment changes stand first, on few cache lines.
 #[repr(C)]
 pub struct Connection {
     pub(crate) config: Arc<Config>,
-    /// What the fast path may do; empty where that is not known.
+    /// Which fast paths are open; empty if that must be worked out anew.
     pub(crate) fast_path: FastPath,
     /// Nothing has been sent since everything was acknowledged, if that is known.
     pub(crate) resting: bool,
@@ -128,16 +128,16 @@ pub struct Connection {
     pub(crate) stats: Counts,
     pub(crate) timers: Timers,
     pub(crate) sender: Sender,
-    /// Until it is over.
+    /// Only until the handshake is complete.
     pub(crate) handshake: Option<Box<Handshake>>,
     pub(crate) reflector: Option<Box<dyn Reflector>>,
-    /// Once there was a reason.
+    /// Only after a challenge ACK, a keep-alive probe or a release.
     pub(crate) upkeep: Option<Box<Upkeep>>,
     pub(crate) reset: Option<Box<Segment>>,
     pub(crate) tracer: Option<Box<Tracer>>,
 }
 
-/// What a connection does without having data.
+/// State of challenge ACKs, of keep-alive and of released connections.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
     /// Last challenge ACK for a segment without data.
@@ -149,7 +149,7 @@ pub(crate) struct Upkeep {
     pub una_at_release: u64,
 }
 
-// Worlds hold tens of thousands: what few of them need lies behind a pointer.
+// A simulation holds tens of thousands of connections: what few of them need lies behind a pointer.
 const _: () = assert!(size_of::<Connection>() <= 800);
 
 /// Largest sequence number taken from the wire or promised to an application.
@@ -217,7 +217,7 @@ impl Connection {
         if self.predict(now, segment) {
             return self.arm_wake(now);
         }
-        // No stream is so long: whoever sends this sums without care does not overflow.
+        // No stream is so long: with this bound no later sum can overflow.
         if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
             return;
         }
@@ -432,7 +432,7 @@ impl Connection {
         }
     }
 
-    /// What every segment of a synchronised connection carries; all fields are set.
+    /// Sets all fields of a segment of a synchronised connection as they are in a pure ACK.
     #[inline]
     pub(crate) fn header(&mut self, now: Instant, out: &mut Segment) {
         self.timers.delayed_ack = Instant::FAR_FUTURE;

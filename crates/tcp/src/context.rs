@@ -1,4 +1,4 @@
-//! What the halves of a connection share while one call is handled.
+//! The context of one call: what both halves of a connection share while it is handled.
 
 use std::collections::VecDeque;
 

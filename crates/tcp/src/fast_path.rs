@@ -19,7 +19,7 @@ use crate::receiver::Arrival;
 use crate::sender::Prediction;
 
 bitflags::bitflags! {
-    /// What the fast path may do in the present state of the connection.
+    /// The fast paths that are open in the present state of the connection.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub(crate) struct FastPath: u16 {
         /// The rest has been worked out.
@@ -43,16 +43,16 @@ bitflags::bitflags! {
     }
 }
 
-/// What became of a segment offered to [`Connection::exchange`].
+/// Result of [`Connection::exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
-    /// Nothing: it is one for [`Connection::handle_segment`].
+    /// The segment was not handled: it is one for [`Connection::handle_segment`].
     Unclear,
     /// It was handled, and what became readable was read; what follows, [`Connection::take_events`] first, is as usual.
     Taken,
     /// The same, there are no events, and [`Connection::transmit_into`] was called once.
     Answered {
-        /// What it returned.
+        /// Its result.
         transmit: Transmit,
         /// [`Connection::next_timeout`] may be earlier than before.
         earlier: bool,
@@ -82,7 +82,7 @@ impl Connection {
         Exchange::Answered { transmit, earlier }
     }
 
-    /// What the fast path may do, assessed where that is not known.
+    /// The fast paths that are open, worked out if that is not known.
     #[inline(always)]
     fn fast_path(&mut self) -> FastPath {
         if self.fast_path.is_empty() {

@@ -9,7 +9,7 @@ use crate::sender::Verdict;
 /// Payload that every host accepts (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
-/// What is remembered until the handshake is over.
+/// State of the handshake, dropped when it is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
@@ -20,7 +20,7 @@ pub(crate) struct Handshake {
     seed: u64,
     /// The peer's SYN asked for ECN.
     ecn: bool,
-    /// What the peer's SYN offered.
+    /// The options of the peer's SYN.
     peer: Option<SynOptions>,
     /// The peer's SYN carried a timestamp.
     peer_timestamps: bool,
@@ -147,7 +147,7 @@ impl Connection {
         })
     }
 
-    /// What our SYN offers, or our SYN-ACK agrees to of what the `peer` offered.
+    /// The options of our SYN; in a SYN-ACK only those that the `peer` offered, too.
     fn offer(&self, peer: Option<SynOptions>) -> SynOptions {
         let config = &self.config;
         let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
@@ -161,7 +161,7 @@ impl Connection {
                 .then_some(self.receiver.scale),
             sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
             snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
-            best_effort: agreed(self.can_do_without(), |peer| peer.best_effort),
+            best_effort: agreed(self.offers_best_effort(), |peer| peer.best_effort),
             probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
             feedback: peer.map_or(wants.feedback, reflected),
         }
@@ -186,8 +186,8 @@ impl Connection {
         self.reports = self.agree_on_reports(peer);
         self.sender.timestamps = self.timestamps;
         self.sender.expect(self.reports);
-        if self.reports == Reports::Snack && self.can_do_without() && peer.best_effort {
-            self.receiver.do_without();
+        if self.reports == Reports::Snack && self.offers_best_effort() && peer.best_effort {
+            self.receiver.accept_gaps();
         }
         let lost_syn = handshake.tries > 0;
         self.sender.reset_back_off();
@@ -207,7 +207,7 @@ impl Connection {
         self.take_early(now, handshake.early);
     }
 
-    /// What came with the peer's SYN is taken as if it came behind it.
+    /// Takes the data and the FIN of the peer's SYN as if they had come in the next segment.
     fn take_early(&mut self, now: Instant, (len, fin): (u32, bool)) {
         let mut flags = Flags::ACK;
         flags.set(Flags::FIN, fin);
@@ -231,11 +231,11 @@ impl Connection {
     }
 
     /// Best effort waits for the timer of reported holes.
-    fn can_do_without(&self) -> bool {
+    fn offers_best_effort(&self) -> bool {
         self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
     }
 
-    /// Who knows both uses SNACK.
+    /// SNACK where both ends permit it, else SACK where both do.
     fn agree_on_reports(&self, peer: SynOptions) -> Reports {
         match self.config.recovery {
             Recovery::Snack if peer.snack_permitted => Reports::Snack,

@@ -12,7 +12,7 @@ impl Connection {
         match self.state {
             State::Listen => self.become_closed(Events::CLOSED),
             State::SynSent if self.sender.written == 1 => self.become_closed(Events::CLOSED),
-            // What was written before the handshake is over still leaves.
+            // Data written before the handshake is complete is still sent.
             State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
                 self.sender.fin_queued = true;
                 self.state = match self.state {

@@ -15,13 +15,13 @@ const MANY_RANGES: usize = 64;
 const BYTES_PER_RANGE: u64 = 1024;
 const MOST_RANGES: usize = 8192;
 
-/// What a peer's full segment holds at least as long as none was seen: smaller ones may just be what the application wrote.
+/// Assumed size of the peer's full segments before one was seen: smaller segments may just be short writes of its application.
 const LEAST_FULL: u32 = 536;
 
 /// In place of the window in the last ACK, before the first one.
 const NEVER_ADVERTISED: u32 = u32::MAX;
 
-/// What became of an arriving segment.
+/// Result of an arriving segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// Extended the in-order stream.
@@ -44,7 +44,7 @@ enum AckDue {
     Now,
 }
 
-/// What is owed to the peer beside replies to probes.
+/// The ACK and the D-SACK that are due, set aside while replies to probes leave.
 pub(crate) struct Owed {
     due: AckDue,
     unacked_bytes: u32,
@@ -116,7 +116,7 @@ struct ReassemblyQueue {
     dsack: Option<SackRange>,
 }
 
-/// What a best-effort receiver waits for, and what it no longer waits for.
+/// Holes of a best-effort receiver: the one that it waits for, and those that it skipped.
 #[derive(Debug)]
 struct Gaps {
     /// `nxt` when the present hole was first seen there, and when that was.
@@ -175,8 +175,8 @@ impl Receiver {
         }
     }
 
-    /// The peer agreed that what is missing for long may be left out.
-    pub fn do_without(&mut self) {
+    /// Best effort was agreed on: what is missing for long may be left out.
+    pub fn accept_gaps(&mut self) {
         let waits_at = u64::MAX;
         let gaps = Gaps { waits_at, since: Instant::FAR_FUTURE, unannounced: VecDeque::new(), unread: 0 };
         self.gaps = Some(Box::new(gaps));
@@ -218,7 +218,7 @@ impl Receiver {
         self.gaps.as_mut()?.unannounced.pop_front()
     }
 
-    /// Of `bytes` just read, how many were there.
+    /// How many of the `bytes` just read had arrived; the others were skipped.
     pub fn present(&mut self, bytes: u64) -> u64 {
         let Some(gaps) = &mut self.gaps else { return bytes };
         let absent = gaps.unread.min(bytes);
@@ -258,7 +258,7 @@ impl Receiver {
     }
 
     /// Whether a segment begins inside the window, or no further below it than what may have been repeated.
-    pub fn is_near(&self, segment: &Segment) -> bool {
+    pub fn is_near_window(&self, segment: &Segment) -> bool {
         segment.seq <= self.granted.max(self.nxt) && segment.seq_end() + self.widest + 1 >= self.nxt
     }
 
@@ -292,7 +292,7 @@ impl Receiver {
         // Nothing is taken into a closed window, also no probe of it (RFC 9293, section 3.10.7.4).
         let room = self.granted.min(self.fin_at.unwrap_or(u64::MAX));
         let data_end = end - u64::from(fin);
-        // A FIN takes no room. One amid what arrived already is a lie.
+        // A FIN takes no room. One in the middle of data that arrived already is not believed.
         let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at == data_end);
         let ends = fin && data_end <= room && likely;
         let end = if ends { end } else { data_end.min(room) };
@@ -561,7 +561,7 @@ impl Receiver {
         self.due = AckDue::No;
         self.unreported = 0;
         self.unacked_bytes = 0;
-        // Who only sends says the same all the time.
+        // A host that only sends repeats the same acknowledgement.
         let again = self.last_ack == self.nxt
             && self.edge == self.read_to.saturating_add(self.buffer)
             && self.advertised != NEVER_ADVERTISED;

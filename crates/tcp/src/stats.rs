@@ -50,7 +50,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What few connections count: all other fields.
+    /// All other fields, which only few connections count.
     pub fn rare(&mut self) -> &mut Stats {
         self.rare.get_or_insert_default()
     }

@@ -14,7 +14,7 @@ use dice::{Dice, config, ms};
 
 /// What the wire has shown of a pair: where forgeries would fit.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct AckTiming {
     /// Highest sequence number after what an end sent.
     sent: u64,
     /// Highest number that an end acknowledged, and the right edge it granted.
@@ -22,8 +22,8 @@ struct Seen {
     edge: u64,
 }
 
-fn seen(pair: &Pair) -> [Seen; 2] {
-    let mut seen = [Seen::default(); 2];
+fn seen(pair: &Pair) -> [AckTiming; 2] {
+    let mut seen = [AckTiming::default(); 2];
     for (_, end, segment) in &pair.log {
         let it = &mut seen[*end];
         it.sent = it.sent.max(segment.seq_end());
@@ -34,7 +34,7 @@ fn seen(pair: &Pair) -> [Seen; 2] {
 }
 
 /// A number near something that matters, or anything.
-fn number(dice: &mut Dice, seen: &[Seen; 2]) -> u64 {
+fn number(dice: &mut Dice, seen: &[AckTiming; 2]) -> u64 {
     let end = dice.one_of(seen);
     let any = dice.0.bits();
     let base = dice.one_of(&[0, 1, end.sent, end.acked, end.edge, 1 << 31, 1 << 32, 1 << 62, u64::MAX, any]);
@@ -47,7 +47,7 @@ fn short(dice: &mut Dice) -> u32 {
     dice.one_of(&[0, 0, 0, 1, 100, 1000, 1448, 65_535, 1 << 20, u32::MAX, any])
 }
 
-fn garbage(dice: &mut Dice, seen: &[Seen; 2]) -> Segment {
+fn garbage(dice: &mut Dice, seen: &[AckTiming; 2]) -> Segment {
     let mut sack = SackBlocks::EMPTY;
     for _ in 0..dice.one_of(&[0, 0, 1, 2, 4]) {
         sack.push(SackRange { start: number(dice, seen), end: number(dice, seen) });
@@ -132,7 +132,7 @@ fn arbitrary_segments_never_panic() {
 }
 
 /// A segment that does not fit: its sequence number lies outside the window, or it acknowledges what cannot be.
-fn misfit(dice: &mut Dice, seen: &[Seen; 2], end: usize) -> Option<Segment> {
+fn misfit(dice: &mut Dice, seen: &[AckTiming; 2], end: usize) -> Option<Segment> {
     let (own, peer) = (seen[end], seen[1 - end]);
     let mut forged = garbage(dice, seen);
     let window = own.edge;

@@ -1,4 +1,4 @@
-//! An arriving packet: whose it is, and what becomes of it if it is nobody's.
+//! Arriving packets: which connection they belong to, and how those are answered that belong to none.
 
 use bentpipe_base::{Flags, Instant};
 use bentpipe_tcp::State;
@@ -6,6 +6,7 @@ use bentpipe_wire::{Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, O
 
 use std::net::SocketAddr;
 
+use super::output::TIMESTAMPS_LEN;
 use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 
 /// Protocol number of TCP.
@@ -49,10 +50,10 @@ impl Stack {
             return;
         };
         if header.flags.contains(Flags::SYN) {
-            // Who says nothing takes the least that each host must (RFC 9293 section 3.7.1, MUST-15). The option leaves room for fixed
+            // Without the option the default MSS applies (RFC 9293 section 3.7.1, MUST-15). The option leaves room for fixed
             // headers only (RFC 6691); the engine counts payload.
             let least = if datagram.source.is_ipv6() { 1220 } else { 536 };
-            let options = if header.options.timestamps.is_some() { 12 } else { 0 };
+            let options = if header.options.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
             header.options.mss = Some(header.options.mss.unwrap_or(least).saturating_sub(options).max(1));
         }
         let ends = Ends {
@@ -79,7 +80,7 @@ impl Stack {
                 packet: packet.into(),
             });
         }
-        self.take_stranger(now, &ends, (&header, arrived), payload);
+        self.take_unmatched(now, &ends, (&header, arrived), payload);
         self.number_above(&ends, above);
     }
 
@@ -97,8 +98,8 @@ impl Stack {
         over && listens && is_opening(header)
     }
 
-    /// Gives the ends of a connection that is over to another one. Who owns it may still ask for it. Returns a sequence number above all
-    /// of its own.
+    /// Frees the addresses and ports of a connection that is over for another one; its owner may still query it. Returns a sequence number
+    /// above all that it used.
     pub(super) fn detach(&mut self, now: Instant, id: Id) -> u32 {
         let peer = &mut self.peers[id];
         let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
@@ -130,7 +131,7 @@ impl Stack {
         let growth = peer.growth(&incoming);
         if growth > 0 && growth > self.spare(peer) {
             self.counters.over_limit += 1;
-            if !incoming.leave_payload(peer.engine.oldest_unacknowledged()) {
+            if !incoming.drop_payload(peer.engine.oldest_unacknowledged()) {
                 return;
             }
         }
@@ -139,8 +140,8 @@ impl Stack {
         self.touch(id);
     }
 
-    /// A segment for a connection that does not exist and cannot be asked for.
-    fn take_stranger(
+    /// A segment that belongs to no connection.
+    fn take_unmatched(
         &mut self,
         now: Instant,
         ends: &Ends,
@@ -197,13 +198,13 @@ impl Stack {
     /// A router or host may report what became of a packet of ours.
     fn take_report(&mut self, now: Instant, datagram: &Datagram) {
         let report = IcmpError::read(datagram).ok().flatten();
-        if !report.is_some_and(|report| self.heed_report(now, &report)) {
+        if !report.is_some_and(|report| self.apply_report(now, &report)) {
             self.counters.ignored += 1;
         }
     }
 
-    /// A report is heeded if it shows a packet that is under way (RFC 5927 section 4.1).
-    fn heed_report(&mut self, now: Instant, report: &IcmpError) -> bool {
+    /// Applies a report if it quotes a packet that is under way (RFC 5927 section 4.1).
+    fn apply_report(&mut self, now: Instant, report: &IcmpError) -> bool {
         let Some(id) = self.by_ends.get(&report.ends).copied() else { return false };
         let peer = &mut self.peers[id];
         let una = peer.engine.oldest_unacknowledged();

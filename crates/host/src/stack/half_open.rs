@@ -7,6 +7,7 @@ use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
 
 use super::limits::{FAIR_SHARE, prefix};
+use super::output::mss_option;
 use super::peer::{Peer, Role};
 use super::secret::COOKIE_LIFETIME;
 use super::{GUESSED_ROUND_TRIP, Id, Stack};
@@ -71,14 +72,14 @@ impl Stack {
         conversation.hear_syn(syn);
         let mut header = conversation.header(&ours);
         header.options.timestamps = timestamps;
-        header.options.mss = Some((config.mss + if keeps { 12 } else { 0 }).min(65_535) as u16);
+        header.options.mss = Some(mss_option(config.mss.min(65_535) as u16));
         self.answer(*ends, header);
     }
 
     /// An ACK that brings back a cookie completes its handshake.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, ack: &Header) -> Option<Id> {
         if now >= self.cookies_until {
-            // None was sent for so long that this is none.
+            // No cookie was sent for so long that this cannot be one.
             return None;
         }
         let cookie = self.secret.check(ends, ack, now)?;
@@ -145,7 +146,7 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     }
 }
 
-/// The engine after it has heard a SYN and answered it, and the answer.
+/// An engine that has taken a SYN and answered it, and its answer.
 fn agreed(mut engine: Connection, syn: Segment, at: Instant) -> (Connection, Segment) {
     engine.handle_segment(at, &syn);
     let answer = engine.poll_transmit(at).unwrap_or_default();

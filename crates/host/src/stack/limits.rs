@@ -55,7 +55,7 @@ pub(super) fn prefix(address: IpAddr) -> IpAddr {
 pub(super) const FAIR_SHARE: usize = 4;
 /// The part of the memory that waits to be sent to peers that have acknowledged nothing yet, and the part of what is left of it that one
 /// of them gets.
-const UNPROVEN_PART: usize = 4;
+const UNPROVEN_DIVISOR: usize = 4;
 const UNPROVEN_SHARES: usize = 16;
 
 impl Stack {
@@ -86,7 +86,7 @@ impl Stack {
         if !peer.is_unproven() {
             return spare;
         }
-        let left = (self.config.limits.bytes / UNPROVEN_PART).saturating_sub(self.charged.unproven);
+        let left = (self.config.limits.bytes / UNPROVEN_DIVISOR).saturating_sub(self.charged.unproven);
         let share = CHUNK + left / UNPROVEN_SHARES;
         spare.min(share.saturating_sub(peer.charge.rings))
     }

@@ -47,7 +47,7 @@ pub struct StackConfig {
     pub mtu: u16,
     /// The device completes checksums and cuts large packets into segments (virtio headers).
     pub offload: bool,
-    /// Drawn from the dice of the machine, once for each process: whoever knows it can guess sequence numbers.
+    /// Secret key from the random source of the operating system, new for each process: whoever knows it can guess sequence numbers.
     pub key: u128,
     /// Bounds.
     pub limits: Limits,
@@ -113,11 +113,11 @@ pub struct Stack {
     ready: VecDeque<Id>,
     eventful: VecDeque<Id>,
     answers: VecDeque<Answer>,
-    /// Those who ask for a connection and were not yet announced.
+    /// SYNs that the caller has not been told of.
     requests: VecDeque<Request>,
-    /// Those who ask for a connection, announced or not: who repeats the question is not announced again.
+    /// Ends of all SYNs that wait for the caller, told or not: a repeated SYN is not announced again.
     asking: HashSet<Ends>,
-    /// Ends of connections of a transparent stack that exist no more.
+    /// Ends of connections of a transparent stack that are over.
     forgotten: VecDeque<Ends>,
     /// Writers that were held back because all streams together hold too much.
     starved: Vec<Id>,
@@ -133,10 +133,10 @@ pub struct Stack {
     usage: HashMap<IpAddr, Usage>,
     /// Until then the acknowledgement of a cookie may arrive.
     cookies_until: Instant,
-    /// Time of the last call that told it.
+    /// Time of the last call.
     now: Instant,
     next_port: u16,
-    /// Connections so far: seeds of algorithms.
+    /// Connections opened so far: each number seeds an algorithm.
     opened: u64,
     counters: Counters,
 }
@@ -186,7 +186,7 @@ impl Stack {
     /// Payload bytes of a full segment to `address`: what fits the device beside IP and TCP headers with timestamps.
     pub fn full_segment(&self, address: IpAddr) -> u32 {
         let headers = if address.is_ipv4() { 40 } else { 60 };
-        u32::from(self.config.mtu).saturating_sub(headers + 12).max(64)
+        u32::from(self.config.mtu).saturating_sub(headers + u32::from(output::TIMESTAMPS_LEN)).max(64)
     }
 
     /// Takes connections to `port` from now on.
@@ -340,7 +340,7 @@ impl Stack {
         taken
     }
 
-    /// A writer that waits for memory while nothing is under way hears of it now and then: no acknowledgement will tell it.
+    /// Remembers a writer that waits for memory while nothing is under way: no acknowledgement will wake it, [`trim`](Self::trim) does.
     fn await_memory(&mut self, id: Id) {
         let peer = &mut self.peers[id];
         if peer.unacknowledged() == 0 && !std::mem::replace(&mut peer.starved, true) {
@@ -414,8 +414,8 @@ impl Stack {
         }
     }
 
-    /// The caller has no more interest: the connection is [closed](Self::close), lives on as long as TCP needs it, and is then forgotten.
-    /// Nobody reads any more: if something arrived that was not read, or does so from now on, the connection is reset (RFC 9293 section
+    /// Releases a connection: it is [closed](Self::close), exists as long as TCP needs it, and is then forgotten.
+    /// Nothing is read any more: if something arrived that was not read, or does so from now on, the connection is reset (RFC 9293 section
     /// 3.6.1).
     pub fn release(&mut self, id: Id) {
         let now = self.now;
@@ -465,7 +465,7 @@ impl Stack {
         }
     }
 
-    /// When to call [`handle_timeouts`](Self::handle_timeouts) at the latest. Valid once all packets are polled.
+    /// Time by which [`handle_timeouts`](Self::handle_timeouts) must be called. Valid once all packets are polled.
     pub fn next_timeout(&self) -> Instant {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
     }
@@ -484,8 +484,8 @@ impl Stack {
         }
     }
 
-    /// Whether packets should be polled before another one is handled: what arrives beyond holes might otherwise not be reported, and be sent
-    /// again in vain. True once.
+    /// Whether packets should be polled before another one is handled, because the next ACK has no room for more SACK blocks: what is not
+    /// reported the peer might send again in vain. True once.
     pub fn must_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_are_full)
     }
@@ -512,7 +512,7 @@ impl Stack {
         false
     }
 
-    /// Something happened to a connection: it may have something to send and to tell.
+    /// Queues a connection to which something happened: it may have packets to send and events to report.
     fn touch(&mut self, id: Id) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         if !peer.queued {
@@ -554,7 +554,7 @@ impl Stack {
         }
     }
 
-    /// Nothing more leaves now: the timer, and whether the connection is over.
+    /// After the last packet for now: sets the timer, and forgets the connection if it is over.
     fn settle(&mut self, id: Id) {
         let peer = &mut self.peers[id];
         let deadline = peer.engine.next_timeout();
@@ -595,7 +595,7 @@ impl Stack {
         }
     }
 
-    /// Gives back the memory of streams in which nothing is under way. To be called now and then, not for each packet.
+    /// Frees the memory of streams in which nothing is under way. For a timer of the caller, not for each packet.
     pub fn trim(&mut self) {
         for (_, peer) in &mut self.peers {
             peer.trim();
@@ -626,7 +626,7 @@ impl Stack {
         self.charged.all
     }
 
-    /// What reached no connection.
+    /// Counts of packets that reached no connection.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -9,6 +9,8 @@ use bentpipe_wire::{
 
 use super::peer::Peer;
 
+/// Bytes of a timestamps option with its padding.
+pub(super) const TIMESTAMPS_LEN: u16 = 12;
 /// Largest IP packet, which the length field of IPv4 can say.
 const LARGEST: u32 = 65_535;
 /// Flags that may stand on the last of the segments of one packet only.
@@ -23,7 +25,7 @@ impl Peer {
             first.probe = Probe::No;
         }
         let mut header = self.conversation.header(&first);
-        self.fit_mss_option(&mut header);
+        header.options.mss = header.options.mss.map(mss_option);
         let headers = self.ends.ip_header_len() + header.len();
         let larger = self.path.probe(now, (first.seq, first.seq + u64::from(first.len)), headers);
         let room = larger.unwrap_or_else(|| self.path.room(headers));
@@ -72,14 +74,6 @@ impl Peer {
         (len, closing)
     }
 
-    /// The option says what a packet may hold besides its fixed headers (RFC 6691); the engine counts payload.
-    fn fit_mss_option(&self, header: &mut Header) {
-        let timestamps = if header.options.timestamps.is_some() { 12 } else { 0 };
-        if let Some(mss) = &mut header.options.mss {
-            *mss = mss.saturating_add(timestamps);
-        }
-    }
-
     /// Appends a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one.
     fn put(&mut self, segment: &Segment, (tcp, len): (Header, u32), unit: Option<u32>, out: &mut Vec<u8>) {
         self.identification = self.identification.wrapping_add(1);
@@ -108,6 +102,12 @@ impl Peer {
             complete_checksum(&mut out[begin + ip_len..]);
         }
     }
+}
+
+/// The MSS option for segments of so many bytes of payload. It says what a packet may hold besides its fixed headers, whatever options are
+/// agreed on (RFC 6691); the engine counts payload beside timestamps.
+pub(super) fn mss_option(payload: u16) -> u16 {
+    payload.saturating_add(TIMESTAMPS_LEN)
 }
 
 /// Whether a packet that begins with `first` may hold more than that.

@@ -29,11 +29,11 @@ struct Search {
 }
 
 /// Timeouts in a row before large packets are suspected to be what does not get through.
-const SUSPICION: u32 = 2;
+const SUSPICIOUS_TIMEOUTS: u32 = 2;
 /// What nearly every path takes, tunnels included (RFC 8899 section 5.1.2), and what every path must.
 const LADDER_V4: [u16; 2] = [1240, 576];
 const LADDER_V6: [u16; 1] = [1280];
-/// A router that says less than this lies, or lives in another century.
+/// Reports of a smaller path MTU are not believed: hardly a path takes so little, and a forged report would slow the connection down.
 const LEAST_V4: u16 = 552;
 /// Time from one probe to the next: each that does not get through counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
@@ -119,7 +119,7 @@ impl PathLimit {
     pub fn note_timeout(&mut self, now: Instant, is_v6: bool) {
         self.timeouts += 1;
         let ladder: &[u16] = if is_v6 { &LADDER_V6 } else { &LADDER_V4 };
-        if self.timeouts.is_multiple_of(SUSPICION)
+        if self.timeouts.is_multiple_of(SUSPICIOUS_TIMEOUTS)
             && let Some(next) = ladder.iter().find(|next| **next < self.mtu)
         {
             self.lower(now, *next);

@@ -10,7 +10,7 @@ use bentpipe_wire::{Arrived, Conversation, Ends, Header, Near};
 use super::path::PathLimit;
 use super::ring::{CHUNK, Ring};
 
-/// Who opened a connection, and how far that is.
+/// Which end opened a connection, and how far its handshake is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// We did.
@@ -57,7 +57,7 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Leaves out the payload, for which there is no memory. False if nothing remains that is worth being looked at: a repeated
     /// acknowledgement without its data would look like a duplicate.
-    pub fn leave_payload(&mut self, una: u64) -> bool {
+    pub fn drop_payload(&mut self, una: u64) -> bool {
         self.segment.len = 0;
         self.segment.flags -= Flags::FIN | Flags::PSH;
         self.wanted = 0..0;
@@ -80,15 +80,15 @@ pub(super) struct Peer {
     pub engine: Connection,
     pub conversation: Conversation,
     pub role: Role,
-    /// Somebody has its [`Id`](super::Id) and may ask for it.
+    /// The application has its [`Id`](super::Id) and may still use it.
     pub owned: bool,
     /// In the queue of those that may have something to send.
     pub queued: bool,
-    /// The deadline in the list of timers.
+    /// Its deadline in the list of timers.
     pub armed: Instant,
-    /// Not yet told.
+    /// Events that the application has not been told of.
     pub events: Events,
-    /// What happened beside the engine.
+    /// Events that did not come from the engine.
     pub noticed: Events,
     /// A segment that did not fit the last packet.
     pub held: Option<Segment>,
@@ -105,7 +105,7 @@ pub(super) struct Peer {
     blocked: bool,
     /// The writer is to be told when memory may be free again.
     pub starved: bool,
-    /// Nobody has its [`Id`](super::Id) any more.
+    /// The application has released it.
     pub orphan: bool,
     /// What the stack has booked for it.
     pub charge: Charge,
@@ -216,7 +216,7 @@ impl Peer {
         taken
     }
 
-    /// A writer that the limit held back hears of it when a quarter is free: one event for many acknowledgements.
+    /// Wakes a writer that the limit held back when a quarter is free: one event for many acknowledgements.
     fn tell_writer(&mut self) {
         let limit = self.send_limit();
         if self.blocked && self.unacknowledged() as u64 <= limit - limit / 4 {
@@ -354,7 +354,7 @@ impl Peer {
         self.sending.capacity() + self.receiving.capacity()
     }
 
-    /// What it costs: all memory, and what of that a peer has that acknowledged nothing.
+    /// Memory in bytes: all of it, and the part that waits for a peer that has acknowledged nothing.
     pub fn cost(&self) -> Charge {
         let structures = size_of::<Self>() - size_of::<Connection>() + TABLES + self.engine.memory_bytes();
         let rings = self.ring_bytes();

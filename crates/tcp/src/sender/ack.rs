@@ -1,20 +1,20 @@
-//! What an arriving acknowledgement changes.
+//! Processing of an arriving acknowledgement.
 
 use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
-use super::rack::Seen;
+use super::outstanding_probes::Reported;
+use super::rack::AckTiming;
 use super::rate::Totals;
-use super::recovery::Found;
+use super::recovery::LossEvidence;
 use super::scoreboard::{Index, Mark, Progress};
-use super::unreplied::Reported;
 use super::{Limit, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Events, Recovery};
 
-/// What became of an acknowledgement field.
+/// Result of an acknowledgement field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckField {
     /// Taken.
@@ -23,7 +23,7 @@ pub(crate) enum AckField {
     Unacceptable,
 }
 
-/// What the steps of one ACK pass on.
+/// Findings about one ACK that its steps pass on.
 pub(super) struct Step {
     pub progress: Progress,
     pub advanced: bool,
@@ -56,13 +56,13 @@ impl Sender {
         self.measure(cx, segment, &mut step);
         if step.advanced {
             self.timeouts = 0;
-            self.questions = 0;
+            self.rto_probes = 0;
             self.persists = 0;
         }
-        if let Some(asked) = self.asked {
-            self.take_answer(cx, asked, &step);
+        if let Some(rto_probe) = self.rto_probe {
+            self.on_rto_probe_answer(cx, rto_probe, &step);
         }
-        self.judge(cx, segment, &step);
+        self.update_control(cx, segment, &step);
         self.after_ack(cx, &step);
         AckField::Taken
     }
@@ -97,14 +97,14 @@ impl Sender {
         Step { progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
     }
 
-    /// A duplicate with the range of a probe is its reply, where the peer knows no other; then it is neither a sign that something
-    /// was sent twice in vain nor one that something is missing.
+    /// A D-SACK with the range of a probe is its reply, where the peer did not agree to answer probes. Then it is no sign of a needless
+    /// retransmission, and the duplicate ACK no sign of a loss.
     fn take_probe_reports(&mut self, cx: &Context, segment: &Segment, step: &mut Step) {
         let Some(first) = segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
         let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
-        if let Some(unreplied) = &mut self.unreplied {
+        if let Some(outstanding_probes) = &mut self.outstanding_probes {
             step.reported =
-                unreplied.report(*first, Reported { at: cx.now, patience, shortest: self.rtt.min });
+                outstanding_probes.report(*first, Reported { at: cx.now, patience, shortest: self.rtt.min });
             step.dsack &= !step.reported;
         }
     }
@@ -142,32 +142,36 @@ impl Sender {
             }),
         };
         if let Some(rtt) = step.rtt.filter(|rtt| !rtt.is_zero()) {
-            self.rtt.sample(rtt, &cx.config.rto);
+            let flight = self.board.outstanding() + progress.acked;
+            self.rtt.sample(rtt, (progress.arrived, flight), &cx.config.rto);
             self.rtt.reset_back_off();
             cx.trace(Event::Rtt { sample_ns: rtt.as_nanos(), srtt_ns: self.rtt.srtt.as_nanos() });
         }
     }
 
-    /// Finds losses, follows the episode and tells the algorithm.
-    fn judge(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+    /// Finds losses, follows the recovery episode and calls the algorithm.
+    fn update_control(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
         let reply = matches!(segment.probe, Probe::Reply(_)) || step.reported;
         let news = step.advanced || step.progress.sacked > 0;
         let counts = step.duplicate && !reply;
         let lost_before = self.board.total_lost;
         let phase_before = self.phase();
-        // Nothing is repaired before the question is answered.
-        let begins = self.asked.is_none() && self.find_losses(cx, (segment, step), counts);
+        // Nothing is repaired before the RTO probe is answered.
+        let begins = self.rto_probe.is_none() && self.find_losses(cx, (segment, step), counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
         let marked = segment.flags.contains(bentpipe_base::Flags::ECE);
         if begins && self.episode.is_open() {
-            self.enter_recovery(cx, Found { lost: newly_lost, arrived: step.progress.arrived, marked });
+            self.enter_recovery(
+                cx,
+                LossEvidence { lost: newly_lost, arrived: step.progress.arrived, marked },
+            );
         } else if marked {
-            self.congestion_echo(cx);
+            self.congestion_echo(cx, step.progress.acked);
         }
         let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
         let phase = self.phase();
         if !began {
-            self.doubt_reduction(cx, segment, step);
+            self.check_reduction(cx, segment, step);
         }
         self.allow_proportionally(step.progress.arrived, step.advanced && newly_lost == 0);
         let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
@@ -182,13 +186,17 @@ impl Sender {
         let newest = step.progress.newest.as_ref();
         let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
         self.forget_stamps();
-        // Who withholds everything may have asked a peer that has nothing to report.
+        // An algorithm that withholds all data may have asked for an ACK that has nothing new to report.
         let answered = self.withheld && step.repeats && !reply;
         if news || counts || answered {
             let ack = Ack {
                 acked: step.progress.acked,
-                // What was SACKed before was counted then (as in Linux).
-                counted: if step.advanced { cx.config.ack_counting.count(step.progress.arrived) } else { 0 },
+                // Segments that were SACKed before were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
+                // 6.1.2).
+                counted: match step.advanced && !(marked && self.ecn) {
+                    true => cx.config.ack_counting.count(step.progress.arrived),
+                    false => 0,
+                },
                 sacked: step.progress.sacked,
                 delivered_bytes: step.progress.delivered,
                 lost: newly_lost,
@@ -204,8 +212,8 @@ impl Sender {
             self.cc.on_ack(&ack, &path);
         }
         if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
-            // What was sent in the episode was lost as well.
-            self.enter_recovery(cx, Found { marked, ..Found::default() });
+            // Segments sent during the episode were lost as well: another one begins.
+            self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
         self.take_replies(cx, (segment, step), phase);
         if self.wants.doubts {
@@ -234,25 +242,31 @@ impl Sender {
 
     /// A report of duplicates answers probes.
     fn take_probe_answers(&mut self, cx: &mut Context, (acked, phase): (u32, Phase), path: &Path) {
-        while let Some(tag) = self.unreplied.as_mut().and_then(|unreplied| unreplied.next_answered()) {
+        while let Some(tag) =
+            self.outstanding_probes.as_mut().and_then(|outstanding_probes| outstanding_probes.next_answered())
+        {
             self.probe_answered(cx, tag, (acked, phase), path);
         }
-        if self.unreplied.as_ref().is_some_and(|probes| probes.fare_as_data(&cx.stats.stats())) {
+        if self
+            .outstanding_probes
+            .as_ref()
+            .is_some_and(|probes| probes.are_treated_as_data(&cx.stats.stats()))
+        {
             self.peer_probes = PeerProbes::Ordinary;
         }
     }
 
-    /// Takes back a reduction that this ACK shows to have been a mistake.
-    fn doubt_reduction(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+    /// Undoes a reduction that this ACK shows to have been spurious (RFC 4015).
+    fn check_reduction(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
         let duplicate = segment.sack.as_slice().first().copied().filter(|_| step.dsack);
-        if self.asked.is_none() && self.proves_mistake(segment, duplicate) {
-            self.take_back_reduction(cx);
+        if self.rto_probe.is_none() && self.proves_spurious(segment, duplicate) {
+            self.undo_reduction(cx);
         } else {
-            self.doubt_timeout(cx, &step.progress, segment);
+            self.check_timeout(cx, &step.progress, segment);
         }
     }
 
-    /// Books bytes that are newly known to have arrived.
+    /// Counts bytes that are newly known to have arrived.
     #[inline]
     pub(super) fn note_delivered(&mut self, now: Instant, bytes: u64) {
         self.delivered += bytes;
@@ -268,7 +282,7 @@ impl Sender {
         self.rate.as_mut()?.sample((newest, sent_at), self.rtt.min, totals)
     }
 
-    /// Forgets what was noted for the delivery rate of segments that are acknowledged.
+    /// Drops the delivery-rate stamps of segments that are acknowledged.
     #[inline]
     pub(super) fn forget_stamps(&mut self) {
         if let Some(rate) = &mut self.rate {
@@ -296,7 +310,7 @@ impl Sender {
                     return false;
                 }
                 let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
-                let seen = Seen { now: cx.now, min_rtt: self.rtt.min, echo };
+                let seen = AckTiming { now: cx.now, min_rtt: self.rtt.min, echo };
                 let (newly_lost, again) = self.rack_on_ack(&step.progress, seen, step.dsack, cx.config);
                 cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
                 newly_lost > 0
@@ -323,12 +337,12 @@ impl Sender {
         if step.advanced {
             self.after_progress(cx);
         } else if self.board.is_empty() {
-            self.rest(cx);
+            self.stop_timers(cx);
         }
     }
 
-    /// Nothing is under way: nothing need be waited for.
-    pub(super) fn rest(&mut self, cx: &mut Context) {
+    /// Nothing is outstanding: the retransmission timers stop.
+    pub(super) fn stop_timers(&mut self, cx: &mut Context) {
         cx.timers.retransmit = Instant::FAR_FUTURE;
         cx.timers.reorder = Instant::FAR_FUTURE;
         self.waiting_since = Instant::FAR_FUTURE;
@@ -338,7 +352,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn after_progress(&mut self, cx: &mut Context) {
         if self.board.is_empty() {
-            self.rest(cx);
+            self.stop_timers(cx);
         } else {
             self.waiting_since = cx.now;
             self.arm_retransmission(cx);

@@ -1,20 +1,20 @@
 //! The sending half: what was sent, what became of it, and what may be sent next.
 
 mod ack;
+mod outstanding_probes;
 mod pacer;
 mod predicted;
 mod probe;
-mod question;
 mod rack;
 mod rate;
 mod recovery;
+mod rto_probe;
 mod rtt;
 mod scoreboard;
 mod snack;
 mod timeout;
 mod transmit;
 mod undo;
-mod unreplied;
 mod validation;
 
 pub(crate) use ack::AckField;
@@ -27,14 +27,14 @@ use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start,
 
 use crate::connection::{MAX_SEQ, Reports};
 use crate::{Config, Pacing, Recovery};
+use outstanding_probes::OutstandingProbes;
 use pacer::Pacer;
-use question::Asked;
 use rack::Rack;
 use rate::DeliveryRate;
 use recovery::{Episode, Reductions};
+use rto_probe::RtoProbe;
 use rtt::RttEstimator;
 use scoreboard::{Index, Scoreboard};
-use unreplied::Unreplied;
 use validation::Validation;
 
 /// What the retransmission deadline means when it comes.
@@ -58,7 +58,7 @@ enum Limit {
 }
 
 /// State of the sending half.
-// What every segment changes stands in front.
+// The fields that every segment changes stand first, on few cache lines.
 #[repr(C)]
 pub(crate) struct Sender {
     /// First unacknowledged sequence number.
@@ -143,7 +143,7 @@ pub(crate) struct Sender {
     persists: u32,
     unanswered: u32,
     /// Questions of the engine itself in this run of timeouts.
-    questions: u32,
+    rto_probes: u32,
     episode: Episode,
     /// Only if segments are spaced.
     pacer: Option<Box<Pacer>>,
@@ -151,14 +151,14 @@ pub(crate) struct Sender {
     inflation: f64,
     /// Only after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
-    /// A segment to send once more, whatever the window says: a tail loss probe or a question.
-    question: Option<Index>,
-    /// A question was asked before a timeout is believed; nothing else leaves.
-    asked: Option<Asked>,
+    /// A segment to send once more, whatever the window says: a tail loss probe or an RTO probe.
+    probe_segment: Option<Index>,
+    /// The RTO probe under way; nothing else leaves until it is answered.
+    rto_probe: Option<RtoProbe>,
     /// Only if the configuration asks for it.
     validation: Option<Box<Validation>>,
     /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
-    unreplied: Option<Box<Unreplied>>,
+    outstanding_probes: Option<Box<OutstandingProbes>>,
 }
 
 impl Sender {
@@ -196,7 +196,7 @@ impl Sender {
             forced: 0,
             prefer_new: 0,
             beyond_window: 0,
-            question: None,
+            probe_segment: None,
             window_probe: false,
             last_segment: (0, 0),
             rack: None,
@@ -205,8 +205,8 @@ impl Sender {
             override_silly: false,
             persists: 0,
             unanswered: 0,
-            asked: None,
-            questions: 0,
+            rto_probe: None,
+            rto_probes: 0,
             spaced_until: 0,
             withheld: false,
             limit: Limit::Application,
@@ -219,7 +219,7 @@ impl Sender {
             ecn: false,
             congestion_reduced: false,
             feedback: false,
-            unreplied: None,
+            outstanding_probes: None,
         }
     }
 
@@ -263,7 +263,7 @@ impl Sender {
         config.send_buffer.saturating_sub(buffered).min(MAX_SEQ - self.written)
     }
 
-    /// What the handshake says of the peer's window.
+    /// Sets the peer's window from the handshake.
     pub fn open_window(&mut self, seq: u64, window: u32) {
         self.set_peer_window(window);
         self.largest_window = window;
@@ -277,7 +277,7 @@ impl Sender {
         self.peer_segments = bytes / self.mss;
     }
 
-    /// What the peer will report, and thus how losses can be found.
+    /// Chooses the recovery by what the peer reports.
     pub fn expect(&mut self, reports: Reports) {
         self.recovery = match (reports, self.recovery) {
             (Reports::None, recovery) if recovery.uses_sack() => Recovery::NewReno,
@@ -288,7 +288,7 @@ impl Sender {
 
     /// A round trip measured by the handshake.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
-        self.rtt.sample(rtt, &config.rto);
+        self.rtt.sample(rtt, (1, 1), &config.rto);
     }
 
     /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).
@@ -302,7 +302,7 @@ impl Sender {
 
     /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
     pub fn peer_may_report_probes(&mut self) {
-        self.unreplied = (self.wants.probes && self.wants.reports).then(Box::default);
+        self.outstanding_probes = (self.wants.probes && self.wants.reports).then(Box::default);
     }
 
     /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
@@ -324,7 +324,7 @@ impl Sender {
         self.cc.on_closed(&path);
     }
 
-    /// What traces show.
+    /// Window, threshold and phase for traces.
     pub fn snapshot(&self) -> WindowState {
         let state = self.cc.snapshot();
         WindowState { cwnd: state.cwnd + self.inflation, ..state }
@@ -345,7 +345,7 @@ impl Sender {
 
     /// Smoothed round trip of probes to a peer that reports them as duplicates.
     pub fn probe_srtt(&self) -> Option<Duration> {
-        self.unreplied.as_ref().and_then(|unreplied| unreplied.rtt())
+        self.outstanding_probes.as_ref().and_then(|outstanding_probes| outstanding_probes.rtt())
     }
 
     /// Probes to this peer fare as data does.
@@ -383,7 +383,7 @@ impl Sender {
         }
     }
 
-    /// What algorithms are told.
+    /// The state of the path that algorithms see.
     #[inline]
     fn path(&mut self, now: Instant) -> Path {
         self.told_srtt = self.rtt.srtt;
@@ -443,11 +443,18 @@ impl Sender {
 
     /// Bytes on the heap, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
-        let unreplied = self.unreplied.as_ref().map_or(0, |unreplied| unreplied.heap_bytes());
+        let outstanding_probes =
+            self.outstanding_probes.as_ref().map_or(0, |outstanding_probes| outstanding_probes.heap_bytes());
         let rate = self.rate.as_ref().map_or(0, |rate| rate.heap_bytes());
         let rack = self.rack.as_ref().map_or(0, |rack| size_of_val(&**rack));
         let pacer = self.pacer.as_ref().map_or(0, |pacer| size_of_val(&**pacer));
         let reductions = self.reductions.as_ref().map_or(0, |reductions| size_of_val(&**reductions));
-        self.board.heap_bytes() + size_of_val(&*self.cc) + unreplied + rate + rack + pacer + reductions
+        self.board.heap_bytes()
+            + size_of_val(&*self.cc)
+            + outstanding_probes
+            + rate
+            + rack
+            + pacer
+            + reductions
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Pacer {
     /// Segments that may follow the last one at once.
     credit: u32,
     /// When the sender should have been woken up for the segment that waits, if that was too late: time that has passed since is no pause.
-    overslept: Option<Instant>,
+    late_since: Option<Instant>,
 }
 
 impl Pacer {
@@ -28,12 +28,12 @@ impl Pacer {
 
     /// The sender wakes up at `now`, for a segment that was to leave at `due`.
     pub fn wake(&mut self, now: Instant, due: Instant) {
-        self.overslept = (due < now).then_some(due);
+        self.late_since = (due < now).then_some(due);
     }
 
     /// All that this line held back has left, or something else holds it back.
     pub fn rest(&mut self) {
-        self.overslept = None;
+        self.late_since = None;
     }
 
     /// A segment is about to leave: when `ready_at` made it wait, it begins a new quantum of so many segments.
@@ -44,7 +44,7 @@ impl Pacer {
     /// `bytes` left at `now` at a rate.
     pub fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
         let mut earliest = now - BURST.min(rate.time_for(2 * u64::from(bytes)));
-        if let Some(due) = self.overslept {
+        if let Some(due) = self.late_since {
             earliest = earliest.min(due.max(now - LATENESS));
         }
         self.next = self.next.max(earliest) + rate.time_for(u64::from(bytes));

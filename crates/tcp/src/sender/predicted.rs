@@ -9,7 +9,7 @@ use crate::fast_path::FastPath;
 use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
-/// What leaves next.
+/// What the fast path finds to leave next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prediction {
     /// Only the slow path can tell.
@@ -21,36 +21,38 @@ pub(crate) enum Prediction {
 }
 
 impl Sender {
-    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no question is open, and the peer's
-    /// fields mean nothing to the algorithm.
+    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is under way, and the algorithm
+    /// reads no fields of the peer.
     pub fn takes_plain_acks(&self) -> bool {
-        let counts = self.timeouts | self.questions | self.persists | self.unanswered | self.duplicates;
+        let counts = self.timeouts | self.rto_probes | self.persists | self.unanswered | self.duplicates;
         self.episode.is_open()
-            && self.asked.is_none()
+            && self.rto_probe.is_none()
             && !self.feedback
             && self.tail_probe().is_none()
             && counts == 0
             && !self.rtt.is_backed_off()
     }
 
-    /// Nothing that leaves now is ordinary.
+    /// Losses are known or suspected: the slow path decides what leaves.
     #[inline(always)]
     pub fn is_repairing(&self) -> bool {
         !(self.board.is_empty() || self.episode.is_open() && self.board.is_plain())
     }
 
-    /// New data are nothing special: nothing else must leave before or is to be told of them.
+    /// New data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
         let wants = self.wants;
-        let asked = self.window_probe || self.asked.is_some() || self.withheld || self.congestion_reduced;
+        let probing =
+            self.window_probe || self.rto_probe.is_some() || self.withheld || self.congestion_reduced;
         let repairs = !self.episode.is_open() || !self.board.is_plain() || self.forced > 0;
         let asks = wants.probes || wants.sent || wants.low_priority || self.feedback;
         let extra = self.beyond_window > 0 || self.prefer_new > 0 || self.override_silly;
-        let quiet = self.question.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
-        !asked && !repairs && !asks && !extra && quiet && config.max_burst.is_none()
+        let quiet =
+            self.probe_segment.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
+        !probing && !repairs && !asks && !extra && quiet && config.max_burst.is_none()
     }
 
-    /// Nothing else need be asked.
+    /// Only the congestion window holds data back: neither a pacer nor the algorithm need be asked.
     pub fn is_held_by_window_only(&self, config: &Config) -> bool {
         let unpaced = match config.pacing {
             Pacing::Off => true,
@@ -92,7 +94,7 @@ impl Sender {
             return Prediction::Nothing;
         }
         let seq = self.nxt;
-        self.depart(cx, self.mss, false);
+        self.record_departure(cx, self.mss, false);
         let last = self.board.outstanding() >= window;
         if last {
             self.limit = Limit::Window;
@@ -111,7 +113,7 @@ impl Sender {
         }
         if !resting {
             self.burst = 0;
-            self.rest(cx);
+            self.stop_timers(cx);
         }
         self.update_window(segment);
         true
@@ -129,7 +131,7 @@ impl Sender {
         if self.recovery == Recovery::Rack {
             // Then everything still under way left later, and time says nothing of it.
             let rack = self.rack.get_or_insert_default();
-            let newer = rack.is_news(sent_at, segment.ack) && self.board.is_free_of_repairs();
+            let newer = rack.is_newest(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {
                 return false;
             }
@@ -139,7 +141,7 @@ impl Sender {
         let delivered_bytes = segment.ack - self.una;
         self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
-            self.rtt.sample(rtt, &cx.config.rto);
+            self.rtt.sample(rtt, (acked, self.board.outstanding()), &cx.config.rto);
         }
         let ack = Ack {
             acked,

@@ -1,4 +1,4 @@
-//! Low-priority probes: asked of the algorithm after data, answered by the peer, never counted as data.
+//! Low-priority probes: the algorithm is asked for them after data, the peer answers them, and they never count as data.
 
 use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest};
@@ -10,18 +10,22 @@ use crate::context::Context;
 impl Sender {
     /// The next probe that the algorithm wants sent now.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if !self.wants.probes || self.asked.is_some() || !self.limit_allows(cx) {
+        if !self.wants.probes || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
         }
         let path = self.path(cx.now);
-        let request = match self.unreplied.as_mut().and_then(|unreplied| unreplied.take_held()) {
+        let request = match self
+            .outstanding_probes
+            .as_mut()
+            .and_then(|outstanding_probes| outstanding_probes.take_held())
+        {
             Some(held) => held,
             None => self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
         };
         let (seq, len) = self.probe_payload(request)?;
         let beyond_hole = self.board.sacked() > 0 && seq > self.una;
-        if let Some(unreplied) = self.unreplied.as_mut().filter(|_| beyond_hole)
-            && !unreplied.may_copy_beyond_hole(request, cx.now)
+        if let Some(outstanding_probes) = self.outstanding_probes.as_mut().filter(|_| beyond_hole)
+            && !outstanding_probes.may_copy_beyond_hole(request, cx.now)
         {
             return None;
         }
@@ -29,9 +33,9 @@ impl Sender {
             self.pacer.get_or_insert_default().sent(cx.now, len, limit);
         }
         cx.stats.rare().probes_sent += 1;
-        if let Some(unreplied) = self.unreplied.as_mut().filter(|_| len > 0) {
+        if let Some(outstanding_probes) = self.outstanding_probes.as_mut().filter(|_| len > 0) {
             let end = seq + u64::from(len);
-            unreplied.ask(SackRange { start: seq, end }, request.tag, cx.now);
+            outstanding_probes.note_sent(SackRange { start: seq, end }, request.tag, cx.now);
         }
         Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
     }
@@ -51,7 +55,7 @@ impl Sender {
     /// Sequence number and length of a probe; `None` before any data was sent.
     fn probe_payload(&mut self, request: ProbeRequest) -> Option<(u64, u32)> {
         match request.kind {
-            ProbeKind::Dummy => self.worthless(),
+            ProbeKind::Dummy => self.dummy_payload(),
             ProbeKind::AckPath => Some((self.una.saturating_sub(1), 0)),
             ProbeKind::Hole => {
                 let hole = self.board.next_unsacked_hole(self.board.front_index());
@@ -62,11 +66,11 @@ impl Sender {
         }
     }
 
-    /// What a dummy carries. To a peer that reports duplicates, what it has acknowledged, if there is any: of bytes beyond a hole
-    /// receivers report only some.
-    fn worthless(&self) -> Option<(u64, u32)> {
+    /// Payload of a dummy probe. To a peer whose D-SACKs stand for replies it is data that is acknowledged, if there is any: duplicates
+    /// beyond a hole are not all reported.
+    fn dummy_payload(&self) -> Option<(u64, u32)> {
         let acknowledged = self.una.saturating_sub(1).min(u64::from(self.mss)) as u32;
-        if self.unreplied.is_some() && acknowledged > 0 && self.una <= self.written {
+        if self.outstanding_probes.is_some() && acknowledged > 0 && self.una <= self.written {
             return Some((self.una - u64::from(acknowledged), acknowledged));
         }
         Some(self.last_segment).filter(|(seq, _)| *seq > 0)
@@ -87,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// A link on the way says something. It need not be known to the peer.
+    /// Takes a notice that a link on the path sends, whatever was agreed on with the peer.
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
         if self.wants.feedback != 0 {
             self.burst = 0;
@@ -101,7 +105,8 @@ impl Sender {
         if !self.wants.wakes && !self.wants.probes {
             return;
         }
-        let held_until = self.unreplied.as_ref().map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
+        let held_until =
+            self.outstanding_probes.as_ref().map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
         let at = self.cc.wake_at().min(held_until);
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }

@@ -40,9 +40,9 @@ pub(super) struct TailProbe {
     pub retransmission: bool,
 }
 
-/// What an ACK and the path say of when the newest delivered segment left.
+/// What tells whether an ACK may answer an original instead of its retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct AckTiming {
     pub now: Instant,
     /// Smallest round trip; [`Duration::MAX`] before the first sample.
     pub min_rtt: Duration,
@@ -50,7 +50,7 @@ pub(super) struct Seen {
     pub echo: Option<u32>,
 }
 
-impl Seen {
+impl AckTiming {
     /// RFC 8985 section 6.2 step 2: the echo is older than the repair, or the repair left less than any round trip ago.
     fn may_answer_original(&self, repaired_at: Instant) -> bool {
         let older = self.echo.is_some_and(|echo| is_older(echo, clock_ms(repaired_at)));
@@ -78,7 +78,7 @@ impl Default for Rack {
 impl Rack {
     /// Steps 1 and 2: the newest delivery. A repair whose ACK may answer the original instead says nothing: then what was sent only
     /// once does.
-    fn update(&mut self, progress: &Progress, seen: Seen) {
+    fn update(&mut self, progress: &Progress, seen: AckTiming) {
         let Some(newest) = &progress.newest else { return };
         let delivered =
             if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at) {
@@ -95,7 +95,7 @@ impl Rack {
 
     /// Whether a segment sent once at `sent_at` and ending at `end` is the newest delivered one.
     #[inline]
-    pub fn is_news(&self, sent_at: Instant, end: u64) -> bool {
+    pub fn is_newest(&self, sent_at: Instant, end: u64) -> bool {
         (sent_at, end) > (self.xmit, self.end)
     }
 
@@ -143,7 +143,7 @@ impl Sender {
     pub(super) fn rack_on_ack(
         &mut self,
         progress: &Progress,
-        seen: Seen,
+        seen: AckTiming,
         dsack: bool,
         config: &Config,
     ) -> (u32, Option<Instant>) {
@@ -158,7 +158,7 @@ impl Sender {
         self.rack_detect(seen.now, config)
     }
 
-    /// What was taken for lost was only late.
+    /// A segment that was marked lost was only late.
     pub(super) fn note_late_original(&mut self) {
         if let Some(rack) = &mut self.rack {
             rack.saw_reordering();

@@ -1,4 +1,4 @@
-//! Loss episodes: how they begin, what is sent in them, how they end, and how a mistake is taken back.
+//! Recovery episodes: how they begin, what is sent in them, how they end, and how a spurious one is found out.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment};
 use bentpipe_cc::{Accounting, Cause, Loss};
@@ -23,7 +23,7 @@ pub(super) enum Episode {
         early_from: Index,
     },
     /// After a timeout, until `recover` is acknowledged.
-    Loss { recover: u64, doubt: TimeoutDoubt },
+    Loss { recover: u64, doubt: TimeoutCheck },
 }
 
 impl Episode {
@@ -32,7 +32,7 @@ impl Episode {
     }
 }
 
-/// What is remembered of the reductions of the window.
+/// State of past reductions of the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reductions {
     /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
@@ -55,17 +55,17 @@ impl Reductions {
         self.ecn_recover = nxt;
     }
 
-    /// Nothing was lost: from `una` on losses and marks count again.
-    pub fn forgive(&mut self, una: u64) {
+    /// The reduction was undone: from `una` on losses and marks count again.
+    pub fn undone(&mut self, una: u64) {
         self.lose(una.saturating_sub(1));
         self.undo = None;
     }
 }
 
-/// Whether the timeout may turn out to be none.
+/// How the engine checks whether a timeout was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TimeoutDoubt {
-    /// It is believed.
+pub(super) enum TimeoutCheck {
+    /// It does not: the timeout is believed.
     None,
     /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
     AwaitFirst,
@@ -120,9 +120,9 @@ impl Prr {
     }
 }
 
-/// What the ACK or the timer that found a loss brought.
+/// Counts of the ACK or the timer that found a loss.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LossEvidence {
     /// Segments newly marked lost.
     pub lost: u32,
     /// Segments newly known to have arrived.
@@ -135,7 +135,7 @@ pub(super) struct Found {
 const INITIAL_INFLATION: f64 = 3.0;
 
 impl Sender {
-    /// What holds more than `len` bytes did not fit the path and leaves again.
+    /// Sends segments of more than `len` bytes again: they did not fit the path.
     pub fn repeat_larger(&mut self, len: u32) {
         if self.board.mark_larger_lost(len) {
             self.forced = 1;
@@ -168,7 +168,7 @@ impl Sender {
         }
     }
 
-    /// What is remembered of reductions.
+    /// State of past reductions.
     pub(super) fn reductions(&mut self) -> &mut Reductions {
         self.reductions.get_or_insert_default()
     }
@@ -182,15 +182,15 @@ impl Sender {
         }
     }
 
-    /// A loss is proven: the window shrinks once and the first lost segment leaves at once.
-    pub(super) fn enter_recovery(&mut self, cx: &mut Context, found: Found) {
+    /// Enters fast recovery: a loss is proven, the window shrinks once, and the first lost segment leaves at once.
+    pub(super) fn enter_recovery(&mut self, cx: &mut Context, found: LossEvidence) {
         let sack = self.recovery.uses_sack();
         if !sack {
             self.board.mark_lost(self.board.front_index());
         }
         let path = self.path(cx.now);
-        if let Some(unreplied) = &mut self.unreplied {
-            unreplied.lose(self.rtt.srtt);
+        if let Some(outstanding_probes) = &mut self.outstanding_probes {
+            outstanding_probes.lose(self.rtt.srtt);
         }
         let flight_at_loss = self.board.in_flight() + found.lost.max(1);
         let flight = self.board.outstanding() - self.board.sacked() + found.arrived;
@@ -198,7 +198,7 @@ impl Sender {
         let loss = Loss {
             cause: Cause::Loss,
             lost: self.board.lost(),
-            // What limited transmit sent does not count (RFC 5681 section 3.2 step 2).
+            // Segments of limited transmit do not count (RFC 5681 section 3.2 step 2).
             outstanding: self.board.outstanding().saturating_sub(reductions.limited),
             in_flight: flight_at_loss,
             validated: self.validated(cx.config),
@@ -241,7 +241,7 @@ impl Sender {
         }
     }
 
-    /// What an ACK means to the episode it arrived in. True if it ended it.
+    /// Follows the recovery episode with an ACK. True if it ended the episode.
     pub(super) fn follow_episode(&mut self, cx: &mut Context, progress: &Progress, advanced: bool) -> bool {
         match &mut self.episode {
             Episode::Open => false,
@@ -268,7 +268,7 @@ impl Sender {
         self.episode = Episode::Open;
         let nxt = self.nxt;
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            // What is under way now may still be a report of a duplicate.
+            // D-SACKs may still be on their way.
             undo.until = nxt;
         }
         self.inflation = 0.0;
@@ -297,42 +297,42 @@ impl Sender {
         }
     }
 
-    /// Tests whether the last timeout was none.
-    pub(super) fn doubt_timeout(&mut self, cx: &mut Context, progress: &Progress, segment: &Segment) {
+    /// Tests whether the last timeout was spurious.
+    pub(super) fn check_timeout(&mut self, cx: &mut Context, progress: &Progress, segment: &Segment) {
         let Episode::Loss { recover, doubt } = self.episode else { return };
         let echo = segment.timestamps.map(|(_, echo)| echo);
         // Whatever the timeout was, the path is congested (RFC 4015 step 5).
         let marked = segment.flags.contains(Flags::ECE);
         let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
         let next = match doubt {
-            TimeoutDoubt::None => return,
+            TimeoutCheck::None => return,
             // Without new data to send there would be nothing to tell the difference by (RFC 5682 section 2.1 step 2b).
-            TimeoutDoubt::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
+            TimeoutCheck::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
                 self.prefer_new = 2;
-                TimeoutDoubt::AwaitSecond
+                TimeoutCheck::AwaitSecond
             }
-            TimeoutDoubt::AwaitSecond
+            TimeoutCheck::AwaitSecond
                 if progress.original_delivered && progress.lowest_original < recover =>
             {
-                return self.take_back_reduction(cx);
+                return self.undo_reduction(cx);
             }
-            TimeoutDoubt::AwaitEcho(sent)
+            TimeoutCheck::AwaitEcho(sent)
                 if advanced && !marked && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
             {
-                return self.take_back_reduction(cx);
+                return self.undo_reduction(cx);
             }
-            TimeoutDoubt::AwaitTiming(sent)
+            TimeoutCheck::AwaitTiming(sent)
                 if progress.acked > 0 && !marked && self.too_soon(cx.now.since(sent), cx.config) =>
             {
-                return self.take_back(cx);
+                return self.respond_as_enhanced(cx);
             }
-            TimeoutDoubt::AwaitEcho(_) if !advanced => return,
-            TimeoutDoubt::AwaitTiming(_) if progress.acked == 0 => return,
+            TimeoutCheck::AwaitEcho(_) if !advanced => return,
+            TimeoutCheck::AwaitTiming(_) if progress.acked == 0 => return,
             _ => {
-                // What F-RTO sent instead must not hold up the repair.
-                self.forced = u32::from(doubt == TimeoutDoubt::AwaitSecond);
+                // New data sent by F-RTO must not hold up the repair.
+                self.forced = u32::from(doubt == TimeoutCheck::AwaitSecond);
                 self.prefer_new = 0;
-                TimeoutDoubt::None
+                TimeoutCheck::None
             }
         };
         self.episode = Episode::Loss { recover, doubt: next };
@@ -344,13 +344,13 @@ impl Sender {
         self.rtt.min != Duration::MAX && age.as_secs_f64() < fraction * self.rtt.min.as_secs_f64()
     }
 
-    /// Enhanced TCP's response.
-    fn take_back(&mut self, cx: &mut Context) {
+    /// The response of Enhanced TCP to a spurious timeout.
+    fn respond_as_enhanced(&mut self, cx: &mut Context) {
         if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
-            return self.take_back_reduction(cx);
+            return self.undo_reduction(cx);
         }
         if let Episode::Loss { doubt, .. } = &mut self.episode {
-            *doubt = TimeoutDoubt::None;
+            *doubt = TimeoutCheck::None;
         }
         self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
@@ -359,18 +359,18 @@ impl Sender {
         cx.trace(Event::Undone);
     }
 
-    /// How the engine will doubt a timeout at `now`.
-    pub(super) fn first_doubt(&self, cx: &Context) -> TimeoutDoubt {
+    /// How the engine checks a timeout at `now`.
+    pub(super) fn first_timeout_check(&self, cx: &Context) -> TimeoutCheck {
         // A timeout during recovery, or after another one, is believed (RFC 5682 section 2.1 step 1).
         let fresh = self.episode.is_open() && self.timeouts == 1;
         let several = self.board.outstanding() > 1;
         match cx.config.spurious_timeout {
-            SpuriousTimeout::FRto if fresh && several => TimeoutDoubt::AwaitFirst,
+            SpuriousTimeout::FRto if fresh && several => TimeoutCheck::AwaitFirst,
             SpuriousTimeout::Eifel if fresh && several && self.timestamps => {
-                TimeoutDoubt::AwaitEcho(clock_ms(cx.now))
+                TimeoutCheck::AwaitEcho(clock_ms(cx.now))
             }
-            SpuriousTimeout::Enhanced { .. } if fresh => TimeoutDoubt::AwaitTiming(cx.now),
-            _ => TimeoutDoubt::None,
+            SpuriousTimeout::Enhanced { .. } if fresh => TimeoutCheck::AwaitTiming(cx.now),
+            _ => TimeoutCheck::None,
         }
     }
 
@@ -382,8 +382,9 @@ impl Sender {
         }
     }
 
-    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2).
-    pub(super) fn congestion_echo(&mut self, cx: &mut Context) {
+    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was under way before this ACK, which
+    /// acknowledged so many segments.
+    pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
         if !self.ecn || !self.episode.is_open() || self.una <= ecn_recover {
             return;
@@ -393,8 +394,8 @@ impl Sender {
         let loss = Loss {
             cause: Cause::Mark,
             lost: 0,
-            outstanding: self.board.outstanding(),
-            in_flight: self.board.in_flight(),
+            outstanding: self.board.outstanding() + acked,
+            in_flight: self.board.in_flight() + acked,
             validated: self.validated(cx.config),
         };
         let before = self.cc.window();
@@ -414,7 +415,7 @@ impl Sender {
         let (newly_lost, again) = self.rack_detect(cx.now, cx.config);
         cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
         if newly_lost > 0 && self.episode.is_open() {
-            self.enter_recovery(cx, Found { lost: newly_lost, ..Found::default() });
+            self.enter_recovery(cx, LossEvidence { lost: newly_lost, ..LossEvidence::default() });
         }
     }
 }

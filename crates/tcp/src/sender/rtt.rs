@@ -5,8 +5,8 @@ use bentpipe_base::Duration;
 use crate::RtoBounds;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
-// What algorithms are told is not in the order in which they are told it: a compiler would copy two numbers at once, and a processor that has
-// just written them one by one waits before it reads them as a whole.
+// The fields that algorithms see are not in the order in which `Path` has them: the compiler would copy two at once, and a processor that
+// has just written them one by one stalls when it reads both (store forwarding).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct RttEstimator {
@@ -40,15 +40,18 @@ impl RttEstimator {
         }
     }
 
-    /// RFC 6298 equations 2.2 and 2.3, alpha = 1/8, beta = 1/4.
-    pub fn sample(&mut self, rtt: Duration, bounds: &RtoBounds) {
+    /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
+    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers: so many of so many segments.
+    pub fn sample(&mut self, rtt: Duration, (covered, flight): (u32, u32), bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
         if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         } else {
-            self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
-            self.srtt = (self.srtt * 7 + rtt) / 8;
+            let weight = f64::from(covered.max(1)) / f64::from(flight.max(covered).max(1));
+            let deviation = self.srtt.abs_diff(rtt);
+            self.rttvar = towards(self.rttvar, deviation, weight / 4.0);
+            self.srtt = towards(self.srtt, rtt, weight / 8.0);
         }
         self.follow(bounds);
     }
@@ -106,6 +109,12 @@ impl RttEstimator {
     }
 }
 
+/// `from`, moved by `part` of the way to `to`.
+fn towards(from: Duration, to: Duration, part: f64) -> Duration {
+    let step = Duration::from_nanos((from.abs_diff(to).as_nanos() as f64 * part) as u64);
+    if to > from { from + step } else { from - step }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,16 +127,44 @@ mod tests {
         tick: Duration::from_millis(1),
     };
 
+    /// The ACK of the only segment under way.
+    const ALONE: (u32, u32) = (1, 1);
+
     #[test]
     fn first_sample_and_smoothing() {
         let mut rtt = RttEstimator::new(&BOUNDS);
         assert_eq!(rtt.rto(&BOUNDS), Duration::from_secs(1));
-        rtt.sample(Duration::from_millis(500), &BOUNDS);
+        rtt.sample(Duration::from_millis(500), ALONE, &BOUNDS);
         assert_eq!((rtt.srtt, rtt.rttvar), (Duration::from_millis(500), Duration::from_millis(250)));
         assert_eq!(rtt.rto(&BOUNDS), Duration::from_millis(1500));
-        rtt.sample(Duration::from_millis(580), &BOUNDS);
+        rtt.sample(Duration::from_millis(580), ALONE, &BOUNDS);
         assert_eq!(rtt.srtt, Duration::from_millis(510));
         assert_eq!(rtt.rttvar, Duration::from_nanos(207_500_000));
+    }
+
+    /// A window's samples weigh together as one for the whole of it, however many there are: after a round trip of 500 ms and one of 580,
+    /// the estimate is near 510 ms, and RTTVAR near 207.5 ms.
+    #[test]
+    fn the_samples_of_a_round_trip_share_its_weight() {
+        for covered in [1, 2, 10, 50] {
+            let mut rtt = RttEstimator::new(&BOUNDS);
+            rtt.sample(Duration::from_millis(500), ALONE, &BOUNDS);
+            (0..100 / covered).for_each(|_| rtt.sample(Duration::from_millis(580), (covered, 100), &BOUNDS));
+            let (srtt, rttvar) = (rtt.srtt.as_secs_f64(), rtt.rttvar.as_secs_f64());
+            assert!((0.509..=0.510).contains(&srtt), "{covered} of 100 segments: {srtt}");
+            assert!((0.207..=0.212).contains(&rttvar), "{covered} of 100 segments: {rttvar}");
+        }
+    }
+
+    /// A peer that acknowledges more than was thought to be under way does not weigh more than everything.
+    #[test]
+    fn no_sample_weighs_more_than_one() {
+        let mut rtt = RttEstimator::new(&BOUNDS);
+        rtt.sample(Duration::from_millis(500), ALONE, &BOUNDS);
+        rtt.sample(Duration::from_millis(580), (7, 0), &BOUNDS);
+        assert_eq!(rtt.srtt, Duration::from_millis(510));
+        rtt.sample(Duration::from_millis(510), (0, 0), &BOUNDS);
+        assert_eq!(rtt.srtt, Duration::from_millis(510));
     }
 
     /// With a steady round trip the timeout tends to it (TCP-STAR equation 1), if there is no floor.
@@ -135,19 +172,19 @@ mod tests {
     fn a_steady_round_trip_leaves_no_margin() {
         let bounds = RtoBounds { floor: Duration::ZERO, ..BOUNDS };
         let mut rtt = RttEstimator::new(&bounds);
-        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500), &bounds));
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500), ALONE, &bounds));
         assert!(rtt.rto(&bounds).as_secs_f64() / 0.5 < 1.05);
     }
 
-    /// What Linux does about it: the variation has the floor, not the timeout.
+    /// As in Linux, the variation has a floor, not the timeout.
     #[test]
     fn a_margin_keeps_the_timeout_above_the_round_trip() {
         let margin = Duration::from_millis(200);
         let bounds = RtoBounds { margin, ..BOUNDS };
         let mut rtt = RttEstimator::new(&bounds);
-        rtt.sample(Duration::from_millis(500), &bounds);
+        rtt.sample(Duration::from_millis(500), ALONE, &bounds);
         assert_eq!(rtt.rto(&bounds), Duration::from_millis(1500), "a larger variation counts as ever");
-        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500), &bounds));
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(500), ALONE, &bounds));
         assert_eq!(rtt.rto(&bounds), Duration::from_millis(700));
     }
 

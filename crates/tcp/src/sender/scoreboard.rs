@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-/// What an ACK changed.
+/// Changes that an ACK made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     /// Segments cumulatively acknowledged.
@@ -110,7 +110,7 @@ impl Progress {
     }
 }
 
-/// What waits for repair, and the repairs in flight. Indices that have become stale are passed over.
+/// Segments that wait for retransmission, and retransmissions in flight. Stale indices are skipped.
 #[derive(Debug, Default)]
 struct Repairs {
     /// Lost segments waiting for their first retransmission, in sequence order.
@@ -156,7 +156,7 @@ pub(super) struct Scoreboard {
     edge: Index,
     /// SACKed segments at or above `edge`.
     sacked_above_edge: u32,
-    /// What only losses need.
+    /// Only after a loss or a SACK block.
     repairs: Option<Box<Repairs>>,
     /// Every original below was judged by time.
     time_cursor: Index,
@@ -688,7 +688,7 @@ impl Scoreboard {
     }
 }
 
-/// What time says of a segment.
+/// Verdict on a segment by time (RFC 8985).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Lost.

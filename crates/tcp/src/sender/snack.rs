@@ -12,7 +12,7 @@ use super::scoreboard::{Mark, Progress};
 const PATIENCE_QUARTERS: u64 = 5;
 
 impl Sender {
-    /// What a report counted from `ack` says has arrived.
+    /// Marks as arrived what a SNACK counted from `ack` shows to have arrived.
     pub(super) fn take_held(&mut self, snack: &Snack, ack: u64, progress: &mut Progress) {
         let held = snack.runs(ack, self.mss).filter(|(_, held)| *held).map(|(range, _)| range);
         let before = (snack.offset > 0).then(|| {

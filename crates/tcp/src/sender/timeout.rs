@@ -112,19 +112,19 @@ impl Sender {
 
     /// The timeout itself (RFC 6298 section 5.4 to 5.7).
     pub(super) fn retransmission_timeout(&mut self, cx: &mut Context, answered: bool) {
-        // The answer to a question belongs to the expiry that asked it.
+        // The answer to an RTO probe belongs to the expiry that caused it.
         if !answered {
             self.timeouts += 1;
             cx.stats.rare().timeouts += 1;
             cx.trace(Event::Timeout { consecutive: self.timeouts });
         }
         let path = self.path(cx.now);
-        match self.judge_timeout(cx, answered, &path) {
+        match self.react_to_timeout(cx, answered, &path) {
             RtoAction::Retransmit { back_off } => {
                 if back_off {
                     self.rtt.back_off();
                 }
-                let doubt = self.first_doubt(cx);
+                let doubt = self.first_timeout_check(cx);
                 self.watch_timeout(cx);
                 if self.recovery == Recovery::Rack {
                     let window = self.rack_window(cx.config);
@@ -142,7 +142,7 @@ impl Sender {
             }
             RtoAction::ProbeFirst(kind) => {
                 self.rtt.back_off();
-                self.send_question(kind);
+                self.send_rto_probe(kind);
             }
         }
         self.duplicates = 0;
@@ -171,7 +171,7 @@ impl Sender {
         if new {
             self.beyond_window = 1;
         } else {
-            self.question = self.board.back_index();
+            self.probe_segment = self.board.back_index();
         }
         cx.stats.rare().tail_loss_probes += 1;
         self.arm_retransmission(cx);

@@ -1,10 +1,10 @@
-//! What may leave now, and in which order.
+//! The choice of the next segment: which may leave now, and in which order.
 
 use bentpipe_base::{Duration, Extension, Instant, Probe, Rate};
 use bentpipe_cc::{Accounting, Sent};
 
 use super::rate::Totals;
-use super::recovery::{Episode, TimeoutDoubt};
+use super::recovery::{Episode, TimeoutCheck};
 use super::scoreboard::{Index, Scoreboard};
 use super::{Deadline, Limit, Sender};
 use crate::context::Context;
@@ -44,7 +44,7 @@ impl Outgoing {
     }
 }
 
-/// What would leave next.
+/// The next segment to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
     /// A segment once more.
@@ -60,17 +60,17 @@ impl Sender {
             self.window_probe = false;
             return Some(Outgoing::plain(self.una.saturating_sub(1), 0));
         }
-        if let Some(index) = self.question.take()
+        if let Some(index) = self.probe_segment.take()
             && self.board.get(index).is_some()
         {
             return Some(self.send_again(cx, index));
         }
         let Some(pick) = self.pick_unless_withheld(cx) else {
-            self.rest_pacer();
+            self.idle_pacer();
             return None;
         };
         if cx.timers.pace < cx.now {
-            // Somebody asks before the timer is looked at.
+            // The driver polls before it has handled the timer.
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
             self.on_pace(cx.now, due);
         }
@@ -94,9 +94,9 @@ impl Sender {
             Pick::Again(index) => self.send_again(cx, index),
             Pick::New { len, fin } => self.send_new(cx, len, fin),
         };
-        outgoing.last = self.account(cx);
+        outgoing.last = self.count_departure(cx);
         if outgoing.last {
-            self.rest_pacer();
+            self.idle_pacer();
         }
         Some(outgoing)
     }
@@ -108,15 +108,15 @@ impl Sender {
         }
     }
 
-    fn rest_pacer(&mut self) {
+    fn idle_pacer(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.rest();
         }
     }
 
-    /// Chooses, unless nothing at all may leave for now.
+    /// Picks the next segment, unless nothing at all may leave now.
     fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<Pick> {
-        if self.asked.is_some() {
+        if self.rto_probe.is_some() {
             return None;
         }
         if self.withholds() {
@@ -129,7 +129,7 @@ impl Sender {
         self.pick(cx)
     }
 
-    /// Chooses without sending. Notes why nothing may leave.
+    /// Picks the next segment without sending it; notes why none may leave.
     fn pick(&mut self, cx: &mut Context) -> Option<Pick> {
         if self.forced > 0 {
             if let Some(index) = self.board.next_lost() {
@@ -156,7 +156,7 @@ impl Sender {
         match self.next_new(cx) {
             Ok(pick) => Some(pick),
             Err(limit) => {
-                self.stopped(cx, limit);
+                self.note_limit(cx, limit);
                 self.early_hole().filter(|_| room).map(Pick::Again)
             }
         }
@@ -174,7 +174,7 @@ impl Sender {
 
     /// F-RTO sends new data, or nothing, until it has judged the timeout.
     fn withholds_retransmissions(&self) -> bool {
-        matches!(self.episode, Episode::Loss { doubt: TimeoutDoubt::AwaitSecond, .. })
+        matches!(self.episode, Episode::Loss { doubt: TimeoutCheck::AwaitSecond, .. })
     }
 
     /// The next new segment as far as the application and the receiver allow.
@@ -212,8 +212,8 @@ impl Sender {
         Ok(Pick::New { len: len as u32, fin: last && fin && fits })
     }
 
-    /// New data cannot leave although the window has room.
-    fn stopped(&mut self, cx: &mut Context, limit: Limit) {
+    /// Notes why new data cannot leave although the congestion window has room.
+    fn note_limit(&mut self, cx: &mut Context, limit: Limit) {
         self.limit = limit;
         if limit == Limit::Application
             && let Some(rate) = &mut self.rate
@@ -260,7 +260,7 @@ impl Sender {
         self.last_segment = (seq, len);
         Outgoing {
             fin,
-            extension: self.told(Sent { seq, len, retransmission: true }, cx.now),
+            extension: self.notify_sent(Sent { seq, len, retransmission: true }, cx.now),
             ..Outgoing::plain(seq, len)
         }
     }
@@ -275,21 +275,21 @@ impl Sender {
             self.reductions().limited += 1;
         }
         let seq = self.nxt;
-        self.depart(cx, len, fin);
+        self.record_departure(cx, len, fin);
         let sent = Sent { seq, len, retransmission: false };
         Outgoing {
             fin,
             ecn_capable: self.ecn,
             congestion_reduced: std::mem::take(&mut self.congestion_reduced),
-            extension: self.told(sent, cx.now),
+            extension: self.notify_sent(sent, cx.now),
             low_priority: self.wants.low_priority && self.cc.sends_low(&sent),
             ..Outgoing::plain(seq, len)
         }
     }
 
-    /// Enters a new segment into all books.
+    /// Records a new segment in the scoreboard, the timers and the counts.
     #[inline]
-    pub(super) fn depart(&mut self, cx: &mut Context, len: u32, fin: bool) {
+    pub(super) fn record_departure(&mut self, cx: &mut Context, len: u32, fin: bool) {
         let seq = self.nxt;
         self.stamp(self.board.next_index(), cx.now);
         let mut record = Scoreboard::record(seq, len + u32::from(fin), cx.now);
@@ -323,8 +323,8 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm of a departure and takes the fields it wants in the segment.
-    fn told(&mut self, sent: Sent, now: Instant) -> Extension {
+    /// Tells the algorithm of a segment that leaves, and returns the fields that it puts into it.
+    fn notify_sent(&mut self, sent: Sent, now: Instant) -> Extension {
         if !self.wants.sent && !self.feedback {
             return Extension::None;
         }
@@ -335,8 +335,8 @@ impl Sender {
         if self.feedback { self.cc.stamp(&sent, &path) } else { Extension::None }
     }
 
-    /// Books a departure. True if the window is now full beyond doubt.
-    fn account(&mut self, cx: &mut Context) -> bool {
+    /// Counts a segment that leaves. True if the window is now full for certain.
+    fn count_departure(&mut self, cx: &mut Context) -> bool {
         self.burst += 1;
         if matches!(self.episode, Episode::Recovery { .. }) {
             self.reductions().prr.sent();
@@ -348,7 +348,7 @@ impl Sender {
         if full {
             self.limit = Limit::Window;
         }
-        // Who withholds data in an episode has it noted when asked again.
+        // An algorithm that withholds data during recovery has that noted when it is asked again.
         let more = self.forced > 0 || self.beyond_window > 0;
         full && !more && (self.episode.is_open() || !self.withholds())
     }

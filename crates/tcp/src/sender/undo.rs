@@ -12,7 +12,7 @@ use crate::arrival::is_older;
 use crate::connection::clock_ms;
 use crate::context::Context;
 
-/// What is known of the repairs since a reduction.
+/// State of the retransmissions since a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
@@ -50,7 +50,7 @@ impl Sender {
     }
 
     /// Whether this ACK is the last proof that the reduction was a mistake. `duplicate` is what it reports as having arrived twice.
-    pub(super) fn proves_mistake(&mut self, segment: &Segment, duplicate: Option<SackRange>) -> bool {
+    pub(super) fn proves_spurious(&mut self, segment: &Segment, duplicate: Option<SackRange>) -> bool {
         let (una, mss) = (self.una, u64::from(self.mss));
         let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
         let Some(reductions) = &mut self.reductions else { return false };
@@ -78,7 +78,7 @@ impl Sender {
     }
 
     /// Takes back the last reduction, and what was marked lost and has not been sent again is in flight after all.
-    pub(super) fn take_back_reduction(&mut self, cx: &mut Context) {
+    pub(super) fn undo_reduction(&mut self, cx: &mut Context) {
         if matches!(self.episode, Episode::Loss { .. }) {
             self.rtt.reset_back_off();
             self.rtt.widen(self.told_srtt, &cx.config.rto);
@@ -89,7 +89,7 @@ impl Sender {
             self.note_late_original();
         }
         let una = self.una;
-        self.reductions().forgive(una);
+        self.reductions().undone(una);
         self.congestion_reduced = false;
         let path = self.path(cx.now);
         self.cc.on_undo(&path);

@@ -13,18 +13,18 @@ use bentpipe_cc::ProbeRequest;
 
 use crate::Stats;
 
-/// A probe on its way.
+/// A probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct OutstandingProbe {
     range: SackRange,
     tag: ProbeTag,
     at: Instant,
 }
 
-/// Probes on their way, oldest first, and those of the last ACK that were answered.
+/// Unanswered probes, oldest first, and those that the last ACK answered.
 #[derive(Debug, Default)]
-pub(super) struct Unreplied {
-    asked: VecDeque<Asked>,
+pub(super) struct OutstandingProbes {
+    probes: VecDeque<OutstandingProbe>,
     answered: Vec<ProbeTag>,
     /// A copy of what lies beyond a hole that has to wait, and until when.
     held: Option<ProbeRequest>,
@@ -53,14 +53,14 @@ const SPACING: Duration = Duration::from_micros(1100);
 
 /// Waiting that counts as a queue: beyond this part of the shortest round trip.
 const LEAST_QUEUE: u64 = 16;
-/// Replies through full queues, and losses of data, before [`Unreplied::fare_as_data`] is more than chance.
+/// Replies through full queues, and losses of data, before [`OutstandingProbes::are_treated_as_data`] is more than chance.
 const ENOUGH_REPLIES: u32 = 32;
 const ENOUGH_LOSSES: u64 = 3;
 
 /// Probes remembered at one time.
 const MOST: usize = 4096;
 
-impl Unreplied {
+impl OutstandingProbes {
     /// A probe of what lies beyond a hole may leave now; otherwise it is kept until [`held_until`](Self::held_until).
     pub fn may_copy_beyond_hole(&mut self, request: ProbeRequest, now: Instant) -> bool {
         let may = now >= self.spaced_until;
@@ -88,36 +88,36 @@ impl Unreplied {
     }
 
     /// A probe with data leaves.
-    pub fn ask(&mut self, range: SackRange, tag: ProbeTag, at: Instant) {
-        if self.asked.len() == MOST {
-            self.asked.pop_front();
+    pub fn note_sent(&mut self, range: SackRange, tag: ProbeTag, at: Instant) {
+        if self.probes.len() == MOST {
+            self.probes.pop_front();
         }
-        self.asked.push_back(Asked { range, tag, at });
+        self.probes.push_back(OutstandingProbe { range, tag, at });
     }
 
     /// The peer reports that it has `range` twice. True if that answers probes: exactly that range, or several that make it up.
     pub fn report(&mut self, range: SackRange, reported: Reported) -> bool {
-        while self.asked.front().is_some_and(|asked| reported.at.since(asked.at) > reported.patience) {
-            self.asked.pop_front();
+        while self.probes.front().is_some_and(|probe| reported.at.since(probe.at) > reported.patience) {
+            self.probes.pop_front();
         }
-        if let Some(at) = self.asked.iter().position(|asked| asked.range == range) {
+        if let Some(at) = self.probes.iter().position(|probe| probe.range == range) {
             self.answer(at, reported);
             return true;
         }
         let mut from = range.start;
         while let Some(at) =
-            self.asked.iter().position(|asked| asked.range.start == from && asked.range.end <= range.end)
+            self.probes.iter().position(|probe| probe.range.start == from && probe.range.end <= range.end)
         {
-            from = self.asked[at].range.end;
+            from = self.probes[at].range.end;
             self.answer(at, reported);
         }
         from > range.start
     }
 
     fn answer(&mut self, at: usize, reported: Reported) {
-        let Some(asked) = self.asked.remove(at) else { return };
-        self.answered.push(asked.tag);
-        let rtt = reported.at.since(asked.at);
+        let Some(probe) = self.probes.remove(at) else { return };
+        self.answered.push(probe.tag);
+        let rtt = reported.at.since(probe.at);
         let (waited, full) = (rtt.saturating_sub(reported.shortest), self.full_queue(reported.shortest));
         // Where low priority waits for everything else it waits longer than data ever does.
         if full.is_some_and(|full| waited >= full * 3 / 4 && waited <= full * 3 / 2) {
@@ -139,7 +139,7 @@ impl Unreplied {
 
     /// Whether probes get through queues that lose data, and are lost no more often than data: then nothing at the bottleneck knows low
     /// priority. Random errors lose data as well, but from queues of any length.
-    pub fn fare_as_data(&self, stats: &Stats) -> bool {
+    pub fn are_treated_as_data(&self, stats: &Stats) -> bool {
         let unanswered =
             stats.probes_sent.saturating_sub(stats.probes_acked) as f64 / stats.probes_sent as f64;
         let lost = stats.retransmitted_segments as f64 / stats.sent_segments as f64;
@@ -156,7 +156,7 @@ impl Unreplied {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Self>()
-            + self.asked.capacity() * size_of::<Asked>()
+            + self.probes.capacity() * size_of::<OutstandingProbe>()
             + self.answered.capacity() * size_of::<ProbeTag>()
     }
 }
@@ -174,85 +174,92 @@ mod tests {
     }
 
     /// How many probes a report answers.
-    fn answers(unreplied: &mut Unreplied, range: SackRange, at: Instant) -> usize {
-        let any = unreplied.report(range, reported(at));
-        let count = std::iter::from_fn(|| unreplied.next_answered()).count();
+    fn answers(outstanding_probes: &mut OutstandingProbes, range: SackRange, at: Instant) -> usize {
+        let any = outstanding_probes.report(range, reported(at));
+        let count = std::iter::from_fn(|| outstanding_probes.next_answered()).count();
         assert_eq!(any, count > 0);
         count
     }
 
     #[test]
     fn each_repetition_of_a_range_answers_one_probe() {
-        let mut unreplied = Unreplied::default();
-        (0..3).for_each(|_| unreplied.ask(range(1, 1001), ProbeTag(1), Instant::ZERO));
+        let mut outstanding_probes = OutstandingProbes::default();
+        (0..3).for_each(|_| outstanding_probes.note_sent(range(1, 1001), ProbeTag(1), Instant::ZERO));
         for expected in [1, 1, 1, 0] {
-            assert_eq!(answers(&mut unreplied, range(1, 1001), Instant::ZERO), expected);
+            assert_eq!(answers(&mut outstanding_probes, range(1, 1001), Instant::ZERO), expected);
         }
     }
 
     /// A duplicate of three segments gives one report of all three.
     #[test]
     fn a_merged_report_answers_all_that_it_covers() {
-        let mut unreplied = Unreplied::default();
+        let mut outstanding_probes = OutstandingProbes::default();
         for start in [2001, 1, 1001, 5001] {
-            unreplied.ask(range(start, start + 1000), ProbeTag(1), Instant::ZERO);
+            outstanding_probes.note_sent(range(start, start + 1000), ProbeTag(1), Instant::ZERO);
         }
-        assert_eq!(answers(&mut unreplied, range(1, 3001), Instant::ZERO), 3);
-        assert_eq!(answers(&mut unreplied, range(1, 3001), Instant::ZERO), 0);
-        assert_eq!(answers(&mut unreplied, range(4001, 6001), Instant::ZERO), 0, "no probe begins there");
-        assert_eq!(answers(&mut unreplied, range(5001, 6001), Instant::ZERO), 1);
+        assert_eq!(answers(&mut outstanding_probes, range(1, 3001), Instant::ZERO), 3);
+        assert_eq!(answers(&mut outstanding_probes, range(1, 3001), Instant::ZERO), 0);
+        assert_eq!(
+            answers(&mut outstanding_probes, range(4001, 6001), Instant::ZERO),
+            0,
+            "no probe begins there"
+        );
+        assert_eq!(answers(&mut outstanding_probes, range(5001, 6001), Instant::ZERO), 1);
     }
 
     #[test]
     fn other_duplicates_and_old_probes_answer_nothing() {
-        let mut unreplied = Unreplied::default();
-        unreplied.ask(range(1, 1001), ProbeTag(1), Instant::ZERO);
-        assert_eq!(answers(&mut unreplied, range(1001, 2001), Instant::ZERO), 0);
-        assert_eq!(answers(&mut unreplied, range(1, 1001), Instant::ZERO + Duration::from_secs(5)), 0);
+        let mut outstanding_probes = OutstandingProbes::default();
+        outstanding_probes.note_sent(range(1, 1001), ProbeTag(1), Instant::ZERO);
+        assert_eq!(answers(&mut outstanding_probes, range(1001, 2001), Instant::ZERO), 0);
+        assert_eq!(
+            answers(&mut outstanding_probes, range(1, 1001), Instant::ZERO + Duration::from_secs(5)),
+            0
+        );
     }
 
     #[test]
     fn the_round_trip_of_probes_is_measured_from_their_departure() {
-        let mut unreplied = Unreplied::default();
-        assert_eq!(unreplied.rtt(), None);
+        let mut outstanding_probes = OutstandingProbes::default();
+        assert_eq!(outstanding_probes.rtt(), None);
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         for n in 0..2 {
-            unreplied.ask(range(1, 1001), ProbeTag(1), at(100 * n));
+            outstanding_probes.note_sent(range(1, 1001), ProbeTag(1), at(100 * n));
         }
         // The same range: the older probe is answered first.
-        unreplied.report(range(1, 1001), reported(at(550)));
-        assert_eq!(unreplied.rtt(), Some(Duration::from_millis(550)));
-        unreplied.report(range(1, 1001), reported(at(730)));
-        assert_eq!(unreplied.rtt(), Some(Duration::from_millis(560)));
+        outstanding_probes.report(range(1, 1001), reported(at(550)));
+        assert_eq!(outstanding_probes.rtt(), Some(Duration::from_millis(550)));
+        outstanding_probes.report(range(1, 1001), reported(at(730)));
+        assert_eq!(outstanding_probes.rtt(), Some(Duration::from_millis(560)));
     }
 
     #[test]
     fn copies_beyond_a_hole_keep_their_distance() {
         use bentpipe_cc::ProbeKind;
-        let mut unreplied = Unreplied::default();
+        let mut outstanding_probes = OutstandingProbes::default();
         let request = |tag| ProbeRequest { kind: ProbeKind::Newest, tag: ProbeTag(tag) };
         let at = |us| Instant::ZERO + Duration::from_micros(us);
-        assert!(unreplied.may_copy_beyond_hole(request(1), at(0)));
-        assert!(!unreplied.may_copy_beyond_hole(request(2), at(10)));
-        assert_eq!(unreplied.held_until(), at(1100));
-        assert_eq!(unreplied.take_held(), Some(request(2)));
-        assert_eq!(unreplied.held_until(), Instant::FAR_FUTURE);
-        assert!(unreplied.may_copy_beyond_hole(request(2), at(1100)));
+        assert!(outstanding_probes.may_copy_beyond_hole(request(1), at(0)));
+        assert!(!outstanding_probes.may_copy_beyond_hole(request(2), at(10)));
+        assert_eq!(outstanding_probes.held_until(), at(1100));
+        assert_eq!(outstanding_probes.take_held(), Some(request(2)));
+        assert_eq!(outstanding_probes.held_until(), Instant::FAR_FUTURE);
+        assert!(outstanding_probes.may_copy_beyond_hole(request(2), at(1100)));
     }
 
     /// After data was lost at this round trip, 40 probes come back after the other one.
-    fn after_loss(at_loss_ms: u64, probe_ms: u64) -> Unreplied {
-        let mut unreplied = Unreplied::default();
-        unreplied.lose(Duration::from_millis(at_loss_ms));
+    fn after_loss(at_loss_ms: u64, probe_ms: u64) -> OutstandingProbes {
+        let mut outstanding_probes = OutstandingProbes::default();
+        outstanding_probes.lose(Duration::from_millis(at_loss_ms));
         for nth in 0..40 {
             let at = Instant::ZERO + Duration::from_millis(nth);
-            unreplied.ask(range(nth, nth + 1), ProbeTag(1), at);
+            outstanding_probes.note_sent(range(nth, nth + 1), ProbeTag(1), at);
         }
         for nth in 0..40 {
             let at = Instant::ZERO + Duration::from_millis(nth + probe_ms);
-            assert_eq!(answers(&mut unreplied, range(nth, nth + 1), at), 1);
+            assert_eq!(answers(&mut outstanding_probes, range(nth, nth + 1), at), 1);
         }
-        unreplied
+        outstanding_probes
     }
 
     #[test]
@@ -264,28 +271,34 @@ mod tests {
             retransmitted_segments,
             ..Stats::default()
         };
-        let as_data = |unreplied: &Unreplied, probes, data| unreplied.fare_as_data(&stats(probes, data));
+        let treated_as_data = |outstanding_probes: &OutstandingProbes, probes, data| {
+            outstanding_probes.are_treated_as_data(&stats(probes, data))
+        };
         let full = after_loss(560, 560);
-        assert!(as_data(&full, (200, 190), (1000, 50)), "5 % of both");
-        assert!(!as_data(&full, (200, 100), (1000, 50)), "half of the probes, 5 % of data");
-        assert!(!as_data(&full, (200, 200), (1000, 2)), "hardly anything was lost");
+        assert!(treated_as_data(&full, (200, 190), (1000, 50)), "5 % of both");
+        assert!(!treated_as_data(&full, (200, 100), (1000, 50)), "half of the probes, 5 % of data");
+        assert!(!treated_as_data(&full, (200, 200), (1000, 2)), "hardly anything was lost");
         for (at_loss, probe, why) in [
             (510, 510, "random errors: data is lost though nothing waits"),
             (560, 520, "the queue was short when the probes passed"),
             (560, 800, "they waited until all data had left"),
         ] {
-            assert!(!as_data(&after_loss(at_loss, probe), (200, 190), (1000, 50)), "{why}");
+            assert!(!treated_as_data(&after_loss(at_loss, probe), (200, 190), (1000, 50)), "{why}");
         }
     }
 
     #[test]
     fn what_is_remembered_has_a_bound() {
-        let mut unreplied = Unreplied::default();
+        let mut outstanding_probes = OutstandingProbes::default();
         for start in 0..10_000 {
-            unreplied.ask(range(start, start + 1), ProbeTag(1), Instant::ZERO);
+            outstanding_probes.note_sent(range(start, start + 1), ProbeTag(1), Instant::ZERO);
         }
-        assert_eq!(answers(&mut unreplied, range(0, 10_000), Instant::ZERO), 0, "its beginning is forgotten");
-        assert_eq!(answers(&mut unreplied, range(9_999, 10_000), Instant::ZERO), 1);
-        assert!(unreplied.heap_bytes() < 1 << 18);
+        assert_eq!(
+            answers(&mut outstanding_probes, range(0, 10_000), Instant::ZERO),
+            0,
+            "its beginning is forgotten"
+        );
+        assert_eq!(answers(&mut outstanding_probes, range(9_999, 10_000), Instant::ZERO), 1);
+        assert!(outstanding_probes.heap_bytes() < 1 << 18);
     }
 }
