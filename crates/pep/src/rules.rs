@@ -79,9 +79,10 @@ fn syn_mark(slot: Slot, opener: Opener) -> u32 {
 fn plan(deployment: &Deployment, place: Place, before: Option<&str>) -> String {
     let clients = names(&deployment.interfaces.clients);
     let satellite = names(&deployment.interfaces.satellite);
+    // Protocols by their numbers (ICMP, TCP, ICMPv6): names are known only where /etc/protocols is.
     let (syn, ours) = (
         "tcp flags & (fin|syn|rst|ack) == syn",
-        "meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1",
+        "meta l4proto { 1, 6, 58 } socket transparent 1",
     );
     let (local, mark) = (hex(MARK_LOCAL), hex(MARK_OURS));
     let (table, classes, not_engine) = (place.slot.table(), classes(deployment), engine::rules::OTHERS);

@@ -101,7 +101,7 @@ pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -
   }}
   chain engine {{
     type filter hook prerouting priority dstnat + 1; policy accept;
-    iifname {satellite} meta l4proto {{ tcp, icmp, ipv6-icmp }} jump engine-found
+    iifname {satellite} meta l4proto {{ 1, 6, 58 }} jump engine-found
   }}
 "
     )
