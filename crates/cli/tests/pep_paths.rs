@@ -413,6 +413,38 @@ fn each_half_negotiates_ecn_as_this_machine_is_set() {
     }
 }
 
+/// The server closes first, so what remains of the connection in the proxy is the half towards the client, in TIME-WAIT.
+#[test]
+fn a_port_can_be_used_again_as_soon_as_its_connection_has_ended() {
+    let Some(world) = world() else { return };
+    for path in BOTH {
+        for syn in ["early", "server-first"] {
+            let proxy = world.proxy(&path.class(&format!("syn = \"{syn}\"")));
+            let listener = world.listen(SERVER_V4, 7130);
+            for _ in 0..3 {
+                let client = world.inside("c", || {
+                    let socket =
+                        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+                    socket.set_reuse_address(true).unwrap();
+                    let own: SocketAddr = "10.71.1.2:7131".parse().unwrap();
+                    socket.bind(&own.into()).unwrap();
+                    let server: SocketAddr = "10.71.2.2:7130".parse().unwrap();
+                    socket.connect_timeout(&server.into(), Duration::from_secs(10)).unwrap();
+                    TcpStream::from(socket)
+                });
+                client.set_read_timeout(Some(PATIENCE)).unwrap();
+                let (server, _) = listener.accept().unwrap();
+                transfer(&server, &client, 10_000);
+                transfer(&client, &server, 10_000);
+                drop((client, server));
+                // The last ACK is under way.
+                thread::sleep(Duration::from_millis(100));
+            }
+            proxy.end(Signal::SIGTERM);
+        }
+    }
+}
+
 #[test]
 fn a_client_hears_that_there_is_no_way() {
     let Some(world) = world() else { return };

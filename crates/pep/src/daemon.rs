@@ -11,6 +11,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::doctor;
+use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::gate::{self, Gate};
@@ -104,14 +105,11 @@ impl Installed {
     fn install(deployment: &Deployment, place: Place) -> Result<Self, Error> {
         // What those left behind who were killed.
         rules::clean_others(place.slot)?;
-        let uses_engine = engine::threads(deployment) > 0;
-        let before = uses_engine.then(engine::early_demux::original).transpose()?;
+        let before = early_demux::original()?;
         // If a part cannot be installed, what is there already goes again.
         let installed = Self(place.slot);
-        rules::install(deployment, place, before.as_deref())?;
-        if uses_engine {
-            engine::early_demux::switch_off()?;
-        }
+        rules::install(deployment, place, &before)?;
+        early_demux::switch_off()?;
         Ok(installed)
     }
 }

@@ -8,6 +8,7 @@ compile_error!("the proxy is made of transparent sockets and the packet filter o
 
 mod daemon;
 mod doctor;
+mod early_demux;
 mod engine;
 mod error;
 mod flow;

@@ -16,6 +16,7 @@ use bentpipe_scenario::deployment::{
     Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split,
 };
 
+use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::slot::Slot;
@@ -75,15 +76,13 @@ fn syn_mark(slot: Slot, opener: Opener) -> u32 {
     MARK_SYN + of_satellite + MARK_OF_SLOT * u32::from(slot.0)
 }
 
-/// The rules of the packet filter as a script for `nft -f`; `before` is what the kernel's search for sockets was set to, if the engine changes it.
-fn plan(deployment: &Deployment, place: Place, before: Option<&str>) -> String {
+/// The rules of the packet filter as a script for `nft -f`; `before` is what the kernel's early search for sockets was set to.
+fn plan(deployment: &Deployment, place: Place, before: &str) -> String {
     let clients = names(&deployment.interfaces.clients);
     let satellite = names(&deployment.interfaces.satellite);
     // Protocols by their numbers (ICMP, TCP, ICMPv6): names are known only where /etc/protocols is.
-    let (syn, ours) = (
-        "tcp flags & (fin|syn|rst|ack) == syn",
-        "meta l4proto { 1, 6, 58 } socket transparent 1",
-    );
+    let (syn, ours) =
+        ("tcp flags & (fin|syn|rst|ack) == syn", "meta l4proto { 1, 6, 58 } socket transparent 1");
     let (local, mark) = (hex(MARK_LOCAL), hex(MARK_OURS));
     let (table, classes, not_engine) = (place.slot.table(), classes(deployment), engine::rules::OTHERS);
     let mut waiting = String::new();
@@ -111,7 +110,7 @@ fn plan(deployment: &Deployment, place: Place, before: Option<&str>) -> String {
             engine::rules::tables(range, deployment.limits.connections, &satellite)
         }
     };
-    let marker = before.map_or_else(String::new, engine::early_demux::marker);
+    let marker = early_demux::marker(before);
     format!(
         "table inet {table} {{
 {waiting}  chain classes {{
@@ -257,7 +256,7 @@ fn hex(mark: u32) -> String {
 }
 
 /// Installs the rules and routes; those that an earlier proxy has left in the slot are replaced.
-pub(crate) fn install(deployment: &Deployment, place: Place, before: Option<&str>) -> Result<(), Error> {
+pub(crate) fn install(deployment: &Deployment, place: Place, before: &str) -> Result<(), Error> {
     let slot = place.slot;
     tool::nft(&replacing(slot, &plan(deployment, place, before)))?;
     for family in ["-4", "-6"].into_iter().filter(|family| *family == "-4" || place.ports[0].v6.is_some()) {
@@ -299,7 +298,7 @@ fn remove_routes(slot: Slot, family: &str) {
 /// [`Error::Request`] if the packet filter would refuse them.
 pub fn check(deployment: &Deployment) -> Result<String, Error> {
     // The proxy listens at whatever ports are free.
-    let plan = plan(deployment, Place::NOWHERE, None);
+    let plan = plan(deployment, Place::NOWHERE, "1");
     let mut text = String::new();
     for class in &deployment.classes {
         let _ = writeln!(text, "# {}: {}", class.name, story(class));
@@ -322,7 +321,7 @@ pub(crate) fn specimen() -> String {
         .map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
     let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
     let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
-    plan(&deployment, Place::NOWHERE, None)
+    plan(&deployment, Place::NOWHERE, "1")
 }
 
 /// What happens to the connections of a class.
@@ -379,9 +378,9 @@ pub(crate) fn clean_others(own: Slot) -> Result<(), Error> {
 
 /// Removes everything that `install` leaves for a slot.
 pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
-    let before = engine::early_demux::before(slot);
+    let before = early_demux::before(slot);
     tool::nft(&replacing(slot, ""))?;
     ["-4", "-6"].into_iter().for_each(|family| remove_routes(slot, family));
-    engine::early_demux::restore(before);
+    early_demux::restore(before);
     Ok(())
 }

@@ -197,9 +197,9 @@ fn client(args: &PepTryArgs) -> io::Result<()> {
 
 fn connect(bytes: u64) -> io::Result<TcpStream> {
     let server = SocketAddr::new(SERVER.parse().expect("an address"), PORT);
-    let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(5))?;
+    let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(30))?;
     stream.write_all(&bytes.to_be_bytes())?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     Ok(stream)
 }
 

@@ -4,7 +4,6 @@
 //! connections to the relay. It sleeps until a packet, a byte, a message or a deadline is there.
 
 mod call;
-pub(crate) mod early_demux;
 pub(crate) mod rules;
 mod settings;
 mod thread;

@@ -1,7 +1,8 @@
 //! `net.ipv4.tcp_early_demux`: whether Linux looks for the socket of a packet before it is known that the packet is for this machine.
 //!
-//! It must not while the engine runs: sockets of the kernel, the halves towards the clients, have the same addresses and ports as the
-//! engine's packets, which are to be forwarded. What it was set to before is the name of an empty chain in the table of the proxy, so that it is
+//! It must not while a proxy runs, because Linux drops packets with a socket instead of forwarding them. Sockets of the kernel, the halves towards the
+//! clients, have the same addresses and ports as the engine's packets, which are to be forwarded; and those in TIME-WAIT have those of a SYN
+//! from a port that is used again, which is to wait for the server's answer. What it was set to before is the name of an empty chain in the table of the proxy, so that it is
 //! restored also after a proxy was killed.
 
 use crate::error::Error;
