@@ -52,8 +52,28 @@ setup:
 	@scripts/setup
 
 .PHONY: test
-test: setup ## Run all tests in their quick forms, documentation examples included
+test: setup ## Run all tests in their quick forms, documentation examples and the Python package included
 	cargo test --workspace --locked
+	@$(MAKE) --no-print-directory python-test
+
+# What the tests of the Python package need: its native half is built with everything else, so nothing is built twice.
+PYTHON := $(abspath $(TARGET))/python/bin/python
+
+.PHONY: python
+python: ## Build the Python package for use from this checkout, and the virtual environment of its tests
+	@scripts/setup python $(abspath $(TARGET))/python
+	cargo build --workspace --locked --lib
+	ln -sf $(abspath $(TARGET))/debug/lib_bentpipe.so python/bentpipe/_bentpipe.abi3.so
+
+.PHONY: python-test
+python-test: python ## Test the Python package: API, tables, environment, a cluster of two processes, the notebooks
+	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest
+
+.PHONY: wheel
+wheel: setup ## Build the wheel of the Python package in out/wheels, and say on which systems it runs
+	@scripts/setup python $(abspath $(TARGET))/python
+	cd python && $(PYTHON) -m maturin build --release --locked --out ../out/wheels
+	$(PYTHON) -m auditwheel show out/wheels/*.whl
 
 # Random worlds, and cases of each property: make storm WORLDS=100000
 WORLDS := 10000
@@ -93,6 +113,10 @@ lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; then \
 	    cargo check --locked --quiet --target wasm32-unknown-unknown $$(cargo xtask pure | sed 's/^/-p /'); fi
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	@scripts/setup python $(abspath $(TARGET))/python
+	cd python && $(PYTHON) -m ruff check . ../examples/cluster && $(PYTHON) -m ruff format --check . ../examples/cluster
+	cd python && $(PYTHON) -m mypy
+	cd python && NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/python $(PYTHON) -m mkdocs build --quiet
 
 .PHONY: bench
 bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows

@@ -9,8 +9,8 @@ use crate::{CongestionControl, Reflector, Start};
 pub struct Custom {
     /// Name in tables and results.
     pub name: &'static str,
-    /// Builds the sender of one connection.
-    pub build: fn(&Start) -> Box<dyn CongestionControl>,
+    /// Builds the sender of one connection: a function, or a closure that knows more.
+    pub build: &'static (dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync),
 }
 
 impl PartialEq for Custom {

@@ -125,12 +125,15 @@ pub struct RunArgs {
     /// Capture at this link, before its queue, instead of at the senders
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pub pcap_link: Option<String>,
-    /// Write every event as a line of JSON, compressed if the name ends in .gz
+    /// Write every event: as a line of JSON, compressed if the name ends in .gz, or as a table if it ends in .parquet (docs/tables.md)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Only these events and sources: `window,dropped`, `flow.bulk.0`, `link.satellite.forward` (docs/trace.md)
     #[arg(long, value_name = "EVENT|SOURCE,...", value_delimiter = ',', requires = "trace")]
     pub trace_only: Vec<String>,
+    /// Write one line for each flow as Parquet (docs/tables.md)
+    #[arg(long, value_name = "FILE.parquet")]
+    pub out: Option<PathBuf>,
 }
 
 /// Arguments of `compare`.
@@ -166,6 +169,12 @@ pub struct CompareArgs {
     /// Write one line for each run as CSV (columns: docs/csv.md)
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the same as Parquet (docs/tables.md)
+    #[arg(long, value_name = "FILE.parquet")]
+    pub out: Option<PathBuf>,
+    /// Keep finished runs in this folder and do not repeat those that are there already
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
     /// Write a report with charts, one file that needs no network
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
@@ -194,8 +203,11 @@ pub struct PaperArgs {
     /// Write pages, pictures (SVG, PNG) and verdicts there; finished points are kept there too
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Forget the points that an earlier run kept in the directory of the report
-    #[arg(long, requires = "report")]
+    /// Keep finished runs in this folder instead, which `compare --keep` may share
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Forget the runs that an earlier call kept
+    #[arg(long)]
     pub fresh: bool,
 }
 

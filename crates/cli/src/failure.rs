@@ -30,15 +30,19 @@ impl Failure {
         Self::Request(format!("cannot write {}: {why}", path.display()))
     }
 
+    /// The exit code that says so.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Work(_) => 1,
+            Self::Request(_) => 2,
+            Self::Missing(_) => 3,
+        }
+    }
+
     /// Says what went wrong and returns the exit code.
     pub fn report(self) -> ExitCode {
-        let (message, code) = match self {
-            Self::Work(message) => (message, 1),
-            Self::Request(message) => (message, 2),
-            Self::Missing(message) => (message, 3),
-        };
-        eprintln!("bentpipe: {message}");
-        ExitCode::from(code)
+        eprintln!("bentpipe: {self}");
+        ExitCode::from(self.code())
     }
 }
 

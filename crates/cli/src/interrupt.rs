@@ -24,6 +24,11 @@ impl Interrupt {
         Ok(Self(wanted))
     }
 
+    /// Of a program that listens itself and raises this flag.
+    pub const fn of(wanted: Arc<AtomicBool>) -> Self {
+        Self(wanted)
+    }
+
     /// The flag itself, for those who look at it while they work.
     pub fn flag(&self) -> &AtomicBool {
         &self.0

@@ -4,6 +4,7 @@
 
 mod args;
 mod compare;
+pub mod embed;
 mod emulate;
 mod failure;
 mod generate;
@@ -13,7 +14,6 @@ mod kernel;
 #[cfg_attr(not(feature = "kernel"), allow(dead_code))]
 mod kernel_args;
 mod list;
-mod memory;
 mod output;
 mod paper;
 mod pep;
@@ -66,23 +66,45 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
+/// Does what these words ask for, without the name of the program in front; returns the exit code of every command but `emulate`, whose
+/// code is that of its command, and 0 then. For programs that carry the command line beside other things.
+pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
+    let words = std::iter::once("bentpipe".to_owned()).chain(words);
+    match args::Args::try_parse_from(words) {
+        Ok(args) => match dispatch(args.command) {
+            Ok(_) => 0,
+            Err(failure) => {
+                eprintln!("bentpipe: {failure}");
+                failure.code()
+            }
+        },
+        Err(error) => {
+            // Nobody is there to hear that this could not be printed.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(2)
+        }
+    }
+}
+
 fn command() -> ExitCode {
     let args = args::Args::try_parse().unwrap_or_else(|error| refuse(&error));
-    let done = match args.command {
+    dispatch(args.command).unwrap_or_else(Failure::report)
+}
+
+fn dispatch(command: args::Command) -> Result<ExitCode, Failure> {
+    let done = match command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Paper(args) => paper::paper(&args),
         args::Command::List(args) => list::list(&args),
         args::Command::Show(args) => show::show(&args),
         args::Command::Record(args) => record::record(&args),
-        args::Command::Emulate(args) => {
-            return emulate::emulate(&args).unwrap_or_else(Failure::report);
-        }
+        args::Command::Emulate(args) => return emulate::emulate(&args),
         args::Command::Send(args) => send::send(&args),
         args::Command::Receive(args) => receive::receive(&args),
         args::Command::Pep(args) => pep::pep(&args.command),
         args::Command::Kernel(args) => kernel::kernel(&args),
         args::Command::Generate { folder } => generate::generate(&folder),
     };
-    done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -113,25 +113,57 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
             let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
             print(args.json, &all, rows)
         }
-        Listed::Nodes => kinds(args.json, NODES),
-        Listed::Queues => kinds(args.json, QUEUES),
-        Listed::Losses => kinds(args.json, LOSSES),
-        Listed::Media => kinds(args.json, MEDIA),
-        Listed::Traffic => kinds(args.json, TRAFFIC),
         Listed::Papers => {
-            let all = bentpipe_study::load("all").map_err(|error| Failure::Work(error.to_string()))?;
-            let all: Vec<Paper> = all
-                .into_iter()
-                .map(|study| Paper { name: study.name, title: study.title, citation: study.citation })
-                .collect();
+            let all = papers()?;
             let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
             print(args.json, &all, rows)
+        }
+        what => {
+            let all = kinds(what);
+            print(args.json, &all, all.iter().map(|kind| vec![kind.name.into(), kind.title.into()]).collect())
         }
     }
 }
 
+/// A list as `--json` prints it.
+pub fn document(what: Listed) -> Result<serde_json::Value, Failure> {
+    let document = match what {
+        Listed::Cc => serde_json::to_value(entries()),
+        Listed::Scenarios => serde_json::to_value(bentpipe_scenario::list()),
+        Listed::Papers => serde_json::to_value(papers()?),
+        what => serde_json::to_value(kinds(what)),
+    };
+    document.map_err(|error| Failure::Work(error.to_string()))
+}
+
+/// The kinds of one sort; algorithms, scenarios and papers are none.
+const fn kinds(what: Listed) -> &'static [Kind] {
+    match what {
+        Listed::Nodes => NODES,
+        Listed::Queues => QUEUES,
+        Listed::Losses => LOSSES,
+        Listed::Media => MEDIA,
+        Listed::Traffic => TRAFFIC,
+        Listed::Cc | Listed::Scenarios | Listed::Papers => &[],
+    }
+}
+
+fn papers() -> Result<Vec<Paper>, Failure> {
+    let all = bentpipe_study::load("all").map_err(|error| Failure::Work(error.to_string()))?;
+    let paper = |study: bentpipe_study::Study| Paper {
+        name: study.name,
+        title: study.title,
+        citation: study.citation,
+    };
+    Ok(all.into_iter().map(paper).collect())
+}
+
+fn entries() -> Vec<Entry> {
+    REGISTRY.iter().copied().chain(own_algorithms().iter().map(own)).collect()
+}
+
 fn algorithms(json: bool) -> Result<(), Failure> {
-    let all: Vec<Entry> = REGISTRY.iter().copied().chain(own_algorithms().iter().map(own)).collect();
+    let all = entries();
     let row = |entry: &Entry| {
         let paper = if entry.year == 0 { String::new() } else { format!("{}, {}", entry.paper, entry.year) };
         vec![entry.name.into(), entry.title.into(), paper]
@@ -149,10 +181,6 @@ fn algorithms(json: bool) -> Result<(), Failure> {
 /// What is known of an algorithm that the program brought.
 fn own(custom: &Custom) -> Entry {
     Entry { name: custom.name, title: "brought by this program", ..SENDER_ONLY }
-}
-
-fn kinds(json: bool, all: &[Kind]) -> Result<(), Failure> {
-    print(json, &all, all.iter().map(|kind| vec![kind.name.into(), kind.title.into()]).collect())
 }
 
 fn print(json: bool, document: &impl Serialize, rows: Vec<Vec<String>>) -> Result<(), Failure> {

@@ -1,12 +1,13 @@
 //! Files that are complete or absent, and what goes to standard output.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
 use bentpipe_scenario::Scenario;
+use bentpipe_table::{MARK, Parquet, RecordBatch, SchemaRef};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
@@ -21,6 +22,8 @@ pub enum Kind {
     Report,
     /// The runs of a comparison, CSV.
     Runs,
+    /// Results or events, Parquet.
+    Table,
     /// Packets, pcapng.
     Packets,
     /// Events, one JSON document on each line.
@@ -44,15 +47,17 @@ const PACKED: &str = "trace of Bentpipe";
 
 /// So much of a file tells what it holds.
 const HEAD_BYTES: u64 = 4096;
+const TAIL_BYTES: u64 = 1 << 20;
 
 impl Kind {
-    /// Whether a file that begins like this holds the same.
+    /// Whether a file that begins, and ends, like this holds the same.
     fn holds(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         let document = |field: &str| text.starts_with('{') && text.contains(field);
         match self {
             Self::Report => text.starts_with("<!doctype html>") && text.contains("Bentpipe</title>"),
             Self::Runs => text.starts_with("scenario,cc,seed,"),
+            Self::Table => head.starts_with(b"PAR1") && head.windows(MARK.len()).any(|bytes| bytes == MARK),
             Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
             Self::Events => {
                 let is_packed = head.starts_with(&[0x1f, 0x8b]) && text.contains(PACKED);
@@ -72,6 +77,7 @@ impl Kind {
         match self {
             Self::Report => "report of ours",
             Self::Runs => "CSV file of ours",
+            Self::Table => "Parquet file of ours",
             Self::Packets => "capture (pcapng)",
             Self::Events => "trace of ours",
             Self::Summary => "summary of ours",
@@ -86,7 +92,14 @@ impl Kind {
     fn refuse_other(self, path: &Path) -> Result<(), Failure> {
         let mut head = Vec::new();
         let unreadable = |error: io::Error| Failure::Request(format!("{}: {error}", path.display()));
-        File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).map_err(unreadable)?;
+        let mut read = || {
+            let mut file = File::open(path)?;
+            (&file).take(HEAD_BYTES).read_to_end(&mut head)?;
+            // A Parquet file says at its end what it holds.
+            file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL_BYTES).max(HEAD_BYTES)))?;
+            file.take(TAIL_BYTES).read_to_end(&mut head)
+        };
+        read().map_err(unreadable)?;
         if head.is_empty() || self.holds(&head) {
             return Ok(());
         }
@@ -234,6 +247,22 @@ impl Target {
     }
 }
 
+/// Writes a table and puts the file in its place.
+pub fn write_table(target: Target, batch: &RecordBatch) -> Result<(), Failure> {
+    write_tables(target, (&batch.schema(), std::slice::from_ref(batch)))
+}
+
+/// Writes a table of several batches and puts the file in its place.
+pub fn write_tables(target: Target, (schema, batches): (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
+    let write = |writer: Writer| {
+        let mut file = Parquet::new(writer, schema.clone())?;
+        batches.iter().try_for_each(|batch| file.write(batch))?;
+        file.finish()?.flush()
+    };
+    write(target.writer()?).map_err(|error| Failure::Work(format!("cannot write {error}")))?;
+    target.finish()
+}
+
 /// Opens the path if one is given.
 pub fn open(path: Option<&PathBuf>, kind: Kind) -> Result<Option<Target>, Failure> {
     path.map(|path| Target::open(path, kind)).transpose()
@@ -364,6 +393,7 @@ mod tests {
         let all = [
             (Kind::Report, "<!doctype html>\n<title>x – Bentpipe</title>"),
             (Kind::Runs, "scenario,cc,seed,goodput_bps\n"),
+            (Kind::Table, "PAR1 bentpipe.kind PAR1"),
             (Kind::Packets, "\n\r\r\n"),
             (Kind::Events, "{\"t_s\":0.0}\n"),
             (Kind::Summary, "{\n  \"at_s\": 1.0}"),

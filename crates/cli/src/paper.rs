@@ -1,7 +1,6 @@
 //! `bentpipe paper`.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::threads;
@@ -19,7 +18,7 @@ use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 
 /// Where finished points are kept, in the directory of the report.
-const POINTS: &str = "points.jsonl";
+const POINTS: &str = "points";
 
 /// Conducts studies and shows what became of their claims.
 pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
@@ -47,7 +46,8 @@ pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
     args.report.as_deref().map_or(Ok(()), |directory| write(directory, &outcomes))
 }
 
-fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
+/// Refuses figures that none of the studies has.
+pub fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
     let known: Vec<&str> = studies.iter().flat_map(|study| study.figure.keys()).map(String::as_str).collect();
     match figures.iter().find(|figure| !known.contains(&figure.as_str())) {
         Some(figure) => {
@@ -60,33 +60,39 @@ fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), F
 }
 
 fn store(args: &PaperArgs) -> Result<Store, Failure> {
-    let Some(directory) = &args.report else { return Ok(Store::in_memory()) };
-    let path = directory.join(POINTS);
-    fs::create_dir_all(directory).map_err(|error| Failure::unwritable(directory, &error))?;
-    if args.fresh {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Failure::unwritable(&path, &error));
-            }
-            _ => {}
+    let beside = args.report.as_ref().map(|directory| directory.join(POINTS));
+    let Some(folder) = args.keep.clone().or(beside) else {
+        let accepted = "--fresh together with --keep or --report";
+        return if args.fresh {
+            Err(Failure::Request(format!("found --fresh alone, accepted: {accepted}")))
+        } else {
+            Ok(Store::in_memory())
+        };
+    };
+    let open = || {
+        if args.fresh {
+            Store::forget(&folder)?;
         }
-    }
-    Store::open(&path).map_err(|error| Failure::unwritable(&path, &error))
+        Store::open(&folder)
+    };
+    open().map_err(|error| Failure::Request(error.to_string()))
 }
 
 fn unfinished(error: &Unfinished, args: &PaperArgs) -> Failure {
     match error {
         Unfinished::Impossible(_) => Failure::Request(error.to_string()),
         Unfinished::Broken(_) => Failure::Work(error.to_string()),
-        Unfinished::Stopped { .. } if args.report.is_some() => {
+        Unfinished::Stopped { .. } if args.report.is_some() || args.keep.is_some() => {
             Failure::Work(format!("{error} and are kept: the same command goes on from there"))
         }
-        Unfinished::Stopped { .. } => Failure::Work(format!("{error}; with --report they would be kept")),
+        Unfinished::Stopped { .. } => {
+            Failure::Work(format!("{error}; with --report or --keep they would be kept"))
+        }
     }
 }
 
 /// `{ paper: [ claim, ... ] }`, in the order in which the studies have them.
-struct Document<'a>(&'a [StudyOutcome]);
+pub struct Document<'a>(pub &'a [StudyOutcome]);
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -139,7 +145,7 @@ fn counts(outcome: &StudyOutcome, verdict_of: impl Fn(&ClaimOutcome) -> Verdict)
 }
 
 /// For each study a page and its pictures, and the verdicts of all.
-fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
+pub fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
     let failed = |why: String| Failure::Work(format!("report: {why}"));
     for outcome in outcomes {
         let html = render(outcome, &output::typed()).map_err(failed)?;

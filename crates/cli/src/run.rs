@@ -1,17 +1,21 @@
 //! `bentpipe run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::report::{Provenance, RunPage, World};
-use bentpipe_lab::{File, Place, Simulated, Wanted, check, check_only, simulate, table};
+use bentpipe_lab::{
+    File, Names, Place, Simulated, Unsimulated, Wanted, check, check_memory, check_only, simulate, table,
+};
 use bentpipe_scenario::{Scenario, Traffic};
+use bentpipe_table::{Kind as Rows, Trace, TraceError, batch};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
-use crate::{memory, show};
+use crate::show;
 
 /// The files to write.
 struct Files {
@@ -20,6 +24,9 @@ struct Files {
     trace: Option<Target>,
     /// What is kept of the events; all if empty.
     only: Vec<String>,
+    /// The trace is to be a Parquet file.
+    as_table: bool,
+    out: Option<Target>,
 }
 
 /// Runs a scenario once and shows what came out.
@@ -31,12 +38,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut scenario = draft.scenario()?;
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
-    memory::check(&scenario, 1, args.memory)?;
+    check_memory(&scenario, 1, args.memory).map_err(Failure::Request)?;
     check(&scenario, &place)?;
     check_only(&scenario, &args.trace_only)?;
     refuse_browsers(args, &scenario)?;
     output::note_lacking([&scenario]);
-    let files = open([&args.report, &args.pcap, &args.trace], &args.trace_only)?;
+    let files = open([&args.report, &args.pcap, &args.trace, &args.out], &args.trace_only)?;
     let run = work(&scenario, &files, place)?;
     if args.json {
         output::print_json(&run.outcome)?;
@@ -58,23 +65,31 @@ fn refuse_browsers(args: &RunArgs, scenario: &Scenario) -> Result<(), Failure> {
     }
 }
 
-fn open([report, packets, trace]: [&Option<PathBuf>; 3], only: &[String]) -> Result<Files, Failure> {
-    output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref()])?;
+/// A file of this name is to hold a table.
+pub fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "parquet")
+}
+
+fn open([report, packets, trace, out]: [&Option<PathBuf>; 4], only: &[String]) -> Result<Files, Failure> {
+    output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref(), out.as_ref()])?;
+    let as_table = trace.as_deref().is_some_and(is_table);
     Ok(Files {
         report: output::open(report.as_ref(), Kind::Report)?,
         packets: output::open(packets.as_ref(), Kind::Packets)?,
-        trace: output::open(trace.as_ref(), Kind::Events)?,
+        trace: output::open(trace.as_ref(), if as_table { Kind::Table } else { Kind::Events })?,
         only: only.to_vec(),
+        as_table,
+        out: output::open(out.as_ref(), Kind::Table)?,
     })
 }
 
-/// Where a report of `scenario` comes from.
-pub fn provenance(scenario: &Scenario) -> Provenance {
+/// Where a report of `scenario` that `command` made comes from.
+pub fn provenance(scenario: &Scenario, command: &str) -> Provenance {
     Provenance {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         toml: scenario.to_toml(),
-        command: output::typed(),
+        command: command.to_owned(),
         version: env!("CARGO_PKG_VERSION").into(),
     }
 }
@@ -89,24 +104,42 @@ fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, F
     let writer = |target: &Option<Target>| {
         target.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as File)).transpose()
     };
+    let mut events = None;
+    let mut trace = None;
+    if let Some(file) = files.trace.as_ref().filter(|_| files.as_table) {
+        let names = Names::of(scenario).map_err(Unsimulated::from)?;
+        events = Some(Trace::in_file(&names, Box::new(file.writer()?)).map_err(Unsimulated::from)?);
+    } else if let Some(file) = &files.trace {
+        trace = Some(file.events()?);
+    }
     let progress = Bar::of_time(scenario.duration.as_secs_f64());
     let wanted = Wanted {
         seed: None,
         series: files.report.is_some(),
-        trace: files.trace.as_ref().map(Target::events).transpose()?,
+        trace,
         only: &files.only,
         packets: writer(&files.packets)?.map(|file| (file, place)),
+        observer: events.as_mut().map(|events| events as _),
         stop: Some(interrupt.flag()),
         progress: Some(&progress),
     };
-    Ok(simulate(scenario, wanted)?)
+    let run = simulate(scenario, wanted)?;
+    match events.map_or(Ok(()), |events| events.finish().map(drop)) {
+        Err(TraceError::Unwritten(error)) => Err(Unsimulated::Unwritten(error).into()),
+        Err(error @ TraceError::TooMany) => Err(Failure::Work(error.to_string())),
+        Ok(()) => Ok(run),
+    }
 }
 
 fn finish(files: Files, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
     files.packets.map_or(Ok(()), Target::finish)?;
     files.trace.map_or(Ok(()), Target::finish)?;
+    if let Some(target) = files.out {
+        let flows = columns::outcome(&run.outcome, Part::Flows);
+        output::write_table(target, &batch(Rows::Run, flows, &[("bentpipe.scenario", scenario.to_toml())]))?;
+    }
     let Some(target) = files.report else { return Ok(()) };
-    let (provenance, world) = (provenance(scenario), world(scenario)?);
+    let (provenance, world) = (provenance(scenario, &output::typed()), world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     target.write(html.as_bytes())

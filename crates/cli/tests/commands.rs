@@ -377,11 +377,11 @@ fn a_study_is_judged_drawn_and_resumed() {
     for name in ["mine.html", "claims.json", "mine/figure-1.svg", "mine/figure-1.png", "mine/figure-2.png"] {
         assert!(report.join(name).metadata().unwrap().len() > 500, "{name}");
     }
-    let points =
-        || fs::read_to_string(report.join("points.jsonl")).unwrap().lines().filter(|l| !l.is_empty()).count();
-    assert_eq!(points(), 8);
+    let points = || fs::read_dir(report.join("points")).unwrap().count();
+    let first = points();
+    assert!(first > 0);
     assert_eq!(json(&bentpipe(&args)), document);
-    assert_eq!(points(), 8, "no finished point is run again");
+    assert_eq!(points(), first, "no finished point is run again");
 }
 
 #[test]

@@ -240,6 +240,10 @@ impl Share {
     }
 }
 
+/// Names of what is no metric: goodput of a flow of each group, flows that completed and converged, and of how many.
+const GROUP: &str = "flow_goodput_bps.";
+const SHARES: [&str; 4] = ["flows_completed", "flows_ending", "flows_converged", "flows"];
+
 impl Sample {
     /// What is kept of `outcome`, a run of a scenario with these flow groups.
     pub fn of(outcome: &Outcome, groups: &[FlowGroup]) -> Self {
@@ -256,6 +260,35 @@ impl Sample {
         let groups = flows.into_iter().filter_map(|(group, of)| Some((group, stats::mean(&of)?))).collect();
         let values = Metric::ALL.map(|metric| metric.of(outcome));
         Self { seed: outcome.seed, values, groups, completed, converged }
+    }
+
+    /// All that is known of the run, by name.
+    pub fn quantities(&self) -> impl Iterator<Item = (String, Option<f64>)> {
+        let metrics = Metric::ALL.into_iter().map(|metric| (metric.key().to_owned(), self.get(metric)));
+        let groups = self.groups.iter().map(|(group, goodput)| (format!("{GROUP}{group}"), Some(*goodput)));
+        let shares = [self.completed.count, self.completed.of, self.converged.count, self.converged.of];
+        let shares =
+            SHARES.into_iter().zip(shares).map(|(name, count)| (name.to_owned(), Some(count as f64)));
+        metrics.chain(groups).chain(shares)
+    }
+
+    /// The sample that [`Sample::quantities`] came from; `None` if some are missing. Others are left out.
+    pub fn from_quantities(seed: u64, of: &BTreeMap<String, Option<f64>>) -> Option<Self> {
+        let mut values = [None; Metric::ALL.len()];
+        for metric in Metric::ALL {
+            values[metric as usize] = *of.get(metric.key())?;
+        }
+        let count = |name: &str| of.get(name).copied().flatten().map(|count| count as u64);
+        let [completed, of_ending, converged, of_all] = SHARES.map(count);
+        let groups =
+            of.iter().filter_map(|(name, goodput)| Some((name.strip_prefix(GROUP)?.to_owned(), (*goodput)?)));
+        Some(Self {
+            seed,
+            values,
+            groups: groups.collect(),
+            completed: Share { count: completed?, of: of_ending? },
+            converged: Share { count: converged?, of: of_all? },
+        })
     }
 
     /// Of how many flows the value of a metric is the mean, where it is not that of all.
@@ -471,6 +504,16 @@ mod tests {
         assert_eq!(row["timeouts"]["mean"], 2.0);
         assert!(row["completion_s"]["mean"].is_null());
         assert!(row.get("flow_goodput_bps_by_group").is_none());
+    }
+
+    #[test]
+    fn a_sample_comes_back_from_its_quantities() {
+        let sample = Sample::of(&example::outcome("peach", 7), &[]);
+        let quantities: BTreeMap<_, _> = sample.quantities().collect();
+        assert_eq!(Sample::from_quantities(7, &quantities), Some(sample));
+        let mut part = quantities;
+        part.remove("flows_ending");
+        assert_eq!(Sample::from_quantities(7, &part), None);
     }
 
     #[test]

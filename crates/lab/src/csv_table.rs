@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use crate::comparison::{Comparison, Metric, Row, Sample, unique};
+use crate::columns::{Values, runs};
+use crate::comparison::Comparison;
 
 /// Writes one line for each run; the columns stand in `docs/csv.md`.
 ///
@@ -10,50 +11,29 @@ use crate::comparison::{Comparison, Metric, Row, Sample, unique};
 /// Those of `out`.
 pub fn write(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
-    let keys = keys.iter().map(|setting| setting.key.as_str());
-    let metrics = metrics(comparison);
-    let names = metrics.iter().map(|metric| metric.key().to_owned());
-    let groups = groups(comparison);
-    let of_groups = groups.iter().map(|group| format!("flow_goodput_bps.{group}"));
-    let head = ["scenario", "cc", "seed"].into_iter().chain(keys).map(str::to_owned);
-    writer.write_record(head.chain(names).chain(of_groups))?;
-    for row in &comparison.rows {
-        for sample in &row.samples {
-            let of_groups =
-                groups.iter().map(|group| sample.groups.get(*group).copied().map_or(String::new(), clean));
-            writer.write_record(
-                line((&comparison.scenario, &metrics), row, sample).into_iter().chain(of_groups),
-            )?;
-        }
+    let columns = runs(comparison);
+    writer.write_record(columns.iter().map(|column| &column.name))?;
+    let lines = comparison.rows.iter().map(|row| row.samples.len()).sum();
+    for line in 0..lines {
+        writer.write_record(columns.iter().map(|column| field(&column.values, line)))?;
     }
     writer.flush()?;
     Ok(())
 }
 
-/// The flow groups, where there are several.
-fn groups(comparison: &Comparison) -> Vec<&str> {
-    let samples = comparison.rows.iter().flat_map(|row| &row.samples);
-    let names = unique(samples.flat_map(|sample| sample.groups.keys().map(String::as_str)));
-    if names.len() > 1 { names } else { Vec::new() }
+/// What stands in a line of a column; nothing where there is no value.
+fn field(values: &Values, line: usize) -> String {
+    match values {
+        Values::Text(values) => values[line].clone().unwrap_or_default(),
+        Values::Whole(values) => values[line].map_or(String::new(), |value| value.to_string()),
+        Values::Number(values) => values[line].map_or(String::new(), clean),
+        Values::Typed(values) => values[line].0.clone(),
+    }
 }
 
 /// A number with nine digits that matter, so that what was computed in binary reads as what it is.
 fn clean(value: f64) -> String {
     format!("{value:.8e}").parse::<f64>().unwrap_or(value).to_string()
-}
-
-/// The columns of metrics: always the same, then those that have a meaning here.
-fn metrics(comparison: &Comparison) -> Vec<Metric> {
-    let always = Metric::ALL.into_iter().filter(|metric| !metric.is_optional());
-    always.chain(comparison.optional_metrics()).collect()
-}
-
-fn line((scenario, metrics): (&str, &[Metric]), row: &Row, sample: &Sample) -> Vec<String> {
-    let head = [scenario.to_owned(), row.cell.cc.clone(), sample.seed.to_string()];
-    let values = row.cell.vary.iter().map(|setting| setting.value.0.clone());
-    let number = |metric: &Metric| sample.get(*metric).map_or(String::new(), clean);
-    head.into_iter().chain(values).chain(metrics.iter().map(number)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Algorithms that a scenario gives nothing of what they live on.
 
-use bentpipe_scenario::{FlowGroup, NodeKind, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, NodeKind, Scenario, Traffic, own_algorithms};
 
 /// Algorithms that need a word from a router, the kind of node that says it, and what is left of them without.
 const ROUTERS: &[(&str, &str, &str)] = &[
@@ -14,8 +14,13 @@ const ROUTERS: &[(&str, &str, &str)] = &[
 /// A sentence for each registered algorithm that lacks what it needs in `scenario`: the router that informs it, or earlier connections to learn from.
 pub fn lacking(scenario: &Scenario) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
+    let own = own_algorithms();
     for flow in &scenario.flows {
         let name = flow.sender.cc.name();
+        // What others brought may remember, but nobody knows what it is without.
+        if own.iter().any(|own| own.name == name) {
+            continue;
+        }
         let missing = ROUTERS.iter().find(|(cc, kind, _)| *cc == name && !has_node(scenario, kind));
         let sentence = match missing {
             Some((_, kind, left)) => {

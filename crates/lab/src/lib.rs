@@ -1,10 +1,11 @@
 //! The laboratory: comparisons over algorithms, varied values and seeds on all cores; statistics, tables, reports.
 //!
 //! Reading order: [`Plan`] says what to compare, [`run_all`] works it off, [`Comparison`] is what came out, and
-//! [`table`], [`csv_table`] and [`report`] show it.
+//! [`table`], [`csv_table`] and [`report`] show it; [`columns`] hold it for every kind of file.
 
 mod carriage;
 mod column;
+pub mod columns;
 mod comparison;
 pub mod csv_table;
 #[cfg(test)]
@@ -17,9 +18,11 @@ pub mod number;
 mod plan;
 mod pool;
 pub mod report;
+mod room;
 mod service;
 mod simulate;
 pub mod stats;
+mod sweep;
 pub mod table;
 mod together;
 mod watch;
@@ -31,5 +34,8 @@ pub use lacking::lacking;
 pub use memory::estimate;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
+pub use room::check_memory;
 pub use simulate::{File, Place, Simulated, Unsimulated, Wanted, check, check_only, simulate};
 pub use stats::Summary;
+pub use sweep::{MOST_RUNS, Measured, OWN, Prepared, Wish};
+pub use watch::Names;

@@ -92,20 +92,40 @@ impl FromStr for Setting {
     }
 }
 
+impl Vary {
+    /// A path and its values.
+    ///
+    /// # Errors
+    /// If there is none, an empty one, or one twice.
+    pub fn new(key: String, values: Vec<Value>) -> Result<Self, BadSetting> {
+        let text = || Self { key: key.clone(), values: values.clone() }.to_string();
+        if key.is_empty() || values.is_empty() {
+            return Err(BadSetting(format!("expected KEY=VALUE, found `{}`", text())));
+        }
+        if values.iter().any(|value| value.0.is_empty()) {
+            return Err(BadSetting(format!("`{}` has an empty value between its commas", text())));
+        }
+        if let Some(twice) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
+            return Err(BadSetting(format!("`{}` names the value {} twice", text(), twice.1)));
+        }
+        Ok(Self { key, values })
+    }
+}
+
+impl fmt::Display for Vary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<&str> = self.values.iter().map(|value| value.0.as_str()).collect();
+        write!(f, "{}={}", self.key, values.join(","))
+    }
+}
+
 impl FromStr for Vary {
     type Err = BadSetting;
 
     /// Values are separated by commas outside brackets, braces and quotation marks.
     fn from_str(text: &str) -> Result<Self, BadSetting> {
         let (key, list) = split(text)?;
-        let values: Vec<Value> = split_list(list).into_iter().map(|v| Value(v.trim().into())).collect();
-        if values.iter().any(|value| value.0.is_empty()) {
-            return Err(BadSetting(format!("`{text}` has an empty value between its commas")));
-        }
-        if let Some(twice) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
-            return Err(BadSetting(format!("`{text}` names the value {} twice", twice.1)));
-        }
-        Ok(Self { key: key.into(), values })
+        Self::new(key.into(), split_list(list).into_iter().map(|v| Value(v.trim().into())).collect())
     }
 }
 

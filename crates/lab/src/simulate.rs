@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::{Ended, Outcome, RunOptions, RunResult, Series};
+use bentpipe_sim::{Ended, Observer, Outcome, RunOptions, RunResult, Series};
 
 use crate::filter::{Filter, Filtered};
 use crate::watch::{EventLog, Names, PacketFile, Tap};
@@ -21,10 +21,12 @@ pub struct Wanted<'a> {
     pub series: bool,
     /// Every event as a line of JSON.
     pub trace: Option<File>,
-    /// Only these events and sources of it ([`Filter::of`](crate::Filter::of)); all if empty.
+    /// Only these events and sources in a trace ([`Filter::of`](crate::Filter::of)); all if empty.
     pub only: &'a [String],
     /// Packets as seen at a place.
     pub packets: Option<(File, Place)>,
+    /// Told of everything that happens, or of what `only` names.
+    pub observer: Option<&'a mut dyn Observer>,
     /// Set by another thread to stop early.
     pub stop: Option<&'a AtomicBool>,
     /// Told now and then how many seconds have been simulated.
@@ -120,10 +122,10 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
         progress: wanted.progress,
         ..RunOptions::default()
     };
-    let result = if wanted.trace.is_none() && wanted.packets.is_none() {
+    let result = if wanted.trace.is_none() && wanted.packets.is_none() && wanted.observer.is_none() {
         bentpipe_sim::run(scenario, &options)?
     } else {
-        watched(scenario, &options, (wanted.trace, wanted.only, wanted.packets))?
+        watched((scenario, &options), (wanted.trace, wanted.only, wanted.packets), wanted.observer)?
     };
     match result.ended {
         Ended::Stopped => Err(Unsimulated::Stopped),
@@ -132,9 +134,9 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
 }
 
 fn watched(
-    scenario: &Scenario,
-    options: &RunOptions<'_>,
+    (scenario, options): (&Scenario, &RunOptions<'_>),
     (trace, only, packets): (Option<File>, &[String], Option<(File, Place)>),
+    observer: Option<&mut dyn Observer>,
 ) -> Result<RunResult, Unsimulated> {
     let names = Names::of(scenario)?;
     let packets = match packets {
@@ -146,9 +148,10 @@ fn watched(
     };
     let filter = Filter::of(only, &names).map_err(Unsimulated::Impossible)?;
     let log = |file| Filtered::new(EventLog::new(file, names.clone()), filter.clone(), &names);
-    let mut watchers = (trace.map(log), packets);
-    let result = bentpipe_sim::run_observed(scenario, options, &mut watchers)?;
-    watchers.0.map(|log| log.into_inner().finish()).transpose()?;
-    watchers.1.map(PacketFile::finish).transpose()?;
+    let mut files = (trace.map(log), packets);
+    let observer = Filtered::new(observer, filter.clone(), &names);
+    let result = bentpipe_sim::run_observed(scenario, options, &mut (&mut files, observer))?;
+    files.0.map(|log| log.into_inner().finish()).transpose()?;
+    files.1.map(PacketFile::finish).transpose()?;
     Ok(result)
 }

@@ -1,6 +1,6 @@
 //! Names of algorithms as users type them: a window law, with or without a recovery.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bentpipe_cc::{Algorithm, Custom, REGISTRY};
 use bentpipe_tcp::Recovery;
@@ -14,33 +14,36 @@ use crate::suggest::did_you_mean;
 const RENO_WITH_RECOVERY: &[&str] = &["reno", "newreno", "sack"];
 
 /// Algorithms that the program brought.
-static OWN: OnceLock<&'static [Custom]> = OnceLock::new();
+static OWN: RwLock<Vec<Custom>> = RwLock::new(Vec::new());
 
-/// Makes algorithms of the program's own known by their names, everywhere where scenarios and command lines name one. To be called at
-/// most once, before any scenario is read.
+/// Makes algorithms of the program's own known by their names, everywhere where scenarios and command lines name one; scenarios that were
+/// read before do not know them.
 ///
 /// # Errors
-/// [`Error::TakenAlgorithm`] for a name that is taken, and if it was called before.
-pub fn bring_algorithms(own: &'static [Custom]) -> Result<(), Error> {
+/// [`Error::TakenAlgorithm`] for a name that is taken; none is known then.
+pub fn bring_algorithms(own: &[Custom]) -> Result<(), Error> {
     let taken = |(index, custom): (usize, &Custom)| {
         let registered = algorithm_names().iter().any(|name| name == custom.name);
         registered || own[..index].iter().any(|other| other.name == custom.name) || custom.name.contains('+')
     };
     match own.iter().enumerate().find(|&of| taken(of)) {
         Some((_, custom)) => Err(Error::TakenAlgorithm { name: custom.name.to_owned() }),
-        None if own.is_empty() => Ok(()),
-        None => OWN.set(own).map_err(|_| Error::TakenAlgorithm { name: own[0].name.to_owned() }),
+        None => {
+            OWN.write().unwrap_or_else(PoisonError::into_inner).extend(own);
+            Ok(())
+        }
     }
 }
 
 /// The algorithms that the program brought.
-pub fn own_algorithms() -> &'static [Custom] {
-    OWN.get().copied().unwrap_or_default()
+pub fn own_algorithms() -> Vec<Custom> {
+    OWN.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The algorithm `name` with default parameters.
 fn known(name: &str) -> Option<Algorithm> {
-    let own = own_algorithms().iter().find(|custom| custom.name == name);
+    let own = own_algorithms();
+    let own = own.iter().find(|custom| custom.name == name);
     own.copied().map(Algorithm::Custom).or_else(|| Algorithm::from_name(name))
 }
 
@@ -85,8 +88,14 @@ fn with_recoveries(name: &str) -> Vec<String> {
 pub fn algorithm_names() -> Vec<String> {
     let registered = REGISTRY.iter().map(|entry| entry.name);
     let others = RENO_WITH_RECOVERY.iter().copied().filter(|name| *name != "reno");
-    let brought = own_algorithms().iter().map(|custom| custom.name);
+    let brought = own_algorithms();
+    let brought = brought.iter().map(|custom| custom.name);
     registered.chain(others).chain(brought).map(str::to_owned).collect()
+}
+
+/// Names of the registered algorithms, in the order of the registry.
+pub fn registered_algorithms() -> impl Iterator<Item = &'static str> {
+    REGISTRY.iter().map(|entry| entry.name)
 }
 
 /// The name that was probably meant.

@@ -72,6 +72,21 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
+/// Watches as what it refers to does.
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
+        (**self).on_link(at, event, passing);
+    }
+
+    fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
+        (**self).on_end(at, end, event);
+    }
+
+    fn on_fresh(&mut self, at: Instant, end: u32) {
+        (**self).on_fresh(at, end);
+    }
+}
+
 /// Watches if there is one.
 impl<O: Observer> Observer for Option<O> {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {

@@ -10,8 +10,8 @@ use crate::file::Experiment;
 use crate::measure::Measured;
 use crate::plan::Needed;
 use crate::results::{At, Results};
-use crate::store::{Course, Store};
 use crate::study::{Figure, Flows, OverTime, Sketch};
+use bentpipe_table::{Course, Store};
 
 /// One chart.
 #[derive(Clone, PartialEq, Debug, Default)]

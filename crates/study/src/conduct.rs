@@ -14,9 +14,9 @@ use crate::measure::Measure;
 use crate::outcome::{Choices, ClaimOutcome, FigureOutcome, StudyOutcome};
 use crate::plan::{Job, Jobs, Needed, claims, figures, needs};
 use crate::results::Results;
-use crate::store::{Kept, Store};
 use crate::study::{Claim, Figure, Ground, Shown, Study};
 use crate::verdict::{Judged, Verdict, judge, worst};
+use bentpipe_table::{Kept, Store};
 
 /// What is wanted of studies.
 pub struct Wish {
@@ -96,6 +96,8 @@ fn work(
         Ok(true)
     };
     let results = run_all(jobs, wish.threads, run, observe);
+    let flushed = store.lock().unwrap_or_else(PoisonError::into_inner).flush();
+    flushed.map_err(|error| Unfinished::Broken(error.to_string()))?;
     let done = results.iter().filter(|result| matches!(result, Some(Ok(true)))).count();
     if let Some(why) = results.into_iter().flatten().find_map(Result::err) {
         return Err(Unfinished::Broken(why));
@@ -104,7 +106,7 @@ fn work(
         return Err(Unfinished::Stopped { done, total });
     }
     let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *store))
+    Ok(std::mem::replace(&mut *store, Store::in_memory()))
 }
 
 /// `None` if it was stopped.

@@ -4,8 +4,8 @@ use crate::check::{Check, Expr};
 use crate::grid::{Form, Grid};
 use crate::measure::{Measure, Measured};
 use crate::results::Results;
-use crate::store::Values;
 use crate::study::Study;
+use bentpipe_table::Values;
 
 pub const STUDY: &str = r#"
 title = "An example"

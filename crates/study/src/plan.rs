@@ -9,8 +9,8 @@ use crate::conduct::Wish;
 use crate::file::Experiment;
 use crate::grid::{Grid, Spot};
 use crate::measure::{Measure, Measured};
-use crate::store::{Kept, Store};
 use crate::study::{Claim, Figure, Ground, OverTime, Shown, Sketch, Study};
+use bentpipe_table::{Kept, Store, refuse_own, world_name};
 
 /// An experiment of which something is needed.
 pub struct Needed<'a> {
@@ -156,7 +156,11 @@ impl Needed<'_> {
                     continue;
                 }
             };
-            let world = name_of(&scenario);
+            if let Err(what) = if store.keeps() { refuse_own(&scenario) } else { Ok(()) } {
+                wrong.push(what);
+                break;
+            }
+            let world = world_name(&scenario);
             for (index, seed) in self.grid.seeds.iter().enumerate() {
                 let sketches = if index == 0 { sketches.as_slice() } else { &[] };
                 let known = store.get(&world, *seed);
@@ -189,14 +193,4 @@ fn missing(known: Option<&Kept>, measures: &[&Measure], sketches: &[&Sketch]) ->
         measures.iter().filter(|measure| !measured(measure)).map(|measure| (*measure).clone()).collect(),
         sketches.iter().filter(|sketch| !drawn(sketch)).map(|sketch| (*sketch).clone()).collect(),
     )
-}
-
-/// A name that two worlds share only if they are the same.
-fn name_of(scenario: &Scenario) -> String {
-    use siphasher::sip128::{Hasher128, SipHasher13};
-    use std::hash::Hasher;
-    let mut hasher = SipHasher13::new();
-    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
-    hasher.write(scenario.to_toml().as_bytes());
-    format!("{:032x}", hasher.finish128().as_u128())
 }

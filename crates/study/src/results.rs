@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::check::{Expr, Fold, Operation, Several};
 use crate::grid::{Grid, Spot};
 use crate::measure::Measured;
-use crate::store::Values;
+use bentpipe_table::Values;
 
 /// One value for each seed; `None` where there is none.
 pub type PerSeed = Vec<Option<f64>>;

@@ -98,7 +98,7 @@ impl Reflector for Mirror {
 
 fn with(build: fn(&Start) -> Box<dyn CongestionControl>) -> Config {
     Config {
-        cc: Algorithm::Custom(Custom { name: "double", build }),
+        cc: Algorithm::Custom(Custom { name: "double", build: Box::leak(Box::new(build)) }),
         initial_window: InitialWindow::Segments(10),
         recovery: Recovery::NewReno,
         ..plain()

@@ -56,7 +56,7 @@ fn held(_start: &Start) -> Box<dyn CongestionControl> {
 
 #[test]
 fn what_is_withheld_leaves_after_the_release_and_arrives() {
-    let cc = Algorithm::Custom(Custom { name: "held", build: held });
+    let cc = Algorithm::Custom(Custom { name: "held", build: &held });
     let config = Config { cc, delayed_ack: DelayedAck::Off, mss: 1000, ..Config::default() };
     let mut pair = Pair::symmetric(config);
     pair.write(0, 50_000);

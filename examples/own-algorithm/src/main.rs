@@ -34,5 +34,5 @@ fn build(start: &Start) -> Box<dyn CongestionControl> {
 }
 
 fn main() -> ExitCode {
-    bentpipe_cli::main_with(&[Custom { name: "second-thought", build }])
+    bentpipe_cli::main_with(&[Custom { name: "second-thought", build: &build }])
 }

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use bentpipe_lab::estimate;
 use bentpipe_scenario::Scenario;
 
-use crate::failure::Failure;
+use crate::memory::estimate;
 
 /// Refuses `scenario` if `at_once` runs of it would take more than `limit` bytes, or than this machine has free.
-pub fn check(scenario: &Scenario, at_once: usize, limit: Option<u64>) -> Result<(), Failure> {
+///
+/// # Errors
+/// What was found and what is accepted.
+pub fn check_memory(scenario: &Scenario, at_once: usize, limit: Option<u64>) -> Result<(), String> {
     let bytes = estimate(scenario).saturating_mul(at_once as u64);
     let (most, whose) = match (limit, available()) {
         (Some(limit), _) => (limit, "--memory"),
@@ -20,11 +22,11 @@ pub fn check(scenario: &Scenario, at_once: usize, limit: Option<u64>) -> Result<
     }
     let runs = if at_once > 1 { format!(" for {at_once} runs at a time (--jobs)") } else { String::new() };
     let [found, accepted] = [bytes, most].map(shown);
-    Err(Failure::Request(format!(
+    Err(format!(
         "{}: found a world of about {found}{runs}, accepted: at most {accepted}, {whose}; fewer flows, nodes, links or points of schedules \
          take less",
         scenario.name
-    )))
+    ))
 }
 
 fn shown(bytes: u64) -> String {
@@ -51,8 +53,8 @@ mod tests {
         let mut draft = Draft::load("geo-dumbbell").unwrap();
         draft.set("flow.bulk.count=10000000").unwrap();
         let scenario = draft.scenario().unwrap();
-        let why = check(&scenario, 2, Some(1_000_000_000)).unwrap_err().to_string();
+        let why = check_memory(&scenario, 2, Some(1_000_000_000)).unwrap_err().to_string();
         assert!(why.contains("2 runs at a time") && why.contains("1000 MB, --memory"), "{why}");
-        assert!(check(&scenario, 1, Some(1_000_000_000_000)).is_ok());
+        assert!(check_memory(&scenario, 1, Some(1_000_000_000_000)).is_ok());
     }
 }

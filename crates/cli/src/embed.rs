@@ -1,0 +1,165 @@
+//! What commands make, for programs that are no command line: lists, reports and files, in the same words.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bentpipe_lab::report::RunPage;
+use bentpipe_lab::{Comparison, Prepared, Simulated, csv_table};
+use bentpipe_scenario::Scenario;
+use bentpipe_study::{Study, StudyOutcome};
+use bentpipe_table::{RecordBatch, SchemaRef};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::args::Listed;
+pub use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Kind, Target};
+use crate::{compare, list as lists, paper, run};
+
+/// The document of `list WHAT --json`.
+///
+/// # Errors
+/// [`Failure::Request`] with what can be listed.
+pub fn list(what: &str) -> Result<Value, Failure> {
+    let known = || {
+        Listed::value_variants().iter().filter_map(|one| Some(one.to_possible_value()?.get_name().to_owned()))
+    };
+    let unknown = || {
+        Failure::Request(format!(
+            "list: found {what:?}, accepted: {}",
+            known().collect::<Vec<_>>().join(", ")
+        ))
+    };
+    lists::document(Listed::from_str(what, false).map_err(|_| unknown())?)
+}
+
+/// The document of `paper --json`.
+///
+/// # Errors
+/// Those of the serialiser.
+pub fn claims(outcomes: &[StudyOutcome]) -> Result<Value, Failure> {
+    serde_json::to_value(paper::Document(outcomes)).map_err(|error| Failure::Work(error.to_string()))
+}
+
+/// Refuses figures that none of the studies has.
+///
+/// # Errors
+/// [`Failure::Request`] with those that there are.
+pub fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
+    paper::refuse_unknown_figures(studies, figures)
+}
+
+/// The folder of `paper --report`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+    paper::write(folder, outcomes)
+}
+
+/// The file of `run --report`.
+///
+/// # Errors
+/// If it cannot be drawn or written, or holds something else.
+pub fn write_run(
+    path: &Path,
+    (scenario, run): (&Scenario, &Simulated),
+    command: &str,
+) -> Result<(), Failure> {
+    let (provenance, world) = (run::provenance(scenario, command), run::world(scenario)?);
+    let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
+    let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
+    Target::open(path, Kind::Report)?.write(html.as_bytes())
+}
+
+/// The file of `compare --report`; runs each algorithm once more, for curves over time.
+///
+/// # Errors
+/// If it cannot be drawn or written, or holds something else.
+pub fn write_comparison(
+    path: &Path,
+    (prepared, comparison): (Prepared, &Comparison),
+    (threads, stop): (usize, Arc<AtomicBool>),
+    command: &str,
+) -> Result<(), Failure> {
+    let target = Target::open(path, Kind::Report)?;
+    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), command)?;
+    target.write(html.as_bytes())
+}
+
+/// The file of `compare --csv`.
+///
+/// # Errors
+/// If it cannot be written, or holds something else.
+pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
+    let target = Target::open(path, Kind::Runs)?;
+    let mut bytes = Vec::new();
+    csv_table::write(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+    target.write(&bytes)
+}
+
+/// The file of `--out`.
+///
+/// # Errors
+/// If it cannot be written, or holds something else.
+pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {
+    output::write_table(Target::open(path, Kind::Table)?, batch)
+}
+
+/// The same of several batches.
+///
+/// # Errors
+/// If it cannot be written, or holds something else.
+pub fn write_tables(path: &Path, table: (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
+    output::write_tables(Target::open(path, Kind::Table)?, table)
+}
+
+/// A capture or trace that is being written; it stands at its path after [`Growing::finish`].
+pub struct Growing(Target);
+
+impl Growing {
+    /// Begins the file of `--pcap`.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds something else.
+    pub fn packets(path: &Path) -> Result<Self, Failure> {
+        Target::open(path, Kind::Packets).map(Self)
+    }
+
+    /// Begins the file of `--trace`, as a table or as lines.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds something else.
+    pub fn events(path: &Path) -> Result<(Self, bool), Failure> {
+        let as_table = run::is_table(path);
+        let kind = if as_table { Kind::Table } else { Kind::Events };
+        Ok((Self(Target::open(path, kind)?), as_table))
+    }
+
+    /// Where to write.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn writer(&self) -> Result<bentpipe_lab::File, Failure> {
+        Ok(Box::new(self.0.writer()?))
+    }
+
+    /// Where to write lines of events: compressed if the name ends in `.gz`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn events_writer(&self) -> Result<bentpipe_lab::File, Failure> {
+        self.0.events()
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.0.finish()
+    }
+}

@@ -1,0 +1,240 @@
+//! Results as columns, worked out once for every form in which they leave: CSV, Parquet, Arrow.
+//!
+//! The names of columns are those of the documents in JSON, and carry their units: `_bps`, `_s`, `_ms`.
+
+use bentpipe_sim::Outcome;
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::comparison::{Comparison, Metric, unique};
+use crate::plan::Value;
+use crate::stats::Summary;
+
+/// A column of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    /// Name, with the unit at its end.
+    pub name: String,
+    /// One value for each line.
+    pub values: Values,
+}
+
+/// The values of a column; `None` where there is none.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
+    /// Names.
+    Text(Vec<Option<String>>),
+    /// Counts and seeds.
+    Whole(Vec<Option<u64>>),
+    /// Quantities.
+    Number(Vec<Option<f64>>),
+    /// Values of a scenario as they were typed.
+    Typed(Vec<Value>),
+}
+
+impl Column {
+    fn text<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Self {
+        Self { name: name.into(), values: Values::Text(values.map(|value| Some(value.into())).collect()) }
+    }
+
+    fn numbers(name: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Self {
+        Self { name: name.into(), values: Values::Number(values.collect()) }
+    }
+
+    /// The unit that the name says: `bit/s`, `s`, `ms`, `1/s`; empty for names, counts and shares.
+    pub fn unit(&self) -> &'static str {
+        let name = ["mean", "ci95", "min", "max"]
+            .iter()
+            .find_map(|of| self.name.strip_suffix(of)?.strip_suffix('.'));
+        let name = name.unwrap_or(&self.name);
+        // What is counted for each group of flows stands behind the quantity.
+        let name = if name.starts_with("flow_goodput_bps.") { "flow_goodput_bps" } else { name };
+        let units = [("_bps", "bit/s"), ("_per_s", "1/s"), ("_s", "s"), ("_ms", "ms"), ("_bytes", "byte")];
+        units.iter().find(|(ending, _)| name.ends_with(ending)).map_or("", |(_, unit)| unit)
+    }
+}
+
+/// One line for each run of a comparison: scenario, algorithm, seed, varied values, metrics, goodput by group.
+pub fn runs(comparison: &Comparison) -> Vec<Column> {
+    let lines = || comparison.rows.iter().flat_map(|row| row.samples.iter().map(move |sample| (row, sample)));
+    let mut columns = vec![
+        Column::text("scenario", lines().map(|_| comparison.scenario.as_str())),
+        Column::text("cc", lines().map(|(row, _)| row.cell.cc.as_str())),
+        Column {
+            name: "seed".into(),
+            values: Values::Whole(lines().map(|(_, sample)| Some(sample.seed)).collect()),
+        },
+    ];
+    columns.extend(varied(comparison, || lines().map(|(row, _)| row)));
+    let metric =
+        |metric: Metric| Column::numbers(metric.key(), lines().map(|(_, sample)| sample.get(metric)));
+    columns.extend(metrics(comparison).into_iter().map(metric));
+    let of_group = |group: &str| {
+        let goodputs = lines().map(|(_, sample)| sample.groups.get(group).copied());
+        Column::numbers(format!("flow_goodput_bps.{group}"), goodputs)
+    };
+    columns.extend(groups(comparison).into_iter().map(of_group));
+    columns
+}
+
+/// The name of a field of a summary, and its value.
+type SummaryField = (&'static str, fn(&Summary) -> Option<f64>);
+
+/// One line for each algorithm at each combination of varied values: mean, 95 % confidence interval, least and most over the seeds.
+pub fn summaries(comparison: &Comparison) -> Vec<Column> {
+    let rows = || comparison.rows.iter();
+    let seeds = rows().map(|row| Some(row.samples.len() as u64)).collect();
+    let mut columns = vec![
+        Column::text("scenario", rows().map(|_| comparison.scenario.as_str())),
+        Column::text("cc", rows().map(|row| row.cell.cc.as_str())),
+    ];
+    columns.extend(varied(comparison, rows));
+    columns.push(Column { name: "seeds_done".into(), values: Values::Whole(seeds) });
+    let fields: [SummaryField; 4] =
+        [("mean", |s| s.mean), ("ci95", |s| s.ci95), ("min", |s| s.min), ("max", |s| s.max)];
+    for metric in metrics(comparison) {
+        let all: Vec<Summary> = rows().map(|row| row.summary(metric)).collect();
+        columns.extend(
+            fields
+                .iter()
+                .map(|(field, of)| Column::numbers(format!("{}.{field}", metric.key()), all.iter().map(of))),
+        );
+    }
+    columns
+}
+
+/// The varied values of some rows.
+fn varied<'a, I: Iterator<Item = &'a crate::Row>>(
+    comparison: &'a Comparison,
+    rows: impl Fn() -> I,
+) -> Vec<Column> {
+    let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
+    let column = |(index, key): (usize, &crate::Setting)| {
+        let values = rows().map(|row| row.cell.vary[index].value.clone()).collect();
+        Column { name: key.key.clone(), values: Values::Typed(values) }
+    };
+    keys.iter().enumerate().map(column).collect()
+}
+
+/// The flow groups, where there are several.
+fn groups(comparison: &Comparison) -> Vec<&str> {
+    let samples = comparison.rows.iter().flat_map(|row| &row.samples);
+    let names = unique(samples.flat_map(|sample| sample.groups.keys().map(String::as_str)));
+    if names.len() > 1 { names } else { Vec::new() }
+}
+
+/// The columns of metrics: always the same, then those that have a meaning here.
+fn metrics(comparison: &Comparison) -> Vec<Metric> {
+    let always = Metric::ALL.into_iter().filter(|metric| !metric.is_optional());
+    always.chain(comparison.optional_metrics()).collect()
+}
+
+/// Which part of the result of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// One line for each flow.
+    Flows,
+    /// One line for each direction of each link.
+    Links,
+    /// One line for each channel that links share.
+    Media,
+    /// One line for each node that does more than forward.
+    Nodes,
+}
+
+/// A part of the result of one run: the fields of its document, those inside others with the names of both (`stream.frames_sent`).
+pub fn outcome(outcome: &Outcome, part: Part) -> Vec<Column> {
+    match part {
+        Part::Flows => with_run(outcome, &outcome.flows),
+        Part::Links => with_run(outcome, &outcome.links),
+        Part::Media => with_run(outcome, &outcome.media),
+        Part::Nodes => with_run(outcome, &outcome.nodes),
+    }
+}
+
+fn with_run(outcome: &Outcome, lines: &[impl Serialize]) -> Vec<Column> {
+    let documents: Vec<Map<String, Json>> = lines.iter().map(flat).collect();
+    let mut columns = vec![
+        Column::text("scenario", lines.iter().map(|_| outcome.scenario.as_str())),
+        Column { name: "seed".into(), values: Values::Whole(vec![Some(outcome.seed); lines.len()]) },
+    ];
+    let names = unique(documents.iter().flat_map(Map::keys));
+    columns
+        .extend(names.into_iter().map(|name| Column { name: name.clone(), values: typed(name, &documents) }));
+    columns
+}
+
+/// Fields that are names wherever they have a value.
+const NAMES: &[&str] = &["aborted"];
+
+fn typed(name: &String, documents: &[Map<String, Json>]) -> Values {
+    let values = || documents.iter().map(|document| document.get(name).filter(|value| !value.is_null()));
+    let some = || values().flatten();
+    if NAMES.contains(&name.as_str()) || some().any(|value| !value.is_number()) {
+        let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        return Values::Text(values().map(|value| value.map(text)).collect());
+    }
+    if some().next().is_some() && some().all(Json::is_u64) {
+        return Values::Whole(values().map(|value| value?.as_u64()).collect());
+    }
+    Values::Number(values().map(|value| value?.as_f64()).collect())
+}
+
+/// The fields of a document, without those that hold others.
+fn flat(document: &impl Serialize) -> Map<String, Json> {
+    let mut fields = Map::new();
+    if let Ok(Json::Object(document)) = serde_json::to_value(document) {
+        flatten("", document, &mut fields);
+    }
+    fields
+}
+
+fn flatten(prefix: &str, document: Map<String, Json>, fields: &mut Map<String, Json>) {
+    for (name, value) in document {
+        let name = format!("{prefix}{name}");
+        match value {
+            Json::Object(inner) => flatten(&format!("{name}."), inner, fields),
+            value => drop(fields.insert(name, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn units_are_those_of_the_names() {
+        let unit = |name: &str| Column::numbers(name, std::iter::empty()).unit();
+        let units = [
+            "goodput_bps",
+            "goodput_segments_per_s",
+            "completion_s.mean",
+            "gap_ms",
+            "jain_index",
+            "flow_goodput_bps.as_ms",
+        ]
+        .map(unit);
+        assert_eq!(units, ["bit/s", "1/s", "s", "ms", "", "bit/s"]);
+    }
+
+    #[test]
+    fn every_column_has_a_value_for_each_line() {
+        let count = |column: &Column| match &column.values {
+            Values::Text(values) => values.len(),
+            Values::Whole(values) => values.len(),
+            Values::Number(values) => values.len(),
+            Values::Typed(values) => values.len(),
+        };
+        let comparison = example::comparison();
+        assert!(runs(&comparison).iter().all(|column| count(column) == 11));
+        assert!(summaries(&comparison).iter().all(|column| count(column) == 4));
+        let flows = outcome(&example::outcome("reno", 1), Part::Flows);
+        assert!(flows.iter().all(|column| count(column) == 2));
+        let of = |name: &str| &flows.iter().find(|column| column.name == name).unwrap().values;
+        assert_eq!(of("timeouts"), &Values::Whole(vec![Some(1), Some(1)]));
+        assert_eq!(of("completion_s"), &Values::Number(vec![None, None]));
+        assert_eq!(of("aborted"), &Values::Text(vec![None, None]));
+    }
+}

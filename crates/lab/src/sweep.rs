@@ -1,0 +1,196 @@
+//! A comparison from what somebody wishes to what was measured.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bentpipe_scenario::{Draft, Scenario, own_algorithms};
+
+use crate::comparison::{Metric, Sample};
+use crate::plan::{Cell, Plan, Point, Vary};
+use crate::pool::{Progress, run_all};
+use crate::room::check_memory;
+use crate::simulate::{Place, Unsimulated, Wanted, check, simulate};
+
+/// What somebody wishes to compare.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The scenario, with the changes that hold for all runs.
+    pub draft: Draft,
+    /// The keys of those changes.
+    pub set: Vec<String>,
+    /// Algorithms, or `all`; without any, each flow keeps its own.
+    pub cc: Vec<String>,
+    /// What varies.
+    pub vary: Vec<Vary>,
+    /// First seed instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Runs of each point.
+    pub seeds: u32,
+    /// Runs at a time.
+    pub threads: usize,
+    /// Most memory in bytes, instead of what this machine has free.
+    pub memory: Option<u64>,
+}
+
+/// Everything that is worked out before the work.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Which runs.
+    pub plan: Plan,
+    /// One scenario for each cell of the plan.
+    pub scenarios: Vec<Scenario>,
+    /// The scenario before anything varies.
+    pub base: Scenario,
+}
+
+/// What stands in place of an algorithm where every flow keeps that of the scenario.
+pub const OWN: &str = "as-it-is";
+
+/// More runs than this nobody waits for, and the results of each are kept.
+pub const MOST_RUNS: usize = 1_000_000;
+
+impl Wish {
+    /// Works out and checks all runs.
+    ///
+    /// # Errors
+    /// What was found and what is accepted, in the words for the user.
+    pub fn prepare(&self) -> Result<Prepared, String> {
+        let base = self.draft.scenario().map_err(|error| error.to_string())?;
+        let plan = Plan {
+            scenario: base.name.clone(),
+            algorithms: algorithms(&self.cc)?,
+            vary: self.vary.clone(),
+            first_seed: self.seed.unwrap_or(base.seed),
+            seeds: self.seeds,
+            measures: Metric::of_scenario(&base),
+        };
+        self.refuse_repeated_keys()?;
+        refuse_too_many(&plan)?;
+        let at_once = self.threads.min(plan.points().len());
+        let prepared = |cell: &Cell| {
+            let scenario = scenario(&self.draft, cell)?;
+            check_memory(&scenario, at_once, self.memory)?;
+            match check(&scenario, &Place::Senders) {
+                Err(Unsimulated::Impossible(why)) => Err(why),
+                _ => Ok(scenario),
+            }
+        };
+        let scenarios = plan.cells().iter().map(prepared).collect::<Result<_, _>>()?;
+        Ok(Prepared { plan, scenarios, base })
+    }
+
+    fn refuse_repeated_keys(&self) -> Result<(), String> {
+        for (index, vary) in self.vary.iter().enumerate() {
+            let set = self.set.contains(&vary.key);
+            if set || self.vary[..index].iter().any(|other| other.key == vary.key) {
+                let key = &vary.key;
+                return Err(format!("{key} is given twice; name all its values in one --vary"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse_too_many(plan: &Plan) -> Result<(), String> {
+    let cells =
+        plan.vary.iter().fold(plan.algorithms.len(), |cells, vary| cells.saturating_mul(vary.values.len()));
+    match cells.saturating_mul(plan.seeds as usize) {
+        runs if runs > MOST_RUNS => {
+            let seeds = plan.seeds;
+            Err(format!("found {cells} points with {seeds} seeds, accepted: at most {MOST_RUNS} runs in all"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `all` is every registered algorithm, and those of the program; nothing is compared with itself.
+fn algorithms(names: &[String]) -> Result<Vec<String>, String> {
+    if names.is_empty() {
+        return Ok(vec![OWN.to_owned()]);
+    }
+    let twice =
+        |(index, name): &(usize, &String)| names[..*index].iter().any(|other| other.trim() == name.trim());
+    if let Some((_, name)) = names.iter().enumerate().find(twice) {
+        return Err(format!("--cc: found {name} twice, accepted: each algorithm once"));
+    }
+    let expand = |name: &String| match name.trim() {
+        "all" => {
+            let registered = bentpipe_scenario::registered_algorithms();
+            registered.chain(own_algorithms().into_iter().map(|own| own.name)).map(str::to_owned).collect()
+        }
+        name => vec![name.to_owned()],
+    };
+    let mut all: Vec<String> = Vec::new();
+    for name in names.iter().flat_map(expand) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    Ok(all)
+}
+
+fn scenario(draft: &Draft, cell: &Cell) -> Result<Scenario, String> {
+    let mut draft = draft.clone();
+    if cell.cc != OWN {
+        draft.set_cc(&cell.cc).map_err(|error| error.to_string())?;
+    }
+    for setting in &cell.vary {
+        draft.set(&setting.to_string()).map_err(|error| error.to_string())?;
+    }
+    draft.scenario().map_err(|error| error.to_string())
+}
+
+/// What some runs measured.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measured {
+    /// The runs that finished.
+    pub done: Vec<(Point, Sample)>,
+    /// The first that failed, and why.
+    pub failed: Option<(Point, String)>,
+}
+
+impl Prepared {
+    /// Measures `points`, so many at a time; `keep` is told of each run that finished, on the thread that ran it.
+    pub fn measure(
+        &self,
+        (points, threads): (Vec<Point>, usize),
+        stop: &Arc<AtomicBool>,
+        keep: impl Fn(&Point, &Sample) -> Result<(), String> + Send + Sync + 'static,
+        observe: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Measured {
+        let (scenarios, stop) = (self.scenarios.clone(), Arc::clone(stop));
+        let run = move |point: &Point| {
+            let wanted = Wanted { seed: Some(point.seed), stop: Some(&stop), ..Wanted::default() };
+            let scenario = &scenarios[point.cell];
+            let run = match simulate(scenario, wanted) {
+                Ok(run) => run,
+                Err(Unsimulated::Stopped) => return Ok(None),
+                Err(Unsimulated::Impossible(why)) => return Err(why),
+                Err(Unsimulated::Unwritten(error)) => return Err(error.to_string()),
+            };
+            let sample = Sample::of(&run.outcome, &scenario.flows);
+            keep(point, &sample)?;
+            Ok(Some(sample))
+        };
+        let results = run_all(points.clone(), threads, run, observe);
+        let mut measured = Measured::default();
+        for (point, result) in points.into_iter().zip(results) {
+            match result {
+                Some(Ok(Some(sample))) => measured.done.push((point, sample)),
+                Some(Err(why)) if measured.failed.is_none() => measured.failed = Some((point, why)),
+                _ => {}
+            }
+        }
+        measured
+    }
+
+    /// The command that shows a run again.
+    pub fn replay(&self, point: &Point) -> String {
+        let cell = &self.plan.cells()[point.cell];
+        let sets = cell.vary.iter().map(|setting| format!(" --set '{setting}'")).collect::<String>();
+        let scenario = &self.plan.scenario;
+        let cc = if cell.cc == OWN { String::new() } else { format!(" --cc {}", cell.cc) };
+        format!("bentpipe run {scenario}{cc} --seed {}{sets}", point.seed)
+    }
+}

@@ -1,0 +1,81 @@
+//! A comparison that repeats nothing.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bentpipe_lab::{Measured, Point, Prepared, Progress, Sample};
+
+use crate::store::{Kept, Store, refuse_own, world_name};
+
+/// A store, and the names of the worlds of a comparison in it.
+pub struct Keeper {
+    store: Arc<Mutex<Store>>,
+    /// For each cell of the plan.
+    worlds: Arc<[String]>,
+}
+
+impl Keeper {
+    /// The store in `folder`, for the runs of `prepared`.
+    ///
+    /// # Errors
+    /// What was found and what is accepted, if the folder cannot be used or an algorithm is no part of Bentpipe.
+    pub fn open(folder: &Path, prepared: &Prepared) -> Result<Self, String> {
+        prepared.scenarios.iter().try_for_each(refuse_own)?;
+        let store = Store::open(folder).map_err(|error| error.to_string())?;
+        let worlds = prepared.scenarios.iter().map(world_name).collect();
+        Ok(Self { store: Arc::new(Mutex::new(store)), worlds })
+    }
+
+    /// What is known of a run.
+    pub fn known(&self, point: &Point) -> Option<Sample> {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        Sample::from_quantities(point.seed, &store.get(&self.worlds[point.cell], point.seed)?.values)
+    }
+
+    /// Keeps what a run measured.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&self, point: &Point, sample: &Sample) -> Result<(), String> {
+        let kept = Kept { values: sample.quantities().collect(), ..Kept::default() };
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.keep(&self.worlds[point.cell], point.seed, kept).map_err(|error| error.to_string())
+    }
+
+    /// Writes what is in no file yet.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&self) -> Result<(), String> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.flush().map_err(|error| error.to_string())
+    }
+}
+
+/// Measures the runs of a comparison that the keeper does not know yet, and keeps them.
+///
+/// # Errors
+/// If what was measured last could not be kept.
+pub fn measure(
+    (prepared, threads): (&Prepared, usize),
+    keeper: Option<Keeper>,
+    stop: &Arc<AtomicBool>,
+    observe: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Measured, String> {
+    let Some(keeper) = keeper else {
+        return Ok(prepared.measure((prepared.plan.points(), threads), stop, |_, _| Ok(()), observe));
+    };
+    let keeper = Arc::new(keeper);
+    let known = |point: Point| keeper.known(&point).map(|sample| (point.clone(), sample)).ok_or(point);
+    let (known, missing): (Vec<_>, Vec<_>) =
+        prepared.plan.points().into_iter().map(known).partition(Result::is_ok);
+    let missing = missing.into_iter().filter_map(Result::err).collect();
+    let keep = Arc::clone(&keeper);
+    let mut measured =
+        prepared.measure((missing, threads), stop, move |point, sample| keep.keep(point, sample), observe);
+    measured.done.extend(known.into_iter().flatten());
+    keeper.flush()?;
+    Ok(measured)
+}

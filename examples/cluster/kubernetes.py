@@ -1,0 +1,28 @@
+"""A sweep on Kubernetes, where the operator of Dask is installed: pip install dask-kubernetes 'bentpipe[dask]'."""
+
+from dask.distributed import Client
+from dask_kubernetes.operator import KubeCluster
+
+import bentpipe as bp
+
+# Built from the Dockerfile beside this file, and pushed to where your cluster finds it.
+IMAGE = "registry.example/bentpipe-worker:0.1.0"
+
+
+def main() -> None:
+    """Sweep."""
+    resources = {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"cpu": "8", "memory": "8Gi"}}
+    cluster = KubeCluster(
+        name="bentpipe",
+        image=IMAGE,
+        n_workers=10,
+        resources=resources,
+        worker_command=["dask-worker", "--nthreads", "8"],
+    )
+    with cluster, Client(cluster) as client:
+        result = bp.sweep("geo-dumbbell", client=client, cc=["peach", "cubic"], seeds=1000, keep="dumbbell")
+        result.to_parquet("dumbbell.parquet")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""A progress bar in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def bar(what: str, unit: str, wanted: bool | None) -> Iterator[Callable[[float, float], None] | None]:
+    """Yield a function that is told ``(done, total)``, or None where nobody would see the bar.
+
+    ``wanted`` is True or False, or None for a bar in a terminal and in a notebook only.
+    """
+    if wanted is False or (wanted is None and not sys.stderr.isatty() and not _in_notebook()):
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        if wanted:
+            raise
+        yield None
+        return
+    shown: Any = None
+
+    def show(done: float, total: float) -> None:
+        nonlocal shown
+        if shown is None:
+            shown = tqdm(total=round(total, 3), desc=what, unit=unit, leave=False)
+        shown.n = round(done, 3)
+        shown.refresh()
+
+    try:
+        yield show
+    finally:
+        if shown is not None:
+            shown.close()

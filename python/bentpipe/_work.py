@@ -1,0 +1,419 @@
+"""What the commands do, as functions."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bentpipe import _bentpipe as native
+from bentpipe._errors import Lacking, RequestError, Stopped, WorkError
+from bentpipe._progress import bar
+from bentpipe._results import Comparison, Paper, Run
+
+if TYPE_CHECKING:
+    from bentpipe._bentpipe import NativeComparison, Scenario
+
+_Path = str | PathLike[str]
+_World = "str | PathLike[str] | Scenario"
+
+
+def scenario_of(scenario: _Path | Scenario, set: Mapping[str, object] | None) -> Scenario:
+    """Return a copy of a scenario, or the one of this name or path, with changes."""
+    if isinstance(scenario, native.Scenario):
+        world = scenario.copy()
+    elif isinstance(scenario, str | PathLike):
+        world = native.Scenario.load(fspath(scenario))
+    else:
+        kind = type(scenario).__name__
+        raise RequestError(
+            f"scenario: found {kind}, accepted: the name of a built-in one, a path, or a bentpipe.Scenario"
+        )
+    for key, value in _pairs("set", set):
+        world.set(key, value)
+    return world
+
+
+def _pairs(place: str, given: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+    if given is None:
+        return []
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise RequestError(
+            f'{place}: found {given!r}, accepted: a dictionary from keys such as "link.satellite.rate" to values'
+        )
+    return list(given.items())
+
+
+def _whole(place: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise RequestError(f"{place}: found {value!r}, accepted: a whole number from {least} on")
+    number: int = value.__index__()
+    if not least <= number < 2**64:
+        raise RequestError(
+            f"{place}: found {number}, accepted: a whole number from {least} to 18446744073709551615"
+        )
+    return number
+
+
+def _optional(place: str, value: object | None, least: int = 0) -> int | None:
+    return None if value is None else _whole(place, value, least)
+
+
+def _names(place: str, given: str | Iterable[str] | None) -> list[str]:
+    if given is None:
+        return []
+    names = given.split(",") if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise RequestError(f"{place}: found {given!r}, accepted: names")
+    return names
+
+
+def run(
+    scenario: _Path | Scenario,
+    *,
+    cc: str | None = None,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    trace: bool | Iterable[str] | None = None,
+    trace_file: _Path | None = None,
+    pcap: _Path | None = None,
+    pcap_link: str | None = None,
+    report: _Path | None = None,
+    out: _Path | None = None,
+    memory: int | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Run a scenario once.
+
+    Args:
+        scenario: name of a built-in scenario, path of a file, or a :class:`Scenario`.
+        cc: algorithm of the flows under comparison, instead of the scenario's.
+        set: changes, by key: ``{"link.satellite.rate": "50 Mbit/s"}``.
+        seed: of all random streams, instead of the scenario's; 0 to 2**64 - 1.
+        trace: True for all events, or the names of those to keep, and of sources (``["window", "rtt", "flow.bulk.0"]``); at most 20 million in memory.
+        trace_file: write events there, all or those that ``trace`` names: a table if the name ends in ``.parquet``, otherwise lines of JSON, compressed if it ends in ``.gz``.
+        pcap: write the packets as seen by the senders there.
+        pcap_link: capture at this link, before its queue, instead.
+        report: write a report there (HTML).
+        out: write one line for each flow there (Parquet).
+        memory: refuse worlds that would take more than so many bytes; by default what is free.
+        progress: show a bar; by default in a terminal and in a notebook.
+
+    Raises:
+        RequestError: the scenario, a change, a name or a path is wrong; nothing was run.
+        WorkError: a file could not be written.
+        KeyboardInterrupt: Ctrl-C; nothing is kept of a single run.
+
+    """
+    world = scenario_of(scenario, set)
+    if cc is not None:
+        world.set_cc(cc)
+    if trace is None or trace is False:
+        events: list[str] | None = None
+    else:
+        events = [] if trace is True else _names("trace", trace)
+        if trace is not True and not events:
+            raise RequestError("trace: found no name, accepted: True, or names of events")
+    paths = {"trace_file": trace_file, "pcap": pcap, "report": report, "out": out}
+    options: dict[str, Any] = {name: fspath(path) for name, path in paths.items() if path is not None}
+    if len(options) > len({*options.values()}):
+        raise RequestError("run: found one path for two files, accepted: different ones")
+    if pcap_link is not None:
+        if pcap is None:
+            raise RequestError("pcap_link: found without pcap, accepted: together with it")
+        options["pcap_link"] = pcap_link
+    limit = _optional("memory", memory)
+    with bar("Simulating", "s", progress) as show:
+        result = native.run(world, _optional("seed", seed), events, options, limit, show)
+    for sentence in result.lacking:
+        warnings.warn(sentence, Lacking, stacklevel=2)
+    return Run(result)
+
+
+def _prepare(
+    scenario: _Path | Scenario,
+    cc: str | Iterable[str] | None,
+    vary: Mapping[str, Sequence[object]] | None,
+    set: Mapping[str, object] | None,
+    seeds: int,
+    seed: int | None,
+    jobs: int | None,
+    memory: int | None,
+    keep: _Path | None,
+) -> native.Sweep:
+    varied = []
+    for key, values in _pairs("vary", vary):
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise RequestError(f"{key}: found {values!r}, accepted: a list of values")
+        varied.append((key, list(values)))
+    count = _whole("seeds", seeds, 1)
+    if count > 1_000_000:
+        raise RequestError(f"seeds: found {count}, accepted: 1 to 1000000")
+    world = scenario_of(scenario, set)
+    names = _names("cc", cc)
+    sweep = native.Sweep(
+        world,
+        names,
+        varied,
+        count,
+        _optional("seed", seed),
+        _optional("jobs", jobs, 1),
+        _optional("memory", memory),
+        keep,
+    )
+    for sentence in sweep.lacking:
+        warnings.warn(sentence, Lacking, stacklevel=4)
+    return sweep
+
+
+def finished(result: NativeComparison, stopped: BaseException | None) -> Comparison:
+    """Return the comparison, or raise if there is nothing in it; warn if it is not all."""
+    done, total = result.done
+    if stopped is not None and not isinstance(stopped, KeyboardInterrupt):
+        raise stopped
+    if not result.complete:
+        if done == 0:
+            raise (
+                stopped
+                if stopped is not None
+                else WorkError(f"{done} of {total} runs finished. {result.failed}")
+            )
+        why = (
+            f"{done} of {total} runs finished. {result.failed}"
+            if result.failed
+            else f"stopped: {done} of {total} runs finished and are kept"
+        )
+        warnings.warn(why, Stopped, stacklevel=3)
+    return Comparison(result)
+
+
+def compare(
+    scenario: _Path | Scenario,
+    *,
+    cc: str | Iterable[str] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+    set: Mapping[str, object] | None = None,
+    seeds: int = 5,
+    seed: int | None = None,
+    jobs: int | None = None,
+    memory: int | None = None,
+    keep: _Path | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Compare algorithms on a scenario, over varied values and seeds, on all cores of this machine.
+
+    Args:
+        scenario: name of a built-in scenario, path of a file, or a :class:`Scenario`.
+        cc: algorithms, or ``"all"``; without any, each flow keeps its own.
+        vary: values by key; every combination is compared.
+        set: changes that hold for all runs, by key.
+        seeds: runs of each point, with seeds that follow each other; 1 to 1,000,000, and at most 1,000,000 runs in all.
+        seed: the first of them, instead of the scenario's.
+        jobs: runs at a time, 1 to 4096; by default one for each core.
+        memory: refuse worlds that would take more than so many bytes; by default what is free.
+        keep: folder in which finished runs are kept; those that are there already are not repeated.
+        progress: show a bar; by default in a terminal and in a notebook.
+
+    Ctrl-C keeps what is done: the result is that of the finished runs, with a :class:`Stopped` warning.
+
+    Raises:
+        RequestError: the scenario, a change, a name or a path is wrong; nothing was run.
+        WorkError: no run could be finished, or the store could not be written.
+
+    """
+    sweep = _prepare(scenario, cc, vary, set, seeds, seed, jobs, memory, keep)
+    with bar("Comparing", "run", progress) as show:
+        result, stopped = sweep.measure(show)
+    return finished(result, stopped)
+
+
+def sweep(
+    scenario: _Path | Scenario,
+    *,
+    client: Any,
+    cc: str | Iterable[str] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+    set: Mapping[str, object] | None = None,
+    seeds: int = 5,
+    seed: int | None = None,
+    memory: int | None = None,
+    keep: _Path | None = None,
+    task_s: float = 2.0,
+    gather: str = "comparison",
+    progress: bool | None = None,
+) -> Any:
+    """Do :func:`compare` on a Dask cluster; the result is the same to the last bit.
+
+    Points are sent as tasks of some seconds each. A worker that dies takes its task with it, and another worker repeats it.
+
+    Args:
+        client: a ``dask.distributed.Client`` that is connected.
+        task_s: about how long a task takes, in seconds, 0.1 to 3600.
+        keep: folder of this process in which finished runs are kept as they come in.
+        gather: ``"comparison"`` for a :class:`Comparison`, or ``"dask"`` for a Dask DataFrame, one partition for each task, whose lines stay
+            on the workers: ``world`` (index of the point), ``seed``, ``quantity``, ``value``.
+        scenario, cc, vary, set, seeds, seed, memory, progress: those of :func:`compare`.
+
+    Raises:
+        RequestError: as :func:`compare`, and for a client that is closed.
+        WorkError: a run failed, or its task was lost more often than Dask allows.
+
+    """
+    from bentpipe import _dask
+
+    _dask.refuse(client, task_s, gather)
+    prepared = _prepare(scenario, cc, vary, set, seeds, seed, None, memory, keep)
+    again = {
+        "toml": scenario_of(scenario, set),
+        "cc": _names("cc", cc),
+        "vary": _pairs("vary", vary),
+        "seeds": _whole("seeds", seeds, 1),
+        "seed": _optional("seed", seed),
+        "memory": _optional("memory", memory),
+    }
+    return _dask.sweep(client, (prepared, again), task_s, gather, progress)
+
+
+def paper(
+    study: _Path = "all",
+    *,
+    figures: str | Iterable[str] | None = None,
+    quick: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    keep: _Path | None = None,
+    progress: bool | None = None,
+) -> Paper:
+    """Reproduce a paper: run its experiments, draw its figures, judge its claims.
+
+    Args:
+        study: name of a built-in study, ``"all"``, or the path of a study file.
+        figures: only these, and the claims about them.
+        quick: the short form: fewer seeds, shorter runs.
+        seeds: runs of each point, instead of what the study says; 1 to 1,000,000.
+        jobs: runs at a time, 1 to 4096; by default one for each core.
+        keep: folder in which finished runs are kept; it may be that of :func:`compare`.
+        progress: show a bar; by default in a terminal and in a notebook.
+
+    Raises:
+        RequestError: there is no such study or figure, or the store cannot be used.
+        WorkError: a run failed.
+        KeyboardInterrupt: Ctrl-C; with ``keep``, the same call goes on from there.
+
+    """
+    of_points = _optional("seeds", seeds, 1)
+    with bar("Reproducing", "run", progress) as show:
+        result = native.paper(
+            fspath(study),
+            _names("figures", figures),
+            quick,
+            of_points,
+            _optional("jobs", jobs, 1),
+            keep,
+            show,
+        )
+    return Paper(result)
+
+
+def list_all(what: str) -> list[dict[str, Any]]:
+    """Return what there is: ``"cc"``, ``"scenarios"``, ``"nodes"``, ``"queues"``, ``"losses"``, ``"media"``, ``"traffic"`` or ``"papers"``.
+
+    Also known as ``bentpipe.list``. Raises :class:`RequestError` for another word.
+    """
+    listed: list[dict[str, Any]] = json.loads(native.list_json(what))
+    return listed
+
+
+def show(scenario: _Path | Scenario, *, set: Mapping[str, object] | None = None) -> str:
+    """Return a scenario with every default spelled out, as TOML. Raises :class:`RequestError` with every mistake in it."""
+    return scenario_of(scenario, set).to_toml()
+
+
+class Observation(NamedTuple):
+    """What a sender may know of an interval; what is not known yet is zero."""
+
+    t_s: float
+    """Time of the observation, in seconds since the start of the run."""
+    interval_s: float
+    """Length of the interval, in seconds."""
+    acked_segments: float
+    """Segments newly known to have arrived."""
+    lost_segments: float
+    """Segments newly believed to be lost."""
+    timeouts: float
+    """Expiries of the retransmission timer."""
+    rtt_s: float
+    """Mean of the round-trip samples, in seconds; that of an earlier interval where this one has none."""
+    srtt_s: float
+    """Smoothed round-trip time (RFC 6298), in seconds."""
+    min_rtt_s: float
+    """Smallest round-trip time so far, in seconds."""
+    delivery_rate_bps: float
+    """Payload newly known to have arrived, over the interval, in bit/s."""
+    in_flight_segments: float
+    """Segments believed to be in the network."""
+    window_segments: float
+    """The congestion window, in segments."""
+    pacing_bps: float
+    """The pacing rate, in bit/s; 0 for none."""
+
+
+class Algorithm(NamedTuple):
+    """An algorithm written in Python, and what it has cost so far."""
+
+    name: str
+    """Its name in ``cc=``."""
+
+    @property
+    def cost(self) -> tuple[int, float]:
+        """Decisions since it was registered, and the seconds that they took, those of waiting for the interpreter included."""
+        return native.cost(self.name) or (0, 0.0)
+
+    def __str__(self) -> str:
+        decisions, seconds = self.cost
+        each = f", {1e6 * seconds / decisions:.1f} µs each" if decisions else ""
+        return f"{self.name}: {decisions} decisions in Python{each}, {seconds:.3g} s in all"
+
+
+def algorithm(
+    name: str,
+    make: Callable[[], Callable[[Observation], float | tuple[float, float | None]]],
+    *,
+    every: str | float = "rtt",
+) -> Algorithm:
+    """Make an algorithm of a policy written in Python, for ``cc=`` of :func:`run` and :func:`compare` in this process.
+
+    Args:
+        name: a name that no algorithm has; that of a former policy is replaced.
+        make: called for each connection; returns a function from an :class:`Observation` to a window in segments (1 to 1,000,000), or a pair of
+            it and a pacing rate in bit/s (up to 1e12; None or 0 for none).
+        every: when the function is called: ``"rtt"`` for each smoothed round-trip time, or seconds from 0.0001 to 3600.
+
+    Such an algorithm is slow, since only one thread at a time is in Python: print the result to see what it cost. An exception in it ends its run.
+
+    """
+    if not callable(make):
+        raise RequestError(f"make: found {make!r}, accepted: a function that returns a policy")
+
+    def factory(mss: int, initial_window: float, seed: int) -> Callable[[list[float]], tuple[float, float]]:
+        policy = make()
+
+        def decide(values: list[float]) -> tuple[float, float]:
+            action = policy(Observation(*values))
+            window, pacing_bps = action if isinstance(action, tuple) else (action, None)
+            pair = float(window), float(pacing_bps or 0.0)
+            if not all(-1e300 < number < 1e300 for number in pair):
+                raise ValueError(f"found {action!r}, accepted: finite numbers")
+            return pair
+
+        return decide
+
+    if isinstance(every, str):
+        if every != "rtt":
+            raise RequestError(f'every: found {every!r}, accepted: "rtt", or 0.0001 to 3600 seconds')
+        native.register(name, factory, None)
+    else:
+        native.register(name, factory, float(every))
+    return Algorithm(name)

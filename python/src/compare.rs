@@ -1,0 +1,301 @@
+//! `compare`, whole or in parts.
+
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use bentpipe_cli::embed;
+use bentpipe_lab::table::{Look, comparison as as_text};
+use bentpipe_lab::{Comparison, Measured, Point, Prepared, Sample, Vary, Wish, columns, lacking, threads};
+use bentpipe_table::{Keeper, Kept, Kind, batch, decode, encode, from_bytes, measure, to_bytes};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::fault;
+use crate::scenario::{PyScenario, typed};
+use crate::table::PyTable;
+use crate::watch::Watcher;
+
+/// A comparison that is worked out and checked, and not done yet.
+#[pyclass(frozen, name = "Sweep", module = "bentpipe")]
+pub struct PySweep {
+    prepared: Prepared,
+    threads: usize,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// More threads than this no machine has cores for.
+const MOST_JOBS: usize = 4096;
+
+/// Threads that `jobs` means.
+pub fn jobs(jobs: Option<usize>) -> PyResult<usize> {
+    let wrong = |found| fault::request(format!("jobs: found {found}, accepted: 1 to {MOST_JOBS}"));
+    let jobs =
+        jobs.map(|jobs| NonZeroUsize::new(jobs).filter(|n| n.get() <= MOST_JOBS).ok_or_else(|| wrong(jobs)));
+    Ok(threads(jobs.transpose()?))
+}
+
+fn vary(all: Vec<(String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Vec<Vary>> {
+    let one = |(key, values): (String, Vec<Bound<'_, PyAny>>)| {
+        let values = values.iter().map(|value| typed(&key, value)).collect::<PyResult<_>>()?;
+        Vary::new(key, values).map_err(fault::request)
+    };
+    all.into_iter().map(one).collect()
+}
+
+#[pymethods]
+impl PySweep {
+    #[new]
+    #[pyo3(signature = (scenario, cc, vary, seeds, seed, jobs, memory, keep))]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of bentpipe.compare")]
+    fn new(
+        scenario: &PyScenario,
+        cc: Vec<String>,
+        vary: Vec<(String, Vec<Bound<'_, PyAny>>)>,
+        seeds: u32,
+        seed: Option<u64>,
+        jobs: Option<usize>,
+        memory: Option<u64>,
+        keep: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        if !(1..=1_000_000).contains(&seeds) {
+            return Err(fault::request(format!("seeds: found {seeds}, accepted: 1 to 1000000")));
+        }
+        let threads = self::jobs(jobs)?;
+        let (draft, set) = (scenario.draft.clone(), scenario.set.clone());
+        let wish = Wish { draft, set, cc, vary: self::vary(vary)?, seed, seeds, threads, memory };
+        let prepared = wish.prepare().map_err(fault::request)?;
+        let keeper =
+            keep.map(|folder| Keeper::open(&folder, &prepared)).transpose().map_err(fault::request)?;
+        Ok(Self { prepared, threads, keeper: Mutex::new(keeper) })
+    }
+
+    /// Runs in all.
+    #[getter]
+    fn total(&self) -> usize {
+        self.prepared.plan.points().len()
+    }
+
+    /// The indices of the runs that the store does not know.
+    fn missing(&self) -> Vec<usize> {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |point: &Point| keeper.as_ref().is_some_and(|keeper| keeper.known(point).is_some());
+        let points = self.prepared.plan.points();
+        points.iter().enumerate().filter(|(_, point)| !is_known(point)).map(|(index, _)| index).collect()
+    }
+
+    /// What algorithms lack in these scenarios, each sentence once.
+    #[getter]
+    fn lacking(&self) -> Vec<String> {
+        let mut said: Vec<String> = Vec::new();
+        for sentence in self.prepared.scenarios.iter().flat_map(lacking) {
+            if !said.contains(&sentence) {
+                said.push(sentence);
+            }
+        }
+        said
+    }
+
+    /// Does all runs on threads of this process; the result, and what stopped it early.
+    #[pyo3(signature = (progress=None))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(PyComparison, Option<Py<PyAny>>)> {
+        let watcher = Watcher::new(progress);
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let measured = py.detach(|| {
+            measure((&self.prepared, self.threads), keeper, &watcher.stop, |progress| {
+                watcher.observe(progress)
+            })
+        });
+        let Measured { done, failed } = measured.map_err(fault::work)?;
+        let stopped = watcher.error().map(|error| error.into_value(py).into_any());
+        let failed = failed
+            .map(|(point, why)| format!("{why}\nIt fails again with: {}", self.prepared.replay(&point)));
+        Ok((self.comparison(done, failed), stopped))
+    }
+
+    /// Does some runs, one after the other, and returns them as bytes that [`PySweep::gather`] takes, an Arrow stream.
+    fn measure_part<'py>(&self, py: Python<'py>, indices: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
+        let points = self.prepared.plan.points();
+        let wrong =
+            || fault::request(format!("points: found an index beyond {}, accepted: less", points.len()));
+        let chosen: Option<Vec<Point>> = indices.iter().map(|index| points.get(*index).cloned()).collect();
+        let chosen = chosen.ok_or_else(wrong)?;
+        let watcher = Watcher::new(None);
+        let measured = py.detach(|| {
+            self.prepared.measure(
+                (chosen, 1),
+                &watcher.stop,
+                |_, _| Ok(()),
+                |progress| watcher.observe(progress),
+            )
+        });
+        if let Some(error) = watcher.error() {
+            return Err(error);
+        }
+        if let Some((point, why)) = measured.failed {
+            return Err(fault::work(format!("{why}\nIt fails again with: {}", self.prepared.replay(&point))));
+        }
+        let entry = |(point, sample): (Point, Sample)| {
+            let kept = Kept { values: sample.quantities().collect(), ..Kept::default() };
+            ((point.cell.to_string(), point.seed), kept)
+        };
+        let bytes = to_bytes(&encode(&measured.done.into_iter().map(entry).collect::<Vec<_>>()))
+            .map_err(fault::work)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Keeps the runs of a part in the store, if there is one.
+    fn keep_part(&self, part: &[u8]) -> PyResult<()> {
+        let runs = self.runs(part)?;
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(keeper) = keeper.as_ref() else { return Ok(()) };
+        runs.iter().try_for_each(|(point, sample)| keeper.keep(point, sample)).map_err(fault::work)?;
+        keeper.flush().map_err(fault::work)
+    }
+
+    /// The comparison of the runs in these parts, and of those that the store knows.
+    fn gather(&self, parts: Vec<Bound<'_, PyBytes>>) -> PyResult<PyComparison> {
+        let mut done: Vec<(Point, Sample)> = Vec::new();
+        for part in parts {
+            done.extend(self.runs(part.as_bytes())?);
+        }
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keeper) = keeper.as_ref() {
+            let here: HashSet<(usize, u64)> =
+                done.iter().map(|(point, _)| (point.cell, point.seed)).collect();
+            let others = self
+                .prepared
+                .plan
+                .points()
+                .into_iter()
+                .filter(|point| !here.contains(&(point.cell, point.seed)));
+            done.extend(others.filter_map(|point| Some((point.clone(), keeper.known(&point)?))));
+        }
+        Ok(self.comparison(done, None))
+    }
+}
+
+impl PySweep {
+    fn runs(&self, part: &[u8]) -> PyResult<Vec<(Point, Sample)>> {
+        let mut runs = Vec::new();
+        let cells = self.prepared.scenarios.len();
+        for batch in from_bytes(part).map_err(|why| {
+            fault::request(format!(
+                "part: found no Arrow stream ({why}), accepted: what measure_part returned"
+            ))
+        })? {
+            for ((cell, seed), kept) in decode(&batch).map_err(fault::request)? {
+                let sample = Sample::from_quantities(seed, &kept.values);
+                let cell = cell.parse().ok().filter(|cell| *cell < cells);
+                let wrong = || {
+                    fault::request(
+                        "part: found no runs of this comparison, accepted: what measure_part returned",
+                    )
+                };
+                let (cell, sample) = cell.zip(sample).ok_or_else(wrong)?;
+                runs.push((Point { cell, seed }, sample));
+            }
+        }
+        Ok(runs)
+    }
+
+    fn comparison(&self, done: Vec<(Point, Sample)>, failed: Option<String>) -> PyComparison {
+        let comparison = Comparison::new(&self.prepared.plan, done);
+        PyComparison { prepared: self.prepared.clone(), comparison, threads: self.threads, failed }
+    }
+}
+
+/// What a comparison found.
+#[pyclass(frozen, name = "NativeComparison", module = "bentpipe")]
+pub struct PyComparison {
+    prepared: Prepared,
+    comparison: Comparison,
+    threads: usize,
+    failed: Option<String>,
+}
+
+#[pymethods]
+impl PyComparison {
+    /// The document of `bentpipe compare --json`.
+    #[getter]
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.comparison).map_err(fault::work)
+    }
+
+    /// One line for each run.
+    #[getter]
+    fn runs(&self) -> PyTable {
+        self.table(Kind::Runs, columns::runs(&self.comparison))
+    }
+
+    /// One line for each point, over its seeds.
+    #[getter]
+    fn summary(&self) -> PyTable {
+        self.table(Kind::Summaries, columns::summaries(&self.comparison))
+    }
+
+    #[getter]
+    fn complete(&self) -> bool {
+        self.comparison.complete
+    }
+
+    /// Runs that finished, and runs in all.
+    #[getter]
+    fn done(&self) -> (usize, usize) {
+        let done = self.comparison.rows.iter().map(|row| row.samples.len()).sum();
+        (done, self.prepared.plan.points().len())
+    }
+
+    /// Why the first run that failed did, and how to see it again.
+    #[getter]
+    fn failed(&self) -> Option<String> {
+        self.failed.clone()
+    }
+
+    /// The scenario before anything varies, as TOML.
+    #[getter]
+    fn toml(&self) -> String {
+        self.prepared.base.to_toml()
+    }
+
+    /// What the scenario is run for: the key of the metric, its title, its unit for people, and how many of the document's units that is.
+    #[getter]
+    fn measures(&self) -> (&'static str, &'static str, &'static str, f64) {
+        let (title, unit, divisor) = self.comparison.measures.shown();
+        (self.comparison.measures.key(), title, unit, divisor)
+    }
+
+    fn write_csv(&self, path: PathBuf) -> PyResult<()> {
+        embed::write_csv(&path, &self.comparison).map_err(fault::of_command)
+    }
+
+    fn write_parquet(&self, path: PathBuf) -> PyResult<()> {
+        let more = [("bentpipe.scenario", self.toml())];
+        let batch = batch(Kind::Runs, columns::runs(&self.comparison), &more);
+        embed::write_table(&path, &batch).map_err(fault::of_command)
+    }
+
+    fn write_report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let of = (self.prepared.clone(), &self.comparison);
+        let command = "bentpipe.compare(...) in Python";
+        let written =
+            py.detach(|| embed::write_comparison(&path, of, (self.threads, Default::default()), command));
+        written.map_err(fault::of_command)
+    }
+
+    fn __str__(&self) -> String {
+        as_text(&self.comparison, Look::default())
+    }
+}
+
+impl PyComparison {
+    fn table(&self, kind: Kind, columns: Vec<columns::Column>) -> PyTable {
+        PyTable::of(batch(kind, columns, &[("bentpipe.scenario", self.toml())]))
+    }
+}
