@@ -11,7 +11,10 @@ IMAGE = "registry.example/bentpipe-worker:0.1.0"
 
 def main() -> None:
     """Sweep."""
-    resources = {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"cpu": "8", "memory": "8Gi"}}
+    resources = {
+        "requests": {"cpu": "8", "memory": "8Gi"},
+        "limits": {"cpu": "8", "memory": "8Gi"},
+    }
     cluster = KubeCluster(
         name="bentpipe",
         image=IMAGE,
@@ -20,7 +23,13 @@ def main() -> None:
         worker_command=["dask-worker", "--nthreads", "8"],
     )
     with cluster, Client(cluster) as client:
-        result = bp.sweep("geo-dumbbell", client=client, cc=["peach", "cubic"], seeds=1000, keep="dumbbell")
+        result = bp.sweep(
+            "geo-dumbbell",
+            client=client,
+            cc=["peach", "cubic"],
+            seeds=1000,
+            keep="dumbbell",
+        )
         result.to_parquet("dumbbell.parquet")
 
 

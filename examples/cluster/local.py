@@ -7,7 +7,10 @@ import bentpipe as bp
 
 def main() -> None:
     """Sweep."""
-    with LocalCluster(n_workers=2, threads_per_worker=1) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1) as cluster,
+        Client(cluster) as client,
+    ):
         result = bp.sweep(
             "geo-dumbbell",
             client=client,

@@ -10,7 +10,11 @@ def main() -> None:
     """Sweep."""
     # One job is one node of 32 cores; `python` of this virtual environment must be the same on the nodes (a shared file system).
     cluster = SLURMCluster(
-        cores=32, processes=1, memory="64 GB", walltime="02:00:00", job_extra_directives=["--exclusive"]
+        cores=32,
+        processes=1,
+        memory="64 GB",
+        walltime="02:00:00",
+        job_extra_directives=["--exclusive"],
     )
     cluster.adapt(minimum_jobs=1, maximum_jobs=32)
     with cluster, Client(cluster) as client:
