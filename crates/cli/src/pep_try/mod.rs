@@ -62,7 +62,7 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     }
     let report = output::open(args.report.as_ref(), Kind::Report)?;
     let mut variants = if args.cc.is_empty() {
-        ["end-to-end:cubic", "kernel:cubic", "kernel:bbr"].map(str::to_owned).to_vec()
+        ["end-to-end:cubic", "kernel:bbr", "star", "hybla"].map(str::to_owned).to_vec()
     } else {
         args.cc.clone()
     };
