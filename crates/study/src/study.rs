@@ -216,7 +216,7 @@ impl Study {
         let experiment = self.experiment(&figure.experiment, names).map_err(told)?;
         let line = |(label, text): (String, String)| {
             let wrong = |what: String| format!("lines.{label}: {what}");
-            let expr = Expr::parse(&text).map_err(|error| wrong(format!("\n{error}")))?;
+            let expr = Expr::parse(&text).map_err(|error| wrong(error))?;
             let expr = expr.translated(&mut |quantity| experiment.measured(quantity)).map_err(wrong)?;
             Ok((label, expr))
         };
@@ -292,7 +292,7 @@ impl Study {
     }
 
     fn ground(&self, experiment: Option<String>, text: &str, names: &Names) -> Result<Ground, String> {
-        let check = Check::parse(text).map_err(|error| format!("check:\n{error}"))?;
+        let check = Check::parse(text).map_err(|error| format!("check: {error}"))?;
         let check = match &experiment {
             Some(name) => {
                 let wrong = |what: String| if what.is_empty() { what } else { format!("experiment: {what}") };

@@ -1,11 +1,49 @@
 //! From the text of a check to its parts.
 
 use pest::Parser;
+use pest::error::{Error as PestError, ErrorVariant, LineColLocation};
 use pest::iterators::Pair;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "check/check.pest"]
 struct Grammar;
+
+/// Where a text stops to be a check, and what may stand there.
+fn refused(text: &str, error: &PestError<Rule>) -> String {
+    let (LineColLocation::Pos((line, column)) | LineColLocation::Span((line, column), _)) = error.line_col;
+    let rest: String = text.lines().nth(line - 1).unwrap_or_default().chars().skip(column - 1).collect();
+    let found = if rest.trim().is_empty() { "the end".to_owned() } else { format!("`{}`", rest.trim()) };
+    let rules = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
+        ErrorVariant::CustomError { .. } => &[],
+    };
+    let mut accepted: Vec<&str> = Vec::new();
+    for rule in rules {
+        let words = match rule {
+            Rule::factor | Rule::term | Rule::expr => {
+                "a number, a quantity such as `goodput_bps(ARM)`, or `(`"
+            }
+            Rule::add | Rule::subtract | Rule::multiply | Rule::divide => "`+`, `-`, `*` or `/`",
+            Rule::order
+            | Rule::compare
+            | Rule::near
+            | Rule::within
+            | Rule::trend
+            | Rule::flat
+            | Rule::peak => "a relation such as `>`",
+            Rule::arm => "the name of an arm",
+            Rule::selector | Rule::key => "a selector such as `flow=bulk`",
+            Rule::number | Rule::value => "a number",
+            Rule::EOI => "the end",
+            _ => "another word of docs/studies.md",
+        };
+        if !accepted.contains(&words) {
+            accepted.push(words);
+        }
+    }
+    let place = if rest.trim() == text.trim() { String::new() } else { format!(" in `{}`", text.trim()) };
+    format!("found {found}{place}, accepted: {}", accepted.join("; "))
+}
 
 /// What a claim says: every clause must hold.
 #[derive(Clone, PartialEq, Debug)]
@@ -198,7 +236,7 @@ impl Check {
     /// # Errors
     /// What was expected and where, with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut pairs = Grammar::parse(Rule::check, text).map_err(|error| error.to_string())?;
+        let mut pairs = Grammar::parse(Rule::check, text).map_err(|error| refused(text, &error))?;
         let clauses = inner(pairs.next()).filter(|pair| pair.as_rule() == Rule::clause);
         Ok(Self { clauses: clauses.map(clause).collect::<Result<_, _>>()? })
     }
@@ -266,7 +304,7 @@ impl Expr {
     /// # Errors
     /// What was expected and where, with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut pairs = Grammar::parse(Rule::expr, text).map_err(|error| error.to_string())?;
+        let mut pairs = Grammar::parse(Rule::expr, text).map_err(|error| refused(text, &error))?;
         let pair = pairs.next().ok_or("nothing was found")?;
         if pair.as_str().trim() != text.trim() {
             return Err(format!("found `{text}`, understood only `{}`", pair.as_str()));
@@ -515,9 +553,15 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_shown_in_the_text() {
+    fn mistakes_say_what_was_found_and_what_is_accepted() {
         let error = Check::parse("goodput(peach) is bigger").unwrap_err();
-        assert!(error.contains("goodput(peach) is bigger") && error.contains('^'), "{error}");
+        assert!(error.starts_with("found `is bigger` in `goodput(peach) is bigger`, accepted: "), "{error}");
+        assert!(error.contains("a relation such as `>`"), "{error}");
+        let error = Expr::parse("goodput(peach) / ").unwrap_err();
+        assert!(
+            error.starts_with("found the end in `goodput(peach) /`, accepted: a number, a quantity"),
+            "{error}"
+        );
         assert!(Check::parse("goodput(peach)").is_err());
         assert!(Expr::parse("goodput(peach) / ").is_err());
     }
