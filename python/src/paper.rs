@@ -38,7 +38,8 @@ pub fn paper(
     let store = store.map_err(fault::request)?;
     let watcher = Watcher::new(progress);
     let threads = crate::compare::jobs(jobs)?;
-    let wish = Wish { form: Form { quick, seeds }, figures, threads, stop: watcher.stop.clone() };
+    let wish =
+        Wish { form: Form { quick, seeds }, figures, threads, memory: None, stop: watcher.stop.clone() };
     let done = py.detach(|| conduct(&studies, &wish, store, |progress| watcher.observe(progress)));
     match (done, watcher.error()) {
         (Ok(outcomes), _) => Ok(PyPaper { outcomes }),

@@ -166,7 +166,7 @@ pub struct CompareArgs {
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
-    /// Write one line for each run as CSV (columns: docs/csv.md)
+    /// Write one line for each run as CSV; what the columns mean, with units, beside it in FILE.columns.csv (docs/csv.md)
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the same as Parquet (docs/tables.md)
@@ -197,6 +197,9 @@ pub struct PaperArgs {
     /// Runs at a time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<NonZeroUsize>,
+    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
+    pub memory: Option<u64>,
     /// Write the verdicts as JSON to standard output
     #[arg(long)]
     pub json: bool,
@@ -280,6 +283,9 @@ pub struct EmulateArgs {
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Refuse links that would take more memory than this, estimated before they are built [default: what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
+    pub memory: Option<u64>,
     /// Write what the command sends and receives, for Wireshark
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<PathBuf>,

@@ -20,6 +20,8 @@ struct Work {
     prepared: Prepared,
     keeper: Option<Keeper>,
     csv: Option<Target>,
+    /// What its columns mean.
+    legend: Option<Target>,
     out: Option<Target>,
     report: Option<Target>,
     threads: usize,
@@ -63,9 +65,14 @@ fn prepare(args: &CompareArgs) -> Result<Work, Failure> {
     let prepared = wish.prepare().map_err(Failure::Request)?;
     output::note_lacking(&prepared.scenarios);
     let keeper = args.keep.as_deref().map(|folder| Keeper::open(folder, &prepared)).transpose();
+    let csv = output::open(args.csv.as_ref(), Kind::Runs)?;
+    // What the columns mean stands beside a file, not beside a pipe.
+    let beside = args.csv.as_ref().filter(|_| matches!(csv, Some(Target::Beside(..))));
+    let legend = beside.map(|path| path.with_extension("columns.csv"));
     Ok(Work {
         keeper: keeper.map_err(Failure::Request)?,
-        csv: output::open(args.csv.as_ref(), Kind::Runs)?,
+        csv,
+        legend: output::open(legend.as_ref(), Kind::Columns)?,
         out: output::open(args.out.as_ref(), Kind::Table)?,
         report: output::open(args.report.as_ref(), Kind::Report)?,
         prepared,
@@ -90,6 +97,11 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
     if let Some(target) = work.csv {
         let mut bytes = Vec::new();
         csv_table::write(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+        target.write(&bytes)?;
+    }
+    if let Some(target) = work.legend {
+        let mut bytes = Vec::new();
+        csv_table::write_legend(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
         target.write(&bytes)?;
     }
     if let Some(target) = work.out {

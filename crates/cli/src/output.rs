@@ -24,6 +24,8 @@ pub enum Kind {
     Runs,
     /// Results or events, Parquet.
     Table,
+    /// What the columns of such a file mean, CSV.
+    Columns,
     /// Packets, pcapng.
     Packets,
     /// Events, one JSON document on each line.
@@ -58,6 +60,7 @@ impl Kind {
             Self::Report => text.starts_with("<!doctype html>") && text.contains("Bentpipe</title>"),
             Self::Runs => text.starts_with("scenario,cc,seed,"),
             Self::Table => head.starts_with(b"PAR1") && head.windows(MARK.len()).any(|bytes| bytes == MARK),
+            Self::Columns => text.starts_with("column,unit,meaning"),
             Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
             Self::Events => {
                 let is_packed = head.starts_with(&[0x1f, 0x8b]) && text.contains(PACKED);
@@ -78,6 +81,7 @@ impl Kind {
             Self::Report => "report of ours",
             Self::Runs => "CSV file of ours",
             Self::Table => "Parquet file of ours",
+            Self::Columns => "list of columns of ours",
             Self::Packets => "capture (pcapng)",
             Self::Events => "trace of ours",
             Self::Summary => "summary of ours",

@@ -30,6 +30,7 @@ pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
         form: Form { quick: args.quick, seeds: args.seeds },
         figures: args.figure.clone(),
         threads: threads(args.jobs),
+        memory: args.memory,
         stop: interrupt.shared(),
     };
     let bar = Bar::new("Reproducing", &interrupt);

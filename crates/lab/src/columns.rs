@@ -6,7 +6,7 @@ use bentpipe_sim::Outcome;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use crate::comparison::{Comparison, Metric, unique};
+use crate::comparison::{Comparison, Metric, TOGETHER, unique};
 use crate::plan::Value;
 use crate::stats::Summary;
 
@@ -48,7 +48,8 @@ impl Column {
             .find_map(|of| self.name.strip_suffix(of)?.strip_suffix('.'));
         let name = name.unwrap_or(&self.name);
         // What is counted for each group of flows stands behind the quantity.
-        let name = if name.starts_with("flow_goodput_bps.") { "flow_goodput_bps" } else { name };
+        let of_group = |what: &str| TOGETHER.contains(&what) || what == "flow_goodput_bps";
+        let name = name.split_once('.').map(|(what, _)| what).filter(|what| of_group(what)).unwrap_or(name);
         let units = [("_bps", "bit/s"), ("_per_s", "1/s"), ("_s", "s"), ("_ms", "ms"), ("_bytes", "byte")];
         units.iter().find(|(ending, _)| name.ends_with(ending)).map_or("", |(_, unit)| unit)
     }
@@ -73,9 +74,75 @@ pub fn runs(comparison: &Comparison) -> Vec<Column> {
         let goodputs = lines().map(|(_, sample)| sample.groups.get(group).copied());
         Column::numbers(format!("flow_goodput_bps.{group}"), goodputs)
     };
-    columns.extend(groups(comparison).into_iter().map(of_group));
+    let groups: &[String] = if comparison.groups.len() > 1 { &comparison.groups } else { &[] };
+    columns.extend(groups.iter().map(|group| of_group(group)));
+    for (what, group) in TOGETHER.iter().flat_map(|what| groups.iter().map(move |group| (what, group))) {
+        let name = format!("{what}.{group}");
+        let values: Vec<_> = lines().map(|(_, sample)| sample.together.get(&name).copied()).collect();
+        // What no flow of the group has in any run is no column.
+        if values.iter().any(Option::is_some) {
+            columns.push(Column::numbers(name, values.into_iter()));
+        }
+    }
     columns
 }
+
+/// What the columns of [`runs`] mean, as lines of a CSV file: name, unit, meaning.
+pub fn legend(comparison: &Comparison) -> Vec<[String; 3]> {
+    let varied = |name: &str| {
+        comparison.rows.first().is_some_and(|row| row.cell.vary.iter().any(|setting| setting.key == name))
+    };
+    let line = |column: Column| {
+        let meaning = match MEANINGS.iter().find(|(name, _)| *name == column.name) {
+            _ if varied(&column.name) => "varied value, as typed".to_owned(),
+            Some((_, meaning)) => (*meaning).to_owned(),
+            None => match column.name.split_once('.') {
+                Some(("flow_goodput_bps", group)) => format!("mean goodput of a flow of {group}"),
+                Some((what, group)) => {
+                    let meaning =
+                        MEANINGS.iter().find(|(name, _)| *name == what).map_or(what, |(_, meaning)| meaning);
+                    format!("of the flows of {group}: {meaning}")
+                }
+                None => String::new(),
+            },
+        };
+        [column.name.clone(), column.unit().to_owned(), meaning]
+    };
+    runs(comparison).into_iter().map(line).collect()
+}
+
+/// What quantities are, in short; `docs/metrics.md` says more.
+const MEANINGS: &[(&str, &str)] = &[
+    ("scenario", "name of the scenario"),
+    ("cc", "algorithm as it was named"),
+    ("seed", "seed of the run"),
+    ("goodput_bps", "payload delivered in order, each byte once, over the simulated time"),
+    ("goodput_segments_per_s", "the same in full segments"),
+    ("jain_index", "Jain's fairness index of the goodputs"),
+    ("retransmitted_segments", "data segments sent again"),
+    ("timeouts", "expiries of retransmission timers"),
+    ("probe_overhead", "low-priority probes as a share of what was sent"),
+    ("completed", "flows that completed"),
+    ("completion_s", "mean time until all data of a flow was acknowledged"),
+    ("real_time_index", "share of the packets of live video that came in time"),
+    ("delayed_packets_rate", "share of the packets of live video that came late"),
+    ("packet_drop_rate", "losses over the packets that live videos sent"),
+    ("frames_missed", "share of the frames of live video that were not complete in time"),
+    ("mos", "mean opinion score of calls"),
+    ("transfer_median_s", "median time of a page or file, mean over the flows"),
+    ("video_rate_bps", "mean rate of adaptive videos"),
+    ("rebuffering_ratio", "share of the time in which adaptive videos stood still"),
+    ("fairness_ratio", "mean goodput of a flow of the first of two groups over that of the second"),
+    (
+        "throughput_bps",
+        "payload of all data packets that arrived, repeated ones included, over the simulated time",
+    ),
+    (
+        "convergence_s",
+        "time until the goodput of a flow holds within 10 % for ten seconds, mean over those that converged",
+    ),
+    ("gap_ms", "mean transmission gap of the link that was busiest"),
+];
 
 /// The name of a field of a summary, and its value.
 type SummaryField = (&'static str, fn(&Summary) -> Option<f64>);
@@ -114,13 +181,6 @@ fn varied<'a, I: Iterator<Item = &'a crate::Row>>(
         Column { name: key.key.clone(), values: Values::Typed(values) }
     };
     keys.iter().enumerate().map(column).collect()
-}
-
-/// The flow groups, where there are several.
-fn groups(comparison: &Comparison) -> Vec<&str> {
-    let samples = comparison.rows.iter().flat_map(|row| &row.samples);
-    let names = unique(samples.flat_map(|sample| sample.groups.keys().map(String::as_str)));
-    if names.len() > 1 { names } else { Vec::new() }
 }
 
 /// The columns of metrics: always the same, then those that have a meaning here.
@@ -220,6 +280,29 @@ mod tests {
     }
 
     #[test]
+    fn groups_have_columns_in_the_order_of_the_scenario_and_all_have_a_meaning() {
+        let mut comparison = example::comparison();
+        comparison.groups = vec!["web".into(), "bulk".into()];
+        for sample in comparison.rows.iter_mut().flat_map(|row| &mut row.samples) {
+            sample.together.insert("goodput_bps.web".into(), 3.0);
+            sample.together.insert("mos.web".into(), 4.0);
+        }
+        let names: Vec<String> = runs(&comparison).into_iter().map(|column| column.name).collect();
+        let of_groups: Vec<_> =
+            names.iter().filter(|name| name.ends_with(".web") || name.ends_with(".bulk")).collect();
+        assert_eq!(
+            of_groups[..4],
+            ["flow_goodput_bps.web", "flow_goodput_bps.bulk", "goodput_bps.web", "goodput_bps.bulk"]
+        );
+        assert!(names.contains(&"mos.web".to_owned()) && !names.contains(&"mos.bulk".to_owned()));
+        let legend = legend(&comparison);
+        assert!(legend.iter().all(|[_, _, meaning]| !meaning.is_empty()), "{legend:?}");
+        let of = |name: &str| legend.iter().find(|line| line[0] == name).unwrap();
+        assert_eq!(of("goodput_bps.web")[1], "bit/s");
+        assert_eq!(of("mos.web")[2], "of the flows of web: mean opinion score of calls");
+    }
+
+    #[test]
     fn every_column_has_a_value_for_each_line() {
         let count = |column: &Column| match &column.values {
             Values::Text(values) => values.len(),
@@ -228,7 +311,7 @@ mod tests {
             Values::Typed(values) => values.len(),
         };
         let comparison = example::comparison();
-        assert!(runs(&comparison).iter().all(|column| count(column) == 11));
+        assert!(runs(&comparison).iter().all(|column| count(column) == 12));
         assert!(summaries(&comparison).iter().all(|column| count(column) == 4));
         let flows = outcome(&example::outcome("reno", 1), Part::Flows);
         assert!(flows.iter().all(|column| count(column) == 2));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
-use bentpipe_sim::{FlowOutcome, Outcome};
+use bentpipe_sim::{FlowOutcome, GroupOutcome, Outcome};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -211,6 +211,8 @@ pub struct Sample {
     values: [Option<f64>; Metric::ALL.len()],
     /// Mean goodput of a flow of each group, in bits per second.
     pub groups: BTreeMap<String, f64>,
+    /// What the flows of each group did together, as `QUANTITY.GROUP`.
+    pub together: BTreeMap<String, f64>,
     /// Flows that completed.
     completed: Share,
     /// Flows that converged.
@@ -244,6 +246,38 @@ impl Share {
 const GROUP: &str = "flow_goodput_bps.";
 const SHARES: [&str; 4] = ["flows_completed", "flows_ending", "flows_converged", "flows"];
 
+/// What is kept of the flows of a group together.
+pub(crate) const TOGETHER: [&str; 10] = [
+    "goodput_bps",
+    "jain_index",
+    "retransmitted_segments",
+    "timeouts",
+    "completed",
+    "completion_s",
+    "transfer_median_s",
+    "mos",
+    "real_time_index",
+    "video_rate_bps",
+];
+
+/// The quantities of a group that it has, by `QUANTITY.GROUP`.
+fn together(group: &GroupOutcome) -> impl Iterator<Item = (String, f64)> + use<> {
+    let values = [
+        Some(group.goodput_bps),
+        Some(group.jain_index),
+        Some(group.retransmitted_segments as f64),
+        Some(group.timeouts as f64),
+        Some(group.completed as f64),
+        group.completion_s,
+        group.transfer_median_s,
+        group.mos,
+        group.real_time_index,
+        group.video_rate_bps,
+    ];
+    let name = group.name.clone();
+    TOGETHER.into_iter().zip(values).filter_map(move |(what, value)| Some((format!("{what}.{name}"), value?)))
+}
+
 impl Sample {
     /// What is kept of `outcome`, a run of a scenario with these flow groups.
     pub fn of(outcome: &Outcome, groups: &[FlowGroup]) -> Self {
@@ -259,7 +293,8 @@ impl Sample {
         }
         let groups = flows.into_iter().filter_map(|(group, of)| Some((group, stats::mean(&of)?))).collect();
         let values = Metric::ALL.map(|metric| metric.of(outcome));
-        Self { seed: outcome.seed, values, groups, completed, converged }
+        let together = outcome.groups.iter().flat_map(together).collect();
+        Self { seed: outcome.seed, values, groups, together, completed, converged }
     }
 
     /// All that is known of the run, by name.
@@ -269,7 +304,8 @@ impl Sample {
         let shares = [self.completed.count, self.completed.of, self.converged.count, self.converged.of];
         let shares =
             SHARES.into_iter().zip(shares).map(|(name, count)| (name.to_owned(), Some(count as f64)));
-        metrics.chain(groups).chain(shares)
+        let together = self.together.iter().map(|(name, value)| (name.clone(), Some(*value)));
+        metrics.chain(groups).chain(together).chain(shares)
     }
 
     /// The sample that [`Sample::quantities`] came from; `None` if some are missing. Others are left out.
@@ -286,6 +322,11 @@ impl Sample {
             seed,
             values,
             groups: groups.collect(),
+            together: of
+                .iter()
+                .filter(|(name, _)| name.split_once('.').is_some_and(|(what, _)| TOGETHER.contains(&what)))
+                .filter_map(|(name, value)| Some((name.clone(), (*value)?)))
+                .collect(),
             completed: Share { count: completed?, of: of_ending? },
             converged: Share { count: converged?, of: of_all? },
         })
@@ -390,6 +431,9 @@ pub struct Comparison {
     pub measures: Metric,
     /// All runs finished.
     pub complete: bool,
+    /// Names of the groups of flows in the order of the scenario.
+    #[serde(skip)]
+    pub groups: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
     pub rows: Vec<Row>,
 }
@@ -416,6 +460,7 @@ impl Comparison {
             first_seed: plan.first_seed,
             measures,
             complete,
+            groups: plan.groups.clone(),
             rows,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::columns::{Values, runs};
+use crate::columns::{Values, legend, runs};
 use crate::comparison::Comparison;
 
 /// Writes one line for each run; the columns stand in `docs/csv.md`.
@@ -16,6 +16,20 @@ pub fn write(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
     let lines = comparison.rows.iter().map(|row| row.samples.len()).sum();
     for line in 0..lines {
         writer.write_record(columns.iter().map(|column| field(&column.values, line)))?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+/// Writes what the columns of [`write`] mean: name, unit and meaning of each.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_legend(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(["column", "unit", "meaning"])?;
+    for line in legend(comparison) {
+        writer.write_record(line)?;
     }
     writer.flush()?;
     Ok(())
@@ -51,14 +65,13 @@ mod tests {
         for sample in comparison.rows.iter_mut().flat_map(|row| &mut row.samples) {
             sample.groups.insert("voice".into(), 64_000.0);
         }
+        comparison.groups = vec!["voice".into(), "bulk".into()];
         let mut bytes = Vec::new();
         write(&comparison, &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        assert!(
-            text.lines().next().unwrap().ends_with(",flow_goodput_bps.bulk,flow_goodput_bps.voice"),
-            "{text}"
-        );
-        assert!(text.lines().nth(1).unwrap().ends_with(",201000,64000"), "{text}");
+        let head = text.lines().next().unwrap();
+        assert!(head.contains(",flow_goodput_bps.voice,flow_goodput_bps.bulk,goodput_bps.bulk,"), "{text}");
+        assert!(text.lines().nth(1).unwrap().contains(",64000,201000,402000,"), "{text}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub fn plan() -> Plan {
         first_seed: 1,
         seeds: 3,
         measures: Metric::Goodput,
+        groups: vec!["bulk".into()],
     }
 }
 

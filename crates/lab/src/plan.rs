@@ -163,6 +163,8 @@ pub struct Plan {
     pub seeds: u32,
     /// What the scenario is run for.
     pub measures: Metric,
+    /// Names of its groups of flows, in its order.
+    pub groups: Vec<String>,
 }
 
 /// One algorithm at one combination of the varied values: a row of the result.
@@ -224,6 +226,7 @@ mod tests {
             first_seed: 5,
             seeds: 2,
             measures: Metric::Goodput,
+            groups: Vec::new(),
         }
     }
 

@@ -64,6 +64,7 @@ impl Wish {
             first_seed: self.seed.unwrap_or(base.seed),
             seeds: self.seeds,
             measures: Metric::of_scenario(&base),
+            groups: base.flows.iter().map(|group| group.name.clone()).collect(),
         };
         self.refuse_repeated_keys()?;
         refuse_too_many(&plan)?;

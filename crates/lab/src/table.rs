@@ -183,7 +183,7 @@ fn heading(metric: Metric) -> String {
 fn groups(comparison: &Comparison, look: Look) -> String {
     let mut table = new_table(look);
     let Some(first) = comparison.rows.first() else { return String::new() };
-    let names: Vec<String> = first.groups().into_keys().map(str::to_owned).collect();
+    let names = &comparison.groups;
     let keys = first.cell.vary.iter().map(|setting| setting.key.as_str());
     table.set_header(heads(keys.chain(["cc"]).chain(names.iter().map(String::as_str))));
     for vary in comparison.combinations() {

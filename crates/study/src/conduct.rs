@@ -26,6 +26,8 @@ pub struct Wish {
     pub figures: Vec<String>,
     /// Runs at a time.
     pub threads: usize,
+    /// Most memory in bytes for all of them, instead of what this machine has free.
+    pub memory: Option<u64>,
     /// Set by another thread to stop early.
     pub stop: Arc<AtomicBool>,
 }

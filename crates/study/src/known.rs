@@ -114,6 +114,7 @@ mod tests {
             form: crate::Form::default(),
             figures: Vec::new(),
             threads: 1,
+            memory: None,
             stop: Default::default(),
         };
         for study in crate::load("all").unwrap() {

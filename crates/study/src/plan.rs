@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bentpipe_lab::check_memory;
 use bentpipe_scenario::Scenario;
 
 use crate::conduct::Wish;
@@ -157,6 +158,10 @@ impl Needed<'_> {
                 }
             };
             if let Err(what) = if store.keeps() { refuse_own(&scenario) } else { Ok(()) } {
+                wrong.push(what);
+                break;
+            }
+            if let Err(what) = check_memory(&scenario, wish.threads, wish.memory) {
                 wrong.push(what);
                 break;
             }

@@ -216,7 +216,7 @@ impl Study {
         let experiment = self.experiment(&figure.experiment, names).map_err(told)?;
         let line = |(label, text): (String, String)| {
             let wrong = |what: String| format!("lines.{label}: {what}");
-            let expr = Expr::parse(&text).map_err(|error| wrong(error))?;
+            let expr = Expr::parse(&text).map_err(&wrong)?;
             let expr = expr.translated(&mut |quantity| experiment.measured(quantity)).map_err(wrong)?;
             Ok((label, expr))
         };

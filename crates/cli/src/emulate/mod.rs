@@ -27,6 +27,9 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         Place::Receiver => At::Receiver,
         Place::Sender => At::Sender,
     };
+    // Flows are left out.
+    let links = Scenario { flows: Vec::new(), ..scenario.clone() };
+    bentpipe_lab::check_memory(&links, 1, args.memory).map_err(Failure::Request)?;
     let mut path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
     path.seed = args.seed.unwrap_or(path.seed);
     if let Some((part, change)) = &change {

@@ -95,8 +95,7 @@ impl ComparePage<'_> {
         let main = self.comparison.measures;
         let wide = Figure { wide: true, ..view.figure(Measure::Of(main)) };
         let groups =
-            self.comparison.rows.first().map(|row| row.groups().into_keys().map(str::to_owned).collect());
-        let groups: Vec<String> = groups.filter(|groups: &Vec<String>| groups.len() > 1).unwrap_or_default();
+            Some(self.comparison.groups.clone()).filter(|groups| groups.len() > 1).unwrap_or_default();
         let others = [
             Metric::Retransmissions,
             Metric::Timeouts,
