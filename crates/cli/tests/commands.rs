@@ -140,6 +140,8 @@ fn files_are_written_and_hold_everything() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("link.satellite.loss.rate"));
     assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 1 + 2 * 2 * 2);
+    let columns = fs::read_to_string(path("a.columns.csv")).unwrap();
+    assert!(columns.lines().any(|line| line.starts_with("goodput_bps,")), "{columns}");
     let html = fs::read_to_string(&html).unwrap();
     for wanted in [
         "Goodput",
@@ -158,7 +160,7 @@ fn files_are_written_and_hold_everything() {
     assert_eq!(fs::read(&pcap).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     let first = fs::read_to_string(&trace).unwrap().lines().next().unwrap().to_owned();
     assert!(serde_json::from_str::<Value>(&first).unwrap().get("t_s").is_some());
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5, "nothing but what was asked for");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 6, "nothing but what was asked for");
 }
 
 #[test]

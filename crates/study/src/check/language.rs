@@ -307,7 +307,11 @@ impl Expr {
         let mut pairs = Grammar::parse(Rule::expr, text).map_err(|error| refused(text, &error))?;
         let pair = pairs.next().ok_or("nothing was found")?;
         if pair.as_str().trim() != text.trim() {
-            return Err(format!("found `{text}`, understood only `{}`", pair.as_str()));
+            let (understood, text) = (pair.as_str().trim(), text.trim());
+            let found = text.strip_prefix(understood).unwrap_or(text).trim();
+            return Err(format!(
+                "found `{found}` in `{text}`, accepted: the end, or `+`, `-`, `*` or `/` and another quantity"
+            ));
         }
         expr(pair)
     }
@@ -558,10 +562,7 @@ mod tests {
         assert!(error.starts_with("found `is bigger` in `goodput(peach) is bigger`, accepted: "), "{error}");
         assert!(error.contains("a relation such as `>`"), "{error}");
         let error = Expr::parse("goodput(peach) / ").unwrap_err();
-        assert!(
-            error.starts_with("found the end in `goodput(peach) /`, accepted: a number, a quantity"),
-            "{error}"
-        );
+        assert!(error.starts_with("found `/` in `goodput(peach) /`, accepted: the end, or `+`"), "{error}");
         assert!(Check::parse("goodput(peach)").is_err());
         assert!(Expr::parse("goodput(peach) / ").is_err());
     }
