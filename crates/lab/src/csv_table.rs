@@ -21,7 +21,7 @@ pub fn write(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
     Ok(())
 }
 
-/// Writes what the columns of [`write`] mean: name, unit and meaning of each.
+/// Writes what the columns of [`write()`] mean: name, unit and meaning of each.
 ///
 /// # Errors
 /// Those of `out`.
