@@ -2,9 +2,10 @@
 
 mod common;
 
-use bentpipe_base::{Duration, Instant, Probe, Rng};
+use bentpipe_base::{Duration, Instant, Probe, Rate, Rng};
 use bentpipe_cc::Algorithm;
-use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow};
+use bentpipe_cc::star::AenProbe;
+use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow, RtoBounds, SpuriousTimeout};
 use common::Pair;
 
 const BYTES: u64 = 3_000_000;
@@ -111,5 +112,32 @@ fn copies_beyond_a_hole_leave_a_millisecond_apart() {
         assert!(close.count() * 20 <= copies.len(), "{cc}: {copies:?}");
         let rtt = pair.ends[0].probe_srtt().unwrap();
         assert!((550.0..600.0).contains(&rtt.as_millis_f64()), "{cc}: {rtt}");
+    }
+}
+
+/// A copy of what lies beyond a hole waits while an RTO probe is under way, and while the limit of the rate lets nothing leave. Whether it
+/// waits or not, nobody is woken up again and again at one instant.
+#[test]
+fn a_waiting_copy_wakes_nobody_before_it_may_leave() {
+    let aen = SpuriousTimeout::Aen { probe: AenProbe::Newest, max_probes: 3, paced: false };
+    let quick =
+        RtoBounds { floor: Duration::from_millis(5), margin: Duration::ZERO, ..Config::default().rto };
+    for (cc, spurious_timeout, rate_limit) in [
+        ("swift", aen, None),
+        ("peach-plus", aen, None),
+        ("swift", SpuriousTimeout::Off, Some(Rate::from_mbps(10))),
+        ("peach-plus", SpuriousTimeout::Off, Some(Rate::from_mbps(10))),
+    ] {
+        for seed in 0..100 {
+            let sender = Config { spurious_timeout, rate_limit, rto: quick, ..config(cc) };
+            let mut pair = Pair::new(sender, plain_host(true));
+            pair.delay_one_way = Duration::from_millis(2);
+            let mut rng = Rng::stream(seed, "loss");
+            pair.fate[0] = Box::new(move |_, segment| segment.len == 0 || !rng.chance(0.1));
+            pair.write(0, 100_000);
+            pair.close(0);
+            pair.run(Duration::from_secs(100));
+            assert_eq!(pair.delivered(1), 100_000, "{cc}");
+        }
     }
 }

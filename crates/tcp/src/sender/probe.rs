@@ -105,9 +105,16 @@ impl Sender {
         if !self.wants.wakes && !self.wants.probes {
             return;
         }
-        let held_until =
-            self.outstanding_probes.as_ref().map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
-        let at = self.cc.wake_at().min(held_until);
+        let at = self.cc.wake_at().min(self.held_probe_at(cx));
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
+    }
+
+    /// When the probe that waits may leave. An RTO probe holds it back until an answer or a timeout comes, which nobody needs to wait for
+    /// with a timer, and the limit of the rate until the next segment may leave.
+    fn held_probe_at(&self, cx: &Context) -> Instant {
+        let probes = self.outstanding_probes.as_ref().filter(|_| self.rto_probe.is_none());
+        let at = probes.map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
+        let line = self.pacer.as_ref().filter(|_| cx.config.rate_limit.is_some());
+        line.map_or(at, |pacer| at.max(pacer.ready_at(cx.now)))
     }
 }
