@@ -59,15 +59,21 @@ impl Rate {
     }
 }
 
+/// The largest unit of which the rate is at least one, with as many decimals as it takes to be exact.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => f.write_str("0 bit/s"),
-            n if n % 1_000_000_000 == 0 => write!(f, "{} Gbit/s", n / 1_000_000_000),
-            n if n % 1_000_000 == 0 => write!(f, "{} Mbit/s", n / 1_000_000),
-            n if n % 1_000 == 0 => write!(f, "{} kbit/s", n / 1_000),
-            n => write!(f, "{n} bit/s"),
+        let (unit, name, digits) = match self.0 {
+            n if n >= 1_000_000_000 => (1_000_000_000, "Gbit/s", 9),
+            n if n >= 1_000_000 => (1_000_000, "Mbit/s", 6),
+            n if n >= 1_000 => (1_000, "kbit/s", 3),
+            n => return write!(f, "{n} bit/s"),
+        };
+        let (whole, rest) = (self.0 / unit, self.0 % unit);
+        if rest == 0 {
+            return write!(f, "{whole} {name}");
         }
+        let decimals = format!("{rest:0digits$}");
+        write!(f, "{whole}.{} {name}", decimals.trim_end_matches('0'))
     }
 }
 
@@ -95,8 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn display() {
-        assert_eq!(Rate::from_mbps(10).to_string(), "10 Mbit/s");
-        assert_eq!(Rate::from_bps(256_000).to_string(), "256 kbit/s");
+    fn a_rate_is_written_in_the_largest_unit_that_fits_and_exactly() {
+        let cases = [
+            (0, "0 bit/s"),
+            (999, "999 bit/s"),
+            (256_000, "256 kbit/s"),
+            (1_500, "1.5 kbit/s"),
+            (10_000_000, "10 Mbit/s"),
+            (38_100_000, "38.1 Mbit/s"),
+            (1_000_001, "1.000001 Mbit/s"),
+            (1_234_567_890, "1.23456789 Gbit/s"),
+        ];
+        for (bps, written) in cases {
+            assert_eq!(Rate::from_bps(bps).to_string(), written);
+        }
     }
 }

@@ -259,7 +259,7 @@ mod tests {
         use bentpipe_base::Rate;
         let mut draft = Draft::load("leo-recorded").unwrap();
         let rate = |draft: &Draft| draft.scenario().unwrap().links[0].forward.rate.clone();
-        assert_eq!(told(&rate(&draft)), "38100 kbit/s to 265800 kbit/s");
+        assert_eq!(told(&rate(&draft)), "38.1 Mbit/s to 265.8 Mbit/s");
         draft.set("link.satellite.rate={ deliveries = '12mbit.trace' }").unwrap();
         assert_eq!(told(&rate(&draft)), "12 Mbit/s");
         assert_eq!(told(&Schedule::Constant(Rate::from_mbps(5))), "5 Mbit/s");
