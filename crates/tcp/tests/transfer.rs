@@ -143,3 +143,22 @@ fn no_algorithm_sends_faster_than_the_limit() {
         }
     }
 }
+
+/// At 40 s a segment a retransmission waits for longer than all timeouts together: none of them says anything about the peer.
+#[test]
+fn a_retransmission_that_the_pace_holds_back_is_no_silence_of_the_peer() {
+    let sender = Config { rate_limit: Some(Rate::from_bps(200)), retries: 3, mss: 1000, ..Config::default() };
+    let mut pair = Pair::new(sender, Config::default());
+    let mut lost = 0;
+    pair.fate[0] = Box::new(move |_, segment| {
+        let loses = segment.len > 0 && lost < 2;
+        lost += u32::from(loses);
+        !loses
+    });
+    pair.write(0, 2000);
+    pair.close(0);
+    pair.run(Duration::from_secs(1000));
+    assert_eq!(pair.delivered(1), 2000);
+    assert!(!pair.events[0].contains(Events::TIMED_OUT));
+    assert!((1..=2).contains(&pair.ends[0].stats().timeouts), "{}", pair.ends[0].stats().timeouts);
+}

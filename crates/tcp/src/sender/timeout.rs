@@ -88,7 +88,9 @@ impl Sender {
         if self.waited_too_long(cx) {
             return Verdict::GiveUp;
         }
-        if self.withheld {
+        // A retransmission that waits for its turn in a slow pace has not been tried yet, so the peer is not silent.
+        let waits = self.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
+        if self.withheld || waits {
             self.arm_retransmission(cx);
             return Verdict::GoOn;
         }
