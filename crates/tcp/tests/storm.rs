@@ -7,8 +7,8 @@
 mod dice;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::sync::Arc;
+use std::{env, panic};
 
 use bentpipe_base::{Duration, EcnField, Flags, Instant, Rng, Segment};
 use bentpipe_tcp::{Config, Connection, Events, ReceiveWindow, State, Transmit};
@@ -351,9 +351,13 @@ impl World {
         self.settle()
     }
 
-    /// Whether nothing gives an end a reason to give up. A user timeout of a few seconds is a reason after two or three losses in a row.
+    /// Whether nothing gives an end a reason to give up. Where packets are lost, a user timeout of seconds is a reason after two or three
+    /// losses in a row, and a short TIME-WAIT is over before the peer sends again what its lost ACK acknowledged.
     fn is_calm(&self) -> bool {
-        let patient = self.configs.iter().all(|config| config.user_timeout.is_none());
+        let patient = self
+            .configs
+            .iter()
+            .all(|config| config.user_timeout.is_none() && config.time_wait >= Duration::from_secs(60));
         self.weather.iter().all(|weather| weather.is_calm() && (patient || weather.loss == 0.0))
     }
 
@@ -387,26 +391,24 @@ fn whatever_the_weather_a_transfer_ends_in_order_or_with_a_report() {
     }
     let worlds = number("BENTPIPE_STORM").unwrap_or(WORLDS);
     let from = number("BENTPIPE_STORM_FROM").unwrap_or_default();
-    let (mut packets, mut failures) = (0, 0);
+    let (mut packets, mut failures, mut wrong) = (0, 0, Vec::new());
     for seed in from..from + worlds {
-        let replay = Replay(seed);
-        let (sent, failed) = World::new(seed, false).run();
-        std::mem::forget(replay);
-        packets += sent;
-        failures += u64::from(failed);
+        // A world that goes wrong does not end a storm of hours.
+        match panic::catch_unwind(|| World::new(seed, false).run()) {
+            Ok((sent, failed)) => {
+                packets += sent;
+                failures += u64::from(failed);
+            }
+            Err(_) => {
+                eprintln!("replay: BENTPIPE_STORM_SEED={seed} cargo test -p bentpipe-tcp --test storm");
+                wrong.push(seed);
+            }
+        }
     }
     println!("storm of two ends: seeds {from} to {}, {packets} packets, {failures} given up", from + worlds);
+    assert!(wrong.is_empty(), "these worlds went wrong: {wrong:?}");
     assert!(
         failures * 5 < worlds,
         "{failures} of {worlds} were given up: the weather is too bad to prove anything"
     );
-}
-
-/// Says how to replay a world whose engine panics.
-struct Replay(u64);
-
-impl Drop for Replay {
-    fn drop(&mut self) {
-        eprintln!("replay: BENTPIPE_STORM_SEED={} cargo test -p bentpipe-tcp --test storm", self.0);
-    }
 }
