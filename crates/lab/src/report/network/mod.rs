@@ -6,11 +6,18 @@ mod words;
 use bentpipe_scenario::{LinkGroup, Radio, Scenario, TopologyError};
 use serde::Serialize;
 
-use self::layout::{Layout, Point, Run, Size, Wire, lay_out};
+use self::layout::{Point, Run, Size, Wire, lay_out};
+
+/// The pictures of a network: from left to right, and from top to bottom for narrow windows.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Network {
+    drawings: [Drawing; 2],
+}
 
 /// A picture of a network, in pixels.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Network {
+struct Drawing {
+    direction: Direction,
     width: f64,
     height: f64,
     boxes: Vec<Box>,
@@ -40,6 +47,40 @@ struct Text {
     y: f64,
     text: String,
     strong: bool,
+    /// Begins at `x`; otherwise `x` is its middle.
+    begins: bool,
+}
+
+/// Where a drawing leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    Right,
+    Down,
+}
+
+impl Direction {
+    /// From the coordinates of the layout, which leads to the right, to those of the page.
+    fn place(self, (x, y): Point) -> Point {
+        match self {
+            Self::Right => (x, y),
+            Self::Down => (y, x),
+        }
+    }
+
+    /// A size in the layout, and the other way round.
+    fn size(self, size: Size) -> Size {
+        let (width, height) = self.place((size.width, size.height));
+        Size { width, height }
+    }
+
+    /// Signs for the way along a drawing and for the way back.
+    fn arrows(self) -> [char; 2] {
+        match self {
+            Self::Right => ['→', '←'],
+            Self::Down => ['↓', '↑'],
+        }
+    }
 }
 
 /// Of a line of text.
@@ -72,46 +113,80 @@ impl Network {
     /// # Errors
     /// If its satellites cannot fly.
     pub fn of(scenario: &Scenario) -> Result<Self, TopologyError> {
-        let nodes = nodes(scenario)?;
-        let links = links(scenario);
-        let sizes: Vec<Size> = nodes.iter().map(Node::size).collect();
-        let wires: Vec<Wire> = links.iter().map(Link::wire).collect();
-        let layout = lay_out(&sizes, &wires, &sources(scenario));
-        Ok(Self::drawn((&nodes, &sizes), &links, &layout))
+        let (nodes, links) = (nodes(scenario)?, links(scenario));
+        let first = sources(scenario);
+        let drawn = |direction| Drawing::of(direction, (&nodes, &links), &first);
+        Ok(Self { drawings: [drawn(Direction::Right), drawn(Direction::Down)] })
     }
+}
 
-    fn drawn((nodes, sizes): (&[Node], &[Size]), links: &[Link], layout: &Layout) -> Self {
-        let mut network = Self {
-            width: layout.size.width.ceil(),
-            height: layout.size.height.ceil(),
+impl Drawing {
+    fn of(direction: Direction, (nodes, links): (&[Node], &[Link]), first: &[usize]) -> Self {
+        let sizes: Vec<Size> = nodes.iter().map(|node| direction.size(node.size())).collect();
+        let wires: Vec<Wire> = links.iter().map(|link| link.wire(direction)).collect();
+        let layout = lay_out(&sizes, &wires, first);
+        let page = direction.size(layout.size);
+        let mut drawing = Self {
+            direction,
+            width: page.width.ceil(),
+            height: page.height.ceil(),
             boxes: Vec::new(),
             lines: Vec::new(),
             texts: Vec::new(),
         };
         for (index, node) in nodes.iter().enumerate() {
-            let ((x, y), width) = (layout.corners[index], layout.widths[index]);
-            let height = sizes[index].height;
-            network.boxes.push(Box { x, y, width, height, kind: node.kind });
-            let lines = std::iter::once(&node.name).chain(&node.lines);
-            network.write((x + width / 2.0, y + PADDING), lines, true);
+            let corner = direction.place(layout.corners[index]);
+            let size = direction.size(Size { width: layout.widths[index], height: sizes[index].height });
+            drawing.enclose(node, corner, size);
         }
         for (link, run) in links.iter().zip(&layout.wires) {
-            network.lines.push(Line { path: path(&run.points) });
-            let (above, below) = link.texts(run);
-            let wire = link.wire();
-            network.write((run.label.0, run.label.1 - wire.heights[0]), above.iter(), true);
-            network.write((run.label.0, run.label.1 + CLEAR), below.iter(), false);
+            drawing.lines.push(Line { path: direction.path(&run.points) });
+            drawing.describe(link, run);
         }
-        network
+        drawing
     }
 
-    /// Writes lines below each other from `top` on.
-    fn write<'a>(&mut self, (x, top): Point, lines: impl Iterator<Item = &'a String>, first_strong: bool) {
-        for (index, text) in lines.enumerate() {
-            let y = top + LINE_HEIGHT * (index as f64 + 0.75);
-            self.texts.push(Text { x, y, text: text.clone(), strong: first_strong && index == 0 });
+    fn enclose(&mut self, node: &Node, (x, y): Point, Size { width, height }: Size) {
+        self.boxes.push(Box { x, y, width, height, kind: node.kind });
+        let lines: Vec<&String> = std::iter::once(&node.name).chain(&node.lines).collect();
+        let top = y + (height - lines.len() as f64 * LINE_HEIGHT) / 2.0;
+        self.write(Place { x: x + width / 2.0, top, begins: false }, &lines, true);
+    }
+
+    /// Writes what is said of a link above and below its line, or all of it beside a line that leads down.
+    fn describe(&mut self, link: &Link, run: &Run) {
+        let (there, back) = link.texts(run, self.direction.arrows());
+        let [there, back]: [Vec<&String>; 2] = [&there, &back].map(|lines| lines.iter().collect());
+        let (x, y) = self.direction.place(run.label);
+        match self.direction {
+            Direction::Right => {
+                let top = y - link.wire(self.direction).heights[0];
+                self.write(Place { x, top, begins: false }, &there, true);
+                self.write(Place { x, top: y + CLEAR, begins: false }, &back, false);
+            }
+            Direction::Down => {
+                let lines: Vec<&String> = there.into_iter().chain(back).collect();
+                let top = y - lines.len() as f64 * LINE_HEIGHT / 2.0;
+                self.write(Place { x: x + CLEAR, top, begins: true }, &lines, true);
+            }
         }
     }
+
+    /// Writes lines below each other.
+    fn write(&mut self, place: Place, lines: &[&String], first_strong: bool) {
+        let Place { x, top, begins } = place;
+        for (index, text) in lines.iter().enumerate() {
+            let y = top + LINE_HEIGHT * (index as f64 + 0.75);
+            self.texts.push(Text { x, y, text: (*text).clone(), strong: first_strong && index == 0, begins });
+        }
+    }
+}
+
+/// Where lines of text stand: their middle or their beginning, and the top of the first.
+struct Place {
+    x: f64,
+    top: f64,
+    begins: bool,
 }
 
 fn width_of<'a>(lines: impl Iterator<Item = &'a String>) -> f64 {
@@ -128,50 +203,64 @@ impl Node {
 
 impl Link {
     /// Room for the texts, whichever way it is drawn.
-    fn wire(&self) -> Wire {
+    fn wire(&self, direction: Direction) -> Wire {
+        let lines = self.sides.iter().flatten().chain(std::iter::once(&self.name));
+        // An arrow and a space stand before a line.
+        let width = width_of(lines) + 2.0 * CHARACTER;
         let height = |lines: usize| match lines {
             0 => CLEAR,
             lines => lines as f64 * LINE_HEIGHT + CLEAR,
         };
         let [near, far] = self.sides.each_ref().map(Vec::len);
-        let (above, below) = if far == 0 { (near, 0) } else { (near.max(far), near.max(far)) };
-        let lines = self.sides.iter().flatten().chain(std::iter::once(&self.name));
-        // An arrow and a space stand before a line.
-        let width = width_of(lines) + 2.0 * CHARACTER;
-        Wire { ends: self.ends, width, heights: [height(1 + above), height(below)] }
+        match direction {
+            Direction::Right => {
+                let (above, below) = if far == 0 { (near, 0) } else { (near.max(far), near.max(far)) };
+                Wire { ends: self.ends, width, heights: [height(1 + above), height(below)] }
+            }
+            Direction::Down => {
+                Wire { ends: self.ends, width: height(1 + near + far), heights: [CLEAR, CLEAR + width] }
+            }
+        }
     }
 
-    /// What stands above the line and below it. What goes to the right stands above.
-    fn texts(&self, run: &Run) -> (Vec<String>, Vec<String>) {
+    /// What is said of the way along the drawing, and of the way back.
+    fn texts(&self, run: &Run, arrows: [char; 2]) -> (Vec<String>, Vec<String>) {
         let [near, far] = &self.sides;
         let with = |arrow: char, lines: &[String]| -> Vec<String> {
             let first = lines.iter().take(1).map(|line| format!("{arrow} {line}"));
             first.chain(lines.iter().skip(1).cloned()).collect()
         };
-        let (right, left) = match (far.is_empty(), run.backwards) {
+        let (there, back) = match (far.is_empty(), run.backwards) {
             (true, _) => (near.clone(), Vec::new()),
-            (false, false) => (with('→', near), with('←', far)),
-            (false, true) => (with('→', far), with('←', near)),
+            (false, false) => (with(arrows[0], near), with(arrows[1], far)),
+            (false, true) => (with(arrows[0], far), with(arrows[1], near)),
         };
-        (std::iter::once(self.name.clone()).chain(right).collect(), left)
+        (std::iter::once(self.name.clone()).chain(there).collect(), back)
     }
 }
 
-/// `M` to the first point, bends and straight pieces by turns.
-fn path(points: &[Point]) -> String {
-    let mut text = String::new();
-    for (index, &(x, y)) in points.iter().enumerate() {
-        match (index, index % 4) {
-            (0, _) => text.push_str(&format!("M{x:.1} {y:.1}")),
-            (_, 1 | 3) => {
-                let (before_x, before_y) = points[index - 1];
-                let middle = f64::midpoint(before_x, x);
-                text.push_str(&format!("C{middle:.1} {before_y:.1} {middle:.1} {y:.1} {x:.1} {y:.1}"));
+impl Direction {
+    /// `M` to the first point, bends and straight pieces by turns.
+    fn path(self, points: &[Point]) -> String {
+        let written = |point: Point| {
+            let (x, y) = self.place(point);
+            format!("{x:.1} {y:.1}")
+        };
+        let mut text = String::new();
+        for (index, &point) in points.iter().enumerate() {
+            match (index, index % 4) {
+                (0, _) => text.push_str(&format!("M{}", written(point))),
+                (_, 1 | 3) => {
+                    let before = points[index - 1];
+                    let middle = f64::midpoint(before.0, point.0);
+                    let turns = [(middle, before.1), (middle, point.1), point].map(written);
+                    text.push_str(&format!("C{}", turns.join(" ")));
+                }
+                _ => text.push_str(&format!("L{}", written(point))),
             }
-            _ => text.push_str(&format!("L{x:.1} {y:.1}")),
         }
+        text
     }
-    text
 }
 
 fn nodes(scenario: &Scenario) -> Result<Vec<Node>, TopologyError> {
@@ -253,25 +342,52 @@ mod tests {
     use super::*;
     use bentpipe_scenario::{builtin, list};
 
+    /// Left and right edge of a text.
+    fn edges(text: &Text) -> (f64, f64) {
+        let width = text.text.chars().count() as f64 * CHARACTER;
+        let left = if text.begins { text.x } else { text.x - width / 2.0 };
+        (left, left + width)
+    }
+
     #[test]
-    fn every_built_in_scenario_has_a_picture_without_overlapping_texts() {
+    fn every_built_in_scenario_has_pictures_without_overlapping_texts() {
         for summary in list() {
             let network = Network::of(&builtin(&summary.name).unwrap()).unwrap();
-            let half = |text: &Text| text.text.chars().count() as f64 * CHARACTER / 2.0;
-            for (index, a) in network.texts.iter().enumerate() {
-                assert!(a.x - half(a) >= 0.0 && a.x + half(a) <= network.width, "{}: {a:?}", summary.name);
-                for b in &network.texts[..index] {
-                    let apart =
-                        (a.y - b.y).abs() >= LINE_HEIGHT - 0.1 || (a.x - b.x).abs() >= half(a) + half(b);
-                    assert!(apart, "{}: {a:?} {b:?}", summary.name);
+            for drawing in &network.drawings {
+                for (index, a) in drawing.texts.iter().enumerate() {
+                    let (left, right) = edges(a);
+                    assert!(left >= 0.0 && right <= drawing.width, "{}: {a:?}", summary.name);
+                    for b in &drawing.texts[..index] {
+                        let beside = right <= edges(b).0 || edges(b).1 <= left;
+                        assert!(
+                            beside || (a.y - b.y).abs() >= LINE_HEIGHT - 0.1,
+                            "{}: {a:?} {b:?}",
+                            summary.name
+                        );
+                    }
                 }
             }
         }
     }
 
+    /// A phone shows some 320 pixels beside the margins of the page.
+    #[test]
+    fn a_dumbbell_fits_on_a_phone() {
+        let [wide, narrow] = Network::of(&builtin("geo-dumbbell").unwrap()).unwrap().drawings;
+        assert!(wide.width > 800.0 && narrow.width <= 320.0, "{} and {}", wide.width, narrow.width);
+        let [sender, receiver, near, far] = [0, 1, 2, 3].map(|which| &narrow.boxes[which]);
+        let path = [sender, near, far, receiver];
+        assert!(path.is_sorted_by(|above, below| above.y + above.height < below.y), "{path:?}");
+        let texts: Vec<&str> = narrow.texts.iter().map(|text| text.text.as_str()).collect();
+        assert!(
+            texts.contains(&"↓ 10 Mbit/s, 273 ms") && texts.contains(&"↑ 10 Mbit/s, 273 ms"),
+            "{texts:?}"
+        );
+    }
+
     #[test]
     fn a_dumbbell_reads_like_its_picture() {
-        let network = Network::of(&builtin("geo-dumbbell").unwrap()).unwrap();
+        let [network, _] = Network::of(&builtin("geo-dumbbell").unwrap()).unwrap().drawings;
         let texts: Vec<&str> = network.texts.iter().map(|text| text.text.as_str()).collect();
         for wanted in [
             "sender × 20",
@@ -290,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_constellation_is_a_box_between_its_ground_stations() {
-        let network = Network::of(&builtin("leo-iridium").unwrap()).unwrap();
+        let [network, _] = Network::of(&builtin("leo-iridium").unwrap()).unwrap().drawings;
         let texts: Vec<&str> = network.texts.iter().map(|text| text.text.as_str()).collect();
         for wanted in [
             "66 satellites in 6 planes",
