@@ -87,13 +87,9 @@ impl<W: Write> EventLog<W> {
 
 impl<W: Write> Observer for EventLog<W> {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
-        let bytes = passing.bytes;
-        let event = match event {
-            LinkEvent::Offered { waiting } => Event::Offered { waiting, bytes },
-            LinkEvent::Dropped(cause) => Event::Dropped { cause, bytes },
-            LinkEvent::Delivered => return,
-        };
-        self.lines.record(&Record { at, source: self.first_link + passing.link, event });
+        if let Some(event) = event.traced(passing.bytes) {
+            self.lines.record(&Record { at, source: self.first_link + passing.link, event });
+        }
     }
 
     fn on_end(&mut self, at: Instant, end: u32, event: &Event) {

@@ -38,6 +38,17 @@ pub enum LinkEvent {
     Delivered,
 }
 
+impl LinkEvent {
+    /// The same in the vocabulary of traces, for a packet of so many bytes; `None` for an arrival, which the trace of the receiver tells of.
+    pub const fn traced(self, bytes: u32) -> Option<Event> {
+        match self {
+            Self::Offered { waiting } => Some(Event::Offered { waiting, bytes }),
+            Self::Dropped(cause) => Some(Event::Dropped { cause, bytes }),
+            Self::Delivered => None,
+        }
+    }
+}
+
 /// The packet to which something happened, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Passing<'a> {

@@ -143,15 +143,10 @@ impl Store {
         );
         let mut store = Self::in_memory();
         store.folder = Some(folder.to_owned());
-        let entries =
-            fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unusable)?;
-        for path in entries.into_iter().map(|entry| entry.path()) {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
-                let learnt = read(&path).map_err(|why| StoreError::Damaged { path: path.clone(), why })?;
-                for (run, kept) in learnt {
-                    store.done.entry(run).or_default().learn(kept);
-                }
+        for path in files(folder).map_err(unusable)? {
+            let learnt = read(&path).map_err(|why| StoreError::Damaged { path, why })?;
+            for (run, kept) in learnt {
+                store.done.entry(run).or_default().learn(kept);
             }
         }
         Ok(store)
@@ -162,12 +157,8 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn forget(folder: &Path) -> Result<(), StoreError> {
-        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
-                fs::remove_file(&path).map_err(|why| StoreError::Unusable { path: path.clone(), why })?;
-            }
+        for path in files(folder).unwrap_or_default() {
+            fs::remove_file(&path).map_err(|why| StoreError::Unusable { path, why })?;
         }
         Ok(())
     }
@@ -215,6 +206,19 @@ impl Drop for Store {
     fn drop(&mut self) {
         let _ = self.flush();
     }
+}
+
+/// The files of a store in a folder.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 /// Writes a file beside, and renames it when it is whole and on the disk. Its name is a hash of what is in it.

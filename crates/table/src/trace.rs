@@ -120,13 +120,9 @@ impl Trace {
 
 impl Observer for Trace {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
-        let bytes = passing.bytes;
-        let event = match event {
-            LinkEvent::Offered { waiting } => Event::Offered { waiting, bytes },
-            LinkEvent::Dropped(cause) => Event::Dropped { cause, bytes },
-            LinkEvent::Delivered => return,
-        };
-        self.record(at, self.first_link + passing.link, &event);
+        if let Some(event) = event.traced(passing.bytes) {
+            self.record(at, self.first_link + passing.link, &event);
+        }
     }
 
     fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
