@@ -52,26 +52,41 @@ def test_results_may_stay_on_the_cluster(client, small):
     assert sorted(goodputs["value"]) == sorted(near["goodput_bps"])
 
 
+def busy_worker(cluster):
+    """The process of a worker that has work, as soon as there is one."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for worker in list(cluster.scheduler.workers.values()):
+            if worker.processing and worker.executing:
+                return cluster.workers[worker.name].pid
+        time.sleep(0.01)
+    raise TimeoutError("no worker was ever busy")
+
+
 def test_a_worker_that_dies_costs_nothing_but_time(small):
+    killed = []
+
+    def kill_a_worker(cluster):
+        killed.append(busy_worker(cluster))
+        os.kill(killed[0], signal.SIGKILL)
+
+    world = small.copy()
+    world.set("duration", "60 s")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        pids = list(client.run(os.getpid).values())
-        killed = threading.Timer(1.0, os.kill, (pids[0], signal.SIGKILL))
-        killed.start()
-        began = time.monotonic()
-        world = small.copy()
-        world.set("duration", "60 s")
-        seeds = 60
-        far = bp.sweep(world, client=client, seeds=seeds, task_s=0.3, **SWEEP)
-        killed.join()
-        assert far.complete
-        if time.monotonic() - began > 1.5:
-            assert pids[0] not in client.run(os.getpid).values()
-    assert far._native.json == bp.compare(world, seeds=seeds, **SWEEP)._native.json
+        before = client.run(os.getpid).values()
+        killer = threading.Thread(target=kill_a_worker, args=(cluster,))
+        killer.start()
+        far = bp.sweep(world, client=client, seeds=60, task_s=0.3, **SWEEP)
+        killer.join()
+        assert killed[0] in before
+        assert killed[0] not in client.run(os.getpid).values()
+    assert far.complete
+    assert far._native.json == bp.compare(world, seeds=60, **SWEEP)._native.json
 
 
 def test_mistakes_name_what_is_accepted(client, small):
