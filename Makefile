@@ -56,14 +56,14 @@ test: setup ## Run all tests in their quick forms, documentation examples and th
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory python-test
 
-# What the tests of the Python package need. Building one test beside the libraries selects the features that tests have, so what `make test` has
-# built is not built again.
+# What the tests of the Python package need. With `xtask` and one test beside the libraries, packages have the features and profiles that they have
+# in `make test`, so what that has built is not built again.
 PYTHON := $(abspath $(TARGET))/python/bin/python
 
 .PHONY: python
 python: ## Build the Python package for use from this checkout, and the virtual environment of its tests
 	@scripts/setup python $(abspath $(TARGET))/python
-	cargo build --workspace --locked --lib --test numbers
+	cargo build --workspace --locked --lib --bin xtask --test numbers
 	ln -sf $(abspath $(TARGET))/debug/lib_bentpipe.so python/bentpipe/_bentpipe.abi3.so
 
 .PHONY: python-test
