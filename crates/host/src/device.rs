@@ -1,6 +1,6 @@
 //! The TUN device through which a stack of our own stands beside the kernel's.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::str::FromStr;
@@ -211,6 +211,14 @@ impl Device {
     /// Those of the kernel: a packet that it does not take is lost, like any other.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         self.tun.send(packet).map(|_| ())
+    }
+
+    /// Hands a packet in pieces, its virtio header in the first, to the kernel.
+    ///
+    /// # Errors
+    /// Those of the kernel: a packet that it does not take is lost, like any other.
+    pub fn write_pieces(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
+        self.tun.send_vectored(packet).map(|_| ())
     }
 
     /// Bytes of the largest packet with its virtio header.

@@ -183,15 +183,10 @@ impl Driver {
             self.send(&packet);
         }
         let now = self.now();
-        loop {
-            self.outbox.clear();
-            if !self.stack.poll_packet(now, &mut self.outbox) {
-                return;
-            }
-            if self.device.write(&self.outbox).is_err() {
-                self.refused += 1;
-            }
-        }
+        let Self { stack, device, outbox, refused, .. } = self;
+        while stack.send_packet(now, outbox, |pieces| {
+            *refused += u64::from(device.write_pieces(pieces).is_err());
+        }) {}
     }
 }
 

@@ -492,16 +492,41 @@ impl Stack {
 
     /// Appends the next packet to `out`, behind a virtio header if the device has offloads. False if there is none.
     pub fn poll_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
-        if let Some(answer) = self.answers.pop_front() {
-            output::write_answer(&answer.ends, answer.header, self.config.offload, out);
+        let offload = self.config.offload;
+        self.poll_answer(out) || self.poll_peers(|peer| peer.next_packet(now, offload, out))
+    }
+
+    /// Lets `send` have the next packet behind its virtio header, in pieces: the bytes of streams from where they are kept, and everything else
+    /// in `head`. For devices with offloads. False if there is none.
+    pub fn send_packet(
+        &mut self,
+        now: Instant,
+        head: &mut Vec<u8>,
+        mut send: impl FnMut(&[IoSlice<'_>]),
+    ) -> bool {
+        debug_assert!(self.config.offload, "the device completes checksums");
+        head.clear();
+        if self.poll_answer(head) {
+            send(&[IoSlice::new(head)]);
             return true;
         }
+        self.poll_peers(|peer| peer.send_next(now, head, &mut send))
+    }
+
+    fn poll_answer(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(answer) = self.answers.pop_front() else { return false };
+        output::write_answer(&answer.ends, answer.header, self.config.offload, out);
+        true
+    }
+
+    /// Asks connections in turn for a packet until one has some.
+    fn poll_peers(&mut self, mut has_packet: impl FnMut(&mut Peer) -> bool) -> bool {
         while let Some(id) = self.ready.front().copied() {
             let Some(peer) = self.peers.get_mut(id) else {
                 self.ready.pop_front();
                 continue;
             };
-            if peer.next_packet(now, self.config.offload, out) {
+            if has_packet(peer) {
                 self.ready.rotate_left(1);
                 return true;
             }

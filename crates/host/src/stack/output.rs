@@ -1,6 +1,8 @@
 //! From segments to packets: many segments in one packet where the device cuts it, several packets for one segment where the path
 //! takes less.
 
+use std::io::IoSlice;
+
 use bentpipe_base::{Extension, Flags, Instant, Probe, Segment};
 use bentpipe_tcp::Transmit;
 use bentpipe_wire::{
@@ -8,6 +10,7 @@ use bentpipe_wire::{
 };
 
 use super::peer::Peer;
+use super::ring::CHUNK;
 
 /// Bytes of a timestamps option with its padding.
 pub(super) const TIMESTAMPS_LEN: u16 = 12;
@@ -19,7 +22,41 @@ const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
 impl Peer {
     /// Appends the next packet. False if nothing can leave now.
     pub fn next_packet(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> bool {
-        let Some(mut first) = self.held.take().or_else(|| self.next_segment(now)) else { return false };
+        let Some((seq, len)) = self.next_headers(now, offload, out) else { return false };
+        self.append_payload(seq, len, out);
+        true
+    }
+
+    /// Lets `send` have the next packet in pieces, the first of them in `head`. False if nothing can leave now.
+    pub fn send_next(&mut self, now: Instant, head: &mut Vec<u8>, send: impl FnOnce(&[IoSlice<'_>])) -> bool {
+        let Some((seq, len)) = self.next_headers(now, true, head) else { return false };
+        if self.sending.holds(seq, len) {
+            let mut pieces = [IoSlice::new(&[]); 2 + LARGEST as usize / CHUNK + 1];
+            let mut count = 1;
+            self.sending.visit(seq, len, |piece| {
+                pieces[count] = IoSlice::new(piece);
+                count += 1;
+            });
+            pieces[0] = IoSlice::new(head);
+            send(&pieces[..count]);
+        } else {
+            self.append_payload(seq, len, head);
+            send(&[IoSlice::new(head)]);
+        }
+        true
+    }
+
+    /// Appends so many bytes of the stream.
+    fn append_payload(&self, seq: u64, len: usize, out: &mut Vec<u8>) {
+        let end = out.len() + len;
+        // Whatever is no longer kept here, the peer has: only a probe repeats it, and what is in it does not matter.
+        self.sending.append_to(seq, len, out);
+        out.resize(end, 0);
+    }
+
+    /// Appends the headers of the next packet; says which bytes of the stream follow them.
+    fn next_headers(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> Option<(u64, usize)> {
+        let mut first = self.held.take().or_else(|| self.next_segment(now))?;
         if !self.knows_probes {
             // An option that the peer cannot know would make a full segment too large.
             first.probe = Probe::No;
@@ -47,8 +84,7 @@ impl Peer {
         }
         // Segments of the size agreed on in the handshake, or the smaller ones that the path takes.
         let unit = offload.then_some(first.len.min(room));
-        self.put(&whole, (header, now_len), unit, out);
-        true
+        Some(self.put(&whole, (header, now_len), unit, out))
     }
 
     fn next_segment(&mut self, now: Instant) -> Option<Segment> {
@@ -74,8 +110,15 @@ impl Peer {
         (len, closing)
     }
 
-    /// Appends a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one.
-    fn put(&mut self, segment: &Segment, (tcp, len): (Header, u32), unit: Option<u32>, out: &mut Vec<u8>) {
+    /// Appends the headers of a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one; without a device that
+    /// completes checksums, the payload as well. Returns the payload that is to follow.
+    fn put(
+        &mut self,
+        segment: &Segment,
+        (tcp, len): (Header, u32),
+        unit: Option<u32>,
+        out: &mut Vec<u8>,
+    ) -> (u64, usize) {
         self.identification = self.identification.wrapping_add(1);
         let mut ip = IpFields::of(segment, self.identification);
         if !segment.low_priority {
@@ -94,13 +137,12 @@ impl Peer {
         let begin = out.len();
         let payload = Payload::Offloaded(len as usize);
         Packet { ends: self.ends, ip, tcp, payload }.write_headers(out);
-        let end = out.len() + len as usize;
-        // Whatever is no longer kept here, the peer has: only a probe repeats it, and what is in it does not matter.
-        self.sending.append_to(segment.seq, len as usize, out);
-        out.resize(end, 0);
-        if unit.is_none() {
-            complete_checksum(&mut out[begin + ip_len..]);
+        if unit.is_some() {
+            return (segment.seq, len as usize);
         }
+        self.append_payload(segment.seq, len as usize, out);
+        complete_checksum(&mut out[begin + ip_len..]);
+        (segment.seq, 0)
     }
 }
 

@@ -117,7 +117,7 @@ impl Ring {
 
     /// Hands the bytes of `[at, at + len)` to `take`, piece by piece; zeros where nothing was put. Nothing of what was let go, and nothing
     /// beyond the end.
-    fn visit<'a>(&'a self, at: u64, len: usize, mut take: impl FnMut(&'a [u8])) {
+    pub fn visit<'a>(&'a self, at: u64, len: usize, mut take: impl FnMut(&'a [u8])) {
         static NOTHING: [u8; CHUNK] = [0; CHUNK];
         if at < self.start {
             return;
@@ -127,6 +127,11 @@ impl Ring {
             let chunk = self.chunks.get(&number).map_or(&NOTHING[..], |chunk| chunk);
             take(&chunk[offset..offset + len]);
         }
+    }
+
+    /// Whether all bytes of `[at, at + len)` were put and not let go.
+    pub fn holds(&self, at: u64, len: usize) -> bool {
+        self.start <= at && at + len as u64 <= self.end
     }
 
     /// Appends the bytes of `[at, at + len)` to `out`; fewer where they were let go, or never put.
