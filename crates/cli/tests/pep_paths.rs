@@ -291,8 +291,9 @@ fn a_new_proxy_takes_over_new_connections_while_the_old_one_finishes_its_own() {
 fn at_the_limit_of_descriptors_connections_are_forwarded_untouched() {
     let Some(world) = world() else { return };
     for path in BOTH {
-        // Less than half of what the connections below need.
-        let proxy = world.proxy_with(&path.class(""), &["prlimit", "--nofile=124"], &[]);
+        // A third of what the connections below need, beside those of the proxy itself and those of pipes.
+        let limit = format!("--nofile={}", 64 + 12 * path.sockets);
+        let proxy = world.proxy_with(&path.class(""), &["prlimit", &limit], &[]);
         let listener = world.listen(SERVER_V4, 7115);
         let accepting =
             thread::spawn(move || (0..30).map(|_| listener.accept().unwrap().0).collect::<Vec<_>>());
@@ -308,6 +309,45 @@ fn at_the_limit_of_descriptors_connections_are_forwarded_untouched() {
         drop((clients, servers));
         proxy.end(Signal::SIGTERM);
     }
+}
+
+#[test]
+fn connections_for_which_there_are_no_pipes_pass_their_bytes_all_the_same() {
+    let Some(world) = world() else { return };
+    // One pipe, for which twelve connections with slow readers ask twice.
+    let proxy = world.proxy_with(&KERNEL.class(""), &["prlimit", "--nofile=96"], &[]);
+    let mut pairs: Vec<_> = (0..12).map(|_| pair(&world, SERVER_V4, 7120)).collect();
+    world.wait_for("all are split", || world.sockets_at(7120) == 24);
+    let sent = payload(8_000_000);
+    let writing: Vec<_> = pairs
+        .iter()
+        .flat_map(|(client, server)| [client.try_clone().unwrap(), server.try_clone().unwrap()])
+        .map(|mut end| {
+            let sent = sent.clone();
+            thread::spawn(move || {
+                end.write_all(&sent).unwrap();
+                end.shutdown(Shutdown::Write).unwrap();
+            })
+        })
+        .collect();
+    // Until the proxy holds what nobody reads.
+    thread::sleep(Duration::from_secs(2));
+    let reading: Vec<_> = pairs
+        .drain(..)
+        .flat_map(|(client, server)| [client, server])
+        .map(|mut end| {
+            thread::spawn(move || {
+                let mut received = Vec::new();
+                end.read_to_end(&mut received).unwrap();
+                received
+            })
+        })
+        .collect();
+    for received in reading {
+        assert!(received.join().unwrap() == sent);
+    }
+    writing.into_iter().for_each(|one| one.join().unwrap());
+    proxy.end(Signal::SIGTERM);
 }
 
 #[test]

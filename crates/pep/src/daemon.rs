@@ -20,18 +20,16 @@ use crate::metrics::Reason;
 use crate::privileges;
 use crate::relay::{self, Relay};
 use crate::rules::{self, Place};
-use crate::shared::{Inbox, Means, Shared};
+use crate::shared::{Descriptors, Inbox, Means, Shared};
 use crate::slot::{self, Held, Slot};
 use crate::sockets::Listeners;
 use crate::tool;
 use crate::watch::Watch;
 
-/// Descriptors for everything that is no connection.
-const RESERVE: u64 = 64;
-/// Descriptors of a connection while bytes are held in both directions.
-const EACH: u64 = 6;
 /// How often limits are looked at.
 const WATCH: Duration = Duration::from_millis(200);
+/// How often memory that nobody uses any more is given back.
+const TRIM: Duration = Duration::from_secs(10);
 
 /// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again. With `take_over` a proxy that
 /// runs already in this network namespace gets no new connections from then on, and ends when its last one has ended.
@@ -41,7 +39,7 @@ const WATCH: Duration = Duration::from_millis(200);
 pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Error> {
     let signals = catch_signals()?;
     let lines = deployment.watch.connections.as_deref().map(lines::open).transpose()?;
-    let descriptors_allow = descriptors_allow()?;
+    let descriptors = descriptors(&deployment)?;
     privileges::give_up(deployment.workings.user.as_deref())?;
     doctor::refuse_missing_algorithms(&deployment)?;
     let relays = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
@@ -49,7 +47,7 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
     let (held, older) = slot::hold(take_over)?;
     let speaker =
         (engine::threads(&deployment) > 0).then(|| engine::start(held.slot, &deployment)).transpose()?;
-    let means = Means { descriptors_allow, speaker, lines: sender, relays };
+    let means = Means { descriptors, speaker, lines: sender, relays };
     let shared = Arc::new(Shared::new(deployment, means));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
@@ -71,18 +69,18 @@ fn catch_signals() -> Result<SigSet, Error> {
     Ok(signals)
 }
 
-/// Raises the limit of descriptors as far as permitted; says how many connections there can be.
-fn descriptors_allow() -> Result<u32, Error> {
+/// Raises the limit of descriptors as far as permitted.
+fn descriptors(deployment: &Deployment) -> Result<Descriptors, Error> {
     let failed = |error: nix::Error| Error::at("the limit of descriptors")(error.into());
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
     let most = if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };
-    let allowed = most.saturating_sub(RESERVE) / EACH;
-    if allowed == 0 {
+    let descriptors = Descriptors(most);
+    if descriptors.allow(deployment) == 0 {
         return Err(Error::Missing(format!(
             "{most} descriptors are too few for a proxy; allow more (ulimit -n 65536, or LimitNOFILE= in the systemd unit)"
         )));
     }
-    Ok(u32::try_from(allowed).unwrap_or(u32::MAX))
+    Ok(descriptors)
 }
 
 /// A thread and where to leave messages for it.
@@ -155,7 +153,12 @@ impl Daemon {
 
     /// Watches limits and waits for signals.
     fn attend(mut self, path: &str, signals: &SigSet) -> Result<(), Error> {
+        let mut trimmed = Instant::now();
         loop {
+            if trimmed.elapsed() >= TRIM {
+                trimmed = Instant::now();
+                give_memory_back();
+            }
             match wait(signals, WATCH) {
                 None => self.heed_limits(),
                 Some(Signal::SIGHUP) => self.reload(path),
@@ -250,6 +253,15 @@ impl Daemon {
             inbox.send(relay::Message::Stop);
         }
         Ok(())
+    }
+}
+
+/// Gives memory back to the system that was freed between pieces that are in use; by itself the allocator keeps it for as long as the process lives.
+fn give_memory_back() {
+    // SAFETY: it may be called at any time, from any thread.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

@@ -1,9 +1,11 @@
 //! One direction of a connection: bytes on their way from one half to the other.
 
-use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{SendFlags, send};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 /// Bytes that a pipe takes, and that are moved at a time.
@@ -12,33 +14,110 @@ const PIPE: usize = 1 << 20;
 const KEPT: usize = 64;
 /// Bytes of one direction before the next connection has its turn.
 const TURN: usize = 4 * PIPE;
+const FLAGS: SpliceFlags = SpliceFlags::NONBLOCK.union(SpliceFlags::MOVE);
+
+/// Bytes that a vessel without descriptors takes.
+const CHEST: usize = 64 << 10;
 
 /// A pipe: pages go through it from socket to socket without being copied.
-pub(crate) struct Pipe {
+struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
+    held: usize,
+    /// One of those that there may be.
+    _permit: Arc<()>,
 }
 
-/// Pipes that are empty.
-#[derive(Default)]
+/// Memory of our own, for when there may be no more descriptors: it costs copies.
+struct Chest {
+    bytes: Box<[u8]>,
+    held: Range<usize>,
+}
+
+/// Where bytes are between two sockets.
+enum Vessel {
+    Pipe(Pipe),
+    Chest(Chest),
+}
+
+/// Pipes that are empty, and how many there may be.
 pub(crate) struct Pipes {
     empty: Vec<Pipe>,
+    permit: Arc<()>,
+    most: usize,
 }
 
 impl Pipes {
-    fn take(&mut self) -> io::Result<Pipe> {
-        if let Some(pipe) = self.empty.pop() {
-            return Ok(pipe);
-        }
-        let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        // A smaller pipe works as well: the limit for users without privileges is 16 MiB in all.
-        let _ = fcntl_setpipe_size(&write, PIPE);
-        Ok(Pipe { read, write })
+    /// No more than `most` of them at a time.
+    pub fn new(most: usize) -> Self {
+        Self { empty: Vec::new(), permit: Arc::new(()), most }
     }
 
-    fn put(&mut self, pipe: Pipe) {
-        if self.empty.len() < KEPT {
+    fn take(&mut self) -> Vessel {
+        let pipe = self.empty.pop().or_else(|| self.make());
+        let chest = || Chest { bytes: vec![0; CHEST].into(), held: 0..0 };
+        pipe.map_or_else(|| Vessel::Chest(chest()), Vessel::Pipe)
+    }
+
+    /// None if there may be no more.
+    fn make(&self) -> Option<Pipe> {
+        if Arc::strong_count(&self.permit) > self.most {
+            return None;
+        }
+        let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).ok()?;
+        // A smaller pipe works as well: the limit for users without privileges is 16 MiB in all.
+        let _ = fcntl_setpipe_size(&write, PIPE);
+        Some(Pipe { read, write, held: 0, _permit: Arc::clone(&self.permit) })
+    }
+
+    fn put(&mut self, vessel: Vessel) {
+        if let Vessel::Pipe(pipe) = vessel
+            && self.empty.len() < KEPT
+        {
             self.empty.push(pipe);
+        }
+    }
+}
+
+impl Vessel {
+    fn held(&self) -> usize {
+        match self {
+            Self::Pipe(pipe) => pipe.held,
+            Self::Chest(chest) => chest.held.len(),
+        }
+    }
+
+    /// Takes bytes from a socket; how many.
+    fn fill(&mut self, from: impl AsFd) -> Result<usize, Errno> {
+        match self {
+            Self::Pipe(pipe) => {
+                let room = PIPE - pipe.held;
+                let bytes = retry_on_intr(|| splice(&from, None, &pipe.write, None, room, FLAGS))?;
+                pipe.held += bytes;
+                Ok(bytes)
+            }
+            Self::Chest(Chest { bytes, held }) if held.start == held.end => {
+                let bytes = retry_on_intr(|| rustix::io::read(&from, &mut bytes[..]))?;
+                *held = 0..bytes;
+                Ok(bytes)
+            }
+            Self::Chest(_) => Err(Errno::AGAIN),
+        }
+    }
+
+    /// Gives bytes to a socket; how many.
+    fn empty(&mut self, to: impl AsFd) -> Result<usize, Errno> {
+        match self {
+            Self::Pipe(pipe) => {
+                let bytes = retry_on_intr(|| splice(&pipe.read, None, &to, None, pipe.held, FLAGS))?;
+                pipe.held -= bytes;
+                Ok(bytes)
+            }
+            Self::Chest(Chest { bytes, held }) => {
+                let sent = retry_on_intr(|| send(&to, &bytes[held.clone()], SendFlags::NOSIGNAL))?;
+                held.start += sent;
+                Ok(sent)
+            }
         }
     }
 }
@@ -58,8 +137,7 @@ pub(crate) struct Ready {
 #[derive(Default)]
 pub(crate) struct Flow {
     /// Holds the bytes that have been read and not yet written; absent while there are none.
-    pipe: Option<Pipe>,
-    held: usize,
+    vessel: Option<Vessel>,
     end: End,
     /// Bytes that have been written.
     pub moved: u64,
@@ -94,7 +172,7 @@ impl Flow {
 
     /// True if the source has ended and everything before that has been passed on.
     pub fn wants_end(&self) -> bool {
-        self.end == End::Read && self.held == 0
+        self.end == End::Read && self.held() == 0
     }
 
     /// Notes that the end has been passed on.
@@ -104,84 +182,67 @@ impl Flow {
 
     /// Bytes held here.
     pub fn held(&self) -> usize {
-        self.held
+        self.vessel.as_ref().map_or(0, Vessel::held)
     }
 
-    /// Moves what can be moved, up to a fair share.
-    ///
-    /// # Errors
-    /// Those of making a pipe. Errors of the halves are noted there.
+    /// Moves what can be moved, up to a fair share. Errors of the halves are noted there.
     pub fn turn(
         &mut self,
         (source, from): (&mut Ready, impl AsFd),
         (sink, to): (&mut Ready, impl AsFd),
         pipes: &mut Pipes,
-    ) -> io::Result<Turn> {
+    ) -> Turn {
         let begin = self.moved;
         while self.moved - begin < TURN as u64 {
-            let before = (self.held, self.moved);
-            self.fill(source, from.as_fd(), pipes)?;
+            let before = (self.held(), self.moved);
+            self.fill(source, from.as_fd(), pipes);
             self.empty(sink, to.as_fd());
             if sink.broken {
-                self.held = 0;
-                self.pipe = None;
+                self.vessel = None;
                 self.end = End::Passed;
-                return Ok(Turn::Waits);
+                return Turn::Waits;
             }
-            let idle = self.held == 0 && !(source.readable && self.end == End::Open);
-            if idle || before == (self.held, self.moved) {
+            let idle = self.held() == 0 && !(source.readable && self.end == End::Open);
+            if idle || before == (self.held(), self.moved) {
                 self.release(pipes);
-                return Ok(Turn::Waits);
+                return Turn::Waits;
             }
         }
         self.release(pipes);
-        Ok(Turn::GoesOn)
+        Turn::GoesOn
     }
 
-    fn fill(&mut self, source: &mut Ready, from: impl AsFd, pipes: &mut Pipes) -> io::Result<()> {
-        if !source.readable || self.end != End::Open || self.held >= PIPE {
-            return Ok(());
+    fn fill(&mut self, source: &mut Ready, from: impl AsFd, pipes: &mut Pipes) {
+        if !source.readable || self.end != End::Open || self.held() >= PIPE {
+            return;
         }
-        let pipe = match &mut self.pipe {
-            Some(pipe) => pipe,
-            none => none.insert(pipes.take()?),
-        };
-        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
-        let room = PIPE - self.held;
-        match retry_on_intr(|| splice(&from, None, &pipe.write, None, room, flags)) {
+        let vessel = self.vessel.get_or_insert_with(|| pipes.take());
+        match vessel.fill(from) {
             Ok(0) => self.end = End::Read,
-            Ok(bytes) => self.held += bytes,
-            // Either there is nothing to read or the pipe is full.
-            Err(Errno::AGAIN) => source.readable = self.held > 0,
+            Ok(_) => {}
+            // Either there is nothing to read or the vessel is full.
+            Err(Errno::AGAIN) => source.readable = vessel.held() > 0,
             Err(_) => {
                 source.broken = true;
                 self.end = End::Read;
             }
         }
-        Ok(())
     }
 
     fn empty(&mut self, sink: &mut Ready, to: impl AsFd) {
-        let Some(pipe) = &self.pipe else { return };
-        if self.held == 0 || !sink.writable {
+        let Some(vessel) = self.vessel.as_mut().filter(|vessel| vessel.held() > 0 && sink.writable) else {
             return;
-        }
-        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
-        match retry_on_intr(|| splice(&pipe.read, None, &to, None, self.held, flags)) {
-            Ok(bytes) => {
-                self.held -= bytes;
-                self.moved += bytes as u64;
-            }
+        };
+        match vessel.empty(to) {
+            Ok(bytes) => self.moved += bytes as u64,
             Err(Errno::AGAIN) => sink.writable = false,
             Err(_) => sink.broken = true,
         }
     }
 
     fn release(&mut self, pipes: &mut Pipes) {
-        if self.held == 0
-            && let Some(pipe) = self.pipe.take()
-        {
-            pipes.put(pipe);
+        if let Some(vessel) = self.vessel.take_if(|vessel| vessel.held() == 0) {
+            pipes.put(vessel);
         }
     }
 }

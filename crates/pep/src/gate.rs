@@ -245,7 +245,7 @@ impl Gate {
         };
         let _ = epoll::delete(&self.epoll, &socket);
         let answer = match SockRef::from(&socket).take_error() {
-            Ok(None) => Ok(Half { stream: socket, control: None }),
+            Ok(None) => Ok(Half::Kernel(Arc::new(socket))),
             Ok(Some(error)) => Err(match error.raw_os_error() {
                 Some(libc::ECONNREFUSED | libc::ECONNRESET) => Refusal::Refused,
                 Some(libc::ETIMEDOUT) => Refusal::TimedOut,
@@ -338,7 +338,7 @@ impl Gate {
         for number in given_up {
             if let Some(waiting) = self.waiting.remove(&number) {
                 self.numbers.remove(&waiting.syn.tuple);
-                waiting.socket.into_iter().for_each(sockets::reset);
+                waiting.socket.iter().for_each(sockets::reset);
                 self.shared.active.fetch_sub(1, Ordering::Relaxed);
             }
         }

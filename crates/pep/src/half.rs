@@ -1,14 +1,12 @@
 //! The interface between the relay and whoever speaks one half of a proxied connection.
 //!
-//! A half is a byte stream behind a non-blocking descriptor between which the relay moves bytes, in both directions and with
-//! back-pressure. For the kernel it is the TCP socket itself. Another speaker (a TCP of our own in user space) hands the relay one end of a
-//! `socketpair(AF_UNIX, SOCK_STREAM)` and keeps the other:
+//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. Another speaker (a TCP of our own in user space) has
+//! no descriptor for its half: the relay gives it the socket of the other one, and the speaker moves the bytes between both itself, in both
+//! directions and with back-pressure:
 //!
-//! * bytes that the relay writes are to be sent to the far end of the half; bytes from there are written for the relay to read;
-//! * end of file (`shutdown` of the writing direction) is a FIN, in both directions, and the other direction stays open;
-//! * a full socket buffer is back-pressure: the speaker stops reading, or closes its receive window;
-//! * a reset cannot be told from a FIN on such a stream, so it goes through [`Control`]: the speaker first makes
-//!   [`Control::was_reset`] true and then shuts its end down; the relay calls [`Control::abort`] and then closes its end.
+//! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
+//! * while its own buffer is full the speaker does not read from the socket, and while that of the socket is full it closes its receive window;
+//! * when both directions have ended, or one half has failed, it tells the relay, which parts with the socket.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -18,24 +16,50 @@ use std::time::Duration;
 use bentpipe_scenario::deployment::{Opener, Split};
 
 /// One half of a proxied connection.
-pub struct Half {
-    /// The stream: non-blocking, and closed on exec.
-    pub stream: OwnedFd,
-    /// What the stream itself cannot say; none for a TCP socket of the kernel.
-    pub control: Option<Arc<dyn Control>>,
+pub enum Half {
+    /// A TCP socket: non-blocking, and closed on exec. Shared with who moves its bytes.
+    Kernel(Arc<OwnedFd>),
+    /// Somebody else speaks it.
+    Spoken(Arc<dyn Control>),
 }
 
-/// What the relay tells a speaker, and asks it, beside the stream.
+/// What the relay tells a speaker of a half, and asks it.
 pub trait Control: Send + Sync {
-    /// Sends a RST to the far end and forgets the connection. The relay closes the stream directly afterwards.
-    fn abort(&self);
+    /// From now on the bytes of this half come from `socket` and go there. `over` is called once, from any thread, when nothing more will be moved.
+    fn carry(&self, socket: Arc<OwnedFd>, over: Over);
 
-    /// True once the far end has reset the connection, or the speaker has given it up (timeout).
-    fn was_reset(&self) -> bool;
+    /// Sends a RST to the far end and forgets the connection.
+    fn abort(&self);
 
     /// How the connection stands.
     fn telemetry(&self) -> Telemetry;
+
+    /// What it has moved, and holds.
+    fn carried(&self) -> Carried;
 }
+
+/// What a speaker has done with the bytes between its half and the socket of the other one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Carried {
+    /// Bytes from the socket into this half.
+    pub sent: u64,
+    /// Bytes from this half into the socket.
+    pub received: u64,
+    /// Bytes that are in its buffers.
+    pub held: u64,
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Both directions by a FIN.
+    Closed,
+    /// A half has failed, or its far end has reset it.
+    Reset,
+}
+
+/// Told of the end.
+pub type Over = Box<dyn FnOnce(Ending) + Send>;
 
 /// How the TCP connection of one half stands.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -14,7 +14,7 @@ use slab::Slab;
 use socket2::{SockRef, Socket};
 
 use crate::flow::{Flow, Pipes, Ready, Turn};
-use crate::half::{Answer, Call, Half, Opening, Refusal, Telemetry};
+use crate::half::{Answer, Call, Ending, Half, Opening, Over, Refusal, Telemetry};
 use crate::metrics::ClassMetrics;
 use crate::packet::Tuple;
 use crate::report::{HalfReport, Report};
@@ -36,6 +36,8 @@ const GENERATION: u32 = 0x7fff_ffff;
 pub(crate) enum Message {
     /// The speaker has an answer for a connection.
     Answer { token: u64, answer: Result<Half, Refusal> },
+    /// The speaker has moved the last byte of a connection.
+    Over { token: u64, ending: Ending },
     /// Say how all connections stand.
     Report(Sender<Vec<Report>>),
     /// The speaker has answered a client's SYN, and the client that answer.
@@ -96,6 +98,7 @@ impl Relay {
     ) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let pipes = shared.descriptors.most_pipes() / shared.memory.len();
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
         for (number, (_, listener)) in listeners.iter().enumerate() {
             epoll::add(&epoll, listener, EventData::new_u64(LISTENERS | number as u64), EventFlags::IN)?;
@@ -107,7 +110,7 @@ impl Relay {
             listeners,
             connections: Slab::new(),
             generation: 0,
-            pipes: Pipes::default(),
+            pipes: Pipes::new(pipes),
             again: Vec::new(),
             stopping: false,
             number,
@@ -167,6 +170,11 @@ impl Relay {
         for message in self.inbox.drain() {
             match message {
                 Message::Answer { token, answer } => self.answered(token, answer),
+                Message::Over { token, ending } => match (self.find(token), ending) {
+                    (Some(key), Ending::Closed) => self.finish(key),
+                    (Some(key), Ending::Reset) => self.abort(key),
+                    (None, _) => {}
+                },
                 Message::Report(sender) => {
                     let reports = self.connections.iter().map(|(_, connection)| connection.report("open"));
                     // Who asked may have lost patience.
@@ -205,7 +213,7 @@ impl Relay {
         };
         // An option that this kernel lacks is no reason to turn a client away.
         let _ = sockets::prepare(&socket, front, class.split.buffer);
-        self.begin((tuple, opener), dscp, Half { stream: socket.into(), control: None });
+        self.begin((tuple, opener), dscp, Half::Kernel(Arc::new(socket.into())));
     }
 
     /// A client whose SYN the speaker has answered.
@@ -281,10 +289,10 @@ impl Relay {
                 speaker.open(&call, Opening::Active, answer);
             }
             _ => match sockets::dial(tuple, (side, buffer), call.dscp) {
-                Ok(stream) => {
+                Ok(socket) => {
                     let connection = &mut self.connections[key];
                     connection.connecting = true;
-                    connection.halves[BACK] = Some(Half { stream, control: None });
+                    connection.halves[BACK] = Some(Half::Kernel(Arc::new(socket)));
                     self.watch(key, BACK);
                 }
                 Err(_) => self.abort(key),
@@ -294,8 +302,8 @@ impl Relay {
 
     fn answered(&mut self, token: u64, answer: Result<Half, Refusal>) {
         let Some(key) = self.find(token) else {
-            if let Ok(Half { control: Some(control), .. }) = answer {
-                control.abort();
+            if let Ok(half) = answer {
+                half.abort();
             }
             return;
         };
@@ -308,6 +316,9 @@ impl Relay {
     /// Both halves are there.
     fn join(&mut self, key: usize, back: Half) {
         self.connections[key].halves[BACK] = Some(back);
+        if self.is_carried(key) {
+            return;
+        }
         self.watch(key, BACK);
         self.watch(key, FRONT);
         if self.connections.contains(key) {
@@ -315,15 +326,29 @@ impl Relay {
         }
     }
 
+    /// Where a half is spoken by somebody else, that one moves the bytes of the connection.
+    fn is_carried(&mut self, key: usize) -> bool {
+        let token = self.token(key, FRONT);
+        let connection = &self.connections[key];
+        let ([Some(Half::Spoken(control)), Some(Half::Kernel(socket))]
+        | [Some(Half::Kernel(socket)), Some(Half::Spoken(control))]) = &connection.halves
+        else {
+            return false;
+        };
+        let inbox = Arc::clone(&self.inbox);
+        let over: Over = Box::new(move |ending| inbox.send(Message::Over { token, ending }));
+        control.carry(Arc::clone(socket), over);
+        true
+    }
+
     /// From now on events of this half are reported, when something changes.
     fn watch(&mut self, key: usize, which: usize) {
         let data = EventData::new_u64(self.token(key, which));
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let Some(half) = self.connections.get(key).and_then(|connection| connection.halves[which].as_ref())
-        else {
+        let Some(socket) = self.connections.get(key).and_then(|connection| socket(connection, which)) else {
             return;
         };
-        if epoll::add(&self.epoll, &half.stream, data, flags).is_err() {
+        if epoll::add(&self.epoll, socket, data, flags).is_err() {
             self.abort(key);
         }
     }
@@ -350,7 +375,7 @@ impl Relay {
         let failed = flags.contains(EventFlags::ERR);
         ready.readable |= failed || flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP);
         ready.writable |= failed || flags.contains(EventFlags::OUT);
-        if failed && stream(connection, which).is_some_and(|stream| has_failed(stream)) {
+        if failed && socket(connection, which).is_some_and(|socket| has_failed(socket)) {
             connection.ready[which].broken = true;
         }
         self.turn(key);
@@ -359,10 +384,16 @@ impl Relay {
     /// The kernel has an answer from the server, or none.
     fn connected(&mut self, key: usize) {
         let connection = &mut self.connections[key];
-        if stream(connection, BACK).is_none_or(|stream| has_failed(stream)) {
+        if socket(connection, BACK).is_none_or(|socket| has_failed(socket)) {
             return self.abort(key);
         }
         connection.connecting = false;
+        if let [Some(Half::Spoken(_)), Some(Half::Kernel(back))] = &connection.halves {
+            // A socket that cannot be removed is not there.
+            let _ = epoll::delete(&self.epoll, back);
+            self.is_carried(key);
+            return;
+        }
         self.watch(key, FRONT);
         if self.connections.contains(key) {
             self.turn(key);
@@ -373,19 +404,18 @@ impl Relay {
     fn turn(&mut self, key: usize) {
         let token = self.token(key, FRONT);
         let connection = &mut self.connections[key];
-        let [Some(front), Some(back)] = &connection.halves else { return };
+        let [Some(Half::Kernel(front)), Some(Half::Kernel(back))] = &connection.halves else { return };
         if connection.connecting {
             return;
         }
         let [front_ready, back_ready] = &mut connection.ready;
         let [onward, backward] = &mut connection.flows;
         let turns = [
-            onward.turn((front_ready, &front.stream), (back_ready, &back.stream), &mut self.pipes),
-            backward.turn((back_ready, &back.stream), (front_ready, &front.stream), &mut self.pipes),
+            onward.turn((front_ready, front), (back_ready, back), &mut self.pipes),
+            backward.turn((back_ready, back), (front_ready, front), &mut self.pipes),
         ];
-        let failed = turns.iter().any(Result::is_err);
-        let goes_on = turns.iter().any(|turn| matches!(turn, Ok(Turn::GoesOn)));
-        if failed || connection.pass_ends() {
+        let goes_on = turns.contains(&Turn::GoesOn);
+        if connection.pass_ends() {
             return self.abort(key);
         }
         if connection.flows.iter().all(Flow::is_over) {
@@ -445,12 +475,24 @@ impl Connection {
         }
     }
 
+    /// Bytes that have been moved from the front half to the back half, or the other way.
+    fn moved(&self, flow: usize) -> u64 {
+        let carried = |which: usize| match &self.halves[which] {
+            Some(Half::Spoken(control)) => Some(control.carried()),
+            _ => None,
+        };
+        // Into a half that somebody else speaks, or out of it.
+        let (source, sink) = (flow, 1 - flow);
+        let into = carried(sink).map(|carried| carried.sent);
+        into.or_else(|| carried(source).map(|carried| carried.received)).unwrap_or(self.flows[flow].moved)
+    }
+
     /// Counts what has happened since the last look.
     fn look(&mut self) {
         for which in [FRONT, BACK] {
             if let Some(half) = &self.halves[which] {
                 let now = half.telemetry();
-                let sent = self.flows[1 - which].moved;
+                let sent = self.moved(1 - which);
                 let again =
                     now.retransmitted_segments.saturating_sub(self.seen[which].retransmitted_segments);
                 self.class.progress(self.side(which), sent - self.counted[which], again);
@@ -471,7 +513,7 @@ impl Connection {
             let half = self.halves[which].as_ref();
             let cc = half.and_then(Half::congestion_control).unwrap_or_else(|| config.cc.clone());
             let telemetry = half.map(Half::telemetry).unwrap_or_default();
-            let passed = [self.flows[1 - which].moved, self.flows[which].moved];
+            let passed = [self.moved(1 - which), self.moved(which)];
             HalfReport::new((name, cc), passed, &telemetry)
         };
         let lasted = self.began.elapsed();
@@ -495,15 +537,13 @@ impl Connection {
         for source in [FRONT, BACK] {
             let sink = 1 - source;
             let flow = &mut self.flows[source];
-            let control = self.halves[source].as_ref().and_then(|half| half.control.as_ref());
-            let was_reset = self.ready[source].broken || control.is_some_and(|control| control.was_reset());
-            if was_reset && (flow.wants_end() || flow.is_over()) {
+            if self.ready[source].broken && (flow.wants_end() || flow.is_over()) {
                 return true;
             }
             if flow.wants_end() {
-                if let Some(half) = &self.halves[sink] {
+                if let Some(Half::Kernel(socket)) = &self.halves[sink] {
                     // The far end may be gone already; then there is nobody to tell.
-                    let _ = rustix::net::shutdown(&half.stream, rustix::net::Shutdown::Write);
+                    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
                 }
                 flow.pass_end();
             }
@@ -515,20 +555,23 @@ impl Connection {
 impl Half {
     /// Ends the connection with a RST.
     pub(crate) fn abort(self) {
-        match &self.control {
-            Some(control) => control.abort(),
-            None => sockets::reset(self.stream),
+        match self {
+            Self::Spoken(control) => control.abort(),
+            Self::Kernel(socket) => sockets::reset(&socket),
         }
     }
 }
 
-fn stream(connection: &Connection, which: usize) -> Option<BorrowedFd<'_>> {
-    connection.halves[which].as_ref().map(|half| half.stream.as_fd())
+fn socket(connection: &Connection, which: usize) -> Option<BorrowedFd<'_>> {
+    match &connection.halves[which] {
+        Some(Half::Kernel(socket)) => Some(socket.as_fd()),
+        _ => None,
+    }
 }
 
 /// True if the socket has an error, such as a RST.
-fn has_failed(stream: BorrowedFd<'_>) -> bool {
-    !matches!(SockRef::from(&stream).take_error(), Ok(None))
+fn has_failed(socket: BorrowedFd<'_>) -> bool {
+    !matches!(SockRef::from(&socket).take_error(), Ok(None))
 }
 
 /// The class of a connection, by its number. One whose class a new configuration does not have any more goes on as one of the first that is split.

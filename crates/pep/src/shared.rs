@@ -8,7 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
-use bentpipe_scenario::deployment::Deployment;
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::half::{Half, Speaker};
@@ -25,8 +25,8 @@ pub(crate) struct Shared {
     pub speaker: Option<Arc<dyn Speaker>>,
     /// Connections that exist or are being made.
     pub active: AtomicU32,
-    /// Most connections that descriptors allow.
-    pub descriptors_allow: u32,
+    /// Descriptors that there may be.
+    pub descriptors: Descriptors,
     /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
     bypass: AtomicU8,
     /// Memory in all buffers of each relay, in bytes.
@@ -44,9 +44,36 @@ pub(crate) struct Established {
     pub since: Instant,
 }
 
+/// Descriptors of the process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptors(pub u64);
+
+impl Descriptors {
+    /// For everything that is no connection.
+    const RESERVE: u64 = 64;
+    /// One in so many of the others is for pipes, which connections of the kernel's sockets have only while bytes wait in them.
+    const PIPES: u64 = 8;
+
+    /// Most connections. One has a socket for each half that the kernel speaks.
+    pub fn allow(self, deployment: &Deployment) -> u32 {
+        let free = self.0.saturating_sub(Self::RESERVE);
+        let is_spoken = |class: &Class| class.split.satellite.datapath == Datapath::Engine;
+        let sockets = match deployment.classes.iter().filter(|class| class.proxy).all(is_spoken) {
+            true => 1,
+            false => 2,
+        };
+        u32::try_from((free - free / Self::PIPES) / sockets).unwrap_or(u32::MAX)
+    }
+
+    /// Most pipes, of two descriptors each.
+    pub fn most_pipes(self) -> usize {
+        usize::try_from(self.0.saturating_sub(Self::RESERVE) / Self::PIPES / 2).unwrap_or(usize::MAX)
+    }
+}
+
 /// What there is of a proxy besides its configuration.
 pub(crate) struct Means {
-    pub descriptors_allow: u32,
+    pub descriptors: Descriptors,
     pub speaker: Option<Arc<dyn Speaker>>,
     pub lines: Option<SyncSender<Report>>,
     pub relays: usize,
@@ -59,7 +86,7 @@ impl Shared {
             ready: Mutex::default(),
             speaker: means.speaker,
             active: AtomicU32::new(0),
-            descriptors_allow: means.descriptors_allow,
+            descriptors: means.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
             memory: (0..means.relays).map(|_| AtomicU64::new(0)).collect(),
             metrics: Metrics::new(),
@@ -84,7 +111,8 @@ impl Shared {
 
     /// Most connections at a time.
     pub fn most_connections(&self) -> u32 {
-        self.deployment().limits.connections.min(self.descriptors_allow)
+        let deployment = self.deployment();
+        deployment.limits.connections.min(self.descriptors.allow(&deployment))
     }
 
     /// Bytes in all buffers, as far as is known.

@@ -144,13 +144,14 @@ pub(crate) fn try_congestion_control(name: &str) -> io::Result<()> {
 /// Bounds what waits in a half of the kernel for its first transmission by two bandwidth-delay products, as measured: enough for the sender never
 /// to run dry, and no more. The kernel itself bounds what has been sent and waits for being acknowledged.
 pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Split) {
-    if half.control.is_some() || telemetry.delivery_rate_bps == 0 {
+    let Half::Kernel(socket) = half else { return };
+    if telemetry.delivery_rate_bps == 0 {
         return;
     }
     let product = telemetry.delivery_rate_bps as f64 / 8.0 * telemetry.rtt_min.as_secs_f64();
     let bytes = u32::try_from(split.most_unsent(product as u64)).unwrap_or(u32::MAX);
     // A kernel that refuses keeps as much as it likes.
-    let _ = set(half.stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
+    let _ = set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
 
 fn mark_class(socket: &Socket, address: SocketAddr, dscp: u8) -> io::Result<()> {
@@ -205,10 +206,10 @@ fn saved_syn(socket: RawFd) -> Option<Syn> {
     if done == 0 { Syn::read(packet.get(..length as usize)?) } else { None }
 }
 
-/// Ends a connection with a RST.
-pub(crate) fn reset(stream: OwnedFd) {
+/// Has a connection end with a RST when its socket is closed.
+pub(crate) fn reset(socket: &impl AsFd) {
     // A socket that is already gone needs no RST.
-    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    let _ = SockRef::from(&socket.as_fd()).set_linger(Some(Duration::ZERO));
 }
 
 /// Sets a socket option for which `socket2` has no word.

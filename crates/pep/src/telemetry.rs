@@ -16,16 +16,20 @@ const WMEM_QUEUED: usize = 5;
 impl Half {
     /// How the connection stands; all zero if the kernel does not say.
     pub(crate) fn telemetry(&self) -> Telemetry {
-        match &self.control {
-            Some(control) => control.telemetry(),
-            None => tcp_info(&self.stream).unwrap_or_default(),
+        match self {
+            Self::Spoken(control) => control.telemetry(),
+            Self::Kernel(socket) => tcp_info(socket).unwrap_or_default(),
         }
     }
 
-    /// Bytes of memory that the kernel uses for the buffers of the stream.
+    /// Bytes of memory in the buffers of the half.
     pub(crate) fn memory(&self) -> u64 {
+        let socket = match self {
+            Self::Spoken(control) => return control.carried().held,
+            Self::Kernel(socket) => socket,
+        };
         let mut words = [0u32; MEMINFO];
-        let read = option(&self.stream, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words);
+        let read = option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words);
         if read.is_none() {
             return 0;
         }
@@ -34,10 +38,11 @@ impl Half {
 
     /// Name of the congestion control, if the kernel has one here.
     pub(crate) fn congestion_control(&self) -> Option<String> {
+        let Self::Kernel(socket) = self else { return None };
         let mut name = [0u8; 16];
-        let length = option(&self.stream, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+        let length = option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
         let name = name[..length].split(|byte| *byte == 0).next()?;
-        (self.control.is_none()).then(|| String::from_utf8_lossy(name).into_owned())
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 }
 

@@ -1,7 +1,7 @@
-//! One connection of the engine, between its stack and the relay.
+//! One connection of the engine, between its stack and the socket of the other half.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bentpipe_base::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown};
 
 use super::thread::Message;
-use crate::half::{Answer, Control, Telemetry};
+use crate::half::{Answer, Carried, Control, Ending, Half, Over, Telemetry};
 use crate::shared::Inbox;
 
 /// Bytes moved at first, and at most, before it is looked whether there are more: a small message must not take the memory of a large one.
@@ -22,54 +22,74 @@ const TURN: usize = 1 << 20;
 /// How often it is noted how a connection stands.
 const NOTE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the relay holds of a connection beside the stream.
+/// What the relay holds of a connection.
 pub(crate) struct Standing {
-    pub id: Id,
-    pub inbox: Arc<Inbox<Message>>,
-    pub was_reset: AtomicBool,
+    id: Id,
+    inbox: Arc<Inbox<Message>>,
+    sent: AtomicU64,
+    received: AtomicU64,
+    held: AtomicU64,
     telemetry: Mutex<Telemetry>,
 }
 
 impl Control for Standing {
-    fn abort(&self) {
-        self.inbox.send(Message::Abort(self.id));
+    fn carry(&self, socket: Arc<OwnedFd>, over: Over) {
+        self.inbox.send(Message::Carry { id: self.id, socket, over });
     }
 
-    fn was_reset(&self) -> bool {
-        self.was_reset.load(Ordering::Acquire)
+    fn abort(&self) {
+        self.inbox.send(Message::Abort(self.id));
     }
 
     fn telemetry(&self) -> Telemetry {
         *self.telemetry.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn carried(&self) -> Carried {
+        let of = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
+        Carried { sent: of(&self.sent), received: of(&self.received), held: of(&self.held) }
+    }
 }
 
 impl Standing {
     pub fn new(id: Id, inbox: Arc<Inbox<Message>>) -> Self {
-        Self { id, inbox, was_reset: AtomicBool::new(false), telemetry: Mutex::default() }
+        let (sent, received, held) = Default::default();
+        Self { id, inbox, sent, received, held, telemetry: Mutex::default() }
     }
 }
 
-/// A connection whose stream the relay has.
+/// The socket of the other half, whose bytes are moved.
 pub(crate) struct Stream {
-    pub socket: OwnedFd,
-    /// The relay may have written something.
+    pub socket: Arc<OwnedFd>,
+    over: Over,
+    /// There may be bytes to read.
     pub readable: bool,
-    /// The relay may have made room.
+    /// There may be room to write.
     pub writable: bool,
-    /// The relay has ended its direction.
+    /// The socket has ended its direction.
     ended: bool,
-    /// The relay knows that the far end has ended its direction.
+    /// The socket has been told that the far end has ended its direction.
     passed: bool,
+    /// Bytes from the socket, and into it.
+    moved: [u64; 2],
+}
+
+/// How far a connection is.
+pub(crate) enum Stage {
+    /// It is being established.
+    Opens(Answer),
+    /// It is established, and the other half is on its way.
+    Waits,
+    /// The same, and it has failed meanwhile: what had arrived before is still to be passed on.
+    Failed,
+    /// Its bytes are moved.
+    Carries(Stream),
 }
 
 /// A connection.
 pub(crate) struct Session {
     pub standing: Arc<Standing>,
-    /// Until the connection is established.
-    pub answer: Option<Answer>,
-    /// From then on.
-    pub stream: Option<Stream>,
+    pub stage: Stage,
     /// In the list of those that have more to do.
     pub again: bool,
     noted_at: Instant,
@@ -85,16 +105,23 @@ pub(crate) enum Moved {
     GoesOn,
     /// Both directions have ended.
     Over,
-    /// The relay is gone.
+    /// The socket has failed.
     Broken,
 }
 
 impl Stream {
-    pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, readable: true, writable: true, ended: false, passed: false }
+    pub fn new(socket: Arc<OwnedFd>, over: Over) -> Self {
+        Self { socket, over, readable: true, writable: true, ended: false, passed: false, moved: [0; 2] }
     }
 
-    /// From the relay to the far end.
+    /// Parts with the socket, and tells whose it is.
+    pub fn end(self, ending: Ending) {
+        let Self { socket, over, .. } = self;
+        drop(socket);
+        over(ending);
+    }
+
+    /// From the socket to the far end.
     fn send(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let (mut moved, mut piece) = (0, FIRST_PIECE);
         while self.readable && !self.ended {
@@ -118,6 +145,7 @@ impl Stream {
                 }
                 Ok(bytes) => {
                     moved += bytes;
+                    self.moved[0] += bytes as u64;
                     piece = if bytes == asked { (piece * 4).min(LARGEST_PIECE) } else { piece };
                 }
                 Err(Errno::AGAIN) => self.readable = false,
@@ -128,7 +156,7 @@ impl Stream {
         Moved::Waits
     }
 
-    /// From the far end to the relay.
+    /// From the far end to the socket.
     fn receive(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let mut moved = 0;
         while self.writable && !self.passed {
@@ -136,7 +164,7 @@ impl Stream {
             if connection.readable() == 0 {
                 if connection.peer_closed() {
                     self.passed = true;
-                    // A relay that has closed its end need not know.
+                    // A socket that has closed its end need not know.
                     let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
                 }
                 break;
@@ -145,11 +173,13 @@ impl Stream {
                 return Moved::GoesOn;
             }
             let mut put = Err(Errno::AGAIN);
-            moved += stack.drain(now, id, LARGEST_PIECE, |pieces| {
+            let passed = stack.drain(now, id, LARGEST_PIECE, |pieces| {
                 put =
                     rustix::net::sendmsg(&self.socket, pieces, &mut Default::default(), SendFlags::NOSIGNAL);
                 put.unwrap_or(0)
             });
+            moved += passed;
+            self.moved[1] += passed as u64;
             match put {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.writable = false,
@@ -178,16 +208,31 @@ impl Session {
     pub fn new(standing: Standing, answer: Answer) -> Self {
         Self {
             standing: Arc::new(standing),
-            answer: Some(answer),
-            stream: None,
+            stage: Stage::Opens(answer),
             again: false,
             noted_at: Instant::ZERO,
             noted_bytes: 0,
         }
     }
 
+    /// Tells that the connection is established, which it is once.
+    pub fn establish(&mut self) {
+        if matches!(self.stage, Stage::Opens(_))
+            && let Stage::Opens(answer) = std::mem::replace(&mut self.stage, Stage::Waits)
+        {
+            answer(Ok(Half::Spoken(Arc::clone(&self.standing) as Arc<dyn Control>)));
+        }
+    }
+
     /// Notes how the connection stands, not too often unless it is `over`.
     pub fn note(&mut self, now: Instant, connection: &Connection, over: bool) {
+        if let Stage::Carries(stream) = &self.stage {
+            let [sent, received] = stream.moved;
+            self.standing.sent.store(sent, Ordering::Relaxed);
+            self.standing.received.store(received, Ordering::Relaxed);
+            let held = connection.unacknowledged_bytes() + connection.readable();
+            self.standing.held.store(held, Ordering::Relaxed);
+        }
         let since = now.since(self.noted_at);
         if since < NOTE_INTERVAL && !over {
             return;

@@ -1,7 +1,7 @@
 //! Halves over the satellite spoken by our own TCP engine, in user space: any registered algorithm, over a TUN device.
 //!
-//! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the streams of its
-//! connections to the relay. It sleeps until a packet, a byte, a message or a deadline is there.
+//! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the sockets of the other halves
+//! of its connections. It sleeps until a packet, a byte, a message or a deadline is there.
 
 mod call;
 pub(crate) mod rules;
@@ -77,8 +77,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speak
         connections: deployment.limits.connections as usize,
         half_open: deployment.limits.connections as usize,
         orphans: deployment.limits.connections as usize,
-        // The kernel's buffers have the other half.
-        bytes: usize::try_from(deployment.limits.memory / 2 / threads.max(1) as u64).unwrap_or(usize::MAX),
+        bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64).unwrap_or(usize::MAX),
         ..Limits::default()
     };
     let start = |number: usize| {

@@ -1,9 +1,8 @@
-//! A thread of the engine: packets on one side, streams to the relay on the other.
+//! A thread of the engine: packets on one side, sockets of the other halves on the other.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bentpipe_base::Duration;
 use bentpipe_host::{Driver, Id, Request, Unopened};
@@ -11,18 +10,19 @@ use bentpipe_tcp::{Config, Events};
 use bentpipe_wire::{Ends, Offload};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use slotmap::{Key, KeyData, SecondaryMap};
 
-use super::call::{Moved, Session, Standing, Stream};
+use super::call::{Moved, Session, Stage, Standing, Stream};
 use super::settings::Settings;
-use crate::half::{Answer, Call, Half, Refusal};
+use crate::half::{Answer, Call, Ending, Over, Refusal};
 use crate::shared::Inbox;
 
 /// What others tell a thread.
 pub(crate) enum Message {
     /// A connection is wanted: by a SYN of our own, or by answering this one.
     Open { call: Box<Call>, syn: Option<Box<[u8]>>, answer: Answer },
+    /// The bytes of a connection that is established come from this socket and go there.
+    Carry { id: Id, socket: Arc<OwnedFd>, over: Over },
     /// The relay gives a connection up.
     Abort(Id),
     /// The end.
@@ -80,7 +80,6 @@ impl Thread {
                 Err(error) => return Err(error.into()),
             }
             drained = self.driver.take()?;
-            // The relay gives up before it closes its end, which looks like the end of the stream.
             if events.iter().any(|event| event.data.u64() == INBOX) && self.read_inbox() {
                 return Ok(());
             }
@@ -99,6 +98,7 @@ impl Thread {
         for message in self.inbox.drain() {
             match message {
                 Message::Open { call, syn, answer } => self.open(&call, syn, answer),
+                Message::Carry { id, socket, over } => self.carry(id, Stream::new(socket, over)),
                 Message::Abort(id) => self.abort(id),
                 Message::Stop => return true,
             }
@@ -158,10 +158,14 @@ impl Thread {
         self.driver.stack.grant(now, &request, config)
     }
 
+    /// Resets the far end.
     fn abort(&mut self, id: Id) {
-        if self.sessions.remove(id).is_some() {
+        if let Some(session) = self.sessions.remove(id) {
             self.driver.stack.abort(self.driver.now(), id);
             self.driver.stack.release(id);
+            if let Stage::Carries(stream) = session.stage {
+                stream.end(Ending::Reset);
+            }
         }
     }
 
@@ -171,8 +175,8 @@ impl Thread {
         if events.intersects(Events::RESET | Events::TIMED_OUT) {
             return self.fail(id, events);
         }
-        if events.contains(Events::ESTABLISHED) && session.answer.is_some() && self.establish(id).is_err() {
-            return self.abort(id);
+        if events.contains(Events::ESTABLISHED) {
+            session.establish();
         }
         self.turn(id);
     }
@@ -180,39 +184,48 @@ impl Thread {
     /// The far end is gone.
     fn fail(&mut self, id: Id, events: Events) {
         let now = self.driver.now();
-        let Some(mut session) = self.sessions.remove(id) else { return };
-        if let Some(stream) = &mut session.stream {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Stage::Carries(stream) = &mut session.stage {
             // What came before the reset still counts, as far as there is room.
             stream.turn(now, &mut self.driver.stack, id);
         }
         if let Some(connection) = self.driver.stack.connection(id) {
             session.note(now, connection, true);
         }
-        session.standing.was_reset.store(true, Ordering::Release);
+        if matches!(session.stage, Stage::Waits | Stage::Failed) {
+            session.stage = Stage::Failed;
+            return;
+        }
         self.driver.stack.release(id);
-        let refusal = if events.contains(Events::RESET) { Refusal::Refused } else { Refusal::TimedOut };
-        if let Some(answer) = session.answer {
-            answer(Err(refusal));
+        match self.sessions.remove(id).map(|session| session.stage) {
+            Some(Stage::Carries(stream)) => stream.end(Ending::Reset),
+            Some(Stage::Opens(answer)) if events.contains(Events::RESET) => answer(Err(Refusal::Refused)),
+            Some(Stage::Opens(answer)) => answer(Err(Refusal::TimedOut)),
+            Some(Stage::Waits | Stage::Failed) | None => {}
         }
     }
 
-    /// Gives the relay its end of the stream.
-    fn establish(&mut self, id: Id) -> io::Result<()> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.epoll, &ours, EventData::new_u64(id.data().as_ffi()), interest)?;
-        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
-        session.stream = Some(Stream::new(ours));
-        let control = Arc::clone(&session.standing);
-        if let Some(answer) = session.answer.take() {
-            answer(Ok(Half { stream: theirs, control: Some(control) }));
+    /// The other half is there.
+    fn carry(&mut self, id: Id, mut stream: Stream) {
+        let now = self.driver.now();
+        let Some(session) = self.sessions.get_mut(id) else { return stream.end(Ending::Reset) };
+        if matches!(session.stage, Stage::Failed) {
+            stream.turn(now, &mut self.driver.stack, id);
+            self.sessions.remove(id);
+            self.driver.stack.release(id);
+            return stream.end(Ending::Reset);
         }
-        Ok(())
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let added = epoll::add(&self.epoll, &stream.socket, EventData::new_u64(id.data().as_ffi()), interest);
+        session.stage = Stage::Carries(stream);
+        match added {
+            Ok(()) => self.turn(id),
+            Err(_) => self.abort(id),
+        }
     }
 
     fn stream_is_ready(&mut self, id: Id, flags: EventFlags) {
-        let Some(stream) = self.sessions.get_mut(id).and_then(|session| session.stream.as_mut()) else {
+        let Some(Stage::Carries(stream)) = self.sessions.get_mut(id).map(|session| &mut session.stage) else {
             return;
         };
         let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
@@ -221,12 +234,12 @@ impl Thread {
         self.turn(id);
     }
 
-    /// Moves bytes between the stream and the stack.
+    /// Moves bytes between the socket and the stack.
     fn turn(&mut self, id: Id) {
         let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return };
         let stack = &mut self.driver.stack;
-        let Some(stream) = &mut session.stream else { return };
+        let Stage::Carries(stream) = &mut session.stage else { return };
         let moved = stream.turn(now, stack, id);
         if let Some(connection) = stack.connection(id) {
             session.note(now, connection, moved == Moved::Over);
@@ -240,8 +253,10 @@ impl Thread {
             }
             Moved::Broken => self.abort(id),
             Moved::Over => {
-                self.sessions.remove(id);
                 self.driver.stack.release(id);
+                if let Some(Stage::Carries(stream)) = self.sessions.remove(id).map(|session| session.stage) {
+                    stream.end(Ending::Closed);
+                }
             }
         }
     }
