@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ const PORT: u16 = 8080;
 /// Name of the router's device towards the server.
 const LAN: &str = "bp-lan";
 const PAGES: usize = 5;
+/// Emulations side by side.
+const AT_A_TIME: usize = 2;
 /// 50 segments of 1448 bytes.
 const PAGE_BYTES: u64 = 50 * 1448;
 /// Request for bytes without end.
@@ -67,16 +70,10 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
         args.cc.clone()
     };
     variants.extend(args.proxy.iter().map(|path| format!("{OF_FILE}{path}")));
-    let losses: Vec<Option<&str>> =
-        args.loss.iter().map(|loss| Some(loss.as_str()).filter(|loss| *loss != OF_SCENARIO)).collect();
-    let mut rows = Vec::new();
-    for (number, (loss, variant)) in
-        losses.iter().flat_map(|loss| variants.iter().map(move |variant| (loss, variant))).enumerate()
-    {
-        let count = losses.len() * variants.len();
-        eprintln!("bentpipe: {} of {count}: {}, loss {}", number + 1, title(variant), shown(*loss));
-        rows.push(measure(args, *loss, variant)?);
-    }
+    let losses = args.loss.iter().map(|loss| Some(loss.as_str()).filter(|loss| *loss != OF_SCENARIO));
+    let worlds: Vec<(Option<&str>, &str)> =
+        losses.flat_map(|loss| variants.iter().map(move |variant| (loss, variant.as_str()))).collect();
+    let rows = measure_all(args, &worlds)?;
     if let Some(target) = report {
         target.write(report::render(args, &rows)?.as_bytes())?;
     }
@@ -122,6 +119,31 @@ fn table(rows: &[Row]) -> Table {
         ]);
     }
     table
+}
+
+/// All emulations, some of them at a time: each waits for its link most of the time.
+fn measure_all(args: &PepTryArgs, worlds: &[(Option<&str>, &str)]) -> Result<Vec<Row>, Failure> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut measured = Vec::new();
+        loop {
+            let (number, count) = (next.fetch_add(1, Ordering::Relaxed), worlds.len());
+            let Some((loss, variant)) = worlds.get(number) else { return measured };
+            eprintln!("bentpipe: {} of {count}: {}, loss {}", number + 1, title(variant), shown(*loss));
+            let row = measure(args, *loss, variant);
+            if row.is_err() {
+                // Nothing more is begun.
+                next.store(count, Ordering::Relaxed);
+            }
+            measured.push((number, row));
+        }
+    };
+    let mut rows: Vec<(usize, Result<Row, Failure>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("measuring does not panic")).collect()
+    });
+    rows.sort_by_key(|(number, _)| *number);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// One emulation.
