@@ -4,6 +4,8 @@
 //! `BENTPIPE_KERNEL_BYTES=100000000` is the long form.
 #![cfg(feature = "kernel")]
 
+mod network;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -232,4 +234,52 @@ fn watching_shows_the_connection_and_the_state_of_its_algorithm() {
     let rho = state.iter().find(|member| member[0] == "rho").expect("rho is one of them");
     assert_eq!(rho[1], 1.0, "the loopback is faster than the reference connection: {line}");
     done(&["kernel", "use", "none", "--to", "127.8.0.0/16"]);
+}
+
+/// The half over the satellite is sent by it, the half towards the clients is not, and no byte is lost on the way.
+#[test]
+fn a_class_of_the_proxy_sends_by_an_algorithm_that_was_loaded() {
+    let Some(_alone) = ready() else { return };
+    if lacks(&["ip", "nft", "ss"]) {
+        return;
+    }
+    let Some(world) = network::world() else { return };
+    let _clean = Clean;
+    let classes = "[[class]]\nsatellite = { cc = \"kernel:bp_star\" }\nclients = { cc = \"reno\" }\n";
+    let config = world.config(classes);
+    let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", config.to_str().expect("text")];
+    let before = world.command(&run).output().expect("the binary is there");
+    assert_eq!(before.status.code(), Some(3), "{before:?}");
+    assert!(String::from_utf8_lossy(&before.stderr).contains("bentpipe kernel load star"), "{before:?}");
+
+    done(&["kernel", "load", "star"]);
+    let proxy = world.proxy(classes);
+    let lossy = "table inet t { chain c { type filter hook input priority 0; meta length > 200 numgen random mod 100 == 0 drop\n }\n }\n";
+    world.nft("s", lossy);
+    let listener = world.listen(network::SERVER_V4, 7131);
+    let mut client = world.connect(network::SERVER_V4, 7131).expect("the server listens");
+    let (mut server, _) = listener.accept().expect("a connection");
+    let sent = network::payload(3_000_000);
+    let writing = thread::spawn({
+        let sent = sent.clone();
+        move || {
+            client.write_all(&sent).expect("open");
+            client
+        }
+    });
+    let mut received = vec![0; sent.len()];
+    server.read_exact(&mut received).expect("all of it");
+    assert!(received == sent);
+    let client = writing.join().expect("it writes");
+    let towards_server = world.proxy_output(&["ss", "-tniH", "dport = :7131"]);
+    let towards_client = world.proxy_output(&["ss", "-tniH", "sport = :7131"]);
+    println!("towards the server: {towards_server}towards the client: {towards_client}");
+    assert!(
+        towards_server.contains(" bp_star ") && towards_server.contains("bytes_retrans:"),
+        "{towards_server}"
+    );
+    assert!(towards_client.contains(" reno "), "{towards_client}");
+    drop((client, server));
+    proxy.end(nix::sys::signal::Signal::SIGTERM);
+    world.assert_clean();
 }
