@@ -20,8 +20,8 @@ type Chunk = Box<[u8]>;
 
 /// Bytes of a chunk: what memory grows by.
 pub(super) const CHUNK: usize = 4096;
-/// Free chunks that are kept.
-const MOST_SPARE: usize = 16;
+/// Free chunks that are kept until memory is trimmed: as many as one ACK of a fast path frees.
+const MOST_SPARE: usize = 64;
 
 /// Pieces that are handed out at one time.
 const MOST_PIECES: usize = 64;
