@@ -26,7 +26,7 @@ struct bp_law {
 	bp_u32 rho;		/* 16 fractional bits */
 	bp_u32 min_srtt;	/* us; queueing must not make the sender faster */
 	bp_u32 end;		/* first sequence number after the train */
-	bp_u32 gap;		/* mean spacing of the ACKs of the train, us; 0 without a measurement */
+	bp_u32 gap;		/* mean spacing of the ACKs of the train, sixteenths of a us; 0 without a measurement */
 	bp_u8 pending;		/* the estimate is still to be made */
 };
 
@@ -79,7 +79,7 @@ BP_INLINE void hybla_measure(struct bp_law *law, const struct bp_ack *ack, const
 
 	if (ack->acked && !bp_after(path->una, law->end)) {
 		if (law->arrived && path->now > law->arrived) {
-			gap = (bp_u32)(path->now - law->arrived) / ack->acked;
+			gap = (bp_u32)BP_MIN((path->now - law->arrived) << 4, 1ULL << 31) / ack->acked;
 			/* A train of three gives two gaps: their median is their mean. */
 			law->gap = law->gap && gap ? (law->gap + gap) / 2 : law->gap + gap;
 		}
@@ -91,7 +91,7 @@ BP_INLINE void hybla_measure(struct bp_law *law, const struct bp_ack *ack, const
 	if (!law->gap)
 		return;
 	rtt = BP_MIN(path->min_rtt, path->srtt);
-	segments = ((bp_u64)rtt << BP_SHIFT) / law->gap;
+	segments = ((bp_u64)rtt << (BP_SHIFT + 4)) / law->gap;
 	segments = BP_MIN(segments, BP_SEGMENTS(path->receive_window));
 	law->now.ssthresh = BP_MAX(segments, BP_SEGMENTS(2));
 }

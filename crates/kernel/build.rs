@@ -6,7 +6,7 @@ use std::{env, fs};
 
 /// `bpf/` of the checkout.
 fn programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf")
+    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../bpf")
 }
 
 /// The names of the laws: every `bpf/law/NAME.h` that has a program `bpf/NAME.bpf.c`.
