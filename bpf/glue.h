@@ -20,6 +20,11 @@
 /* Set by the loader: `cong_control` has four arguments from kernel 6.10 on, and two before. */
 const volatile bp_u8 bp_cong_control_arguments = 4;
 
+/* A law that is told when data leaves and nothing was under way defines it. */
+#ifndef BP_ON_START
+#define BP_ON_START(law, path) ((void)0)
+#endif
+
 /* The private state of a connection: 104 bytes. `watch` reads what stands before the law. */
 struct bp_private {
 	bp_u32 una;		/* snd_una at the last ACK */
@@ -74,9 +79,12 @@ BP_INLINE void bp_look(const struct tcp_sock *tp, struct bp_path *path)
 	path->rttvar = tp->rttvar_us >> 2;
 	path->min_rtt = tp->rtt_min.s[0].v;
 	path->outstanding = tp->packets_out;
+	path->in_flight = bp_in_flight(tp);
 	path->receive_window = tp->snd_wnd / path->mss;
 	path->una = tp->snd_una;
 	path->nxt = tp->snd_nxt;
+	path->peer_clock = tp->rx_opt.rcv_tsval;
+	path->has_peer_clock = BP_BITS(tp, rx_opt.saw_tstamp);
 	path->ecn = tp->ecn_flags & BP_ECN_OK;
 }
 
@@ -258,10 +266,11 @@ void bp_event(bp_u64 *context)
 	law = BP_LAW_OF(sk, 0);
 	if (!law)
 		return;
+	bp_look(tp, &path);
+	BP_ON_START(law, &path);
 	idle = (bp_u32)bp_jiffies() - tp->lsndtime;
 	if ((int)idle <= (int)tp->inet_conn.icsk_rto)
 		return;
-	bp_look(tp, &path);
 	bp_on_idle(law, BP_MIN(bp_cwnd(law), BP_SEGMENTS(10)), &path);
 	bp_set_window(tp, law);
 	bp_set_pace(sk, law, &path);
@@ -289,6 +298,7 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 	bp_look(tp, &path);
 	ack.acked = (tp->snd_una - own->una + path.mss - 1) / path.mss;
 	ack.delivered = rs->acked_sacked;
+	ack.lost = rs->losses > 0 ? rs->losses : 0;
 	ack.rtt = rs->rtt_us > 0 ? rs->rtt_us : 0;
 	ack.phase = bp_phase_of(BP_MAX(own->state, state));
 	ack.ends_episode = ack.phase != BP_OPEN && bp_phase_of(state) == BP_OPEN;

@@ -68,8 +68,14 @@ struct minmax {
 	struct minmax_sample s[3];
 } BP_RELOCATED;
 
+struct tcp_options_received {
+	bp_u32 rcv_tsval;
+	unsigned short saw_tstamp : 1;
+} BP_RELOCATED;
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_options_received rx_opt;
 	bp_u32 mss_cache;
 	bp_u32 snd_una;
 	bp_u32 snd_nxt;

@@ -17,6 +17,16 @@ typedef unsigned long long bp_u64;
 /* BPF knows no calls of functions with many arguments: everything is inlined. */
 #define BP_INLINE static inline __attribute__((always_inline, unused))
 
+/*
+ * But for functions that the verifier shall check once, not on each way that leads to them: too many branches in a row are more than it
+ * follows. Their pointers may be null for all that it knows, and they return a number.
+ */
+#ifdef __bpf__
+#define BP_APART __attribute__((noinline)) int
+#else
+#define BP_APART static __attribute__((unused)) int
+#endif
+
 /* A number of segments; one segment is 2^24. */
 typedef bp_u64 bp_window;
 #define BP_SHIFT 24
@@ -43,9 +53,12 @@ struct bp_path {
 	bp_u32 rttvar;		/* its variation, us */
 	bp_u32 min_rtt;		/* least round-trip sample, us; BP_UNKNOWN before the first */
 	bp_u32 outstanding;	/* segments sent and not cumulatively acknowledged */
+	bp_u32 in_flight;	/* segments believed to be in the network */
 	bp_u32 receive_window;	/* whole segments */
 	bp_u32 una;		/* first unacknowledged sequence number */
 	bp_u32 nxt;		/* next new sequence number */
+	bp_u32 peer_clock;	/* the peer's timestamp on the newest segment (RFC 7323) */
+	bp_u8 has_peer_clock;	/* there was one */
 	bp_u8 ecn;		/* both ends agreed on marks (RFC 3168) */
 };
 
@@ -53,6 +66,7 @@ struct bp_path {
 struct bp_ack {
 	bp_u32 acked;		/* segments newly acknowledged cumulatively; 0 for a duplicate */
 	bp_u32 delivered;	/* segments newly acknowledged or reported by SACK */
+	bp_u32 lost;		/* segments newly marked lost */
 	bp_u32 rtt;		/* round-trip sample, us; 0 without one */
 	bp_u8 phase;		/* enum bp_phase; the ACK that ends an episode still arrives in it */
 	bp_u8 ends_episode;	/* this ACK ended it */

@@ -24,13 +24,16 @@ BP_INLINE void bp_windowed_reset(struct bp_windowed *least, bp_u64 now, bp_u32 v
 }
 
 /* A value seen now; what is older than the window is forgotten. */
-BP_INLINE void bp_windowed_update(struct bp_windowed *least, bp_u64 now, bp_u32 value, bp_u64 window)
+BP_APART bp_windowed_update(struct bp_windowed *least, bp_u64 now, bp_u32 value, bp_u64 window)
 {
-	struct bp_sample *best = least->best, sample = { now, value, 1 };
+	struct bp_sample *best, sample = { now, value, 1 };
 
+	if (!least)
+		return 0;
+	best = least->best;
 	if (!best[0].known || value <= best[0].value || now - best[2].at > window) {
 		bp_windowed_reset(least, now, value);
-		return;
+		return 0;
 	}
 	if (value <= best[1].value) {
 		best[1] = sample;
@@ -52,6 +55,7 @@ BP_INLINE void bp_windowed_update(struct bp_windowed *least, bp_u64 now, bp_u32 
 	} else if (best[2].at == best[1].at && now - best[0].at > window / 2) {
 		best[2] = sample;
 	}
+	return 0;
 }
 
 #endif

@@ -194,6 +194,7 @@ registry! {
         title: "aims at the same small queueing delay for every flow of a rate, and takes only losses with a queue for congestion",
         paper: "our own (papers/zenith.md)",
         year: 2026,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Real, real, Entry {

@@ -42,6 +42,13 @@ void BP_NATIVE(idle)(struct bp_law *law, bp_window restart, const struct bp_path
 	bp_on_idle(law, restart, path);
 }
 
+void BP_NATIVE(start)(struct bp_law *law, const struct bp_path *path)
+{
+#ifdef BP_ON_START
+	BP_ON_START(law, path);
+#endif
+}
+
 bp_window BP_NATIVE(cwnd)(const struct bp_law *law)
 {
 	return bp_cwnd(law);

@@ -62,6 +62,11 @@ pub const CONTROLS: &[Control] = &[
         kernel_name: "bp_copa",
         differs: "in recovery the window is held by the kernel's RFC 6937",
     },
+    Control {
+        name: "zenith",
+        kernel_name: "bp_zenith",
+        differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off",
+    },
 ];
 
 /// The control of this name, Bentpipe's or the kernel's.

@@ -20,9 +20,12 @@ struct CPath {
     rttvar: u32,
     min_rtt: u32,
     outstanding: u32,
+    in_flight: u32,
     receive_window: u32,
     una: u32,
     nxt: u32,
+    peer_clock: u32,
+    has_peer_clock: u8,
     ecn: u8,
 }
 
@@ -31,6 +34,7 @@ struct CPath {
 struct CAck {
     acked: u32,
     delivered: u32,
+    lost: u32,
     rtt: u32,
     phase: u8,
     ends_episode: u8,
@@ -55,12 +59,13 @@ struct Native {
     timeout: unsafe extern "C" fn(*mut c_void, *const CLoss, *const CPath),
     undo: unsafe extern "C" fn(*mut c_void),
     idle: unsafe extern "C" fn(*mut c_void, u64, *const CPath),
+    start: unsafe extern "C" fn(*mut c_void, *const CPath),
     cwnd: unsafe extern "C" fn(*const c_void) -> u64,
     pace: unsafe extern "C" fn(*const c_void, *const CPath) -> u64,
 }
 
 macro_rules! natives {
-    ($($module:ident: $size:ident $established:ident $ack:ident $loss:ident $timeout:ident $undo:ident $idle:ident $cwnd:ident $pace:ident;)*) => {
+    ($($module:ident: $size:ident $established:ident $ack:ident $loss:ident $timeout:ident $undo:ident $idle:ident $start:ident $cwnd:ident $pace:ident;)*) => {
         #[link(name = "bentpipe_laws", kind = "static")]
         unsafe extern "C" {
             $(
@@ -71,31 +76,33 @@ macro_rules! natives {
                 fn $timeout(law: *mut c_void, loss: *const CLoss, path: *const CPath);
                 fn $undo(law: *mut c_void);
                 fn $idle(law: *mut c_void, restart: u64, path: *const CPath);
+                fn $start(law: *mut c_void, path: *const CPath);
                 fn $cwnd(law: *const c_void) -> u64;
                 fn $pace(law: *const c_void, path: *const CPath) -> u64;
             )*
         }
         $(const $module: Native = Native {
-            size: $size, established: $established, ack: $ack, loss: $loss, timeout: $timeout, undo: $undo, idle: $idle, cwnd: $cwnd,
-            pace: $pace,
+            size: $size, established: $established, ack: $ack, loss: $loss, timeout: $timeout, undo: $undo, idle: $idle,
+            start: $start, cwnd: $cwnd, pace: $pace,
         };)*
     };
 }
 
 natives! {
-    ASTART: bp_native_astart_size bp_native_astart_established bp_native_astart_ack bp_native_astart_loss bp_native_astart_timeout bp_native_astart_undo bp_native_astart_idle bp_native_astart_cwnd bp_native_astart_pace;
-    COPA: bp_native_copa_size bp_native_copa_established bp_native_copa_ack bp_native_copa_loss bp_native_copa_timeout bp_native_copa_undo bp_native_copa_idle bp_native_copa_cwnd bp_native_copa_pace;
-    HIGHSPEED: bp_native_highspeed_size bp_native_highspeed_established bp_native_highspeed_ack bp_native_highspeed_loss bp_native_highspeed_timeout bp_native_highspeed_undo bp_native_highspeed_idle bp_native_highspeed_cwnd bp_native_highspeed_pace;
-    HYBLA: bp_native_hybla_size bp_native_hybla_established bp_native_hybla_ack bp_native_hybla_loss bp_native_hybla_timeout bp_native_hybla_undo bp_native_hybla_idle bp_native_hybla_cwnd bp_native_hybla_pace;
-    JERSEY: bp_native_jersey_size bp_native_jersey_established bp_native_jersey_ack bp_native_jersey_loss bp_native_jersey_timeout bp_native_jersey_undo bp_native_jersey_idle bp_native_jersey_cwnd bp_native_jersey_pace;
-    NEW_VEGAS: bp_native_new_vegas_size bp_native_new_vegas_established bp_native_new_vegas_ack bp_native_new_vegas_loss bp_native_new_vegas_timeout bp_native_new_vegas_undo bp_native_new_vegas_idle bp_native_new_vegas_cwnd bp_native_new_vegas_pace;
-    SCALABLE: bp_native_scalable_size bp_native_scalable_established bp_native_scalable_ack bp_native_scalable_loss bp_native_scalable_timeout bp_native_scalable_undo bp_native_scalable_idle bp_native_scalable_cwnd bp_native_scalable_pace;
-    SCPS_TP: bp_native_scps_tp_size bp_native_scps_tp_established bp_native_scps_tp_ack bp_native_scps_tp_loss bp_native_scps_tp_timeout bp_native_scps_tp_undo bp_native_scps_tp_idle bp_native_scps_tp_cwnd bp_native_scps_tp_pace;
-    STAR: bp_native_star_size bp_native_star_established bp_native_star_ack bp_native_star_loss bp_native_star_timeout bp_native_star_undo bp_native_star_idle bp_native_star_cwnd bp_native_star_pace;
-    TCP_J: bp_native_tcp_j_size bp_native_tcp_j_established bp_native_tcp_j_ack bp_native_tcp_j_loss bp_native_tcp_j_timeout bp_native_tcp_j_undo bp_native_tcp_j_idle bp_native_tcp_j_cwnd bp_native_tcp_j_pace;
-    VEGAS: bp_native_vegas_size bp_native_vegas_established bp_native_vegas_ack bp_native_vegas_loss bp_native_vegas_timeout bp_native_vegas_undo bp_native_vegas_idle bp_native_vegas_cwnd bp_native_vegas_pace;
-    VENO: bp_native_veno_size bp_native_veno_established bp_native_veno_ack bp_native_veno_loss bp_native_veno_timeout bp_native_veno_undo bp_native_veno_idle bp_native_veno_cwnd bp_native_veno_pace;
-    WESTWOOD_PLUS: bp_native_westwood_plus_size bp_native_westwood_plus_established bp_native_westwood_plus_ack bp_native_westwood_plus_loss bp_native_westwood_plus_timeout bp_native_westwood_plus_undo bp_native_westwood_plus_idle bp_native_westwood_plus_cwnd bp_native_westwood_plus_pace;
+    ASTART: bp_native_astart_size bp_native_astart_established bp_native_astart_ack bp_native_astart_loss bp_native_astart_timeout bp_native_astart_undo bp_native_astart_idle bp_native_astart_start bp_native_astart_cwnd bp_native_astart_pace;
+    COPA: bp_native_copa_size bp_native_copa_established bp_native_copa_ack bp_native_copa_loss bp_native_copa_timeout bp_native_copa_undo bp_native_copa_idle bp_native_copa_start bp_native_copa_cwnd bp_native_copa_pace;
+    HIGHSPEED: bp_native_highspeed_size bp_native_highspeed_established bp_native_highspeed_ack bp_native_highspeed_loss bp_native_highspeed_timeout bp_native_highspeed_undo bp_native_highspeed_idle bp_native_highspeed_start bp_native_highspeed_cwnd bp_native_highspeed_pace;
+    HYBLA: bp_native_hybla_size bp_native_hybla_established bp_native_hybla_ack bp_native_hybla_loss bp_native_hybla_timeout bp_native_hybla_undo bp_native_hybla_idle bp_native_hybla_start bp_native_hybla_cwnd bp_native_hybla_pace;
+    JERSEY: bp_native_jersey_size bp_native_jersey_established bp_native_jersey_ack bp_native_jersey_loss bp_native_jersey_timeout bp_native_jersey_undo bp_native_jersey_idle bp_native_jersey_start bp_native_jersey_cwnd bp_native_jersey_pace;
+    NEW_VEGAS: bp_native_new_vegas_size bp_native_new_vegas_established bp_native_new_vegas_ack bp_native_new_vegas_loss bp_native_new_vegas_timeout bp_native_new_vegas_undo bp_native_new_vegas_idle bp_native_new_vegas_start bp_native_new_vegas_cwnd bp_native_new_vegas_pace;
+    SCALABLE: bp_native_scalable_size bp_native_scalable_established bp_native_scalable_ack bp_native_scalable_loss bp_native_scalable_timeout bp_native_scalable_undo bp_native_scalable_idle bp_native_scalable_start bp_native_scalable_cwnd bp_native_scalable_pace;
+    SCPS_TP: bp_native_scps_tp_size bp_native_scps_tp_established bp_native_scps_tp_ack bp_native_scps_tp_loss bp_native_scps_tp_timeout bp_native_scps_tp_undo bp_native_scps_tp_idle bp_native_scps_tp_start bp_native_scps_tp_cwnd bp_native_scps_tp_pace;
+    STAR: bp_native_star_size bp_native_star_established bp_native_star_ack bp_native_star_loss bp_native_star_timeout bp_native_star_undo bp_native_star_idle bp_native_star_start bp_native_star_cwnd bp_native_star_pace;
+    TCP_J: bp_native_tcp_j_size bp_native_tcp_j_established bp_native_tcp_j_ack bp_native_tcp_j_loss bp_native_tcp_j_timeout bp_native_tcp_j_undo bp_native_tcp_j_idle bp_native_tcp_j_start bp_native_tcp_j_cwnd bp_native_tcp_j_pace;
+    VEGAS: bp_native_vegas_size bp_native_vegas_established bp_native_vegas_ack bp_native_vegas_loss bp_native_vegas_timeout bp_native_vegas_undo bp_native_vegas_idle bp_native_vegas_start bp_native_vegas_cwnd bp_native_vegas_pace;
+    VENO: bp_native_veno_size bp_native_veno_established bp_native_veno_ack bp_native_veno_loss bp_native_veno_timeout bp_native_veno_undo bp_native_veno_idle bp_native_veno_start bp_native_veno_cwnd bp_native_veno_pace;
+    WESTWOOD_PLUS: bp_native_westwood_plus_size bp_native_westwood_plus_established bp_native_westwood_plus_ack bp_native_westwood_plus_loss bp_native_westwood_plus_timeout bp_native_westwood_plus_undo bp_native_westwood_plus_idle bp_native_westwood_plus_start bp_native_westwood_plus_cwnd bp_native_westwood_plus_pace;
+    ZENITH: bp_native_zenith_size bp_native_zenith_established bp_native_zenith_ack bp_native_zenith_loss bp_native_zenith_timeout bp_native_zenith_undo bp_native_zenith_idle bp_native_zenith_start bp_native_zenith_cwnd bp_native_zenith_pace;
 }
 
 /// A window in segments, as C counts them.
@@ -115,7 +122,7 @@ impl InC {
         let size = unsafe { (law.size)() } as usize;
         let mut memory = vec![0_u64; size.div_ceil(8)];
         // SAFETY: the memory is as large as the law's state, zero as it asks for, and aligned to its largest member.
-        unsafe { (law.established)(memory.as_mut_ptr().cast(), (initial * ONE) as u64, &c_path(path)) };
+        unsafe { (law.established)(memory.as_mut_ptr().cast(), (initial * ONE) as u64, &c_path(path, None)) };
         Self { law, memory }
     }
 
@@ -124,9 +131,11 @@ impl InC {
     }
 
     fn ack(&mut self, ack: &Ack, path: &Path) {
+        let clock = ack.peer_clock;
         let ack = CAck {
             acked: ack.acked,
             delivered: (ack.delivered_bytes / u64::from(MSS)) as u32,
+            lost: ack.lost,
             rtt: ack.rtt.map_or(0, micros),
             phase: match ack.phase {
                 Phase::Open => 0,
@@ -138,20 +147,20 @@ impl InC {
             ecn_echo: ack.ecn_echo.into(),
         };
         // SAFETY: see `new`; the structures live through the call, here and in the calls below.
-        unsafe { (self.law.ack)(self.state(), &ack, &c_path(path)) }
+        unsafe { (self.law.ack)(self.state(), &ack, &c_path(path, clock)) }
     }
 
     fn loss(&mut self, loss: &Loss, path: &Path) {
         let cause = u8::from(loss.cause == Cause::Mark);
         let loss = CLoss { outstanding: loss.outstanding, consecutive: 0, cause };
         // SAFETY: see `ack`.
-        unsafe { (self.law.loss)(self.state(), &loss, &c_path(path)) }
+        unsafe { (self.law.loss)(self.state(), &loss, &c_path(path, None)) }
     }
 
     fn timeout(&mut self, timeout: &Timeout, path: &Path) {
         let loss = CLoss { outstanding: timeout.outstanding, consecutive: timeout.consecutive, cause: 0 };
         // SAFETY: see `ack`.
-        unsafe { (self.law.timeout)(self.state(), &loss, &c_path(path)) }
+        unsafe { (self.law.timeout)(self.state(), &loss, &c_path(path, None)) }
     }
 
     fn undo(&mut self) {
@@ -161,7 +170,12 @@ impl InC {
 
     fn idle(&mut self, restart: f64, path: &Path) {
         // SAFETY: see `ack`.
-        unsafe { (self.law.idle)(self.state(), (restart * ONE) as u64, &c_path(path)) }
+        unsafe { (self.law.idle)(self.state(), (restart * ONE) as u64, &c_path(path, None)) }
+    }
+
+    fn start(&mut self, path: &Path) {
+        // SAFETY: see `ack`.
+        unsafe { (self.law.start)(self.state(), &c_path(path, None)) }
     }
 
     fn window(&mut self) -> f64 {
@@ -171,7 +185,7 @@ impl InC {
 
     fn pace(&mut self, path: &Path) -> u64 {
         // SAFETY: see `ack`.
-        unsafe { (self.law.pace)(self.state(), &c_path(path)) }
+        unsafe { (self.law.pace)(self.state(), &c_path(path, None)) }
     }
 }
 
@@ -184,7 +198,7 @@ fn sequence(offset: u64) -> u32 {
     (offset as u32).wrapping_add(u32::MAX - 100_000)
 }
 
-fn c_path(path: &Path) -> CPath {
+fn c_path(path: &Path, clock: Option<u32>) -> CPath {
     CPath {
         now: path.now.as_nanos() / 1000,
         mss: path.mss,
@@ -192,9 +206,12 @@ fn c_path(path: &Path) -> CPath {
         rttvar: micros(path.rttvar),
         min_rtt: if path.min_rtt == Duration::MAX { u32::MAX } else { micros(path.min_rtt) },
         outstanding: path.outstanding,
+        in_flight: path.in_flight,
         receive_window: path.receive_window,
         una: sequence(path.snd_una),
         nxt: sequence(path.snd_nxt),
+        peer_clock: clock.unwrap_or(0),
+        has_peer_clock: clock.is_some().into(),
         ecn: path.ecn.into(),
     }
 }
@@ -214,6 +231,20 @@ struct History {
     expiries: u32,
     /// Losses in ten thousand ACKs.
     trouble: u64,
+    /// Draws what only some laws look at, so that it changes no history of the others.
+    lots: Rng,
+    /// Share of ACKs that find further losses in an episode, or losses that open none.
+    lossy: f64,
+    clock: Clock,
+}
+
+/// The peer's timestamps.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// Ticks in a millisecond; none without timestamps.
+    ticks: u64,
+    /// Share of the queue that is on the way back.
+    back: f64,
 }
 
 impl History {
@@ -250,6 +281,9 @@ impl History {
         rust.on_established(&path);
         let c = InC::new(law, initial_window, &path);
         let trouble = [0, 3, 30, 300][rng.below(4) as usize];
+        let mut lots = Rng::stream(rng.clone().bits(), "what only some laws look at");
+        let lossy = [0.0, 0.002, 0.03, 0.2][lots.below(4) as usize];
+        let clock = Clock { ticks: [0, 1, 1, 10][lots.below(4) as usize], back: lots.uniform() };
         let mut history = Self {
             rng,
             rust,
@@ -262,6 +296,9 @@ impl History {
             queue_us: 0,
             expiries: 0,
             trouble,
+            lots,
+            lossy,
+            clock,
         };
         history.fill(3);
         for segment in 0..3 {
@@ -278,6 +315,21 @@ impl History {
         self.path.outstanding = outstanding;
         self.path.in_flight = outstanding - self.sacked.min(outstanding);
         self.path.snd_nxt = self.path.snd_una + u64::from(outstanding) * u64::from(MSS);
+    }
+
+    /// Data leaves where nothing was under way.
+    fn start(&mut self) {
+        let path = Path { outstanding: 1, in_flight: 1, ..self.path };
+        let sent = Sent { seq: path.snd_una, len: MSS, retransmission: false };
+        self.rust.on_sent(&sent, &path);
+        self.c.start(&path);
+    }
+
+    /// The peer's timestamp on what arrives now.
+    fn peer_clock(&self) -> Option<u32> {
+        let back_us = self.base_us / 2 + (self.queue_us as f64 * self.clock.back) as u64;
+        let sent_us = self.path.now.as_nanos() / 1000 - back_us.min(900_000);
+        (self.clock.ticks > 0).then_some((sent_us * self.clock.ticks / 1000) as u32)
     }
 
     fn step(&mut self) {
@@ -338,6 +390,7 @@ impl History {
         let restart = self.rust.window().min(10.0);
         self.rust.on_idle_restart(restart, &self.path);
         self.c.idle(restart, &self.path);
+        self.start();
         self.fill(1);
     }
 
@@ -355,12 +408,13 @@ impl History {
         self.path.outstanding -= acked;
         self.path.delivered += u64::from(delivered) * u64::from(MSS);
         let (phase, ends) = (self.phase, self.phase != Phase::Open && self.path.snd_una >= self.recover);
+        let lost = if self.lots.chance(self.lossy) { 1 + self.lots.below(3) as u32 } else { 0 };
         let ack = Ack {
             acked,
             counted: delivered,
             sacked: u32::from(duplicate),
             delivered_bytes: u64::from(delivered) * u64::from(MSS),
-            lost: 0,
+            lost,
             rtt,
             rate: None,
             phase,
@@ -368,7 +422,7 @@ impl History {
             window_limited: self.rng.chance(0.9),
             ecn_echo: self.path.ecn && self.rng.chance(0.01),
             dsack: false,
-            peer_clock: None,
+            peer_clock: self.peer_clock(),
         };
         self.rust.on_ack(&ack, &self.path);
         self.c.ack(&ack, &self.path);
@@ -377,6 +431,9 @@ impl History {
         }
         if ends {
             (self.phase, self.sacked) = (Phase::Open, 0);
+        }
+        if self.path.outstanding == 0 {
+            self.start();
         }
         self.fill(1);
     }
@@ -502,6 +559,11 @@ fn astart_is_one_law() {
 #[test]
 fn copa_is_one_law() {
     agree("copa", "{}", &COPA);
+}
+
+#[test]
+fn zenith_is_one_law() {
+    agree("zenith", r#"{ "measured_start": false }"#, &ZENITH);
 }
 
 #[test]

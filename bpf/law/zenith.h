@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * Zenith: every flow aims at the same small queueing delay as a function of its rate.
+ *
+ * A scheme of our own; `papers/zenith.md` has its law. The measured start is left out: a control of the kernel cannot space the
+ * first segments of a connection one by one, so the window doubles from the first.
+ */
+#include "law.h"
+#include "windowed.h"
+
+#define ZENITH_SMALLEST BP_SEGMENTS(4)
+#define ZENITH_AFTER_TIMEOUT BP_SEGMENTS(2)
+
+/* a and p of the note: the queue aimed at is a + p / sqrt(segments a second), us. */
+#define ZENITH_FLOOR 2000U
+#define ZENITH_PRICE 140000ULL
+/* m. */
+#define ZENITH_SHARING 4
+/* T, us. */
+#define ZENITH_MEMORY 10000000U
+#define ZENITH_DRAIN_EVERY 10000000U
+#define ZENITH_DRAIN_ROUNDS 8
+#define ZENITH_PEAK_WINDOW 10000000ULL
+#define ZENITH_REGRET 10000000U
+/* For how long the smallest delay is believed, us. */
+#define ZENITH_BASE_WINDOW 30000000ULL
+/* What the peer's clock, which counts milliseconds, may hide, us. */
+#define ZENITH_TICK 1000U
+/* A clock that is further from our own than this after a while does not count milliseconds, us. */
+#define ZENITH_CLOCK_SLACK 500000ULL
+/* Fastest growth, in times that of the law. */
+#define ZENITH_FASTEST 16
+/* Largest change of the window for a delivered segment. */
+#define ZENITH_STEP (BP_ONE / 2)
+/* Queues that moved by less in a drain are none: this, us, and a twentieth of themselves. */
+#define ZENITH_STILL 500U
+
+/* Delays with 16 fractional bits of a microsecond; the mean with 28. */
+#define ZENITH_FINE 16
+#define ZENITH_MEAN 28
+/* Rates in segments a second with 16 fractional bits. */
+typedef bp_u64 zenith_rate;
+#define ZENITH_FASTEST_RATE (1ULL << 46)
+/* Shares with 24 fractional bits, rounded up: two of 25 segments are not more than a fiftieth and chance explain. */
+#define ZENITH_SHARE(thousandths) (((thousandths) << 24) / 1000ULL + 1)
+#define ZENITH_MOST_NOISE ZENITH_SHARE(100)
+
+enum zenith_stage { ZENITH_DOUBLES, ZENITH_STEADY };
+enum zenith_tide { ZENITH_USUAL, ZENITH_EBB, ZENITH_FLOOD };
+/* What left in the round trip before this one: its losses are found in this one. */
+enum zenith_before { ZENITH_ORDINARY, ZENITH_CUT, ZENITH_DRAINED };
+/* What the peer's timestamps are worth. */
+enum zenith_clock { ZENITH_UNHEARD, ZENITH_BELIEVED, ZENITH_INCREDIBLE };
+
+struct bp_law {
+	bp_window window;
+	bp_window before_timeout;	/* the window before a timeout; 0 when there was none */
+	bp_window ebb;			/* the window of a drain */
+	bp_u64 mean;			/* Q */
+	zenith_rate delivery_rate;	/* in the last round trip */
+	bp_u64 now;			/* time of the newest ACK, us, as all times here */
+	bp_u64 expected_by;		/* no ACK by then is a silence */
+	bp_u64 trusted_from;		/* segments that left before tell nothing */
+	bp_u64 round_since;
+	bp_u64 ebb_until;
+	bp_u64 lowest_at;
+	bp_u64 rebased_at;
+	bp_u64 clock_at;		/* our time of the first timestamp */
+	bp_u64 drained_sent;		/* segments sent and lost in drains, 16 fractional bits */
+	bp_u64 drained_lost;
+	bp_u64 crowded_sent;		/* segments sent and lost while the queue is too long */
+	bp_u64 crowded_lost;
+	struct bp_windowed base;
+	struct bp_windowed standing;
+	struct bp_windowed peak;	/* complements of the longest queue */
+	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
+	struct bp_windowed out_standing;
+	bp_u32 in_flight;		/* at the newest ACK */
+	bp_u32 round_delivered;
+	bp_u32 round_lost;
+	bp_u32 queue_at_loss;		/* the largest of this round, us */
+	bp_u32 lowest;			/* round trip since the last drain began */
+	bp_u32 drain_standing;
+	bp_u32 drain_base;
+	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
+	bp_u32 calm_rounds;
+	bp_u32 crowded_rounds;
+	bp_u32 rounds_since_drain;
+	bp_u32 speed;
+	bp_u32 clock_origin;
+	bp_u8 stage;
+	bp_u8 tide;
+	bp_u8 before;
+	bp_u8 clock;
+};
+
+BP_INLINE bp_u32 zenith_base(const struct bp_law *law)
+{
+	return law->base.best[0].value;
+}
+
+BP_INLINE bp_u32 zenith_standing(const struct bp_law *law)
+{
+	return law->standing.best[0].value;
+}
+
+/* Queueing delay on the way out, us. */
+BP_INLINE bp_u32 zenith_queue(const struct bp_law *law)
+{
+	bp_u32 there_and_back = BP_MAX(zenith_standing(law), zenith_base(law)) - zenith_base(law), out;
+
+	if (law->clock != ZENITH_BELIEVED)
+		return there_and_back;
+	out = law->out_standing.best[0].value;
+	out = BP_MAX(out, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
+	return BP_MIN(out, there_and_back);
+}
+
+/* x. */
+BP_INLINE zenith_rate zenith_rate_of(const struct bp_law *law)
+{
+	bp_u32 standing = zenith_standing(law);
+	zenith_rate rate;
+
+	if (!standing)
+		return 0;
+	rate = (law->window >> (BP_SHIFT - 16)) * 1000000 / standing;
+	return BP_MIN(rate, ZENITH_FASTEST_RATE);
+}
+
+/* p / sqrt(x). Newton's iteration for the inverse root, which needs no division. */
+BP_INLINE bp_u64 zenith_above_floor(zenith_rate rate)
+{
+	bp_u32 shift = 0, turn;
+	bp_u64 m, y;
+
+	rate = BP_MAX(rate, 1ULL);
+	/* By an even power of two into [2^62, 2^64). */
+	if (rate < 1ULL << 32) {
+		rate <<= 32;
+		shift += 16;
+	}
+	if (rate < 1ULL << 48) {
+		rate <<= 16;
+		shift += 8;
+	}
+	if (rate < 1ULL << 56) {
+		rate <<= 8;
+		shift += 4;
+	}
+	if (rate < 1ULL << 60) {
+		rate <<= 4;
+		shift += 2;
+	}
+	if (rate < 1ULL << 62) {
+		rate <<= 2;
+		shift += 1;
+	}
+	/* m in [1, 4) and y near 1 / sqrt(m), with 30 fractional bits; within a tenth at first. */
+	m = rate >> 32;
+	y = 1167264891ULL - (170940000ULL * m >> 30);
+	for (turn = 0; turn < 3; turn++)
+		y = (((3ULL << 30) - ((y * y >> 30) * m >> 30)) * y) >> 31;
+	return (ZENITH_PRICE * y) >> (53 - ZENITH_FINE - shift);
+}
+
+/* q*(x). */
+BP_INLINE bp_u64 zenith_target(zenith_rate rate)
+{
+	return ((bp_u64)ZENITH_FLOOR << ZENITH_FINE) + zenith_above_floor(rate);
+}
+
+BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
+{
+	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
+}
+
+/* The window was used when this ACK was on its way: only then may it grow. */
+BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
+{
+	return BP_SEGMENTS((bp_u64)law->in_flight + segments) >= law->window - law->window / 4;
+}
+
+BP_INLINE bp_u32 zenith_patience(const struct bp_law *law)
+{
+	bp_u32 base = zenith_base(law);
+
+	return base - base / 5 + 100000;
+}
+
+BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struct bp_path *path)
+{
+	law->window = BP_MAX(initial, BP_ONE);
+	law->expected_by = ~0ULL;
+	law->round_since = path->now;
+	law->lowest = BP_UNKNOWN;
+	law->speed = 1;
+}
+
+/* The peer's timestamp less our time of sending is the delay on the way out, but for a constant. */
+BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp_u32 clock)
+{
+	bp_u64 elapsed, peer, apart, delay;
+
+	if (law->clock == ZENITH_UNHEARD) {
+		law->clock = ZENITH_BELIEVED;
+		law->clock_origin = clock;
+		law->clock_at = law->now;
+	}
+	elapsed = law->now - law->clock_at;
+	/* Above 2^31 ms, so that it is never negative. */
+	peer = (bp_u64)(clock - law->clock_origin + 0x80000000U) * 1000;
+	delay = elapsed + 0x80000000ULL * 1000;
+	apart = peer > delay ? peer - delay : delay - peer;
+	if (apart > ZENITH_CLOCK_SLACK + elapsed / 50 || apart > 1ULL << 30) {
+		law->clock = ZENITH_INCREDIBLE;
+		return;
+	}
+	delay = peer + rtt + (1ULL << 31) - delay;
+	bp_windowed_update(&law->out_base, law->now, delay, ZENITH_BASE_WINDOW);
+	bp_windowed_update(&law->out_standing, law->now, delay, span);
+}
+
+BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_clock)
+{
+	bp_u32 span;
+	bp_u64 six;
+
+	if (!law || !law->window)
+		return 0;
+	six = (6ULL * rtt << BP_SHIFT) / law->window;
+	span = BP_MIN(six, rtt);
+	span = BP_MAX(span, rtt / 4);
+	bp_windowed_update(&law->base, law->now, rtt, ZENITH_BASE_WINDOW);
+	bp_windowed_update(&law->standing, law->now, rtt, span);
+	if (has_clock && law->clock != ZENITH_INCREDIBLE)
+		zenith_hear_clock(law, rtt, span, clock);
+	bp_windowed_update(&law->peak, law->now, ~zenith_queue(law), ZENITH_PEAK_WINDOW);
+	if (rtt <= law->lowest) {
+		law->lowest = rtt;
+		law->lowest_at = law->now;
+	}
+	return 0;
+}
+
+BP_INLINE void zenith_settle(struct bp_law *law)
+{
+	law->stage = ZENITH_STEADY;
+	law->mean = zenith_own_target(law) << (ZENITH_MEAN - ZENITH_FINE);
+}
+
+BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
+{
+	if (!law)
+		return 0;
+	if ((bp_u64)zenith_queue(law) << ZENITH_FINE > zenith_own_target(law) / 2 + (1000ULL << ZENITH_FINE))
+		zenith_settle(law);
+	else if (zenith_is_used(law, segments))
+		law->window += BP_SEGMENTS(segments);
+	return 0;
+}
+
+BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
+{
+	law->round_since = now;
+	law->before = before;
+	law->round_delivered = 0;
+	law->round_lost = 0;
+	law->queue_at_loss = 0;
+}
+
+/* The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing. */
+BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
+{
+	bp_u64 rate, fits, delay;
+
+	if (!law)
+		return 0;
+	rate = law->delivery_rate;
+	delay = ((bp_u64)zenith_base(law) << 8) + (zenith_own_target(law) >> (ZENITH_FINE - 8));
+	delay = BP_MIN(delay, 1ULL << 34);
+	/* Quotient and remainder apart, so that no product leaves 64 bits; rates have 16 fractional bits, the delay 8. */
+	fits = (rate / 1000000 * delay >> 8) + (rate % 1000000 * delay / 1000000 >> 8);
+	fits = BP_MIN(fits, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
+	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
+	if (law->stage != ZENITH_STEADY)
+		zenith_settle(law);
+	law->speed = 1;
+	law->calm_rounds = 0;
+	zenith_begin_round(law, now, ZENITH_CUT);
+	return 0;
+}
+
+/* The share of losses that is there without a queue. */
+BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
+{
+	bp_u64 lost = BP_MIN(law->drained_lost, 1ULL << 39);
+	bp_u64 share = law->drained_sent ? (lost << 24) / law->drained_sent : 0;
+
+	return BP_MIN(share, ZENITH_MOST_NOISE);
+}
+
+/* More was lost, of so many with 16 fractional bits, than a share and chance at a noise explain: lost > share sent + 3 sqrt(noise sent). */
+BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 noise)
+{
+	bp_u64 expected, excess;
+
+	sent = BP_MIN(sent, 1ULL << 40);
+	expected = sent * share >> 24;
+	lost <<= 16;
+	if (lost <= expected)
+		return 0;
+	/* With 12 fractional bits; beyond chance in any case where it is large. */
+	excess = BP_MIN((lost - expected) >> 4, 1ULL << 28);
+	return excess * excess > 9 * (sent * noise >> 16);
+}
+
+BP_INLINE int zenith_is_excessive(const struct bp_law *law)
+{
+	bp_u64 sent = (bp_u64)law->round_delivered + law->round_lost, noise = zenith_noise(law);
+
+	sent = BP_MAX(sent << 16, law->window >> (BP_SHIFT - 16));
+	return zenith_exceeds(law->round_lost, sent, ZENITH_SHARE(20) + noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(10)));
+}
+
+/* There was a queue when it was lost: longer than the one aimed at, or, where there is no room for that, as long as they get. */
+BP_INLINE int zenith_is_congested(const struct bp_law *law, bp_u64 target)
+{
+	bp_u64 peak = (bp_u64)~law->peak.best[0].value << ZENITH_FINE;
+	bp_u64 queue = 5 * ((bp_u64)law->queue_at_loss << ZENITH_FINE);
+
+	if (!law->peak.best[0].known)
+		peak = 0;
+	return queue >= (peak < target ? 4 * peak : 6 * target);
+}
+
+/* The path is another one, and so long. */
+BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base)
+{
+	bp_windowed_reset(&law->base, now, base);
+	if (law->clock == ZENITH_BELIEVED)
+		bp_windowed_reset(&law->out_base, now, law->out_standing.best[0].value);
+}
+
+/*
+ * What the drain has shown. True if the queue was empty then. A round trip that stayed where it was has no queue in it, the path
+ * has become longer.
+ */
+BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
+{
+	bp_u32 base, standing, lowest, queue, moved;
+	bp_u64 noise, target, sent, ratio;
+	int overflows;
+
+	if (!law)
+		return 0;
+	noise = zenith_noise(law);
+	target = zenith_own_target(law);
+	sent = BP_MIN(law->crowded_sent, 1ULL << 24) << 16;
+	/* A queue that overflows does not fall either. */
+	overflows = zenith_exceeds(law->crowded_lost, sent, noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(1)));
+	base = law->drain_base;
+	standing = law->drain_standing;
+	lowest = law->lowest;
+	queue = BP_MAX(standing, base) - base;
+	moved = standing > lowest ? standing - lowest : lowest - standing;
+	law->tide = ZENITH_USUAL;
+	law->crowded_rounds = 0;
+	law->crowded_sent = 0;
+	law->crowded_lost = 0;
+	if ((bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < (bp_u64)queue + 20 * ZENITH_STILL && !overflows) {
+		law->rebased = base;
+		law->rebased_at = now;
+		zenith_rebase(law, now, lowest);
+		ratio = ((bp_u64)lowest << 16) / BP_MAX(base, 1U);
+		law->window = (law->window >> 8) * BP_MIN(ratio, 1ULL << 24) >> 8;
+		law->window = BP_MIN(law->window, BP_LARGEST);
+		return 1;
+	}
+	return lowest <= base || 2 * ((bp_u64)(lowest - base) << ZENITH_FINE) < target;
+}
+
+/* Once per round trip: speed, losses, and whether the path is still the same. */
+BP_APART zenith_end_round(struct bp_law *law)
+{
+	bp_u32 delivered, lost;
+	bp_u64 took, target, queue;
+
+	if (!law)
+		return 0;
+	took = law->now - law->round_since;
+	queue = (bp_u64)zenith_queue(law) << ZENITH_FINE;
+	delivered = law->round_delivered;
+	lost = law->round_lost;
+	if (took) {
+		law->delivery_rate = ((bp_u64)BP_MIN(delivered, 1U << 22) << 16) * 1000000 / took;
+		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
+	}
+	target = zenith_own_target(law);
+	if (queue < target / 4 && zenith_is_used(law, 0) && law->before == ZENITH_ORDINARY) {
+		law->calm_rounds++;
+		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
+			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
+	} else {
+		law->calm_rounds = 0;
+	}
+	law->crowded_sent += delivered + lost;
+	law->crowded_lost += lost;
+	if (law->before == ZENITH_ORDINARY && zenith_is_excessive(law)) {
+		/* A longer path has room: it was a queue. */
+		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
+			zenith_rebase(law, law->now, law->rebased);
+		law->rebased = 0;
+		if (zenith_is_congested(law, target))
+			zenith_fit(law, law->now);
+		else
+			zenith_begin_round(law, law->now, ZENITH_ORDINARY);
+		return 0;
+	}
+	if (law->before == ZENITH_DRAINED && zenith_judge_drain(law, law->now)) {
+		law->drained_sent = law->drained_sent - law->drained_sent / 4 + ((bp_u64)(delivered + lost) << 16);
+		law->drained_lost = law->drained_lost - law->drained_lost / 4 + ((bp_u64)lost << 16);
+	}
+	if (queue > target + target / 2 + (1000ULL << ZENITH_FINE)) {
+		law->crowded_rounds++;
+	} else {
+		law->crowded_rounds = 0;
+		law->crowded_sent = 0;
+		law->crowded_lost = 0;
+	}
+	law->rounds_since_drain++;
+	zenith_begin_round(law, law->now, ZENITH_ORDINARY);
+	return 0;
+}
+
+/* A drain is due so long after the lowest round trip, or when the queue is longer than it should be. */
+BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
+{
+	int doubtful = law->crowded_rounds >= 2 && law->rounds_since_drain >= ZENITH_DRAIN_ROUNDS;
+
+	return law->stage == ZENITH_STEADY && (doubtful || now >= law->lowest_at + ZENITH_DRAIN_EVERY);
+}
+
+/* Begins and ends drains. True while the law rests. */
+BP_APART zenith_drains(struct bp_law *law)
+{
+	bp_u32 standing, base;
+
+	if (!law)
+		return 0;
+	standing = zenith_standing(law);
+	base = zenith_base(law);
+	if (law->tide == ZENITH_USUAL && zenith_is_due(law, law->now)) {
+		/* 0.95 base x. */
+		law->ebb = ((bp_u64)base << 16) / BP_MAX(standing, 1U);
+		law->ebb = (law->window >> 8) * (law->ebb - law->ebb / 20) >> 8;
+		law->ebb = BP_MAX(law->ebb, BP_ONE);
+		law->ebb_until = law->now + standing + standing / 10;
+		law->tide = ZENITH_EBB;
+		law->lowest = BP_UNKNOWN;
+		law->lowest_at = law->now;
+		law->drain_standing = standing;
+		law->drain_base = base;
+		law->rounds_since_drain = 0;
+	} else if (law->tide == ZENITH_EBB && law->now >= law->ebb_until) {
+		law->tide = ZENITH_FLOOD;
+		zenith_begin_round(law, law->now, ZENITH_DRAINED);
+	}
+	return law->tide != ZENITH_USUAL;
+}
+
+/* The mean queue follows the queue, at most three of the own target away; since us have passed. */
+BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u64 since)
+{
+	bp_u64 seen = BP_MIN((bp_u64)queue << ZENITH_FINE, 3 * own) << (ZENITH_MEAN - ZENITH_FINE);
+	bp_u64 apart = seen > law->mean ? seen - law->mean : law->mean - seen;
+
+	since = BP_MIN(since, ZENITH_MEMORY);
+	/* No product leaves 64 bits. */
+	apart = since < 1 << 13 ? apart * since / ZENITH_MEMORY : ((apart >> 12) * since / ZENITH_MEMORY) << 12;
+	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
+	own <<= ZENITH_MEAN - ZENITH_FINE;
+	law->mean = BP_MIN(BP_MAX(law->mean, own / 3), 3 * own);
+}
+
+/*
+ * The magnitude of ln(x_t / x), at most 1, with 24 fractional bits: the rates are as the squares of the queues above the floor
+ * that they aim at, so it is 2 ln(a / b) = 4 artanh((a - b) / (a + b)).
+ */
+BP_INLINE bp_u64 zenith_apart(bp_u64 a, bp_u64 b)
+{
+	bp_u64 z = ((a > b ? a - b : b - a) << 24) / (a + b), square, sum;
+
+	/* tanh(1 / 4). */
+	if (z >= 4109059)
+		return 1 << 24;
+	square = z * z >> 24;
+	sum = (1ULL << 24) / 5 + square / 7;
+	sum = (1ULL << 24) / 3 + (square * sum >> 24);
+	sum = (1ULL << 24) + (square * sum >> 24);
+	return z * sum >> (24 - 2);
+}
+
+/* The law: g x (q_t - q) segments a round trip, spread over its ACKs. */
+BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
+{
+	bp_u32 standing, queue;
+	bp_u64 above, own, mean, floor = (bp_u64)ZENITH_FLOOR << ZENITH_FINE, shift, urge, wanted, now, step;
+	bp_u64 mean_above, fine_queue;
+	int up;
+
+	if (!law || !zenith_standing(law))
+		return 0;
+	standing = zenith_standing(law);
+	queue = zenith_queue(law);
+	fine_queue = (bp_u64)queue << ZENITH_FINE;
+	above = zenith_above_floor(zenith_rate_of(law));
+	own = floor + above;
+	zenith_average(law, queue, own, since);
+	mean = law->mean >> (ZENITH_MEAN - ZENITH_FINE);
+	if (law->speed > 1 && 4 * fine_queue > own) {
+		zenith_fit(law, law->now);
+		return 0;
+	}
+	mean_above = BP_MAX(mean, floor + (1ULL << ZENITH_FINE)) - floor;
+	/* m' with 20 fractional bits, and the share by which the wanted queue differs from the mean one. */
+	urge = ZENITH_SHARING * BP_MIN((above << 20) / (2 * floor), 1ULL << 20);
+	shift = mean * (zenith_apart(above, mean_above) * urge >> 24) >> 20;
+	/* Who aims at a longer queue than the mean is slower than the others. What may be subtracted stands on the other side. */
+	if (above > mean_above) {
+		wanted = mean + shift;
+		now = fine_queue;
+	} else {
+		wanted = mean;
+		now = fine_queue + shift;
+	}
+	up = wanted > now;
+	/* g is one half. */
+	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT - ZENITH_FINE - 1)) / standing;
+	if (up) {
+		if (!zenith_is_used(law, segments))
+			return 0;
+		if (law->speed > 1)
+			step = BP_MAX(law->speed * step, law->speed * (BP_ONE / 128));
+	}
+	step = segments * BP_MIN(step, ZENITH_STEP);
+	law->window = up ? law->window + step : BP_MAX(law->window, step + ZENITH_SMALLEST) - step;
+	law->window = BP_MIN(BP_MAX(law->window, ZENITH_SMALLEST), BP_LARGEST);
+	return 0;
+}
+
+BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
+{
+	bp_u64 since = path->now - law->now, sent_at = path->now - ack->rtt;
+	bp_u32 segments = BP_MIN(ack->delivered, 1U << 14), queue;
+	int trusted, rests, begins;
+
+	/* An ACK after a silence: what was under way then says nothing of the queue. */
+	if (path->now > law->expected_by)
+		law->trusted_from = path->now;
+	law->now = path->now;
+	law->in_flight = path->in_flight;
+	law->expected_by = path->now + zenith_patience(law);
+	if (ack->acked && law->before_timeout) {
+		law->window = law->before_timeout;
+		law->before_timeout = 0;
+		law->trusted_from = path->now;
+	}
+	law->round_delivered += segments;
+	trusted = ack->rtt && sent_at >= law->trusted_from;
+	if (trusted)
+		zenith_sample(law, ack->rtt, path->peer_clock, path->has_peer_clock);
+	if (ack->lost) {
+		law->round_lost += ack->lost;
+		queue = zenith_queue(law);
+		law->queue_at_loss = BP_MAX(law->queue_at_loss, queue);
+	}
+	rests = zenith_drains(law);
+	begins = law->stage == ZENITH_DOUBLES;
+	if (begins)
+		zenith_double(law, segments);
+	law->window = BP_MIN(law->window, BP_LARGEST);
+	if ((begins && !law->round_lost) || !trusted)
+		return;
+	if (sent_at >= law->round_since && law->tide != ZENITH_EBB)
+		zenith_end_round(law);
+	if (law->stage == ZENITH_STEADY && !rests)
+		zenith_steer(law, segments, since);
+}
+
+/* Nothing was under way, and something is now. */
+BP_INLINE void zenith_on_start(struct bp_law *law, const struct bp_path *path)
+{
+	law->expected_by = path->now + path->srtt + zenith_patience(law);
+}
+#define BP_ON_START(law, path) zenith_on_start(law, path)
+
+/* Losses are counted as they come; that an episode begins means nothing. A mark is a router's word for a queue. */
+BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	if (loss->cause == BP_MARKED && law->delivery_rate)
+		zenith_fit(law, path->now);
+}
+
+/* The first ACK brings the window back, half of it if ACKs had been arriving. */
+BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
+{
+	bp_window before = path->now > law->expected_by ? law->window : law->window / 2;
+
+	if (!law->before_timeout)
+		law->before_timeout = BP_MAX(before, ZENITH_SMALLEST);
+	law->window = ZENITH_AFTER_TIMEOUT;
+}
+
+BP_INLINE void bp_on_undo(struct bp_law *law)
+{
+}
+
+BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
+{
+}
+
+BP_INLINE bp_window bp_cwnd(const struct bp_law *law)
+{
+	return law->tide == ZENITH_EBB ? BP_MIN(law->ebb, law->window) : law->window;
+}
+
+BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
+{
+	return BP_NO_THRESHOLD;
+}
+
+/* A little more than leaves by itself, so that the pace never holds the window back; twice the window while it doubles. */
+BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
+{
+	zenith_rate rate = zenith_rate_of(law);
+
+	if (law->stage == ZENITH_DOUBLES)
+		return 2 * bp_rate(law->window, path);
+	rate += rate / 50;
+	return (rate >> 8) * path->mss >> 8;
+}
