@@ -15,7 +15,20 @@
 
 char bp_license[] SEC("license") = "Dual MIT/GPL";
 
+struct ns_common {
+	bp_u32 inum;
+} BP_RELOCATED;
+
+struct net {
+	struct ns_common ns;
+} BP_RELOCATED;
+
+typedef struct {
+	struct net *net;
+} BP_RELOCATED possible_net_t;
+
 struct sock_common {
+	possible_net_t skc_net;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	unsigned short skc_dport;

@@ -28,9 +28,13 @@ _Static_assert(__builtin_offsetof(struct bp_sock_ops, sk) == 184, "as in the ker
 #define BP_OP_PASSIVE_ESTABLISHED 5
 #define BP_OP_NEEDS_ECN 6
 
-/* A prefix of this: the interface is matched first, and 0 stands for any. IPv4 addresses are mapped into IPv6's. */
+/*
+ * A prefix of this: the interface is matched first, and 0 stands for any. The number of an interface means one only together with that of its
+ * network namespace. IPv4 addresses are mapped into IPv6's.
+ */
 struct bp_key {
 	bp_u32 length;
+	bp_u32 namespace;
 	bp_u32 interface;
 	bp_u32 address[4];
 };
@@ -49,9 +53,9 @@ struct {
 	struct bp_choice *value;
 } bp_rules SEC(".maps");
 
-BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u32 interface)
+BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u32 namespace, bp_u32 interface)
 {
-	struct bp_key key = { .length = 160, .interface = interface };
+	struct bp_key key = { .length = 192, .namespace = namespace, .interface = interface };
 
 	bp_u32 four = ops->remote_ip4, six[4];
 
@@ -86,9 +90,9 @@ int bp_use(struct bp_sock_ops *ops)
 	tp = sk ? bp_tcp_sock(sk) : 0;
 	route = tp ? tp->inet_conn.icsk_inet.sk.sk_dst_cache : 0;
 	if (route)
-		choice = bp_choose(ops, route->dev->ifindex);
+		choice = bp_choose(ops, tp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->ns.inum, route->dev->ifindex);
 	if (!choice)
-		choice = bp_choose(ops, 0);
+		choice = bp_choose(ops, 0, 0);
 	if (!choice)
 		return 1;
 	if (ops->op == BP_OP_NEEDS_ECN)

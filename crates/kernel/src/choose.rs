@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use nix::net::if_::{if_nameindex, if_nametoindex};
 use serde::Serialize;
 
 use crate::catalogue::Control;
@@ -33,7 +34,7 @@ pub struct Rule {
     pub control: String,
     /// Destinations.
     pub to: String,
-    /// Number of the interface; 0 for any.
+    /// Number of the interface in its network namespace; 0 for any.
     pub interface: u32,
     /// Control group, by the number of its folder.
     pub group: u64,
@@ -41,8 +42,8 @@ pub struct Rule {
 
 const RULES: &str = "rules";
 const LINK: &str = "link";
-/// Bits of a key before the address.
-const INTERFACE_BITS: u32 = 32;
+/// Bits of a key before the address: the network namespace and the interface.
+const INTERFACE_BITS: u32 = 64;
 /// Bits of an IPv6 address before one of IPv4 that is mapped into it.
 const MAPPED_BITS: u32 = 96;
 
@@ -51,7 +52,7 @@ const MAPPED_BITS: u32 = 96;
 /// # Errors
 /// [`Error::Request`] for an interface or group that is not there, else as for loading.
 pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
-    let interface = which.interface.as_deref().map_or(Ok(0), interface_number)?;
+    let interface = which.interface.as_deref().map_or(Ok(Interface::default()), Interface::find)?;
     let folder = match &which.group {
         Some(group) => group.clone(),
         None => control_groups()?,
@@ -71,7 +72,7 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
     for key in keys(which, interface) {
         let done = match control {
-            Some(control) => rules.update(&key, &value(control, interface), MapFlags::ANY),
+            Some(control) => rules.update(&key, &value(control, interface.number), MapFlags::ANY),
             None => rules.delete(&key),
         };
         done.map_err(|error| match control {
@@ -101,7 +102,7 @@ pub fn rules() -> Result<Vec<Rule>, Error> {
             let value =
                 rules.lookup(&key, MapFlags::ANY).map_err(|error| broken(&error))?.unwrap_or_default();
             let name = value.iter().take(16).take_while(|byte| **byte != 0).map(|byte| char::from(*byte));
-            let interface = u32::from_ne_bytes(key[4..8].try_into().expect("four bytes"));
+            let interface = u32::from_ne_bytes(key[8..12].try_into().expect("four bytes"));
             all.push(Rule { control: name.collect(), to: written(&key), interface, group });
         }
     }
@@ -149,13 +150,29 @@ fn detach(pins: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn interface_number(name: &str) -> Result<u32, Error> {
-    let number = fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).ok();
-    number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| {
-        let there = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-        let names: Vec<String> = there.map(|one| one.file_name().to_string_lossy().into_owned()).collect();
-        Error::Request(format!("no interface {name:?}; there are {}", names.join(", ")))
-    })
+/// An interface of a network namespace; zeros stand for any.
+#[derive(Clone, Copy, Default)]
+struct Interface {
+    namespace: u32,
+    number: u32,
+}
+
+impl Interface {
+    /// That of this name in our network namespace.
+    fn find(name: &str) -> Result<Self, Error> {
+        let number = if_nametoindex(name).map_err(|_| {
+            let there = if_nameindex().into_iter().flat_map(|all| {
+                all.iter().map(|one| one.name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+            });
+            Error::Request(format!(
+                "no interface {name:?}; there are {}",
+                there.collect::<Vec<_>>().join(", ")
+            ))
+        })?;
+        let own = Path::new("/proc/thread-self/ns/net");
+        let namespace = fs::metadata(own).map_err(|error| Error::file(own, &error))?.ino();
+        Ok(Self { namespace: namespace as u32, number })
+    }
 }
 
 /// Where control groups of version 2 are mounted.
@@ -171,9 +188,10 @@ fn control_groups() -> Result<PathBuf, Error> {
 }
 
 /// `struct bp_key` for each destination.
-fn keys(which: &Match, interface: u32) -> Vec<Vec<u8>> {
+fn keys(which: &Match, interface: Interface) -> Vec<Vec<u8>> {
     let key = |address: Ipv6Addr, bits: u32| {
-        [&(INTERFACE_BITS + bits).to_ne_bytes()[..], &interface.to_ne_bytes(), &address.octets()].concat()
+        let place = [INTERFACE_BITS + bits, interface.namespace, interface.number].map(u32::to_ne_bytes);
+        [place.as_flattened(), &address.octets()].concat()
     };
     if which.to.is_empty() {
         return vec![key(Ipv6Addr::UNSPECIFIED, 0)];
@@ -196,7 +214,7 @@ fn value(control: &Control, interface: u32) -> Vec<u8> {
 /// The destinations of a key.
 fn written(key: &[u8]) -> String {
     let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(INTERFACE_BITS);
-    let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[8..24]).expect("sixteen bytes"));
+    let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[12..28]).expect("sixteen bytes"));
     match (address.to_ipv4_mapped(), bits) {
         (_, 0) => "everywhere".into(),
         (Some(v4), MAPPED_BITS..) => format!("{v4}/{}", bits - MAPPED_BITS),
@@ -215,11 +233,15 @@ mod tests {
             ("2001:db8::".parse().expect("an address"), 32),
             ("0.0.0.0".parse().expect("an address"), 0),
         ];
+        let interface = Interface { namespace: 7, number: 3 };
         let written: Vec<String> =
-            keys(&Match { to, ..Match::default() }, 3).iter().map(|key| written(key)).collect();
+            keys(&Match { to, ..Match::default() }, interface).iter().map(|key| written(key)).collect();
         assert_eq!(written, ["10.0.0.0/8", "2001:db8::/32", "0.0.0.0/0"]);
         assert_eq!(
-            keys(&Match::default(), 0).iter().map(|key| super::written(key)).collect::<Vec<_>>(),
+            keys(&Match::default(), Interface::default())
+                .iter()
+                .map(|key| super::written(key))
+                .collect::<Vec<_>>(),
             ["everywhere"]
         );
     }
