@@ -9,4 +9,4 @@ mod stack;
 
 pub use device::{Device, DeviceConfig, Network, NoDevice, NoNetwork, Unreachable};
 pub use driver::{Driver, Interest, Ready};
-pub use stack::{Counters, Id, Limits, Request, Stack, StackConfig, Unopened};
+pub use stack::{Counters, Id, Limits, Request, Stack, StackConfig, TIMESTAMPS_LEN, Unopened};

@@ -62,6 +62,44 @@ fn large_packets_that_a_device_cuts_carry_the_same_bytes() {
     }
 }
 
+/// RFC 6691: an option takes its room only where it is sent. 40 bytes of headers over IPv4 and 60 over IPv6, 12 of timestamps.
+#[test]
+fn full_segments_fill_the_packets_of_the_device_whatever_is_agreed_on() {
+    let largest = |mtu, timestamps, v6| {
+        let mut world = World::new([0, 1].map(|end| StackConfig { mtu, ..stack_config(end) }), 1);
+        world.keep_seen = true;
+        let ids = world.connected([Config { timestamps, ..config() }, config()], v6);
+        let now = world.now;
+        world.stacks[0].write(now, ids[0], &pattern(1, 30_000));
+        world.run(Duration::from_secs(2));
+        let data =
+            world.seen.iter().filter(|(end, _)| *end == 0).map(|(_, packet)| (packet.len(), read(packet).1));
+        data.clone()
+            .filter(|(len, _)| *len == usize::from(mtu))
+            .for_each(|(_, payload)| assert!(payload > 0));
+        data.max().unwrap()
+    };
+    assert_eq!(largest(1500, true, false), (1500, 1448));
+    assert_eq!(largest(1500, false, false), (1500, 1460));
+    assert_eq!(largest(1500, true, true), (1500, 1428));
+    assert_eq!(largest(1500, false, true), (1500, 1440));
+    assert_eq!(largest(576, true, false), (576, 524));
+    assert_eq!(largest(576, false, false), (576, 536));
+}
+
+/// Segments that did not fit would be cut in two by the stack, and the second would be small.
+#[test]
+fn segments_are_as_large_as_the_device_takes_and_not_cut_in_two() {
+    let mut world = World::new([0, 1].map(|end| StackConfig { mtu: 576, ..stack_config(end) }), 1);
+    world.keep_seen = true;
+    let ids = world.connected([config(), config()], false);
+    let now = world.now;
+    world.stacks[0].write(now, ids[0], &pattern(1, 5240));
+    world.run(Duration::from_secs(2));
+    let payloads = world.seen.iter().filter(|(end, _)| *end == 0).map(|(_, packet)| read(packet).1);
+    assert_eq!(payloads.filter(|len| *len > 0).collect::<Vec<_>>(), [524; 10]);
+}
+
 #[test]
 fn an_outage_is_survived() {
     let mut world = World::plain();

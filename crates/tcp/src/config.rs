@@ -290,8 +290,11 @@ impl std::fmt::Debug for Reflection {
 pub struct Config {
     /// Congestion control and its parameters.
     pub cc: Algorithm,
-    /// Largest payload this end sends or accepts, in bytes.
+    /// Largest payload this end sends or accepts, in bytes. Timestamps have their room beside it.
     pub mss: u32,
+    /// Bytes that the timestamps option takes of a segment: where timestamps are not agreed on, segments hold so much more than `mss` (RFC
+    /// 6691), and the MSS options of both ends count it. Zero where all segments have headers of one length.
+    pub timestamps_len: u32,
     /// Loss detection and repair.
     pub recovery: Recovery,
     /// Proportional rate reduction during recovery (RFC 9937), for algorithms whose window stands still meanwhile and with SACK.
@@ -377,6 +380,7 @@ impl Default for Config {
         Self {
             cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
             mss: 1448,
+            timestamps_len: 0,
             recovery: Recovery::default(),
             prr: true,
             undo: true,

@@ -156,7 +156,7 @@ impl Connection {
             self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
         };
         SynOptions {
-            mss: Some(config.mss.min(65_535) as u16),
+            mss: Some(config.mss.saturating_add(config.timestamps_len).min(65_535) as u16),
             window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some())
                 .then_some(self.receiver.scale),
             sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
@@ -191,8 +191,7 @@ impl Connection {
         }
         let lost_syn = handshake.tries > 0;
         self.sender.reset_back_off();
-        let mss = peer.mss.map_or(DEFAULT_MSS, u32::from).max(self.config.least_mss);
-        self.sender.limit_mss(&self.config, mss, handshake.seed);
+        self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
         self.sender.ecn = self.config.ecn && handshake.ecn;
         self.agree_on_probes_and_feedback(peer);
@@ -205,6 +204,16 @@ impl Connection {
         }
         self.guard_life(now);
         self.take_early(now, handshake.early);
+    }
+
+    /// Full segments hold what both MSS options allow, less what the options of each segment take (RFC 6691).
+    fn agree_on_mss(&mut self, peer: SynOptions, seed: u64) {
+        let config = &self.config;
+        let allowed = peer.mss.map_or(DEFAULT_MSS, u32::from);
+        let ours = config.mss.saturating_add(config.timestamps_len);
+        let options = if self.timestamps { config.timestamps_len } else { 0 };
+        let mss = allowed.min(ours).saturating_sub(options).max(config.least_mss.min(config.mss));
+        self.sender.set_mss(config, mss.max(1), seed);
     }
 
     /// Takes the data and the FIN of the peer's SYN as if they had come in the next segment.

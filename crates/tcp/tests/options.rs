@@ -4,7 +4,7 @@ mod common;
 #[path = "common/script.rs"]
 mod script;
 
-use bentpipe_base::{EcnField, Flags, Segment};
+use bentpipe_base::{EcnField, Flags, Segment, SynOptions};
 use bentpipe_tcp::{
     AckCounting, Config, DelayedAck, Events, InitialWindow, Pacing, ReceiveWindow, Recovery, WindowValidation,
 };
@@ -141,6 +141,36 @@ fn small_segments_of_a_small_peer_count_as_full() {
     end.trace();
     (0..4).for_each(|i| end.data(1 + i * 1000, 1000, 1));
     assert_eq!(end.trace(), ["ack 2001", "ack 4001"]);
+}
+
+/// RFC 9293 section 3.7.1 and RFC 6691: the MSS option counts fixed headers only, and what options take is subtracted only where they are
+/// sent.
+#[test]
+fn segments_are_full_where_timestamps_are_not_agreed_on() {
+    let largest = |ours: bool, theirs: bool, peer: u16| {
+        let config = Config { timestamps: ours, timestamps_len: 12, mss: 1448, ..plain() };
+        let mut end = Script::connecting(config);
+        let offered = last(&end).syn_options.unwrap().mss;
+        let window = end.window;
+        end.give(Segment {
+            flags: Flags::SYN | Flags::ACK,
+            ack: 1,
+            window,
+            timestamps: theirs.then_some((1, 1)),
+            syn_options: Some(SynOptions { mss: Some(peer), ..SynOptions::default() }),
+            ..Segment::default()
+        });
+        end.seq = 1;
+        end.trace();
+        end.write(3000);
+        (offered, end.sent[end.sent.len() - 2].1.len)
+    };
+    assert_eq!(largest(true, true, 1460), (Some(1460), 1448));
+    assert_eq!(largest(true, false, 1460), (Some(1460), 1460));
+    assert_eq!(largest(false, true, 1460), (Some(1460), 1460));
+    assert_eq!(largest(true, true, 1000), (Some(1460), 988));
+    assert_eq!(largest(true, false, 1000), (Some(1460), 1000));
+    assert_eq!(largest(true, false, 9000), (Some(1460), 1460));
 }
 
 #[test]

@@ -173,7 +173,10 @@ impl World {
         // A FIN takes no room, and pure ACKs after it carry its number.
         let fin = u64::from(segment.len == 0);
         self.check(payload_end <= self.granted[end] + fin, "beyond the window");
-        self.check(segment.len <= self.configs[1 - end].mss, "larger than the peer accepts");
+        // What options take is subtracted, and nothing else (RFC 6691).
+        let peer = &self.configs[1 - end];
+        let options = if segment.timestamps.is_some() { peer.timestamps_len } else { 0 };
+        self.check(segment.len + options <= peer.mss + peer.timestamps_len, "larger than the peer accepts");
         self.check(payload_end <= self.applications[end].written + 2, "never written");
         self.check(segment.ack <= self.sent_to[1 - end], "acknowledges what was never sent");
         for (i, block) in segment.sack.as_slice().iter().enumerate() {

@@ -6,7 +6,6 @@ use bentpipe_wire::{Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, O
 
 use std::net::SocketAddr;
 
-use super::output::TIMESTAMPS_LEN;
 use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 
 /// Protocol number of TCP.
@@ -50,11 +49,8 @@ impl Stack {
             return;
         };
         if header.flags.contains(Flags::SYN) {
-            // Without the option the default MSS applies (RFC 9293 section 3.7.1, MUST-15). The option leaves room for fixed
-            // headers only (RFC 6691); the engine counts payload.
-            let least = if datagram.source.is_ipv6() { 1220 } else { 536 };
-            let options = if header.options.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
-            header.options.mss = Some(header.options.mss.unwrap_or(least).saturating_sub(options).max(1));
+            // Without the option the default MSS applies (RFC 9293 section 3.7.1, MUST-15).
+            header.options.mss.get_or_insert(if datagram.source.is_ipv6() { 1220 } else { 536 });
         }
         let ends = Ends {
             local: SocketAddr::new(datagram.destination, header.destination_port),

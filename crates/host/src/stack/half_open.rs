@@ -7,7 +7,6 @@ use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
 
 use super::limits::{FAIR_SHARE, prefix};
-use super::output::mss_option;
 use super::peer::{Peer, Role};
 use super::secret::COOKIE_LIFETIME;
 use super::{GUESSED_ROUND_TRIP, Id, Stack};
@@ -72,7 +71,6 @@ impl Stack {
         conversation.hear_syn(syn);
         let mut header = conversation.header(&ours);
         header.options.timestamps = timestamps;
-        header.options.mss = Some(mss_option(config.mss.min(65_535) as u16));
         self.answer(*ends, header);
     }
 

@@ -26,6 +26,7 @@ use slotmap::SlotMap;
 
 pub use limits::Limits;
 use limits::{Usage, prefix};
+pub use output::TIMESTAMPS_LEN;
 use peer::{Charge, Peer, Role};
 pub use request::Request;
 use secret::Secret;
@@ -186,11 +187,12 @@ impl Stack {
     /// Payload bytes of a full segment to `address`: what fits the device beside IP and TCP headers with timestamps.
     pub fn full_segment(&self, address: IpAddr) -> u32 {
         let headers = if address.is_ipv4() { 40 } else { 60 };
-        u32::from(self.config.mtu).saturating_sub(headers + u32::from(output::TIMESTAMPS_LEN)).max(64)
+        u32::from(self.config.mtu).saturating_sub(headers + TIMESTAMPS_LEN).max(64)
     }
 
     /// Takes connections to `port` from now on.
-    pub fn listen(&mut self, port: u16, config: Arc<Config>) {
+    pub fn listen(&mut self, port: u16, mut config: Arc<Config>) {
+        Arc::make_mut(&mut config).timestamps_len = TIMESTAMPS_LEN;
         self.listeners.insert(port, Listener { config, accepted: VecDeque::new() });
     }
 
@@ -256,13 +258,14 @@ impl Stack {
         self.admit(peer)
     }
 
-    /// No more than what fits the device. Connections that this changes nothing for share the configuration.
+    /// What a connection is opened with: its segments fit the device, and where they carry no timestamps they hold the more. Connections that
+    /// this changes nothing for share the configuration.
     fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
-        let fits = self.full_segment(remote);
-        if config.mss <= fits {
+        let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
+        if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
             Arc::clone(config)
         } else {
-            Arc::new(Config { mss: fits, ..Config::clone(config) })
+            Arc::new(Config { mss, timestamps_len, ..Config::clone(config) })
         }
     }
 

@@ -13,7 +13,7 @@ use super::peer::Peer;
 use super::ring::CHUNK;
 
 /// Bytes of a timestamps option with its padding.
-pub(super) const TIMESTAMPS_LEN: u16 = 12;
+pub const TIMESTAMPS_LEN: u32 = 12;
 /// Largest IP packet, which the length field of IPv4 can say.
 const LARGEST: u32 = 65_535;
 /// Flags that may stand on the last of the segments of one packet only.
@@ -62,7 +62,6 @@ impl Peer {
             first.probe = Probe::No;
         }
         let mut header = self.conversation.header(&first);
-        header.options.mss = header.options.mss.map(mss_option);
         let headers = self.ends.ip_header_len() + header.len();
         let larger = self.path.probe(now, (first.seq, first.seq + u64::from(first.len)), headers);
         let room = larger.unwrap_or_else(|| self.path.room(headers));
@@ -144,12 +143,6 @@ impl Peer {
         complete_checksum(&mut out[begin + ip_len..]);
         (segment.seq, 0)
     }
-}
-
-/// The MSS option for segments of so many bytes of payload. It says what a packet may hold besides its fixed headers, whatever options are
-/// agreed on (RFC 6691); the engine counts payload beside timestamps.
-pub(super) fn mss_option(payload: u16) -> u16 {
-    payload.saturating_add(TIMESTAMPS_LEN)
 }
 
 /// Whether a packet that begins with `first` may hold more than that.

@@ -6,7 +6,6 @@ use bentpipe_base::{EcnField, Flags, Instant};
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Ends, Header, Offload};
 
-use super::output::TIMESTAMPS_LEN;
 use super::{Id, Stack, Unopened};
 
 /// A SYN that waits for an answer.
@@ -34,8 +33,7 @@ impl Request {
 
     /// Largest segment that the SYN allows: payload with the options of TCP (RFC 6691).
     pub fn mss(&self) -> Option<u32> {
-        let timestamps = if self.header.options.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
-        self.header.options.mss.map(|mss| u32::from(mss) + u32::from(timestamps))
+        self.header.options.mss.map(u32::from)
     }
 }
 

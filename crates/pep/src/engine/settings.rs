@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_base::Duration;
-use bentpipe_host::Stack;
+use bentpipe_host::{Stack, TIMESTAMPS_LEN};
 use bentpipe_scenario::connection_config;
 use bentpipe_scenario::deployment::Split;
 use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
@@ -73,6 +73,7 @@ fn config(stack: &Stack, key: &Key) -> Option<Config> {
     Some(Config {
         rto,
         mss: stack.full_segment(address),
+        timestamps_len: TIMESTAMPS_LEN,
         rate_limit: side.rate_limit,
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },

@@ -234,10 +234,10 @@ impl Sender {
         }
     }
 
-    /// The peer accepts smaller segments than ours: the algorithm begins with what fits.
-    pub fn limit_mss(&mut self, config: &Config, mss: u32, seed: u64) {
-        if mss < self.mss {
-            self.mss = mss.max(1);
+    /// Payload of a full segment, as agreed on in the handshake: the algorithm begins with that.
+    pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
+        if mss != self.mss {
+            self.mss = mss;
             self.cc = config.cc.build(&Self::start(config, self.mss, seed));
         }
     }

@@ -74,6 +74,7 @@ pub fn config(dice: &mut Dice) -> Config {
     Config {
         cc: Algorithm::from_name(REGISTRY[entry].name).unwrap(),
         mss: dice.one_of(&[50, 88, 536, 536, 1000, 1448, 1448, 1460, 8960]),
+        timestamps_len: 12,
         recovery: dice.one_of(RECOVERIES),
         prr: dice.coin(),
         undo: dice.coin(),
