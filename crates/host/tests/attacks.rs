@@ -5,7 +5,8 @@ mod common;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Flags};
+use bentpipe_base::{Duration, Flags, Probe};
+use bentpipe_cc::Algorithm;
 use bentpipe_host::{Id, Limits, StackConfig};
 use bentpipe_tcp::{Config, Events, State};
 use bentpipe_wire::{Ends, Header, IpFields, Options, Packet, Payload};
@@ -83,6 +84,49 @@ fn a_cookie_without_timestamps_holds_the_segment_size() {
     assert!(got[0] == data && got[1] == data);
     let largest = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).1).max();
     assert!(largest.is_some_and(|largest| (1200..=1312).contains(&largest)), "{largest:?}");
+}
+
+/// PEACH sends probes only to peers that permitted them in their SYN.
+#[test]
+fn probes_that_a_syn_permitted_are_sent_after_a_cookie_too() {
+    let probes = |permitted: bool| {
+        let mut world = flooded(101);
+        world.keep_seen = true;
+        let cc = Algorithm::from_name("peach").expect("it is registered");
+        let client = Config { probe_replies: permitted, ..config() };
+        let ids = world.connected([client, Config { cc, ..config() }], false);
+        assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
+        let data = pattern(1, 100_000);
+        world.exchange(ids, [&[], &data], Duration::from_secs(60));
+        let sent = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).0);
+        sent.filter(|header| matches!(header.options.probe, Probe::Probe(_))).count()
+    };
+    assert!(probes(true) > 0);
+    assert_eq!(probes(false), 0);
+}
+
+/// The last chunk of memory may be used: a connection that has exactly as much left as a packet needs takes it.
+#[test]
+fn memory_can_be_used_up_exactly() {
+    const CHUNK: usize = 4096;
+    let world = |bytes| {
+        let mut world = listening(Limits { bytes, ..Limits::default() });
+        let ends = from(1, 1000);
+        let number = open(&mut world, ends);
+        (world, ends, number)
+    };
+    let (idle, ..) = world(1 << 30);
+    let cost = idle.stacks[1].memory_bytes();
+    let taken = |bytes: usize| {
+        let (mut world, ends, number) = world(bytes);
+        let id = world.stacks[1].accept(PORT).unwrap();
+        world.inject(1, &packet(ends, ack_of(number, 0), &[1; 100]));
+        let mut into = [0; 200];
+        let now = world.now;
+        (world.stacks[1].read(now, id, &mut into), world.stacks[1].counters().over_limit)
+    };
+    assert_eq!(taken(cost + CHUNK), (100, 0));
+    assert_eq!(taken(cost + CHUNK - 1), (0, 1));
 }
 
 #[test]
@@ -257,10 +301,13 @@ fn a_router_can_make_packets_smaller_only_if_it_shows_one_that_is_under_way() {
         world.drain();
         world.seen.iter().filter(|(end, _)| *end == 0).map(|(_, packet)| packet.len()).max().unwrap()
     };
+    assert_eq!(world.stacks[0].counters().ignored, 0);
     world.inject(0, &report(next.wrapping_sub(1)));
     assert_eq!(largest(&mut world), 1500, "nothing is under way");
+    assert_eq!(world.stacks[0].counters().ignored, 1);
     world.seen.clear();
     world.inject(0, &report(next.wrapping_add(1448)));
+    assert_eq!(world.stacks[0].counters().ignored, 1, "a report that is believed is not ignored");
     let again = world.seen.iter().filter(|(end, packet)| *end == 0 && packet.len() <= 1024);
     assert!(again.count() > 10, "what was too large leaves again at once");
     world.run(Duration::from_secs(2));

@@ -100,6 +100,24 @@ fn segments_are_as_large_as_the_device_takes_and_not_cut_in_two() {
     assert_eq!(payloads.filter(|len| *len > 0).collect::<Vec<_>>(), [524; 10]);
 }
 
+/// A window that was closed is announced as soon as the application has thrown away what filled it.
+#[test]
+fn what_is_discarded_opens_the_window_at_once() {
+    let mut world = World::plain();
+    world.keep_seen = true;
+    let narrow = Config { receive_window: ReceiveWindow::Fixed(2 * 1448), ..config() };
+    let ids = world.connected([config(), narrow], false);
+    let now = world.now;
+    world.stacks[0].write(now, ids[0], &pattern(1, 10_000));
+    world.run(millis(100));
+    world.seen.clear();
+    let now = world.now;
+    assert_eq!(world.stacks[1].discard(now, ids[1]), 2 * 1448);
+    world.drain();
+    let update = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).0.window);
+    assert_eq!(update.count(), 1, "a window update leaves without waiting for a timer");
+}
+
 #[test]
 fn an_outage_is_survived() {
     let mut world = World::plain();

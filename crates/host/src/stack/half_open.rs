@@ -92,7 +92,6 @@ impl Stack {
         let mut syn = Header {
             seq: ack.seq.wrapping_sub(1),
             flags: Flags::SYN,
-            window: u16::MAX,
             options: Options {
                 mss: cookie.options.mss,
                 window_scale: cookie.options.window_scale,
@@ -137,7 +136,6 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     let kept = if keeps { all } else { SynOptions { mss: options.mss, ..SynOptions::default() } };
     Segment {
         flags: if keeps { syn.flags } else { Flags::SYN },
-        window: u32::from(syn.window),
         timestamps: options.timestamps.filter(|_| keeps).map(|(value, _)| (value, 0)),
         syn_options: Some(kept),
         ..Segment::default()

@@ -662,3 +662,26 @@ impl Stack {
 
 /// Round trip assumed where a handshake was completed without anything that tells it.
 const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Algorithms that toss coins must not toss the same ones in two connections, or in two processes.
+    #[test]
+    fn each_connection_gets_a_seed_of_its_own() {
+        let config = |key| StackConfig {
+            addresses: vec![],
+            transparent: true,
+            mtu: 1500,
+            offload: false,
+            key,
+            limits: Limits::default(),
+        };
+        let mut stack = Stack::new(config(0x55));
+        let seeds: Vec<u64> = (0..1000).map(|_| stack.next_seed()).collect();
+        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), 1000);
+        assert_ne!(Stack::new(config(0xaa)).next_seed(), seeds[0]);
+        assert_eq!(Stack::new(config(0x55)).next_seed(), seeds[0], "the same key, the same luck");
+    }
+}
