@@ -104,6 +104,10 @@ fuzz: setup ## Feed the stack and the readers with inputs made up from SEED, in 
 	$(TARGET)/storm/bentpipe-fuzz wire $(INPUTS) $(SEED)
 	for reader in scenario study setting script; do $(TARGET)/storm/bentpipe-fuzz $$reader $(TEXTS) $(SEED); done
 
+.PHONY: fuzz-minute
+fuzz-minute: setup ## Feed the stack and the readers for less than a minute, with what `make test` has built: a part of .ci/run
+	BENTPIPE_FUZZ=30 cargo test --workspace --locked --test quick
+
 .PHONY: lint
 lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	@scripts/setup lint
