@@ -15,9 +15,9 @@ pub struct Start {
     pub initial_ssthresh: f64,
     /// Segments will be spaced, so that no bursts of our own disturb round-trip samples.
     pub paced: bool,
-    /// Seed for the algorithms that toss coins (each connection has its own).
+    /// Seed of the random numbers of algorithms that use them. Each connection has its own.
     pub seed: u64,
-    /// What the host's connections to this destination know together, if the driver keeps such a memory.
+    /// What the host's connections to this destination share (RFC 9040), if the driver keeps it.
     pub memory: Option<PathMemory>,
 }
 
@@ -36,7 +36,7 @@ pub struct Path {
     pub min_rtt: Duration,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Segments believed to be in the network: outstanding, less those SACKed or marked lost, plus retransmissions
+    /// Estimate of the segments in the network: outstanding, less those SACKed or marked lost, plus retransmissions
     /// (RFC 6675 `pipe`).
     pub in_flight: u32,
     /// Segments sent and not cumulatively acknowledged (RFC 5681 `FlightSize`). Probes never count.
@@ -53,7 +53,7 @@ pub struct Path {
     pub delivered: u64,
     /// Whether the peer replies to probes.
     pub peer_probes: PeerProbes,
-    /// Both ends agreed on congestion marks (RFC 3168): a router that marks is heard.
+    /// Both ends agreed on ECN (RFC 3168), so that the sender learns of the marks of routers.
     pub ecn: bool,
 }
 
@@ -72,8 +72,8 @@ pub enum PeerProbes {
     Unknown,
     /// Agreed in the handshake.
     Agreed,
-    /// The peer answers, but nothing at the bottleneck knows low priority: probes get through queues that lose data, so their replies prove
-    /// nothing.
+    /// The peer answers, but the bottleneck gives probes no lower priority than data. Probes get through although data is lost, so their replies
+    /// do not show that capacity is free.
     Ordinary,
 }
 
@@ -189,7 +189,7 @@ pub enum RtoAction {
         /// Double the timer (RFC 6298 section 5.5), or keep it.
         back_off: bool,
     },
-    /// Believe nothing yet: send this and freeze until it is answered or times out.
+    /// Do not take the timeout for a loss yet: send this probe, and no data until it is answered or times out.
     ProbeFirst(ProbeKind),
 }
 
@@ -396,8 +396,8 @@ pub trait CongestionControl: Send {
         let _ = (reply, path);
     }
 
-    /// True while duplicate ACKs without SACK news must not count as a sign of loss, because they may answer probes at a
-    /// receiver that does not know them.
+    /// True while duplicate ACKs that report nothing new by SACK must not count as a sign of loss, because they may be the answers of a
+    /// receiver that does not know probes.
     fn distrusts_duplicates(&self) -> bool {
         false
     }

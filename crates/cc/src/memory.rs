@@ -47,7 +47,7 @@ struct Member {
 pub struct PathMemory(Arc<Mutex<Shared>>);
 
 impl PathMemory {
-    /// A memory of nothing.
+    /// An empty memory.
     pub fn new() -> Self {
         Self::default()
     }

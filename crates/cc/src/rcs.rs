@@ -37,7 +37,7 @@ pub struct Config {
     /// The most that the application can use, in segments per second; 0 for what the receive window allows in a round trip.
     #[serde(deserialize_with = "not_negative")]
     pub target_segments_per_s: f64,
-    /// Silence, in round trips, that is an outage and no loss.
+    /// Time without an ACK, in round trips, after which an outage is assumed and not a loss.
     #[serde(deserialize_with = "positive")]
     pub outage_rtts: f64,
     /// Window, in round trips of the rate: the rate decides when a segment leaves, the window only bounds what is outstanding.
@@ -93,7 +93,7 @@ struct Rcs {
     epoch: u16,
     srtt: Duration,
     last_ack: Instant,
-    /// Data is outstanding: silence means something.
+    /// Data is outstanding, so that a time without ACKs shows an outage.
     waiting: bool,
 }
 
@@ -200,7 +200,7 @@ impl Rcs {
         self.state = State::Backoff { next: path.now + self.srtt };
     }
 
-    /// Any ACK: the receiver can be heard.
+    /// Called for any ACK: the path to the receiver and back works.
     fn hear(&mut self, path: &Path) {
         self.note(path);
         self.last_ack = path.now;

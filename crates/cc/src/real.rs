@@ -44,7 +44,7 @@ pub struct Config {
     /// Share by which the rate may fall until it counts as congestion.
     #[serde(deserialize_with = "fraction")]
     pub tolerated: f64,
-    /// Round trips for which a rate is believed.
+    /// Round trips for which a measured rate is used.
     pub believed_rounds: u32,
 }
 

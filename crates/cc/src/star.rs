@@ -43,11 +43,11 @@ pub enum Estimator {
     Jersey,
 }
 
-/// What is sent as the probe before a timeout is believed.
+/// What is sent as the probe before a timeout is taken for a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AenProbe {
-    /// The newest outstanding segment: it cannot repair what it asks about.
+    /// The newest outstanding segment: it repairs no loss of an older one, so that the answer shows whether one was lost.
     #[default]
     Newest,
     /// The segment that timed out, as the text of the paper has it.
@@ -94,7 +94,7 @@ pub struct Config {
     pub credit: Credit,
     /// Lift the window by the measured bandwidth (Lift Window Control).
     pub lwc: bool,
-    /// No lift from a believed timeout until all that was sent before it is acknowledged.
+    /// After a timeout that a loss caused, the window is not lifted until all that was sent before it is acknowledged.
     pub lwc_hold: bool,
     /// The lift is at most the receive window.
     pub lift_within_receive_window: bool,
@@ -102,13 +102,13 @@ pub struct Config {
     pub growth: Growth,
     /// Threshold of the Reno component.
     pub reno_ssthresh: RenoSsthresh,
-    /// Question timeouts (Acknowledgement Error Notification).
+    /// Send a probe at a timeout to find out whether data was lost (Acknowledgement Error Notification).
     pub aen: bool,
     /// What is sent as the probe.
     pub aen_probe: AenProbe,
-    /// Questions that may go unanswered before the timeout is believed.
+    /// Probes that may go unanswered before the timeout is taken for a loss.
     pub aen_max_probes: u32,
-    /// After a timeout that was none, space a window over the smallest round-trip time instead of sending it at once.
+    /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
     pub aen_paced: bool,
 }
 
@@ -205,12 +205,12 @@ enum Aen {
     Off,
     /// A probe is under way.
     Wait {
-        /// Questions sent.
+        /// Probes sent.
         asked: u32,
         /// Segments outstanding at the timeout.
         outstanding: u32,
     },
-    /// The timeout was none: the window is spaced until this is acknowledged.
+    /// The timeout was spurious: the window is spaced until this is acknowledged.
     Resumed(u64),
 }
 
@@ -387,7 +387,7 @@ impl CongestionControl for Star {
             }
             Aen::Wait { .. } => self.believe(path),
             Aen::Off | Aen::Resumed(_) if timeout.consecutive > 1 => {
-                // Believed before: the threshold of the first stands (RFC 5681 section 3.1).
+                // A further timeout of the same loss: the threshold of the first one stands (RFC 5681 section 3.1).
                 self.sizes.reno.cwnd = 1.0;
                 self.sizes.cwnd = 1.0;
             }
@@ -430,7 +430,7 @@ impl CongestionControl for Star {
         self.estimate.rest();
         self.sizes.reno.cwnd = self.sizes.reno.cwnd.min(restart);
         self.sizes.cwnd = self.sizes.reno.cwnd;
-        // The bandwidth is old: one round trip without it.
+        // The measured bandwidth is out of date after an idle time: it is not used for one round trip.
         self.held_until = path.snd_nxt + (restart * f64::from(path.mss)) as u64;
     }
 

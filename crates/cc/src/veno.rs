@@ -48,7 +48,7 @@ pub struct Config {
     /// What a loss leaves of the window while the path is full.
     #[serde(deserialize_with = "fraction")]
     pub congestion_factor: f64,
-    /// Round-trip samples that must be known before the backlog is believed.
+    /// Round-trip samples that are needed before the backlog is used.
     pub min_samples: u32,
     /// Round-trip time that the backlog is computed from.
     pub backlog_rtt: BacklogRtt,

@@ -89,41 +89,42 @@ impl Config {
     }
 }
 
-/// No window is smaller, but for that after a timeout.
+/// Smallest window, in segments. Only after a timeout it is smaller.
 const SMALLEST: f64 = 4.0;
 /// The window after a timeout.
 const AFTER_TIMEOUT: f64 = 2.0;
-/// What is paced, in windows per round trip: a little more than leaves by itself, so that the pace never holds the window back.
+/// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
 const PACE: f64 = 1.02;
 /// Flows slower than this, in segments a second, send in pairs: a lone segment would wait for a delayed ACK.
 const PAIRS_BELOW: f64 = 200.0;
 /// Largest change of the window for a delivered segment.
 const STEP: f64 = 0.5;
-/// Fastest growth, in times that of the law.
+/// Largest growth, as a multiple of what the law gives.
 const FASTEST: f64 = 16.0;
-/// Less of the queue aimed at is none.
+/// A queue that is smaller than this share of the target counts as no queue.
 const CALM: f64 = 0.25;
-/// A queue that moved by less than this share of itself and so many seconds in a drain is none.
+/// If a drain changes the measured queue by less than this share of it, and by less than so many seconds, there was no
+/// queue, and the path has become longer.
 const FLAT: f64 = 0.05;
 const STILL_S: f64 = 0.0005;
-/// A queue that overflows so soon after the path was found to be longer is one.
+/// If packets are lost to an overflow so soon after the path was found to be longer, that finding was wrong and there is a queue.
 const REGRET: Duration = Duration::from_secs(10);
 /// Rounds between two drains at least.
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
 const PEAK_WINDOW: Duration = Duration::from_secs(10);
-/// What is left of the weight of a drain after the next, and the most that is believed to be noise.
+/// The factor by which the weight of a drain falls at the next one, and the largest share of losses that can be ascribed to noise.
 const NOISE_MEMORY: f64 = 0.75;
 const MOST_NOISE: f64 = 0.1;
 /// Share of the path that stays full in a drain, and its length in round trips.
 const DRAIN_DEPTH: f64 = 0.95;
 const DRAIN_RTTS: f64 = 1.1;
 
-/// What left in the round trip before this one: its losses are found in this one.
+/// Segments that left in the previous round trip, whose losses are detected in this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Before {
     Ordinary,
-    /// More than the window allows since.
+    /// More than the window allows since then.
     Cut,
     /// What filled the path but not the queue.
     Drained,
@@ -146,14 +147,14 @@ impl Round {
     }
 }
 
-/// Between drains, or in one.
+/// The states of draining.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Tide {
-    /// The queue is what the law makes of it.
+    /// Between drains: the law sets the window.
     Usual,
-    /// The window is so small until then.
+    /// In a drain: until this time the window is so small that the queue runs empty.
     Ebb { window: f64, until: Instant },
-    /// What left in the ebb is on its way.
+    /// The window is restored, and the segments that left while it was small are still on their way.
     Flood,
 }
 
@@ -170,7 +171,7 @@ struct Drain {
     base_s: f64,
 }
 
-/// How the connection stands.
+/// The state of the connection.
 #[derive(Clone, Debug)]
 enum Stage {
     Chirp(Box<Chirp>),
@@ -201,12 +202,12 @@ pub struct Zenith {
     drain: Drain,
     /// Longest queue of the last seconds.
     peak: WindowedMax<f64>,
-    /// Segments sent and lost in drains, the last ones weigh most: no queue explains those losses.
+    /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
-    /// Segments that left before tell nothing.
+    /// Segments that left before this one are not measured.
     trusted_from: Instant,
     last_ack: Instant,
-    /// No ACK by then is a silence.
+    /// If no ACK arrives until this time, ACKs have paused, and the next one is not measured.
     expected_by: Instant,
     /// The window before a timeout.
     before_timeout: Option<f64>,
@@ -262,7 +263,7 @@ impl Zenith {
         if standing_s > 0.0 { self.window / standing_s } else { 0.0 }
     }
 
-    /// An ACK after a silence: what was under way then says nothing of the queue.
+    /// An ACK after a pause of the ACKs: the delay of what was in flight meanwhile is not that of a queue.
     fn hear(&mut self, path: &Path) {
         if path.now > self.expected_by {
             self.trusted_from = path.now;
@@ -285,7 +286,7 @@ impl Zenith {
         }
     }
 
-    /// One of the first ACKs. True while the law has nothing to say.
+    /// One of the first ACKs. True as long as the start, and not the law, sets the window.
     fn begin(&mut self, rtt: Option<Duration>, segments: f64, path: &Path) -> bool {
         let base_s = self.delay.base_s();
         match &mut self.stage {
@@ -326,7 +327,7 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
-    /// The window was used when this ACK was on its way: only then may it grow.
+    /// Whether the window was fully used in the last round trip: only then may it grow.
     fn is_used(&self, path: &Path, segments: f64) -> bool {
         f64::from(path.in_flight) + segments >= 0.75 * self.window
     }
@@ -386,7 +387,7 @@ impl Zenith {
                 if let Some((base, at)) = self.rebased.take()
                     && path.now.since(at) < REGRET
                 {
-                    // A longer path has room: it was a queue.
+                    // A path that had only become longer would not overflow: there was a queue.
                     self.delay.rebase(path.now, base);
                 }
                 if self.is_congested(&round, target_s) {
@@ -410,7 +411,7 @@ impl Zenith {
         self.rounds_since_drain += 1;
     }
 
-    /// The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing.
+    /// Sets the window to what the rate of the last round trip fills when the queue is at its target. Calling it twice changes nothing more.
     fn fit(&mut self, now: Instant) {
         let target_s = self.config.target_s(self.rate().max(1.0));
         let fits = self.delivery_rate * (self.delay.base_s() + target_s);
@@ -423,13 +424,13 @@ impl Zenith {
         self.round = Round::new(now, Before::Cut);
     }
 
-    /// The share of losses that is there without a queue.
+    /// The share of segments that is lost although there is no queue.
     fn noise(&self) -> f64 {
         let (sent, lost) = self.drained;
         if sent > 0.0 { (lost / sent).min(MOST_NOISE) } else { 0.0 }
     }
 
-    /// More was lost than noise explains.
+    /// Whether more was lost than noise on the link explains.
     fn is_excessive(&self, round: &Round) -> bool {
         let sent = (round.delivered + round.lost).max(self.window);
         let noise = self.noise();
@@ -437,7 +438,8 @@ impl Zenith {
         round.lost > sent * (self.config.noise + 1.5 * noise) + chance
     }
 
-    /// There was a queue when it was lost: longer than the one aimed at, or, where there is no room for that, as long as they get.
+    /// Whether there was a queue when the segment was lost: longer than the target or, where the buffer is smaller than the
+    /// target, as long as the longest queue of the last seconds.
     fn is_congested(&self, round: &Round, target_s: f64) -> bool {
         let peak_s = self.peak.get().unwrap_or(0.0);
         let full_s = if peak_s < target_s { 0.8 * peak_s } else { 1.2 * target_s };
@@ -452,7 +454,7 @@ impl Zenith {
         every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
     }
 
-    /// Begins and ends drains. True while the law rests.
+    /// Begins and ends drains. True in a drain, when the law does not change the window.
     fn drains(&mut self, path: &Path) -> bool {
         match self.drain.tide {
             Tide::Usual if self.is_due(path.now) => {
@@ -472,12 +474,13 @@ impl Zenith {
         self.drain.tide != Tide::Usual
     }
 
-    /// What the drain has shown. True if the queue was empty then. A round trip that stayed where it was has no queue in it, the path has become longer.
+    /// Evaluates a drain. True if the queue was empty. If the round trip did not become shorter, it contains no queue: the path
+    /// has become longer.
     fn judge_drain(&mut self, now: Instant) -> bool {
         self.drain.tide = Tide::Usual;
         let Drain { standing_s, base_s, lowest, .. } = self.drain;
         let (sent, lost) = self.crowded;
-        // A queue that overflows does not fall either.
+        // The queue of other flows that overflows does not become shorter in a drain either.
         let overflows = lost > 1.5 * sent * self.noise() + 3.0 * (sent * self.noise().max(0.001)).sqrt();
         let queue_s = standing_s - base_s;
         let target_s = self.config.target_s(self.rate().max(1.0));
@@ -572,7 +575,7 @@ impl CongestionControl for Zenith {
         }
     }
 
-    /// Losses are counted as they come; that an episode begins means nothing. A mark is a router's word for a queue.
+    /// Losses are counted one by one, so the beginning of a loss episode changes nothing. A congestion mark is taken for a queue.
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         if loss.cause == Cause::Mark && self.delivery_rate > 0.0 {
             self.fit(path.now);

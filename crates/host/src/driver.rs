@@ -43,7 +43,7 @@ pub struct Ready {
     pub output: bool,
 }
 
-/// Packets taken in before packets are sent again: acknowledgements must not wait for long.
+/// Largest number of packets read from the device before packets are sent again, so that acknowledgements do not wait for long.
 const BATCH: usize = 64;
 /// How often memory that nobody uses is given back.
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
@@ -79,7 +79,7 @@ impl Driver {
     /// Time since the driver was made.
     pub fn now(&self) -> Instant {
         let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // A clock that stands at zero looks like one that was never set.
+        // The clock begins at one second, because other code takes a time of zero for one that was never set.
         Instant::ZERO + Duration::from_secs(1) + Duration::from_nanos(nanos)
     }
 
@@ -124,7 +124,7 @@ impl Driver {
         self.stack.next_timeout().since(self.now())
     }
 
-    /// Hands a packet to the kernel that is none of a connection.
+    /// Writes a packet to the device that belongs to no connection.
     pub fn send(&mut self, packet: &[u8]) {
         self.outbox.clear();
         self.outbox.extend_from_slice(&Offload::default().to_bytes(0));
@@ -141,7 +141,7 @@ impl Driver {
         polled.extend(interest.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
         let wait = TimeSpec::from_duration(time::Duration::from_nanos(wait.as_nanos()));
         match ppoll(&mut polled, Some(wait), None) {
-            // A signal: the caller knows what it means.
+            // A signal interrupted the wait; its handler, which belongs to the caller, has seen it.
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -171,9 +171,9 @@ impl Driver {
         Ok(false)
     }
 
-    /// Hands all packets to the device that may leave now. For each connection of a transparent stack that exists no more, one without any
-    /// flag: no TCP sends such a segment, so that a packet filter that directs the packets of connections here can tell by it when to stop,
-    /// and must drop it.
+    /// Writes all packets that may leave now to the device. For each connection of a transparent stack that has ended, a segment without any
+    /// flag is sent as well. No TCP sends such a segment. The packet filter that directs the packets of connections to this device recognises by
+    /// it that a connection is over, and drops it.
     pub fn flush(&mut self) {
         while let Some(ends) = self.stack.poll_forgotten() {
             let mut packet = Vec::with_capacity(60);

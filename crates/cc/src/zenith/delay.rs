@@ -6,9 +6,9 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::parts::windowed::WindowedMax;
 
-/// For how long the smallest delay is believed: three intervals between drains.
+/// For how long a smallest delay counts: three intervals between drains.
 const BASE_WINDOW: Duration = Duration::from_secs(30);
-/// What the peer's clock, which counts milliseconds, may hide.
+/// Error of the delay that follows from the resolution of the peer's clock, which is a millisecond.
 const TICK: Duration = Duration::from_millis(1);
 /// A clock that is further from our own than this after a while does not count milliseconds.
 const CLOCK_SLACK: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ impl Outward {
 pub(super) struct Delay {
     base: WindowedMax<Reverse<Duration>>,
     standing: WindowedMax<Reverse<Duration>>,
-    /// None before the first timestamp; an incredible clock is not asked again.
+    /// None before the first timestamp. A clock that does not count milliseconds is not used again.
     outward: Option<Outward>,
     believes_clock: bool,
     /// Newest round trip.
@@ -110,7 +110,7 @@ impl Delay {
         out.map_or(there_and_back, |out| out.min(there_and_back)).as_secs_f64()
     }
 
-    /// The path is another one, and so long.
+    /// The path has changed, and its delay is this.
     pub fn rebase(&mut self, now: Instant, base: Duration) {
         let at = now.as_nanos();
         self.base.reset(at, Reverse(base));

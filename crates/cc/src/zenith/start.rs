@@ -7,11 +7,11 @@ const SHRINK: f64 = 0.6;
 /// First gap of the first flight in seconds, and at most in round trips.
 const FIRST_GAP_S: f64 = 0.0048;
 const FIRST_GAP_RTT: f64 = 0.125;
-/// ACKs of the first flight that are looked at.
+/// Number of ACKs of the first flight that are evaluated.
 const POINTS: usize = 16;
 /// Segments over whose arrivals the capacity is measured.
 const TRAIN: f64 = 4.0;
-/// Growth of the delay that an idle path does not show.
+/// If the delay grows more than this, the path is not idle.
 const NOISE_S: f64 = 0.001;
 /// Segments of a group.
 pub(super) const GROUP: u32 = 8;
@@ -45,11 +45,11 @@ pub(super) struct Chirp {
 /// What the first flight tells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Finding {
-    /// Not all ACKs are there.
+    /// Not all ACKs have arrived yet.
     Waiting,
-    /// Nobody else is there; the bottleneck takes so many segments a second.
+    /// No other flow uses the bottleneck, which serves so many segments a second.
     Idle(f64),
-    /// Others are, or it cannot be told.
+    /// Other flows use it, or the measurement failed.
     Unclear,
 }
 
@@ -102,7 +102,7 @@ impl Chirp {
         let train = |point: &Point| last.delivered - point.delivered >= TRAIN;
         let Some(first) = points.iter().rposition(train) else { return Finding::Unclear };
         let took_s = last.at_s - points[first].at_s;
-        // Segments that arrive as they left tell nothing of the bottleneck.
+        // Segments that arrive with the gaps with which they left were not spaced by the bottleneck.
         if took_s <= 1.2 * (last.sent_s - points[first].sent_s) || took_s <= 0.0 {
             return Finding::Unclear;
         }

@@ -24,7 +24,7 @@ impl Stack {
             self.counters.ignored += 1;
             return;
         };
-        // Fragments are not put together: we never send packets that a router may cut, and neither do our peers.
+        // Fragments are not reassembled: our packets have the don't-fragment bit, and so have those of current TCPs.
         let ours = self.config.transparent || self.config.addresses.contains(&datagram.destination);
         if datagram.fragment || !ours {
             self.counters.ignored += 1;
@@ -105,8 +105,8 @@ impl Stack {
         above
     }
 
-    /// The numbers of a new connection between these ends lie above those of the one before (RFC 1122 section 4.2.2.13), even if that
-    /// was faster than the clock from which numbers are taken.
+    /// Makes the initial sequence number of a new connection between these ends larger than all numbers of the connection before (RFC 1122
+    /// section 4.2.2.13). The clock from which initial numbers are taken may have been slower than the data of that connection.
     pub(super) fn number_above(&mut self, ends: &Ends, above: Option<u32>) {
         let new = self.by_ends.get(ends).and_then(|id| self.peers.get_mut(*id));
         if let (Some(above), Some(peer)) = (above, new)

@@ -1,4 +1,5 @@
-//! Handshakes that peers begin: remembered while there are few, in cookies when there are many (RFC 4987).
+//! Handshakes that peers begin. While there are few, each has a connection in SYN-RECEIVED; beyond that they are answered by SYN cookies, for
+//! which nothing is stored (RFC 4987).
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ impl Stack {
         self.take_segment((now, id), (header, arrived), payload);
     }
 
-    /// Whether a port has room for one more connection of a peer: not if the application does not accept those that wait, and not if all
-    /// connections that are left would soon be those of one peer.
+    /// Whether one more connection of a peer may be opened to a port. Refused if the accept queue of the port is full, or if this peer already
+    /// has more than its share of the connections or of the memory that are left.
     fn takes_another(&mut self, ends: &Ends) -> bool {
         let limits = self.config.limits;
         let waiting = self.listeners.get(&ends.local.port()).map_or(0, |listener| listener.accepted.len());
@@ -55,14 +56,15 @@ impl Stack {
         Some(self.fitted(&listener.config, ends.remote.ip()))
     }
 
-    /// Answers a SYN and forgets it: all that must be known later is in the answer, and comes back with the peer's ACK.
+    /// Answers a SYN by a SYN cookie and stores nothing: what must be known later is encoded in the sequence number and the timestamp of the
+    /// SYN-ACK, and comes back in the peer's ACK.
     fn answer_with_cookie(&mut self, now: Instant, ends: &Ends, syn: &Header) {
         let Some(config) = self.listening_config(ends) else { return };
         self.cookies_until = now + COOKIE_LIFETIME;
         self.counters.cookies += 1;
         let (seq, stamp) = self.secret.cookie(ends, syn, now);
         let offered = &syn.options;
-        // Without timestamps there is no place to keep what the other options say.
+        // The timestamp holds what the other options of the SYN said; without timestamps they are lost, and must not be agreed on.
         let timestamps = offered.timestamps.filter(|_| config.timestamps).map(|(value, _)| (stamp, value));
         let keeps = timestamps.is_some();
         let probe = Connection::listen(Arc::clone(&config), 0);
@@ -74,10 +76,10 @@ impl Stack {
         self.answer(*ends, header);
     }
 
-    /// An ACK that brings back a cookie completes its handshake.
+    /// Opens the connection whose SYN cookie this ACK acknowledges, if it does acknowledge one.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, ack: &Header) -> Option<Id> {
         if now >= self.cookies_until {
-            // No cookie was sent for so long that this cannot be one.
+            // The last cookie was sent so long ago that none is valid any more.
             return None;
         }
         let cookie = self.secret.check(ends, ack, now)?;
@@ -111,7 +113,7 @@ impl Stack {
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.conversation.hear_syn(&syn);
         peer.knows_probes = cookie.options.probes_permitted;
-        // Notes the window scale that our SYN-ACK announced.
+        // Called for its effect: the conversation takes note of the window scale that our SYN-ACK announced.
         peer.conversation.header(&ours);
         peer.role = Role::HalfOpen;
         self.half_open += 1;
@@ -127,7 +129,7 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
         mss: options.mss,
         window_scale: options.window_scale,
         sack_permitted: options.sack_permitted,
-        // A cookie has no room for more: it is not agreed on.
+        // A cookie has no bits for these options, so they are not agreed on.
         snack_permitted: false,
         best_effort: false,
         probes_permitted,

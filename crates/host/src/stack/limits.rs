@@ -51,15 +51,15 @@ pub(super) fn prefix(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Of the memory and of the connections that are free, one remote host may have as many times as much.
+/// One remote host may have this many times as much of the memory, and as many connections, as are free.
 pub(super) const FAIR_SHARE: usize = 4;
-/// The part of the memory that waits to be sent to peers that have acknowledged nothing yet, and the part of what is left of it that one
-/// of them gets.
+/// All data that waits to be sent to peers that have acknowledged nothing yet takes at most the memory divided by the first number. One of these
+/// peers gets at most what is left of that, divided by the second number.
 const UNPROVEN_DIVISOR: usize = 4;
 const UNPROVEN_SHARES: usize = 16;
 
 impl Stack {
-    /// Books what a connection costs now.
+    /// Brings the totals up to date with the memory that a connection takes now.
     pub(super) fn recount(&mut self, id: Id) {
         let peer = &mut self.peers[id];
         let (old, new) = (peer.charge, peer.cost());
@@ -79,8 +79,8 @@ impl Stack {
         free.min(free.saturating_mul(FAIR_SHARE).saturating_sub(of_peer))
     }
 
-    /// The same for what waits to be sent: a peer that has acknowledged nothing gets a chunk, and beyond that a part of what is left for all
-    /// of its kind.
+    /// The same for data that waits to be sent. A peer that has acknowledged nothing gets one chunk, and beyond that a part of what is left for
+    /// all such peers.
     pub(super) fn spare_to_send(&self, peer: &Peer) -> usize {
         let spare = self.spare(peer);
         if !peer.is_unproven() {
@@ -91,7 +91,7 @@ impl Stack {
         spare.min(share.saturating_sub(peer.charge.rings))
     }
 
-    /// Whether there is room for another connection, made if need be at the cost of the oldest that nobody asks for any more.
+    /// Whether there is room for another connection. If there is none, the oldest released connections are reset to make room.
     pub(super) fn has_room(&mut self) -> bool {
         let limits = self.config.limits;
         loop {

@@ -1,7 +1,7 @@
 //! Many connections over one address: packets in, packets out, and nothing else.
 //!
 //! A [`Stack`] is told of arriving packets and of the time, and is asked for packets to send. It owns the bytes of all streams.
-//! No clock, no device: tests are both.
+//! It has no clock and no device: its driver gives it both, and tests take the place of the driver.
 
 mod arrival;
 mod half_open;
@@ -32,7 +32,7 @@ pub use request::Request;
 use secret::Secret;
 
 slotmap::new_key_type! {
-    /// Names a connection for as long as it is not [released](Stack::release), and never another one.
+    /// Names a connection until it is [released](Stack::release). An identifier is never used for a second connection.
     pub struct Id;
 }
 
@@ -41,8 +41,9 @@ slotmap::new_key_type! {
 pub struct StackConfig {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Packets to any address are for this stack, which stands for hosts on both sides of it: connections have the addresses that the
-    /// caller [chooses](Stack::connect_from), and whoever asks for one is [announced](Stack::poll_request).
+    /// Whether the stack takes packets to any address, as a transparent proxy between two networks does. Connections that it opens have the
+    /// addresses that the caller [chooses](Stack::connect_from); each SYN that arrives is [shown](Stack::poll_request) to the
+    /// caller, who decides.
     pub transparent: bool,
     /// Largest packet of the device in bytes, IP header included.
     pub mtu: u16,
@@ -122,7 +123,7 @@ pub struct Stack {
     forgotten: VecDeque<Ends>,
     /// Writers that were held back because all streams together hold too much.
     starved: Vec<Id>,
-    /// The next acknowledgement of a connection has no room for more reports.
+    /// The next ACK of some connection has no room for more SACK blocks.
     reports_are_full: bool,
     half_open: usize,
     /// Released connections, the oldest first; some of them may be gone.
@@ -132,7 +133,7 @@ pub struct Stack {
     charged: Charge,
     /// What those of one remote host cost.
     usage: HashMap<IpAddr, Usage>,
-    /// Until then the acknowledgement of a cookie may arrive.
+    /// Until this time an ACK may arrive that acknowledges a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
     now: Instant,
@@ -146,7 +147,7 @@ pub struct Stack {
 const FIRST_EPHEMERAL: u16 = 49_152;
 /// How far the numbers of a connection lie above those of one in TIME-WAIT that it takes the place of.
 const REUSE_DISTANCE: u32 = 1 << 20;
-/// Names of released connections that are kept whether these are gone or not.
+/// Entries of connections that are gone are removed from the queue of orphans only if there are more than this many.
 const MANY_ORPHANS: usize = 64;
 /// Answers waiting at one time.
 const MOST_ANSWERS: usize = 1024;
@@ -176,7 +177,7 @@ impl Stack {
             usage: HashMap::new(),
             cookies_until: Instant::ZERO,
             now: Instant::ZERO,
-            // Where counting begins must not be the same each time (RFC 6056).
+            // The first port must be hard to guess (RFC 6056).
             next_port: FIRST_EPHEMERAL + (config.key >> 64) as u16 % (u16::MAX - FIRST_EPHEMERAL),
             opened: 0,
             counters: Counters::default(),
@@ -258,8 +259,8 @@ impl Stack {
         self.admit(peer)
     }
 
-    /// What a connection is opened with: its segments fit the device, and where they carry no timestamps they hold the more. Connections that
-    /// this changes nothing for share the configuration.
+    /// The configuration of a connection to `remote`: its segments fit the device, and the engine knows how much room timestamps take. If that
+    /// changes nothing, the connection shares the configuration that was given.
     fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
         let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
         if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
@@ -294,8 +295,8 @@ impl Stack {
         id
     }
 
-    /// Takes up to `bytes.len()` bytes to send; returns how many. What would not leave soon is not taken: [`Events::WRITABLE`] says when
-    /// there is room for more.
+    /// Takes up to `bytes.len()` bytes to send; returns how many. No more is taken than congestion window and memory allow to leave soon;
+    /// [`Events::WRITABLE`] says when there is room for more.
     pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
         self.now = self.now.max(now);
         let Some(peer) = self.peers.get(id) else { return 0 };
@@ -343,7 +344,8 @@ impl Stack {
         taken
     }
 
-    /// Remembers a writer that waits for memory while nothing is under way: no acknowledgement will wake it, [`trim`](Self::trim) does.
+    /// Remembers a writer that waits for memory while none of its data is outstanding. No acknowledgement will arrive that could wake it, so
+    /// [`trim`](Self::trim) does.
     fn await_memory(&mut self, id: Id) {
         let peer = &mut self.peers[id];
         if peer.unacknowledged() == 0 && !std::mem::replace(&mut peer.starved, true) {
@@ -487,8 +489,8 @@ impl Stack {
         }
     }
 
-    /// Whether packets should be polled before another one is handled, because the next ACK has no room for more SACK blocks: what is not
-    /// reported the peer might send again in vain. True once.
+    /// Whether packets should be polled before another one is handled, because the next ACK has no room for more SACK blocks. The peer might
+    /// retransmit in vain what no ACK reports. True once for each such ACK.
     pub fn must_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_are_full)
     }
@@ -660,7 +662,7 @@ impl Stack {
     }
 }
 
-/// Round trip assumed where a handshake was completed without anything that tells it.
+/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which does not tell it.
 const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

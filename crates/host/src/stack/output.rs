@@ -1,5 +1,5 @@
-//! From segments to packets: many segments in one packet where the device cuts it, several packets for one segment where the path
-//! takes less.
+//! From segments to packets. Where the device does segmentation offload, one packet holds many segments; where the path MTU is smaller than a
+//! segment, one segment becomes several packets.
 
 use std::io::IoSlice;
 
@@ -16,7 +16,7 @@ use super::ring::CHUNK;
 pub const TIMESTAMPS_LEN: u32 = 12;
 /// Largest IP packet, which the length field of IPv4 can say.
 const LARGEST: u32 = 65_535;
-/// Flags that may stand on the last of the segments of one packet only.
+/// Flags that only the last of the segments in one packet may have.
 const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
 
 impl Peer {
@@ -49,7 +49,7 @@ impl Peer {
     /// Appends so many bytes of the stream.
     fn append_payload(&self, seq: u64, len: usize, out: &mut Vec<u8>) {
         let end = out.len() + len;
-        // Whatever is no longer kept here, the peer has: only a probe repeats it, and what is in it does not matter.
+        // Bytes that are no longer kept here have been acknowledged. Only a probe repeats them, and the peer drops them, so zeros will do.
         self.sending.append_to(seq, len, out);
         out.resize(end, 0);
     }
@@ -58,7 +58,7 @@ impl Peer {
     fn next_headers(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> Option<(u64, usize)> {
         let mut first = self.held.take().or_else(|| self.next_segment(now))?;
         if !self.knows_probes {
-            // An option that the peer cannot know would make a full segment too large.
+            // A peer that did not permit probes ignores the option, which would make a full segment too large for the path.
             first.probe = Probe::No;
         }
         let mut header = self.conversation.header(&first);
@@ -71,7 +71,7 @@ impl Peer {
             false => (first.len, Flags::empty()),
         };
         self.path.note_sent(first.seq + u64::from(len));
-        // One probe, one packet: what its option leaves no room for is left out.
+        // A probe must be answered once, so it is never cut into two packets: bytes for which its option leaves no room are left out.
         let len = if first.probe == Probe::No { len } else { len.min(room) };
         let whole = Segment { len, flags: first.flags | closing, ..first };
         let now_len = if offload && larger.is_none() { len } else { len.min(room) };

@@ -1,5 +1,5 @@
-//! How large a packet the path takes: what routers say (RFC 1191, RFC 8201), what their silence says, and what probes say (RFC 4821,
-//! RFC 8899).
+//! The path MTU. It is lowered when a router reports that a packet was too big (RFC 1191, RFC 8201), and when repeated timeouts suggest that
+//! large packets are lost without a report; it is raised again when probes of larger packets arrive (RFC 4821, RFC 8899).
 
 use bentpipe_base::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use bentpipe_base::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathLimit {
     mtu: u16,
-    /// What the device takes.
+    /// Largest packet of the device.
     device: u16,
     /// Timeouts in a row without progress.
     timeouts: u32,
@@ -15,7 +15,7 @@ pub(super) struct PathLimit {
     search: Search,
 }
 
-/// The way back up after packets were made smaller: single segments that are larger than the others.
+/// The search for a larger path MTU after packets were made smaller: now and then a single larger packet is sent as a probe.
 #[derive(Clone, Copy, Debug)]
 struct Search {
     /// Smallest size that is known not to get through; beyond the device if none is.
@@ -28,9 +28,10 @@ struct Search {
     sent_to: u64,
 }
 
-/// Timeouts in a row before large packets are suspected to be what does not get through.
+/// After so many retransmission timeouts in a row, it is assumed that large packets do not get through.
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
-/// What nearly every path takes, tunnels included (RFC 8899 section 5.1.2), and what every path must.
+/// Sizes to which the path MTU is lowered then: first one that fits nearly all paths, tunnels included (RFC 8899 section 5.1.2), then one that
+/// all paths must support.
 const LADDER_V4: [u16; 2] = [1240, 576];
 const LADDER_V6: [u16; 1] = [1280];
 /// Reports of a smaller path MTU are not believed: hardly a path takes so little, and a forged report would slow the connection down.
@@ -39,7 +40,7 @@ const LEAST_V4: u16 = 552;
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// Time until the path may have become another one (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
-/// A search that is as close as this is over.
+/// The search ends when the largest size that works and the smallest that does not are this close.
 const CLOSE_ENOUGH: u16 = 32;
 
 impl PathLimit {
@@ -131,14 +132,14 @@ impl PathLimit {
         self.device
     }
 
-    /// A router says how much it can forward. True if that is less than was known.
+    /// A router reports the MTU of its next link. True if the path MTU became smaller.
     pub fn learn(&mut self, now: Instant, mtu: u32, is_v6: bool) -> bool {
         let least = if is_v6 { LADDER_V6[0] } else { LEAST_V4 };
         let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).max(least);
         let smaller = mtu < self.mtu;
         if smaller {
             self.lower(now, mtu);
-            // It need not be guessed.
+            // The router has said the exact size, so there is nothing to search for.
             self.search.too_large = mtu + 1;
             self.schedule(now);
         }

@@ -55,8 +55,8 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Leaves out the payload, for which there is no memory. False if nothing remains that is worth being looked at: a repeated
-    /// acknowledgement without its data would look like a duplicate.
+    /// Leaves out the payload, for which there is no memory. False if the whole segment is to be dropped, because it acknowledges nothing new:
+    /// without its data it would be taken for a duplicate ACK.
     pub fn drop_payload(&mut self, una: u64) -> bool {
         self.segment.len = 0;
         self.segment.flags -= Flags::FIN | Flags::PSH;
@@ -65,13 +65,13 @@ impl Incoming {
     }
 }
 
-/// Bytes that may wait for a peer that has acknowledged nothing yet, and for one that has, however small its window: as much as a
-/// first window, and what several round trips of a short path take.
+/// Bytes that may wait to be sent to a peer, however small its congestion window is. A peer that has acknowledged nothing yet gets the first
+/// number, somewhat more than an initial window; others get the second.
 const UNPROVEN_SHARE: u64 = 32 << 10;
 const PROVEN_SHARE: u64 = 256 << 10;
 /// A TCP header without options.
 const LEAST_TCP_HEADER: usize = 20;
-/// What the tables of the stack hold for a connection: its ends, its timer, its names in queues.
+/// Memory that the tables of the stack take for a connection, in bytes: for its ends, its timer and its entries in queues.
 const TABLES: usize = 256;
 
 /// A connection of a stack.
@@ -107,7 +107,7 @@ pub(super) struct Peer {
     pub starved: bool,
     /// The application has released it.
     pub orphan: bool,
-    /// What the stack has booked for it.
+    /// Its memory as it is contained in the totals of the stack.
     pub charge: Charge,
     pub sending: Ring,
     receiving: Ring,
@@ -193,7 +193,7 @@ impl Peer {
     ) -> Option<usize> {
         let room = self.send_room(spare);
         if room == 0 {
-            // Both say when there is room again.
+            // Asks for a WRITABLE event, from this limit and from the engine.
             self.blocked = true;
             if self.engine.send_room() == 0 {
                 self.engine.write(now, 1);
@@ -216,7 +216,7 @@ impl Peer {
         taken
     }
 
-    /// Wakes a writer that the limit held back when a quarter is free: one event for many acknowledgements.
+    /// Wakes a writer that the limit held back, as soon as a quarter of the limit is free and not at each acknowledgement.
     fn tell_writer(&mut self) {
         let limit = self.send_limit();
         if self.blocked && self.unacknowledged() as u64 <= limit - limit / 4 {
@@ -235,7 +235,7 @@ impl Peer {
         self.written.saturating_sub(self.engine.next_to_send().max(1))
     }
 
-    /// A RST that the peer takes, as the driver of this connection sends it without its engine.
+    /// An acceptable RST for the peer, made without the engine.
     pub fn reset(&self) -> Header {
         let segment = Segment {
             seq: self.engine.next_to_send(),
@@ -256,7 +256,7 @@ impl Peer {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
 
-    /// What best effort left out reads as zeros, not as what stood in this memory before.
+    /// Fills with zeros what best effort left out, so that the reader does not get old bytes of this memory.
     fn blank_missing(&mut self) {
         while let Some(missing) = self.engine.next_missing() {
             self.receiving.blank(missing.start, missing.end);
@@ -283,12 +283,12 @@ impl Peer {
         self.receiving.release(self.read_to);
     }
 
-    /// Where the numbers of arriving headers are looked for.
+    /// Stream positions near which the 32-bit numbers of arriving headers are interpreted.
     pub fn near(&self) -> Near {
         Near { peer: self.engine.next_expected(), own: self.engine.oldest_unacknowledged() }
     }
 
-    /// What a packet is to this connection.
+    /// Translates a packet into stream positions of this connection.
     pub fn incoming(&self, header: &Header, arrived: Arrived) -> Incoming {
         let near = self.near();
         let is_syn = header.flags.contains(Flags::SYN);

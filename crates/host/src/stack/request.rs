@@ -19,7 +19,7 @@ pub struct Request {
     pub(super) arrived: Arrived,
     /// The connection that it takes the place of ended below this sequence number.
     pub(super) above: Option<u32>,
-    /// How the device gave the packet, and the packet: so it can be sent on unchanged.
+    /// The virtio header of the packet, with which it can be forwarded unchanged.
     pub offload: Offload,
     /// The packet, IP header included.
     pub packet: Box<[u8]>,
@@ -72,7 +72,8 @@ impl Stack {
         let engine = Connection::listen(config, self.next_seed());
         let id = self.admit_owned(now, request.ends, engine);
         self.number_above(&request.ends, request.above);
-        // What a SYN brings beside itself is sent again by its sender. Its congestion mark says nothing (RFC 3168 section 6.1.1).
+        // Data on a SYN is not taken: its sender will retransmit it. A SYN is never ECN-capable, so a mark on it has no meaning (RFC 3168
+        // section 6.1.1).
         let arrived = Arrived { len: 0, ecn: EcnField::NotCapable, ..request.arrived };
         self.take_segment((now, id), (&request.header, arrived), &[]);
         Ok(id)
