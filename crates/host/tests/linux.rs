@@ -2,6 +2,9 @@
 //!
 //! Each test runs itself again in a network namespace of its own, where it is root whoever starts it.
 
+#[path = "common/namespace.rs"]
+mod namespace;
+
 use std::io::{BufRead, BufReader, Lines};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -17,6 +20,7 @@ use bentpipe_net::{
 };
 use bentpipe_tcp::{Config, State, Stats};
 use bentpipe_wire::{Datagram, Offload};
+use namespace::inside;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -55,28 +59,6 @@ while piece := s.recv(1 << 18):
     count += len(piece)
 print(count, digest.hexdigest(), hashlib.sha256(data).hexdigest(), flush=True)
 "#;
-
-/// True in the namespace. Outside, runs the test there and says why if that is not possible.
-fn inside(test: &str) -> bool {
-    if std::env::var_os("BENTPIPE_IN_NAMESPACE").is_some() {
-        return true;
-    }
-    let possible = Command::new("unshare").args(["-rn", "python3", "-c", ""]).output();
-    if !possible.is_ok_and(|output| output.status.success()) || !std::path::Path::new("/dev/net/tun").exists()
-    {
-        println!("skipped: this needs python3, /dev/net/tun and network namespaces (unshare -rn) or root");
-        return false;
-    }
-    let status = Command::new("unshare")
-        .arg("-rn")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--include-ignored"])
-        .env("BENTPIPE_IN_NAMESPACE", "1")
-        .status()
-        .unwrap();
-    assert!(status.success());
-    false
-}
 
 /// A packet on the link.
 #[derive(Clone)]
