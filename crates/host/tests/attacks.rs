@@ -105,6 +105,47 @@ fn probes_that_a_syn_permitted_are_sent_after_a_cookie_too() {
     assert_eq!(probes(false), 0);
 }
 
+/// Packets that reach no connection are counted by what became of them.
+#[test]
+fn what_reaches_no_connection_is_counted() {
+    let counters = |bytes: &[u8]| {
+        let mut world = World::plain();
+        world.inject(1, bytes);
+        let counters = *world.stacks[1].counters();
+        (counters.ignored, counters.corrupt, counters.refused)
+    };
+    let whole = packet(from(1, 1), syn(1), &[]);
+    assert_eq!(counters(&whole), (0, 0, 1), "no port listens");
+    assert_eq!(counters(&whole[..10]), (1, 0, 0), "no IP packet");
+    let mut flipped = whole.clone();
+    flipped[26] ^= 1;
+    assert_eq!(counters(&flipped), (0, 1, 0), "the checksum notices");
+    // A data offset of one word, in a header that is at least five long, with the checksum that belongs to it.
+    let mut short = whole.clone();
+    let offset = short[32];
+    short[32] = 0x10 | offset & 15;
+    let sum =
+        u32::from(u16::from_be_bytes([short[36], short[37]])) + (u32::from(offset & 0xf0) << 8) - 0x1000;
+    short[36..38].copy_from_slice(&((sum + (sum >> 16)) as u16).to_be_bytes());
+    assert_eq!(counters(&short), (1, 0, 0), "no TCP header");
+}
+
+/// A cookie opens no connection beyond the limit, and the ACK that brings it back is counted.
+#[test]
+fn a_cookie_that_comes_back_too_late_for_a_place_is_counted() {
+    let limits = Limits { half_open: 0, connections: 1, ..Limits::default() };
+    let mut world = listening(limits);
+    let late = from(1, 1000);
+    world.keep_seen = true;
+    world.inject(1, &packet(late, syn(99), &[]));
+    let (cookie, _) = *sent_to(&mut world, late).last().unwrap();
+    open(&mut world, from(2, 1000));
+    assert_eq!((world.stacks[1].connections(), world.stacks[1].counters().over_limit), (1, 0));
+    world.inject(1, &packet(late, ack_of(cookie.seq, 0), &[]));
+    assert_eq!((world.stacks[1].connections(), world.stacks[1].counters().over_limit), (1, 1));
+    assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
+}
+
 /// The last chunk of memory may be used: a connection that has exactly as much left as a packet needs takes it.
 #[test]
 fn memory_can_be_used_up_exactly() {

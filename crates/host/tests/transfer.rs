@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Id, StackConfig};
-use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
 use common::{PORT, Weather, World, config, millis, pattern, read, stack_config};
 
 /// Both ends send, and each gets what the other sent.
@@ -116,6 +116,25 @@ fn what_is_discarded_opens_the_window_at_once() {
     world.drain();
     let update = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).0.window);
     assert_eq!(update.count(), 1, "a window update leaves without waiting for a timer");
+}
+
+/// The length field of IPv4 ends at 65,535, headers of 52 bytes included: 45 segments and 323 bytes more fit.
+#[test]
+fn a_packet_for_a_device_that_cuts_is_as_long_as_ip_can_say() {
+    for (rest, packets) in
+        [(323, vec![45 * 1448 + 323]), (324, vec![45 * 1448, 324]), (400, vec![45 * 1448, 400])]
+    {
+        let offload = |end| StackConfig { offload: true, ..stack_config(end) };
+        let mut world = World::new([offload(0), offload(1)], 1);
+        world.keep_seen = true;
+        let ours = Config { initial_window: InitialWindow::Segments(100), ..config() };
+        let ids = world.connected([ours, config()], false);
+        let data = pattern(1, 45 * 1448 + rest);
+        let got = world.exchange(ids, [&data, &[]], Duration::from_secs(10));
+        assert!(got[1] == data);
+        let payloads = world.seen.iter().filter(|(end, _)| *end == 0).map(|(_, packet)| read(packet).1);
+        assert_eq!(payloads.filter(|len| *len > 0).collect::<Vec<_>>(), packets);
+    }
 }
 
 #[test]

@@ -117,3 +117,19 @@ impl Stack {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has one IPv6 address has 2^64 of them: the network counts as one host.
+    #[test]
+    fn the_addresses_of_an_ipv6_network_are_one_host() {
+        let of = |address: &str| prefix(address.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), of("2001:db8:1:2:ffff::1"));
+        assert_eq!(of("2001:db8:1:2:3:4:5:6").to_string(), "2001:db8:1:2::");
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("192.0.2.1").to_string(), "192.0.2.1");
+    }
+}

@@ -222,6 +222,14 @@ mod tests {
         assert_eq!(limit.room(0), 1500);
     }
 
+    /// Packets of 1500 bytes were lost and those of 1240 arrive, so the first probe lies in the middle.
+    #[test]
+    fn the_search_begins_between_what_failed_and_what_works() {
+        let mut limit = PathLimit::new(1500);
+        (0..2).for_each(|_| limit.note_timeout(at(0), false));
+        assert_eq!(limit.probe(at(15), (0, 1448), 52), Some(1370 - 52));
+    }
+
     #[test]
     fn a_router_is_believed_for_ten_minutes() {
         let mut limit = PathLimit::new(1500);
