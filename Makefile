@@ -43,7 +43,7 @@ kernel: ## Build the release binary with the algorithms for the Linux kernel (ne
 .PHONY: kernel-test
 kernel-test: ## Test the algorithms in the kernel of this machine: loads them, transfers, unloads (needs root)
 	@scripts/setup kernel
-	cargo test --locked --package bentpipe-kernel --features bpf --lib --test choosing
+	cargo test --locked --package bentpipe-kernel --features bpf --lib --test choosing --test verifier
 	@# With the whole workspace, what `make test` has built is not built again with other features.
 	cargo test --locked --workspace --features bentpipe/kernel --test kernel
 

@@ -20,6 +20,11 @@
 /* Set by the loader: `cong_control` has four arguments from kernel 6.10 on, and two before. */
 const volatile bp_u8 bp_cong_control_arguments = 4;
 
+/* The law sets its window in recovery itself. */
+#ifndef BP_OWNS_RECOVERY
+#define BP_OWNS_RECOVERY 0
+#endif
+
 /* A law that is told when data leaves and nothing was under way defines it. */
 #ifndef BP_ON_START
 #define BP_ON_START(law, path) ((void)0)
@@ -80,6 +85,7 @@ BP_INLINE void bp_look(const struct tcp_sock *tp, struct bp_path *path)
 	path->min_rtt = tp->rtt_min.s[0].v;
 	path->outstanding = tp->packets_out;
 	path->in_flight = bp_in_flight(tp);
+	path->delivered = tp->delivered;
 	path->receive_window = tp->snd_wnd / path->mss;
 	path->una = tp->snd_una;
 	path->nxt = tp->snd_nxt;
@@ -281,6 +287,27 @@ BP_INLINE bp_u8 bp_phase_of(bp_u8 state)
 	return state == BP_CA_LOSS ? BP_LOSS : state >= BP_CA_CWR ? BP_RECOVERY : BP_OPEN;
 }
 
+#ifdef BP_WANTS_RATE
+/* The kernel's sample, and what the diary says of the time when the segment left. */
+BP_INLINE void bp_sample_rate(struct tcp_sock *tp, struct bp_law *law, const struct rate_sample *rs, struct bp_ack *ack)
+{
+	int place = bp_flights_find(&law->flights, rs->prior_delivered);
+	struct bp_flight *then = &law->flights.diary[place & (BP_FLIGHTS - 1)];
+
+	ack->rate_interval = rs->delivered > 0 && rs->interval_us > 0 ? rs->interval_us : 0;
+	ack->rate_delivered = rs->delivered;
+	ack->prior_delivered = rs->prior_delivered;
+	ack->app_limited = rs->is_app_limited;
+	ack->tx_in_flight = rs->prior_in_flight;
+	ack->rate_lost = ack->lost;
+	if (place >= 0 && then->in_flight) {
+		ack->tx_in_flight = then->in_flight;
+		ack->rate_lost = tp->lost - then->lost;
+	}
+	bp_flights_note(&law->flights, tp->delivered, tp->lost, rs->prior_in_flight);
+}
+#endif
+
 /* Every ACK. */
 BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 {
@@ -304,12 +331,15 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 	ack.ends_episode = ack.phase != BP_OPEN && bp_phase_of(state) == BP_OPEN;
 	ack.window_limited = bp_is_limited(tp);
 	ack.ecn_echo = tp->delivered_ce != own->marks;
+#ifdef BP_WANTS_RATE
+	bp_sample_rate(tp, law, rs, &ack);
+#endif
 	own->una = tp->snd_una;
 	own->marks = tp->delivered_ce;
 	own->state = state;
 
 	bp_on_ack(law, &ack, &path);
-	if (state == BP_CA_RECOVERY || state == BP_CA_CWR)
+	if (!BP_OWNS_RECOVERY && (state == BP_CA_RECOVERY || state == BP_CA_CWR))
 		bp_reduce(tp, own, bp_whole(bp_cwnd(law)), &ack, rs->losses);
 	else
 		bp_set_window(tp, law);

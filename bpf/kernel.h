@@ -102,6 +102,7 @@ struct tcp_sock {
 	bp_u32 retrans_out;
 	bp_u32 sacked_out;
 	bp_u32 lost_out;
+	bp_u32 lost;
 	bp_u32 max_packets_out;
 	bp_u32 srtt_us;
 	bp_u32 mdev_us;
@@ -119,6 +120,11 @@ struct tcp_sock {
 
 struct rate_sample {
 	int losses;
+	int delivered;
+	bp_u32 prior_delivered;
+	bp_u32 prior_in_flight;
+	long interval_us;
+	unsigned char is_app_limited;
 	long rtt_us;
 	bp_u32 acked_sacked;
 } BP_RELOCATED;

@@ -17,6 +17,12 @@ typedef unsigned long long bp_u64;
 /* BPF knows no calls of functions with many arguments: everything is inlined. */
 #define BP_INLINE static inline __attribute__((always_inline, unused))
 
+/* A number drawn by lot; the tests know the n-th. */
+#ifdef __bpf__
+__attribute__((unused)) static bp_u32 (*bp_random)(void) = (void *)7;
+#define BP_RANDOM(n) bp_random()
+#endif
+
 /*
  * But for functions that the verifier shall check once, not on each way that leads to them: too many branches in a row are more than it
  * follows. Their pointers may be null for all that it knows, and they return a number.
@@ -54,6 +60,7 @@ struct bp_path {
 	bp_u32 min_rtt;		/* least round-trip sample, us; BP_UNKNOWN before the first */
 	bp_u32 outstanding;	/* segments sent and not cumulatively acknowledged */
 	bp_u32 in_flight;	/* segments believed to be in the network */
+	bp_u32 delivered;	/* segments known to have arrived since the connection began, modulo 2^32 */
 	bp_u32 receive_window;	/* whole segments */
 	bp_u32 una;		/* first unacknowledged sequence number */
 	bp_u32 nxt;		/* next new sequence number */
@@ -68,6 +75,13 @@ struct bp_ack {
 	bp_u32 delivered;	/* segments newly acknowledged or reported by SACK */
 	bp_u32 lost;		/* segments newly marked lost */
 	bp_u32 rtt;		/* round-trip sample, us; 0 without one */
+	/* The delivery-rate sample; filled in where BP_WANTS_RATE is defined. */
+	bp_u32 rate_interval;	/* us; 0 without a sample */
+	bp_u32 rate_delivered;	/* segments delivered in it */
+	bp_u32 prior_delivered;	/* what had been delivered when the newest segment acknowledged left */
+	bp_u32 tx_in_flight;	/* what was in flight then */
+	bp_u32 rate_lost;	/* segments marked lost since */
+	bp_u8 app_limited;	/* the application did not fill the window */
 	bp_u8 phase;		/* enum bp_phase; the ACK that ends an episode still arrives in it */
 	bp_u8 ends_episode;	/* this ACK ended it */
 	bp_u8 window_limited;	/* the window, not the application, limited the sender: it may grow */

@@ -179,6 +179,7 @@ registry! {
         title: "BBR's model of the path with bounds that losses teach it (version 3)",
         paper: "draft-ietf-ccwg-bbr-05 (Cardwell, Swett, Beshay)",
         year: 2026,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Copa, copa, Entry {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /* One window law as ordinary functions, for the tests. The build names the law: BP_LAW_HEADER, and BP_LAW as part of an identifier. */
 #define SCPS_RATE 1000000
+#define BP_RANDOM(n) bp_native_random(n)
+unsigned bp_native_random(unsigned n);
 #include BP_LAW_HEADER
 
 #define BP_JOIN_(law, what) bp_native_##law##_##what

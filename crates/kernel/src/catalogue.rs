@@ -63,6 +63,11 @@ pub const CONTROLS: &[Control] = &[
         differs: "in recovery the window is held by the kernel's RFC 6937",
     },
     Control {
+        name: "bbr3",
+        kernel_name: "bp_bbr3",
+        differs: "what was in flight and lost when a segment left is known to a sixteenth of a window",
+    },
+    Control {
         name: "zenith",
         kernel_name: "bp_zenith",
         differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off",

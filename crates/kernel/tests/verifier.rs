@@ -1,0 +1,22 @@
+//! The verifier of this machine's kernel takes every program, and none stays behind.
+//!
+//! It needs root and a kernel that takes congestion controls in BPF; what lacks them says so and passes.
+#![cfg(feature = "bpf")]
+
+use bentpipe_kernel::{CONTROLS, Control, Error, Loaded, Options, Unloaded, load, loaded, unload};
+
+#[test]
+fn every_program_is_taken_and_goes() {
+    if loaded().map_or(true, |there| !there.is_empty()) {
+        return eprintln!("skipped: no right to look, or algorithms are loaded on this machine already");
+    }
+    let all: Vec<&Control> = CONTROLS.iter().collect();
+    match load(&all, &Options { rate_bps: Some(8_000_000) }) {
+        Err(Error::Missing(words)) => return eprintln!("skipped: {words}"),
+        done => assert!(done.expect("the kernel takes them").iter().all(|one| *one == Loaded::Now)),
+    }
+    for control in all {
+        assert_eq!(unload(control).expect("it goes"), Unloaded::Gone);
+    }
+    assert!(!std::path::Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
+}
