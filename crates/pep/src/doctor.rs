@@ -160,7 +160,7 @@ fn settings() -> Vec<Finding> {
     findings.push(judge(
         hard >= DESCRIPTORS,
         State::Doubtful,
-        format!("descriptors: {hard} (six for each busy connection)"),
+        format!("descriptors: {hard} (two for each connection, one with the engine)"),
         "ulimit -Hn 1048576, or LimitNOFILE= in the systemd unit",
     ));
     for name in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
