@@ -20,7 +20,7 @@ type Chunk = Box<[u8]>;
 
 /// Bytes of a chunk: what memory grows by.
 pub(super) const CHUNK: usize = 4096;
-/// Free chunks that are kept until memory is trimmed: as many as one ACK of a fast path frees.
+/// Free chunks that are kept until memory is trimmed, or as many as there are in use if those are more: a fast stream takes them again at once.
 const MOST_SPARE: usize = 64;
 
 /// Pieces that are handed out at one time.
@@ -168,7 +168,7 @@ impl Ring {
         let (wanted, _) = place(self.start);
         while let Some(first) = self.chunks.first_entry().filter(|first| *first.key() < wanted) {
             let chunk = first.remove();
-            if self.spare.len() < MOST_SPARE {
+            if self.spare.len() < MOST_SPARE.max(self.chunks.len()) {
                 self.spare.push(chunk);
             }
         }
