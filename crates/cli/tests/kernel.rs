@@ -254,7 +254,7 @@ fn a_class_of_the_proxy_sends_by_an_algorithm_that_was_loaded() {
 
     done(&["kernel", "load", "star"]);
     let proxy = world.proxy(classes);
-    let lossy = "table inet t { chain c { type filter hook input priority 0; meta length > 200 numgen random mod 100 == 0 drop\n }\n }\n";
+    let lossy = "table inet t { chain c { type filter hook input priority 0; meta length > 200 numgen inc mod 10 == 5 drop\n }\n }\n";
     world.nft("s", lossy);
     let listener = world.listen(network::SERVER_V4, 7131);
     let mut client = world.connect(network::SERVER_V4, 7131).expect("the server listens");
