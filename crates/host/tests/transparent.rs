@@ -77,6 +77,14 @@ fn a_connection_has_the_addresses_and_ports_that_were_chosen_for_it() {
 }
 
 #[test]
+fn a_request_says_whether_its_syn_offers_ecn() {
+    for ecn in [false, true] {
+        let (_, request) = ask(&mut world(), ends(4242, false), &Config { ecn, ..config() });
+        assert_eq!(request.offers_ecn(), ecn);
+    }
+}
+
+#[test]
 fn nothing_is_answered_before_the_caller_has_decided() {
     let mut world = world();
     world.keep_seen = true;

@@ -111,6 +111,101 @@ fn every_second_segment_is_acknowledged_or_after_the_timer() {
     assert_eq!(end.timed(start), ["0 ack 2001", "40 ack 3001"]);
 }
 
+/// A duplicate is acknowledged at once, but it is no sign of a hole: what follows in order is delayed as before.
+#[test]
+fn a_duplicate_does_not_end_the_delay_of_acks() {
+    let mut end = delayed(2, 0);
+    end.data(1, 1000, 1);
+    end.wait(100);
+    end.data(1, 1000, 1);
+    end.trace();
+    let start = end.now;
+    end.data(1001, 1000, 1);
+    end.wait(100);
+    assert_eq!(end.timed(start), ["40 ack 2001"]);
+}
+
+/// RFC 7323 section 5.5: after 24 days without a segment the last timestamp is no longer compared, before that it is.
+#[test]
+fn a_timestamp_is_compared_for_twenty_four_days() {
+    let taken = |longer: u64| {
+        let mut end = Script::established(Config { timestamps: true, ..plain() });
+        let first = end.clock();
+        let heard = end.now;
+        end.now = heard + ms(24 * 24 * 3_600_000 + longer);
+        end.ack_with(1, |segment| {
+            segment.len = 1000;
+            segment.timestamps = Some((first - 1, first));
+        });
+        end.end.readable()
+    };
+    assert_eq!([taken(0), taken(1)], [0, 1000]);
+}
+
+/// Positions beyond 2^62 are no positions; one at 2^62 lies outside of the window and is answered like any other such segment.
+#[test]
+fn segments_beyond_any_stream_are_ignored() {
+    let mut end = Script::established(plain());
+    for (seq, answer) in [(1 << 62, vec!["ack 1".to_owned()]), ((1 << 62) + 1, vec![])] {
+        end.wait(1000);
+        end.trace();
+        end.ack_with(1, |segment| (segment.seq, segment.len) = (seq, 1));
+        assert_eq!(end.trace(), answer);
+    }
+}
+
+#[test]
+fn the_smallest_round_trip_is_kept() {
+    let mut end = Script::established(plain());
+    let mut next = 1;
+    let mut smallest_after = |rtt| {
+        end.write(1000);
+        end.wait(rtt);
+        next += 1000;
+        end.ack(next);
+        end.end.min_rtt()
+    };
+    assert_eq!([120, 50, 80].map(&mut smallest_after), [100, 50, 50].map(|millis| Some(ms(millis))));
+    assert_eq!(Script::connecting(plain()).end.min_rtt(), None);
+}
+
+#[test]
+fn what_is_written_counts_as_unacknowledged_until_it_is_acknowledged() {
+    let mut end = Script::established(plain());
+    end.window = 2000;
+    end.ack(1);
+    end.write(5000);
+    assert_eq!(end.end.unacknowledged_bytes(), 5000, "sent or not");
+    end.ack(1001);
+    assert_eq!((end.end.acknowledged_bytes(), end.end.unacknowledged_bytes()), (1000, 4000));
+}
+
+#[test]
+fn an_endless_writer_fills_the_buffer_whenever_there_is_room() {
+    let config = Config { send_buffer: 5000, initial_window: InitialWindow::Segments(10), ..plain() };
+    let mut end = Script::established(config);
+    end.end.write_endlessly(end.now);
+    end.drain();
+    assert_eq!(end.trace().len(), 5, "five segments fit the buffer");
+    end.ack(2001);
+    assert_eq!(end.trace(), ["5001+1000", "6001+1000"]);
+    assert_eq!(end.end.send_room(), 0);
+}
+
+/// The buffer becomes four times what was read in the last round trip: 6000 bytes, not the 16,000 since the beginning.
+#[test]
+fn an_automatic_window_follows_what_is_read_in_a_round_trip() {
+    let auto = ReceiveWindow::Auto { initial: 20_000, limit: 1 << 20 };
+    let mut end = Script::established(Config { receive_window: auto, ..plain() });
+    (0..10).for_each(|i| end.data(1 + i * 1000, 1000, 1));
+    assert_eq!(end.read(), 10_000);
+    end.wait(200);
+    (10..16).for_each(|i| end.data(1 + i * 1000, 1000, 1));
+    assert_eq!(end.read(), 6000);
+    end.data(16_001, 1000, 1);
+    assert!((23_000..23_100).contains(&last(&end).window), "{}", last(&end).window);
+}
+
 #[test]
 fn the_first_segments_are_acknowledged_at_once() {
     let mut end = delayed(2, 3);

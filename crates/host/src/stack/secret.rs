@@ -190,6 +190,26 @@ mod tests {
     }
 
     #[test]
+    fn a_cookie_brings_back_nothing_that_the_syn_did_not_say() {
+        let secret = Secret::new(1);
+        let options = Options { mss: Some(1440), timestamps: Some((77, 0)), ..Options::default() };
+        let syn = Header { flags: Flags::SYN, options, ..syn() };
+        let (number, stamp) = secret.cookie(&ends(), &syn, Instant::ZERO);
+        let contents = secret.check(&ends(), &ack(number, stamp), Instant::ZERO).unwrap();
+        assert_eq!(contents.options, SynOptions { mss: Some(1440), ..SynOptions::default() });
+        assert!(!contents.ecn && contents.timestamps);
+    }
+
+    /// RFC 7323 section 7.1: what one connection shows of our clock says nothing of that of another.
+    #[test]
+    fn the_timestamps_of_different_ends_begin_at_different_numbers() {
+        let secret = Secret::new(1);
+        let other = Ends { remote: "192.0.2.3:49152".parse().unwrap(), ..ends() };
+        assert_ne!(secret.clock_offset(&ends()), secret.clock_offset(&other));
+        assert_ne!(secret.clock_offset(&ends()), Secret::new(2).clock_offset(&ends()));
+    }
+
+    #[test]
     fn cookies_are_for_one_peer_and_one_time() {
         let secret = Secret::new(1);
         let now = Instant::ZERO + Duration::from_secs(10_000);
