@@ -77,7 +77,9 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speak
         connections: deployment.limits.connections as usize,
         half_open: deployment.limits.connections as usize,
         orphans: deployment.limits.connections as usize,
-        bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64).unwrap_or(usize::MAX),
+        // One host gets at most four fifths of it: so that it can reach the limit, at which new connections are forwarded untouched.
+        bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64 / 4 * 5)
+            .unwrap_or(usize::MAX),
         ..Limits::default()
     };
     let start = |number: usize| {
