@@ -23,6 +23,9 @@ fn numbers_and_counts_follow_both_streams() {
     peer.fin(3001);
     assert!(peer.end.peer_closed());
     assert_eq!((peer.end.acknowledged_bytes(), peer.end.unacknowledged_bytes()), (3000, 0));
+    let stats = peer.end.stats();
+    assert_eq!((stats.sent_segments, stats.sent_bytes), (3, 3000));
+    assert_eq!((stats.received_segments, stats.received_bytes, stats.delivered_bytes), (1, 500, 500));
 }
 
 /// No stream is as long as this; a sum with such a number would overflow.

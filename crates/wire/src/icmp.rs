@@ -143,6 +143,25 @@ mod tests {
         })
     }
 
+    /// UDP is no message of ICMP, however short it is, and neither is a fragment.
+    #[test]
+    fn other_datagrams_are_left_to_others() {
+        for (protocol, fragment) in [(17, false), (17, true), (protocol::ICMP, true)] {
+            let datagram = Datagram {
+                source: IpAddr::from([192, 0, 2, 9]),
+                destination: IpAddr::from([192, 0, 2, 1]),
+                protocol,
+                dscp: 0,
+                ecn: bentpipe_base::EcnField::NotCapable,
+                hop_limit: 64,
+                fragment,
+                len: 24,
+                payload: &[3, 4, 0, 0],
+            };
+            assert_eq!(IcmpError::read(&datagram), Ok(None), "{protocol} {fragment}");
+        }
+    }
+
     #[test]
     fn the_packet_that_was_too_big_is_recognised() {
         for (of, message, shortest) in [(V4_ENDS, (3, 4, 1280), 36), (V6_ENDS, (2, 0, 1280), 56)] {

@@ -201,3 +201,21 @@ impl Sender {
         (quarter * rack.window_quarters).min(self.rtt.srtt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8985, section 6.2, step 3: what is delivered below the highest number delivered was reordered, and that is not forgotten.
+    #[test]
+    fn reordering_is_seen_where_a_lower_number_arrives_later() {
+        let mut rack = Rack::default();
+        let mut deliver = |nanos, lowest, end| {
+            rack.deliver(Duration::from_millis(100), (Instant::from_nanos(nanos), lowest, end));
+            rack.reordering_seen
+        };
+        assert!(!deliver(1, 1, 5001));
+        assert!(deliver(2, 1001, 3001));
+        assert!(deliver(3, 5001, 6001));
+    }
+}

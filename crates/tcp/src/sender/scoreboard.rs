@@ -767,6 +767,49 @@ mod tests {
     }
 
     #[test]
+    fn what_makes_a_board_plain() {
+        let mut board = board(3);
+        assert!(board.is_plain() && board.is_free_of_repairs());
+        board.sack(block(2, 2), &mut Progress::default());
+        assert_eq!(board.mark_range_lost(block(0, 0), |_, _| false), 1);
+        assert!(!board.is_plain() && board.is_free_of_repairs(), "one SACKed and one lost");
+        board.retransmit(0, Instant::from_nanos(99), false);
+        assert!(!board.is_plain() && !board.is_free_of_repairs());
+    }
+
+    /// SNACK counts in blocks, which may begin within a segment.
+    #[test]
+    fn a_range_that_begins_within_a_segment_has_that_segment() {
+        let mut board = board(4);
+        let range = SackRange { start: 1501, end: 3001 };
+        assert_eq!(board.mark_range_lost(range, |_, _| false), 2);
+        assert_eq!((board.next_lost(), board.lost()), (Some(1), 2));
+    }
+
+    /// A retransmission that was reported lost and sent again is not judged by the time of its first departure.
+    #[test]
+    fn only_the_newest_retransmission_is_judged_by_time() {
+        let mut board = board(1);
+        for at in [100, 200] {
+            assert_eq!(board.mark_range_lost(block(0, 0), |_, _| false), 1);
+            board.retransmit(0, Instant::from_nanos(at), false);
+        }
+        let judge = |at: Instant, _| match at.as_nanos() {
+            100 => Verdict::Lost,
+            _ => Verdict::Unknown,
+        };
+        assert_eq!(board.mark_lost_by_time(judge), (0, None));
+    }
+
+    #[test]
+    fn reports_make_room_in_turn() {
+        let mut repairs = Repairs::default();
+        let mut places = [0; 4].map(|_| repairs.oldest_report());
+        places.sort_unstable();
+        assert_eq!(places, [0, 1, 2, 3]);
+    }
+
+    #[test]
     fn a_partial_ack_trims_the_front() {
         let mut board = board(2);
         let mut progress = Progress::default();

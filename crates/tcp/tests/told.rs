@@ -1,0 +1,208 @@
+//! What the engine tells an algorithm, in numbers, and what it keeps for it.
+
+#[path = "common/script.rs"]
+mod script;
+
+use std::cell::RefCell;
+
+use bentpipe_base::Rate;
+use bentpipe_cc::star::AenProbe;
+use bentpipe_cc::{
+    Accounting, Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout, Wants,
+};
+use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout, WindowValidation};
+use script::{Script, ms, plain};
+
+thread_local! {
+    static TOLD: RefCell<Vec<String>> = const { RefCell::new(vec![]) };
+}
+
+fn told() -> Vec<String> {
+    TOLD.with_borrow_mut(std::mem::take)
+}
+
+fn note(line: String) {
+    TOLD.with_borrow_mut(|told| told.push(line));
+}
+
+/// A hundred segments for ever, and a rate perhaps; notes what it is told.
+struct Listener {
+    wants: Wants,
+    rate: Option<Rate>,
+}
+
+impl CongestionControl for Listener {
+    fn window(&self) -> f64 {
+        100.0
+    }
+
+    fn on_ack(&mut self, _ack: &Ack, path: &Path) {
+        note(format!("rto {:?}", path.rto));
+    }
+
+    fn on_loss(&mut self, loss: &Loss, _path: &Path) {
+        note(format!("validated {:?}", loss.validated));
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+        note(format!("timeout {}", timeout.consecutive));
+        RtoAction::Retransmit { back_off: true }
+    }
+
+    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
+        note(format!("restart {restart}"));
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn wants(&self) -> Wants {
+        self.wants
+    }
+}
+
+fn listener(wants: Wants, rate: Option<Rate>) -> Config {
+    let build = move |_: &Start| Box::new(Listener { wants, rate }) as Box<dyn CongestionControl>;
+    Config {
+        cc: Algorithm::Custom(Custom { name: "listener", build: Box::leak(Box::new(build)) }),
+        initial_window: InitialWindow::Segments(10),
+        ..plain()
+    }
+}
+
+/// RFC 6298, rules 2.2 and 2.3: a first sample of 100 ms gives 100 + 4 * 50 ms, a second one 100 + 4 * 37.5 ms.
+#[test]
+fn the_timeout_follows_rfc_6298() {
+    let mut end = Script::established(listener(Wants::default(), None));
+    end.write(1000);
+    told();
+    end.wait(100);
+    end.ack(1001);
+    assert_eq!(told(), ["rto 250 ms"]);
+}
+
+/// RFC 7323, section 4.2: the ACK of half a flight weighs half, so that a sample of 180 ms after one of 100 ms moves SRTT by a sixteenth of
+/// the difference, to 105 ms, and RTTVAR by an eighth, from 50 to 53.75 ms. With a sixth segment SACKed it is three fifths: 106 and 54.5 ms.
+#[test]
+fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
+    for (sacked, told_of) in [(&[][..], "rto 320 ms"), (&[(6001, 7001)], "rto 324 ms")] {
+        let mut end = Script::established(listener(Wants::default(), None));
+        end.write(10_000);
+        end.wait(180);
+        told();
+        end.sack(5001, sacked);
+        assert_eq!(told(), [told_of]);
+    }
+}
+
+/// The timeout that the engine answered with a probe of its own is not one of those in a row that an algorithm hears of.
+#[test]
+fn a_timeout_that_was_probed_does_not_count() {
+    let spurious_timeout = SpuriousTimeout::Aen { probe: AenProbe::Newest, max_probes: 1, paced: false };
+    let config = Config { spurious_timeout, recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let mut end = Script::established(config);
+    end.write(3000);
+    told();
+    end.wait(3000);
+    assert_eq!(told(), ["timeout 1", "timeout 2"], "at 900 and 2100 ms, after a probe at 300");
+    assert_eq!(end.end.stats().timeouts, 3);
+}
+
+/// RFC 9293, section 3.8.6.1: the persist timer starts when the window closes over nothing outstanding, not while data wait for their ACK.
+/// With samples of 100 and 150 ms it runs for 307 ms.
+#[test]
+fn a_closed_window_is_probed_a_timeout_after_it_closed() {
+    let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let mut end = Script::established(config);
+    end.window = 2000;
+    end.ack(1);
+    end.write(5000);
+    assert_eq!(end.trace(), ["1+1000", "1001+1000"]);
+    end.wait(150);
+    end.window = 0;
+    end.ack(2001);
+    end.wait(300);
+    assert!(end.sent.is_empty(), "{:?}", end.trace());
+    end.wait(10);
+    assert_eq!(end.trace(), ["ack 1"]);
+}
+
+/// RFC 7661 is off: nothing is said of how much of the window was used.
+#[test]
+fn without_validation_no_window_is_called_unused() {
+    let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let mut end = Script::established(config);
+    end.write(10_000);
+    end.wait(100);
+    told();
+    (0..3).for_each(|_| end.ack(1));
+    assert!(told().contains(&"validated None".to_owned()));
+}
+
+/// RFC 5681, section 4.1: a window restarts after a pause if that is asked for; a rate that an algorithm models by itself always does.
+#[test]
+fn who_hears_of_a_pause() {
+    let by_rate = Wants { accounting: Accounting::Own, ..Wants::default() };
+    let rate = Some(Rate::from_mbps(100));
+    for (wants, rate, window_validation, hears) in [
+        (Wants::default(), None, WindowValidation::Off, false),
+        (Wants::default(), rate, WindowValidation::Off, false),
+        (by_rate, None, WindowValidation::Off, false),
+        (by_rate, rate, WindowValidation::Off, true),
+        (Wants::default(), None, WindowValidation::Restart, true),
+    ] {
+        let mut end = Script::established(Config { window_validation, ..listener(wants, rate) });
+        end.write(1000);
+        end.wait(100);
+        end.ack(1001);
+        told();
+        end.wait(5000);
+        end.write(1000);
+        let restarts: &[String] = if hears { &["restart 10".to_owned()] } else { &[] };
+        assert_eq!(told(), restarts, "{wants:?} {rate:?} {window_validation:?}");
+    }
+}
+
+/// A sender that was woken up late makes up for it, but not after it had nothing to send.
+#[test]
+fn lateness_before_a_pause_is_no_burst_after_it() {
+    let config = Config { rate_limit: Some(Rate::from_mbps(8)), ..listener(Wants::default(), None) };
+    let mut end = Script::established(config);
+    end.write(5000);
+    end.now = end.end.next_timeout() + ms(9);
+    end.end.handle_timeout(end.now);
+    end.drain();
+    assert_eq!(end.sent.len(), 5, "at 1 ms a segment");
+    end.wait(100);
+    end.ack(5001);
+    end.wait(1000);
+    end.sent.clear();
+    end.write(50_000);
+    assert!((1..=3).contains(&end.sent.len()), "{} leave at once", end.sent.len());
+}
+
+/// What is kept for each segment counts in the memory of a connection.
+#[test]
+fn memory_counts_what_is_kept_for_each_segment() {
+    let memory = |wants: Wants, recovery: Recovery| {
+        let mut end = Script::established(Config { recovery, ..listener(wants, None) });
+        end.write(100_000);
+        (end.end.memory_bytes(), end)
+    };
+    let window_only = Wants { window_only: true, ..Wants::default() };
+    let (without_rate, _) = memory(window_only, Recovery::Sack);
+    let (with_rate, _) = memory(Wants::default(), Recovery::Sack);
+    assert!(with_rate >= without_rate + 100 * 24, "{with_rate} and {without_rate}");
+    let (before, mut end) = memory(window_only, Recovery::Rack);
+    end.wait(100);
+    end.ack(1001);
+    assert!(end.end.memory_bytes() > before, "what RACK knows");
+    for last in 60..100 {
+        end.sack(1001, &[(50_001, last * 1000 + 1)]);
+    }
+    let resent = end.end.stats().retransmitted_segments;
+    assert!(resent >= 40, "{resent}");
+    let after = end.end.memory_bytes();
+    assert!(after >= before + 40 * 40, "{after} and {before}");
+}
