@@ -57,7 +57,7 @@ def busy_worker(cluster):
     until = time.monotonic() + 60
     while time.monotonic() < until:
         for worker in list(cluster.scheduler.workers.values()):
-            if worker.processing and worker.executing:
+            if worker.processing:
                 return cluster.workers[worker.name].pid
         time.sleep(0.01)
     raise TimeoutError("no worker was ever busy")
