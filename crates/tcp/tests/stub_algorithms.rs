@@ -1,10 +1,10 @@
 //! What an algorithm may ask of the engine, with algorithms that do nothing else.
 
 mod common;
+#[path = "common/notes.rs"]
+mod notes;
 #[path = "common/script.rs"]
 mod script;
-
-use std::cell::RefCell;
 
 use bentpipe_base::{Extension, Instant, Probe, ProbeTag, Segment};
 use bentpipe_cc::{
@@ -13,20 +13,8 @@ use bentpipe_cc::{
 };
 use bentpipe_tcp::{Config, DelayedAck, Events, InitialWindow, ReceiveWindow, Recovery, Reflection};
 use common::Pair;
+use notes::{note, told};
 use script::{Script, ms, plain};
-
-thread_local! {
-    /// What the double was told.
-    static TOLD: RefCell<Vec<String>> = const { RefCell::new(vec![]) };
-}
-
-fn notify_sent() -> Vec<String> {
-    TOLD.with_borrow_mut(std::mem::take)
-}
-
-fn note(line: String) {
-    TOLD.with_borrow_mut(|told| told.push(line));
-}
 
 /// Ten segments for ever; the rest by flags.
 #[derive(Default)]
@@ -119,13 +107,13 @@ fn a_question_before_a_timeout_is_believed() {
         let mut end = Script::established(config);
         end.write(3000);
         end.trace();
-        notify_sent();
+        told();
         end.wait(300);
         end.write(1000);
         assert_eq!(end.trace(), [question], "and nothing else leaves");
         end.wait(50);
         end.ack(1);
-        assert_eq!(notify_sent(), ["timeout 1 false", "timeout 1 true", "ack 0"], "one expiry");
+        assert_eq!(told(), ["timeout 1 false", "timeout 1 true", "ack 0"], "one expiry");
         assert_eq!(end.trace()[0], "1+1000");
         assert_eq!(end.end.stats().timeouts, 1);
     }
@@ -137,19 +125,19 @@ fn a_question_answered_with_progress_was_no_loss() {
     end.write(3000);
     end.wait(350);
     end.trace();
-    notify_sent();
+    told();
     end.ack(3001);
     end.write(1000);
-    assert_eq!((notify_sent(), end.trace()), (vec!["ack 3".to_owned()], vec!["3001+1000".to_owned()]));
+    assert_eq!((told(), end.trace()), (vec!["ack 3".to_owned()], vec!["3001+1000".to_owned()]));
 }
 
 #[test]
 fn a_question_without_an_answer_expires_again() {
     let mut end = Script::established(Config { retries: 3, ..with(asks_for_acks) });
     end.write(1000);
-    notify_sent();
+    told();
     end.wait(60_000);
-    assert_eq!(notify_sent(), ["timeout 1 false", "timeout 2 false", "timeout 3 false"]);
+    assert_eq!(told(), ["timeout 1 false", "timeout 2 false", "timeout 3 false"]);
     assert!(end.events.contains(Events::TIMED_OUT));
 }
 
@@ -158,12 +146,12 @@ fn replies_are_no_duplicate_acks() {
     let mut end = Script::established(with(|_| Box::new(Double::default())));
     end.write(10_000);
     end.trace();
-    notify_sent();
+    told();
     for tag in 0..5 {
         end.ack_with(1, |segment| segment.probe = Probe::Reply(ProbeTag(tag)));
     }
     assert_eq!(end.trace(), [""; 0]);
-    assert_eq!(notify_sent(), ["reply 0 0", "reply 1 0", "reply 2 0", "reply 3 0", "reply 4 0"]);
+    assert_eq!(told(), ["reply 0 0", "reply 1 0", "reply 2 0", "reply 3 0", "reply 4 0"]);
     (0..3).for_each(|_| end.ack(1));
     assert_eq!(end.trace()[0], "1+1000", "three of the others are");
 }
@@ -252,11 +240,10 @@ fn fields_travel_with_data_and_come_back_with_acks() {
     let reflection = Some(Reflection { number: 9, build: || Box::new(Mirror::default()) });
     for (receiver, expected) in [(Config { reflection, ..plain() }, true), (plain(), false)] {
         let mut pair = Pair::new(sender.clone(), receiver);
-        notify_sent();
+        told();
         pair.write(0, 3000);
         pair.run(ms(1000));
-        let feedback: Vec<_> =
-            notify_sent().into_iter().filter(|line| line.starts_with("feedback")).collect();
+        let feedback: Vec<_> = told().into_iter().filter(|line| line.starts_with("feedback")).collect();
         let all = ["feedback 1", "feedback 1001", "feedback 2001"].map(String::from);
         assert_eq!(feedback, if expected { all.to_vec() } else { vec![] });
         let stamped =

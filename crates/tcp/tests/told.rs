@@ -1,9 +1,9 @@
 //! What the engine tells an algorithm, in numbers, and what it keeps for it.
 
+#[path = "common/notes.rs"]
+mod notes;
 #[path = "common/script.rs"]
 mod script;
-
-use std::cell::RefCell;
 
 use bentpipe_base::Rate;
 use bentpipe_cc::star::AenProbe;
@@ -11,19 +11,8 @@ use bentpipe_cc::{
     Accounting, Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout, Wants,
 };
 use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout, WindowValidation};
+use notes::{note, told};
 use script::{Script, ms, plain};
-
-thread_local! {
-    static TOLD: RefCell<Vec<String>> = const { RefCell::new(vec![]) };
-}
-
-fn told() -> Vec<String> {
-    TOLD.with_borrow_mut(std::mem::take)
-}
-
-fn note(line: String) {
-    TOLD.with_borrow_mut(|told| told.push(line));
-}
 
 /// A hundred segments for ever, and a rate perhaps; notes what it is told.
 struct Listener {
