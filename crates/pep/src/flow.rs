@@ -16,8 +16,8 @@ const KEPT: usize = 64;
 const TURN: usize = 4 * PIPE;
 const FLAGS: SpliceFlags = SpliceFlags::NONBLOCK.union(SpliceFlags::MOVE);
 
-/// Bytes that a vessel without descriptors takes.
-const CHEST: usize = 64 << 10;
+/// Bytes that a buffer without descriptors takes.
+const MEMORY: usize = 64 << 10;
 
 /// A pipe: pages go through it from socket to socket without being copied.
 struct Pipe {
@@ -29,15 +29,15 @@ struct Pipe {
 }
 
 /// Memory of our own, for when there may be no more descriptors: it costs copies.
-struct Chest {
+struct Memory {
     bytes: Box<[u8]>,
     held: Range<usize>,
 }
 
 /// Where bytes are between two sockets.
-enum Vessel {
+enum Buffer {
     Pipe(Pipe),
-    Chest(Chest),
+    Memory(Memory),
 }
 
 /// Pipes that are empty, and how many there may be.
@@ -53,10 +53,10 @@ impl Pipes {
         Self { empty: Vec::new(), permit: Arc::new(()), most }
     }
 
-    fn take(&mut self) -> Vessel {
+    fn take(&mut self) -> Buffer {
         let pipe = self.empty.pop().or_else(|| self.make());
-        let chest = || Chest { bytes: vec![0; CHEST].into(), held: 0..0 };
-        pipe.map_or_else(|| Vessel::Chest(chest()), Vessel::Pipe)
+        let memory = || Memory { bytes: vec![0; MEMORY].into(), held: 0..0 };
+        pipe.map_or_else(|| Buffer::Memory(memory()), Buffer::Pipe)
     }
 
     /// None if there may be no more.
@@ -70,8 +70,8 @@ impl Pipes {
         Some(Pipe { read, write, held: 0, _permit: Arc::clone(&self.permit) })
     }
 
-    fn put(&mut self, vessel: Vessel) {
-        if let Vessel::Pipe(pipe) = vessel
+    fn put(&mut self, buffer: Buffer) {
+        if let Buffer::Pipe(pipe) = buffer
             && self.empty.len() < KEPT
         {
             self.empty.push(pipe);
@@ -79,11 +79,11 @@ impl Pipes {
     }
 }
 
-impl Vessel {
+impl Buffer {
     fn held(&self) -> usize {
         match self {
             Self::Pipe(pipe) => pipe.held,
-            Self::Chest(chest) => chest.held.len(),
+            Self::Memory(memory) => memory.held.len(),
         }
     }
 
@@ -96,12 +96,12 @@ impl Vessel {
                 pipe.held += bytes;
                 Ok(bytes)
             }
-            Self::Chest(Chest { bytes, held }) if held.start == held.end => {
+            Self::Memory(Memory { bytes, held }) if held.start == held.end => {
                 let bytes = retry_on_intr(|| rustix::io::read(&from, &mut bytes[..]))?;
                 *held = 0..bytes;
                 Ok(bytes)
             }
-            Self::Chest(_) => Err(Errno::AGAIN),
+            Self::Memory(_) => Err(Errno::AGAIN),
         }
     }
 
@@ -113,7 +113,7 @@ impl Vessel {
                 pipe.held -= bytes;
                 Ok(bytes)
             }
-            Self::Chest(Chest { bytes, held }) => {
+            Self::Memory(Memory { bytes, held }) => {
                 let sent = retry_on_intr(|| send(&to, &bytes[held.clone()], SendFlags::NOSIGNAL))?;
                 held.start += sent;
                 Ok(sent)
@@ -137,7 +137,7 @@ pub(crate) struct Ready {
 #[derive(Default)]
 pub(crate) struct Flow {
     /// Holds the bytes that have been read and not yet written; absent while there are none.
-    vessel: Option<Vessel>,
+    buffer: Option<Buffer>,
     end: End,
     /// Bytes that have been written.
     pub moved: u64,
@@ -182,7 +182,7 @@ impl Flow {
 
     /// Bytes held here.
     pub fn held(&self) -> usize {
-        self.vessel.as_ref().map_or(0, Vessel::held)
+        self.buffer.as_ref().map_or(0, Buffer::held)
     }
 
     /// Moves what can be moved, up to a fair share. Errors of the halves are noted there.
@@ -198,7 +198,7 @@ impl Flow {
             self.fill(source, from.as_fd(), pipes);
             self.empty(sink, to.as_fd());
             if sink.broken {
-                self.vessel = None;
+                self.buffer = None;
                 self.end = End::Passed;
                 return Turn::Waits;
             }
@@ -216,12 +216,12 @@ impl Flow {
         if !source.readable || self.end != End::Open || self.held() >= PIPE {
             return;
         }
-        let vessel = self.vessel.get_or_insert_with(|| pipes.take());
-        match vessel.fill(from) {
+        let buffer = self.buffer.get_or_insert_with(|| pipes.take());
+        match buffer.fill(from) {
             Ok(0) => self.end = End::Read,
             Ok(_) => {}
-            // Either there is nothing to read or the vessel is full.
-            Err(Errno::AGAIN) => source.readable = vessel.held() > 0,
+            // Either there is nothing to read or the buffer is full.
+            Err(Errno::AGAIN) => source.readable = buffer.held() > 0,
             Err(_) => {
                 source.broken = true;
                 self.end = End::Read;
@@ -230,10 +230,10 @@ impl Flow {
     }
 
     fn empty(&mut self, sink: &mut Ready, to: impl AsFd) {
-        let Some(vessel) = self.vessel.as_mut().filter(|vessel| vessel.held() > 0 && sink.writable) else {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.writable) else {
             return;
         };
-        match vessel.empty(to) {
+        match buffer.empty(to) {
             Ok(bytes) => self.moved += bytes as u64,
             Err(Errno::AGAIN) => sink.writable = false,
             Err(_) => sink.broken = true,
@@ -241,8 +241,8 @@ impl Flow {
     }
 
     fn release(&mut self, pipes: &mut Pipes) {
-        if let Some(vessel) = self.vessel.take_if(|vessel| vessel.held() == 0) {
-            pipes.put(vessel);
+        if let Some(buffer) = self.buffer.take_if(|buffer| buffer.held() == 0) {
+            pipes.put(buffer);
         }
     }
 }

@@ -316,7 +316,7 @@ impl Relay {
     /// Both halves are there.
     fn join(&mut self, key: usize, back: Half) {
         self.connections[key].halves[BACK] = Some(back);
-        if self.is_carried(key) {
+        if self.hand_over(key) {
             return;
         }
         self.watch(key, BACK);
@@ -326,8 +326,8 @@ impl Relay {
         }
     }
 
-    /// Where a half is spoken by somebody else, that one moves the bytes of the connection.
-    fn is_carried(&mut self, key: usize) -> bool {
+    /// Hands the connection to the engine that speaks one of its halves: it moves the bytes. False where the kernel speaks both.
+    fn hand_over(&mut self, key: usize) -> bool {
         let token = self.token(key, FRONT);
         let connection = &self.connections[key];
         let ([Some(Half::Spoken(control)), Some(Half::Kernel(socket))]
@@ -391,7 +391,7 @@ impl Relay {
         if let [Some(Half::Spoken(_)), Some(Half::Kernel(back))] = &connection.halves {
             // A socket that cannot be removed is not there.
             let _ = epoll::delete(&self.epoll, back);
-            self.is_carried(key);
+            self.hand_over(key);
             return;
         }
         self.watch(key, FRONT);
