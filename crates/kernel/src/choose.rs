@@ -43,7 +43,7 @@ pub struct Rule {
 const RULES: &str = "rules";
 const LINK: &str = "link";
 /// Bits of a key before the address: the network namespace and the interface.
-const INTERFACE_BITS: u32 = 64;
+const PLACE_BITS: u32 = 64;
 /// Bits of an IPv6 address before one of IPv4 that is mapped into it.
 const MAPPED_BITS: u32 = 96;
 
@@ -190,7 +190,7 @@ fn control_groups() -> Result<PathBuf, Error> {
 /// `struct bp_key` for each destination.
 fn keys(which: &Match, interface: Interface) -> Vec<Vec<u8>> {
     let key = |address: Ipv6Addr, bits: u32| {
-        let place = [INTERFACE_BITS + bits, interface.namespace, interface.number].map(u32::to_ne_bytes);
+        let place = [PLACE_BITS + bits, interface.namespace, interface.number].map(u32::to_ne_bytes);
         [place.as_flattened(), &address.octets()].concat()
     };
     if which.to.is_empty() {
@@ -213,7 +213,7 @@ fn value(control: &Control, interface: u32) -> Vec<u8> {
 
 /// The destinations of a key.
 fn written(key: &[u8]) -> String {
-    let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(INTERFACE_BITS);
+    let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(PLACE_BITS);
     let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[12..28]).expect("sixteen bytes"));
     match (address.to_ipv4_mapped(), bits) {
         (_, 0) => "everywhere".into(),
