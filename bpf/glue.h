@@ -25,11 +25,6 @@ const volatile bp_u8 bp_cong_control_arguments = 4;
 #define BP_OWNS_RECOVERY 0
 #endif
 
-/* A law that is told when data leaves and nothing was under way defines it. */
-#ifndef BP_ON_START
-#define BP_ON_START(law, path) ((void)0)
-#endif
-
 /* The private state of a connection: 104 bytes. `watch` reads what stands before the law. */
 struct bp_private {
 	bp_u32 una;		/* snd_una at the last ACK */
@@ -272,11 +267,15 @@ void bp_event(bp_u64 *context)
 	law = BP_LAW_OF(sk, 0);
 	if (!law)
 		return;
+#ifdef BP_ON_START
+	/* The law wants to know when data leaves and nothing was under way. */
 	bp_look(tp, &path);
 	BP_ON_START(law, &path);
+#endif
 	idle = (bp_u32)bp_jiffies() - tp->lsndtime;
 	if ((int)idle <= (int)tp->inet_conn.icsk_rto)
 		return;
+	bp_look(tp, &path);
 	bp_on_idle(law, BP_MIN(bp_cwnd(law), BP_SEGMENTS(10)), &path);
 	bp_set_window(tp, law);
 	bp_set_pace(sk, law, &path);
