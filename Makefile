@@ -45,7 +45,7 @@ kernel-test: ## Test the algorithms in the kernel of this machine: loads them, t
 	@scripts/setup kernel
 	cargo test --locked --package bentpipe-kernel --features bpf --lib --test choosing --test verifier
 	@# With the whole workspace, what `make test` has built is not built again with other features.
-	cargo test --locked --workspace --features bentpipe/kernel --test kernel
+	cargo test --locked --workspace --features bentpipe/kernel --bin xtask --test kernel
 
 .PHONY: setup
 setup:
@@ -56,8 +56,8 @@ test: setup ## Run all tests in their quick forms, documentation examples and th
 	cargo test --workspace --locked
 	@$(MAKE) --no-print-directory python-test
 
-# What the tests of the Python package need. With `xtask` and one test beside the libraries, packages have the features and profiles that they have
-# in `make test`, so what that has built is not built again.
+# What the tests of the Python package need. With one test beside the libraries, packages have the features that they have in `make test`, and with
+# `xtask` the profiles (it shares some with procedural macros), so what that has built is not built again. So have `kernel-test` and `fuzz-minute`.
 PYTHON := $(abspath $(TARGET))/python/bin/python
 
 .PHONY: python
@@ -106,7 +106,7 @@ fuzz: setup ## Feed the stack and the readers with inputs made up from SEED, in 
 
 .PHONY: fuzz-minute
 fuzz-minute: setup ## Feed the stack and the readers for less than a minute, with what `make test` has built: a part of .ci/run
-	BENTPIPE_FUZZ=30 cargo test --workspace --locked --test quick
+	BENTPIPE_FUZZ=30 cargo test --workspace --locked --bin xtask --test quick
 
 .PHONY: lint
 lint: ## Check formatting, Clippy, the rules of the house and the documentation
