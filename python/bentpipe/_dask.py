@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from bentpipe import _bentpipe as native
-from bentpipe._errors import Error, RequestError, WorkError
+from bentpipe._errors import Error, RequestError, WorkError, needs
 from bentpipe._progress import bar
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def _measure(request: bytes, version: str, indices: list[int]) -> tuple[float, i
 
 
 def _frame(request: bytes, version: str, indices: list[int]) -> pd.DataFrame:
-    import pyarrow as pa
+    with needs("dask"):
+        import pyarrow as pa
 
     table = pa.ipc.open_stream(_measure(request, version, indices)[2]).read_all()
     lines = table.select(["world", "seed", "quantity", "value"])
@@ -131,8 +132,9 @@ def _as_comparison(
 
 
 def _as_frame(client: Any, request: bytes, work: tuple[list[int], float]) -> Any:
-    import dask.dataframe as dd
-    import pandas as pd
+    with needs("dask"):
+        import dask.dataframe as dd
+        import pandas as pd
 
     todo, task_s = work
     first, rest = todo[:1], todo[1:]

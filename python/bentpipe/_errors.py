@@ -1,5 +1,8 @@
 """Exceptions, with the words of the command line: the place, what was found, and what is accepted."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Error(Exception):
     """Base of all exceptions of Bentpipe."""
@@ -23,3 +26,13 @@ class Stopped(UserWarning):
 
 class Lacking(UserWarning):
     """An algorithm lacks in this scenario what it lives on."""
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Turn a failed import into :class:`MissingError` that names the extra of this package that brings the library."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        words = f"{error.name} is not installed: pip install 'bentpipe[{extra}]'"
+        raise MissingError(words) from error

@@ -7,7 +7,7 @@ from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from bentpipe._errors import RequestError
+from bentpipe._errors import RequestError, needs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,20 +23,25 @@ _Path = str | PathLike[str]
 
 def to_arrow(table: Table) -> pa.Table:
     """Return the table as a ``pyarrow.Table``; its columns are not copied."""
-    import pyarrow as pa
+    with needs("arrow"):
+        import pyarrow as pa
 
     return pa.table(table)
 
 
 def to_pandas(table: Table) -> pd.DataFrame:
     """Return the table as a ``pandas.DataFrame``."""
-    frame: pd.DataFrame = to_arrow(table).to_pandas()
+    with needs("pandas"):
+        import pyarrow as pa
+
+        frame: pd.DataFrame = pa.table(table).to_pandas()
     return frame
 
 
 def to_polars(table: Table) -> pl.DataFrame:
     """Return the table as a ``polars.DataFrame``."""
-    import polars as pl
+    with needs("polars"):
+        import polars as pl
 
     return pl.DataFrame(table)
 
@@ -138,7 +143,8 @@ class Run:
             raise RequestError(
                 f"plot: found {found}, accepted: {', '.join(numbers)} of a run with trace=[...]"
             )
-        import matplotlib.pyplot as plt
+        with needs("plot"):
+            import matplotlib.pyplot as plt
 
         frame = to_arrow(table).select(["t_s", "source", column]).to_pandas().dropna()
         ax = ax or plt.subplots()[1]
@@ -250,7 +256,8 @@ class Comparison:
         ``metric`` is a column of the runs with or without its unit (``goodput``, ``completion_s``); by default what the
         scenario is run for. Raises :class:`RequestError` for one that is not there.
         """
-        import matplotlib.pyplot as plt
+        with needs("plot"):
+            import matplotlib.pyplot as plt
 
         key, title, unit, divisor = self._native.measures
         rows = self.document["rows"]
@@ -358,7 +365,8 @@ class Paper:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the claims as a ``pandas.DataFrame``."""
-        import pandas as pd
+        with needs("pandas"):
+            import pandas as pd
 
         return pd.DataFrame(self.claims)
 

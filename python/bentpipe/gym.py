@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
-import gymnasium as gym
-import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-
 from bentpipe import _bentpipe as native
-from bentpipe._errors import RequestError
+from bentpipe._errors import RequestError, needs
 from bentpipe._work import Observation, scenario_of
+
+with needs("gym"):
+    import gymnasium as gym
+    import numpy as np
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
 
 if TYPE_CHECKING:
     from bentpipe._bentpipe import Scenario

@@ -1,4 +1,5 @@
 import math
+import sys
 
 import pytest
 
@@ -81,3 +82,21 @@ def test_a_damaged_store_is_refused_and_named(small, tmp_path):
     part.unlink()
     (tmp_path / ".bentpipe-half.part").write_bytes(b"PAR1")
     assert bp.compare(small, cc="reno", seeds=1, keep=tmp_path).complete
+
+
+@pytest.mark.parametrize(
+    ("library", "call", "extra"),
+    [
+        ("pyarrow", lambda result: result.to_arrow(), "arrow"),
+        ("pyarrow", lambda result: result.to_pandas(), "pandas"),
+        ("polars", lambda result: result.to_polars(), "polars"),
+        ("matplotlib.pyplot", lambda result: result.plot(), "plot"),
+    ],
+)
+def test_a_missing_library_is_named_with_what_brings_it(small, monkeypatch, library, call, extra):
+    result = bp.compare(small, cc="cubic", seeds=1)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(
+        bp.MissingError, match=rf"{library} is not installed: pip install 'bentpipe\[{extra}\]'"
+    ):
+        call(result)
