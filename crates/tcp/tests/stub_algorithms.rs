@@ -20,6 +20,7 @@ use script::{Script, ms, plain};
 #[derive(Default)]
 struct Double {
     asks_first: Option<ProbeKind>,
+    keeps_timer: bool,
     distrusts: bool,
     feedback: u8,
 }
@@ -41,7 +42,7 @@ impl CongestionControl for Double {
         note(format!("timeout {} {}", timeout.consecutive, timeout.answered));
         match self.asks_first {
             Some(kind) if !timeout.answered => RtoAction::ProbeFirst(kind),
-            _ => RtoAction::Retransmit { back_off: true },
+            _ => RtoAction::Retransmit { back_off: !self.keeps_timer },
         }
     }
 
@@ -139,6 +140,25 @@ fn a_question_without_an_answer_expires_again() {
     end.wait(60_000);
     assert_eq!(told(), ["timeout 1 false", "timeout 2 false", "timeout 3 false"]);
     assert!(end.events.contains(Events::TIMED_OUT));
+}
+
+fn keeps_timer(_: &Start) -> Box<dyn CongestionControl> {
+    Box::new(Double { keeps_timer: true, ..Double::default() })
+}
+
+#[test]
+fn who_does_not_back_off_does_not_give_up_earlier() {
+    let mut end = Script::established(Config { retries: 4, ..with(keeps_timer) });
+    end.write(1000);
+    end.trace();
+    // In timeouts of 300 ms: four without back-off, then the engine backs off until 1 + 2 + 4 + 8 have passed, as with who always did.
+    let mut sent = Vec::new();
+    for at in 1..=20 {
+        end.wait(300);
+        sent.extend(end.trace().iter().map(|_| at));
+        assert_eq!(end.events.contains(Events::TIMED_OUT), at >= 19, "after {at} timeouts");
+    }
+    assert_eq!(sent, [1, 2, 3, 4, 5, 7, 11, 19]);
 }
 
 #[test]

@@ -89,6 +89,14 @@ impl RttEstimator {
         (self.base_rto * (1_u64 << self.back_off.min(32))).min(bounds.ceiling)
     }
 
+    /// The time that so many timeouts take with back-off. A path is not given up before (RFC 9293 section 3.8.3), even if its round trip is
+    /// a millisecond and its algorithm keeps the timer.
+    pub fn patience(&self, retries: u32, bounds: &RtoBounds) -> Duration {
+        let timeout = |n: u32| (self.base_rto * (1_u64 << n.min(32))).min(bounds.ceiling);
+        let doubling = retries.min(33);
+        (0..doubling).map(timeout).fold(Duration::ZERO, |sum, next| sum + next) + bounds.ceiling * u64::from(retries - doubling)
+    }
+
     pub fn back_off(&mut self) {
         self.back_off += 1;
     }

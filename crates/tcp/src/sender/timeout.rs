@@ -100,7 +100,7 @@ impl Sender {
         }
         // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
         let silent = if stopped { self.unanswered } else { self.timeouts };
-        if silent >= cx.config.retries {
+        if silent >= cx.config.retries && cx.now >= self.waiting_since + self.rtt.patience(cx.config.retries, &cx.config.rto) {
             return Verdict::GiveUp;
         }
         self.unanswered += 1;
@@ -123,7 +123,8 @@ impl Sender {
         let path = self.path(cx.now);
         match self.react_to_timeout(cx, answered, &path) {
             RtoAction::Retransmit { back_off } => {
-                if back_off {
+                // An algorithm that keeps the timer is not to ask a peer that is gone for ever.
+                if back_off || self.timeouts > cx.config.retries {
                     self.rtt.back_off();
                 }
                 let doubt = self.first_timeout_check(cx);
