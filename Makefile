@@ -47,6 +47,14 @@ kernel-test: ## Test the algorithms in the kernel of this machine: loads them, t
 	@# With the whole workspace, what `make test` has built is not built again with other features.
 	cargo test --locked --workspace --features bentpipe/kernel --bin xtask --test kernel
 
+KERNELS := 6.1 6.12
+
+.PHONY: kernel-test-debian
+kernel-test-debian: ## The same under the kernels KERNELS of Debian, in a virtual machine (QEMU; installs it)
+	@scripts/setup machine
+	for version in $(KERNELS); do \
+	    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/scripts/with-kernel $$version" $(MAKE) --no-print-directory kernel-test; done
+
 .PHONY: setup
 setup:
 	@scripts/setup
