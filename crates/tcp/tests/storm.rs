@@ -360,13 +360,15 @@ impl World {
     }
 
     /// Whether nothing gives an end a reason to give up. Where packets are lost, a user timeout of seconds is a reason after two or three
-    /// losses in a row, and a short TIME-WAIT is over before the peer sends again what its lost ACK acknowledged.
+    /// losses in a row, and a short TIME-WAIT is over before the peer sends again what its lost ACK acknowledged. What later packets have
+    /// overtaken is lost, too, if their timestamps are newer (RFC 7323 section 5.3).
     fn is_calm(&self) -> bool {
         let patient = self
             .configs
             .iter()
             .all(|config| config.user_timeout.is_none() && config.time_wait >= Duration::from_secs(60));
-        self.weather.iter().all(|weather| weather.is_calm() && (patient || weather.loss == 0.0))
+        let may_lose = |weather: &Weather| weather.loss > 0.0 || weather.reordering > 0.0;
+        self.weather.iter().all(|weather| weather.is_calm() && (patient || !may_lose(weather)))
     }
 
     fn settle(mut self) -> (u64, bool) {
