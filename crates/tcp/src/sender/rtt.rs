@@ -94,7 +94,8 @@ impl RttEstimator {
     pub fn patience(&self, retries: u32, bounds: &RtoBounds) -> Duration {
         let timeout = |n: u32| (self.base_rto * (1_u64 << n.min(32))).min(bounds.ceiling);
         let doubling = retries.min(33);
-        (0..doubling).map(timeout).fold(Duration::ZERO, |sum, next| sum + next) + bounds.ceiling * u64::from(retries - doubling)
+        (0..doubling).map(timeout).fold(Duration::ZERO, |sum, next| sum + next)
+            + bounds.ceiling * u64::from(retries - doubling)
     }
 
     pub fn back_off(&mut self) {

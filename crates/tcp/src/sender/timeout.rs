@@ -100,7 +100,9 @@ impl Sender {
         }
         // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
         let silent = if stopped { self.unanswered } else { self.timeouts };
-        if silent >= cx.config.retries && cx.now >= self.waiting_since + self.rtt.patience(cx.config.retries, &cx.config.rto) {
+        if silent >= cx.config.retries
+            && cx.now >= self.waiting_since + self.rtt.patience(cx.config.retries, &cx.config.rto)
+        {
             return Verdict::GiveUp;
         }
         self.unanswered += 1;
