@@ -196,6 +196,27 @@ fn a_proxy_with_the_engine_that_is_killed_stands_in_nobodys_way() {
 }
 
 #[test]
+fn what_a_killed_proxy_did_not_deliver_does_not_look_complete() {
+    let Some(world) = world() else { return };
+    for path in BOTH {
+        let proxy = world.proxy(&path.class(""));
+        let (client, server) = pair(&world, SERVER_V4, 7119);
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        for (mut from, mut to) in [(&client, &server), (&server, &client)] {
+            from.write_all(b"the first part").unwrap();
+            to.read_exact(&mut [0; 14]).unwrap();
+        }
+        proxy.end(Signal::SIGKILL);
+        let heard = |mut end: &TcpStream| end.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(heard(&client), Err(ErrorKind::ConnectionReset), "a FIN would say that all has come");
+        if path.sockets == 2 {
+            assert_eq!(heard(&server), Err(ErrorKind::ConnectionReset));
+        }
+        world.proxy_output(&[env!("CARGO_BIN_EXE_bentpipe"), "pep", "clean"]);
+    }
+}
+
+#[test]
 fn connections_of_the_engine_end_before_the_proxy_does() {
     let Some(world) = world() else { return };
     let mut proxy = world.proxy(&ENGINE.class(""));

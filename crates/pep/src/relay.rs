@@ -542,8 +542,7 @@ impl Connection {
             }
             if flow.wants_end() {
                 if let Some(Half::Kernel(socket)) = &self.halves[sink] {
-                    // The far end may be gone already; then there is nobody to tell.
-                    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
+                    sockets::end(socket);
                 }
                 flow.pass_end();
             }

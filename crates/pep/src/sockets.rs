@@ -1,7 +1,7 @@
 //! Sockets of the proxy: they speak in the names of others.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
         }
     }
     socket.set_mark(MARK_OURS)?;
+    // Whatever ends this process, a peer that has not received everything gets a RST, not a FIN behind a part. Accepted sockets inherit it.
+    socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
 }
 
@@ -210,6 +212,13 @@ fn saved_syn(socket: RawFd) -> Option<Syn> {
 pub(crate) fn reset(socket: &impl AsFd) {
     // A socket that is already gone needs no RST.
     let _ = SockRef::from(&socket.as_fd()).set_linger(Some(Duration::ZERO));
+}
+
+/// Sends a FIN: everything for this peer has been written, and arrives even if the socket is closed now.
+pub(crate) fn end(socket: &impl AsFd) {
+    let socket = SockRef::from(socket);
+    // The peer may be gone already; then there is nobody to tell.
+    let _ = socket.set_linger(None).and_then(|()| socket.shutdown(Shutdown::Write));
 }
 
 /// Sets a socket option for which `socket2` has no word.

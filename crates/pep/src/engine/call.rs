@@ -8,11 +8,12 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Id, Stack};
 use bentpipe_tcp::Connection;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown};
+use rustix::net::SendFlags;
 
 use super::thread::Message;
 use crate::half::{Answer, Carried, Control, Ending, Half, Over, Telemetry};
 use crate::shared::Inbox;
+use crate::sockets;
 
 /// Bytes moved at first, and at most, before it is looked whether there are more: a small message must not take the memory of a large one.
 const FIRST_PIECE: usize = 16 << 10;
@@ -164,8 +165,7 @@ impl Stream {
             if connection.readable() == 0 {
                 if connection.peer_closed() {
                     self.passed = true;
-                    // A socket that has closed its end need not know.
-                    let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+                    sockets::end(&self.socket);
                 }
                 break;
             }
