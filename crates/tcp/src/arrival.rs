@@ -117,6 +117,7 @@ impl Connection {
 
     /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other for ever: segments without data are answered
     /// now and then only (RFC 5961 section 7).
+    #[cold]
     fn challenge(&mut self, now: Instant, segment: &Segment) {
         let upkeep = self.upkeep.get_or_insert_default();
         if segment.len > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL {
@@ -191,11 +192,15 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn after_our_fin(&mut self, now: Instant) {
-        if !self.sender.fin_queued || !self.sender.all_acked() {
-            return;
+        if self.sender.fin_queued && self.sender.all_acked() {
+            self.our_fin_is_acked(now);
         }
+    }
+
+    #[cold]
+    fn our_fin_is_acked(&mut self, now: Instant) {
         self.fast_path = FastPath::empty();
         if matches!(self.state, State::FinWait1 | State::Closing | State::LastAck) {
             self.sender.closed(now);
@@ -211,6 +216,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     pub(crate) fn after_their_fin(&mut self, now: Instant) {
         self.receiver.ack_now();
         self.events |= Events::PEER_CLOSED;
@@ -222,6 +228,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn begin_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.retransmit = Instant::FAR_FUTURE;

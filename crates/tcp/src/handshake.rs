@@ -168,6 +168,7 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: the ACK of our SYN completes the handshake. False if the segment is to be dropped.
+    #[cold]
     pub(crate) fn complete_passive(&mut self, now: Instant, segment: &Segment) -> bool {
         if segment.ack == 0 || segment.ack > self.sender.nxt {
             self.refuse(segment);
@@ -279,6 +280,7 @@ impl Connection {
     }
 
     /// The peer repeated its SYN: our answer was lost.
+    #[cold]
     pub(crate) fn repeat_syn_ack(&mut self) {
         let handshake = self.handshaking();
         handshake.due = true;

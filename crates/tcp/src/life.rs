@@ -76,6 +76,7 @@ impl Connection {
     }
 
     /// A segment for a connection that does not exist (RFC 9293 section 3.10.7.1).
+    #[cold]
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -99,6 +100,7 @@ impl Connection {
         }));
     }
 
+    #[cold]
     pub(crate) fn become_closed(&mut self, why: Events) {
         self.state = State::Closed;
         self.timers = Timers::OFF;

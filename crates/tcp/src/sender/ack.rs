@@ -241,6 +241,7 @@ impl Sender {
     }
 
     /// A report of duplicates answers probes.
+    #[cold]
     fn take_probe_answers(&mut self, cx: &mut Context, (acked, phase): (u32, Phase), path: &Path) {
         while let Some(tag) =
             self.outstanding_probes.as_mut().and_then(|outstanding_probes| outstanding_probes.next_answered())
@@ -290,6 +291,7 @@ impl Sender {
         }
     }
 
+    #[cold]
     fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
         cx.stats.rare().probes_acked += 1;
         self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, path);

@@ -92,6 +92,7 @@ impl Sender {
     }
 
     /// Takes a notice that a link on the path sends, whatever was agreed on with the peer.
+    #[cold]
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
         if self.wants.feedback != 0 {
             self.burst = 0;

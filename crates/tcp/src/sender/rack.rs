@@ -159,6 +159,7 @@ impl Sender {
     }
 
     /// A segment that was marked lost was only late.
+    #[cold]
     pub(super) fn note_late_original(&mut self) {
         if let Some(rack) = &mut self.rack {
             rack.saw_reordering();

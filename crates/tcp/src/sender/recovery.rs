@@ -183,6 +183,7 @@ impl Sender {
     }
 
     /// Enters fast recovery: a loss is proven, the window shrinks once, and the first lost segment leaves at once.
+    #[cold]
     pub(super) fn enter_recovery(&mut self, cx: &mut Context, found: LossEvidence) {
         let sack = self.recovery.uses_sack();
         if !sack {
@@ -264,6 +265,7 @@ impl Sender {
         }
     }
 
+    #[cold]
     pub(super) fn leave_episode(&mut self, cx: &mut Context) {
         self.episode = Episode::Open;
         let nxt = self.nxt;
@@ -345,6 +347,7 @@ impl Sender {
     }
 
     /// The response of Enhanced TCP to a spurious timeout.
+    #[cold]
     fn respond_as_enhanced(&mut self, cx: &mut Context) {
         if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
             return self.undo_reduction(cx);
@@ -384,6 +387,7 @@ impl Sender {
 
     /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was under way before this ACK, which
     /// acknowledged so many segments.
+    #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
         if !self.ecn || !self.episode.is_open() || self.una <= ecn_recover {

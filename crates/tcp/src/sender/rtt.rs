@@ -4,6 +4,9 @@ use bentpipe_base::Duration;
 
 use crate::RtoBounds;
 
+/// The weight of a sample is a multiple of 2^-31, so that a whole fits 32 bits.
+const WEIGHT_BITS: u32 = 31;
+
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 // The fields that algorithms see are not in the order in which `Path` has them: the compiler would copy two at once, and a processor that
 // has just written them one by one stalls when it reads both (store forwarding).
@@ -42,16 +45,19 @@ impl RttEstimator {
 
     /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
     /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers: so many of so many segments.
+    #[inline]
     pub fn sample(&mut self, rtt: Duration, (covered, flight): (u32, u32), bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
         if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         } else {
-            let weight = f64::from(covered.max(1)) / f64::from(flight.max(covered).max(1));
+            let covered = covered.max(1);
+            // In fixed point: every ACK waits for this.
+            let weight = u64::from((1 << WEIGHT_BITS) / flight.max(covered)) * u64::from(covered);
             let deviation = self.srtt.abs_diff(rtt);
-            self.rttvar = towards(self.rttvar, deviation, weight / 4.0);
-            self.srtt = towards(self.srtt, rtt, weight / 8.0);
+            self.rttvar = towards(self.rttvar, deviation, (weight, WEIGHT_BITS + 2));
+            self.srtt = towards(self.srtt, rtt, (weight, WEIGHT_BITS + 3));
         }
         self.follow(bounds);
     }
@@ -118,9 +124,10 @@ impl RttEstimator {
     }
 }
 
-/// `from`, moved by `part` of the way to `to`.
-fn towards(from: Duration, to: Duration, part: f64) -> Duration {
-    let step = Duration::from_nanos((from.abs_diff(to).as_nanos() as f64 * part) as u64);
+/// `from`, moved by `numerator` / 2^`bits` of the way to `to`.
+fn towards(from: Duration, to: Duration, (numerator, bits): (u64, u32)) -> Duration {
+    let step = (u128::from(from.abs_diff(to).as_nanos()) * u128::from(numerator)) >> bits;
+    let step = Duration::from_nanos(step as u64);
     if to > from { from + step } else { from - step }
 }
 

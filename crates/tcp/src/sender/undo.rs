@@ -78,6 +78,7 @@ impl Sender {
     }
 
     /// Takes back the last reduction, and what was marked lost and has not been sent again is in flight after all.
+    #[cold]
     pub(super) fn undo_reduction(&mut self, cx: &mut Context) {
         if matches!(self.episode, Episode::Loss { .. }) {
             self.rtt.reset_back_off();
