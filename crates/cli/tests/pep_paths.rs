@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bentpipe_base::Flags;
+use bentpipe_wire::{Ends, Header, IpFields, Packet, Payload};
 use network::{PATIENCE, SERVER_V4, SERVER_V6, World, ip, payload, world};
 use nix::sys::signal::Signal;
 
@@ -506,6 +508,41 @@ fn a_port_can_be_used_again_as_soon_as_its_connection_has_ended() {
                 // The last ACK is under way.
                 thread::sleep(Duration::from_millis(100));
             }
+            proxy.end(Signal::SIGTERM);
+        }
+    }
+}
+
+/// Sends another SYN of a client's connection over IPv4.
+fn repeat_syn(world: &World, client: &TcpStream) {
+    let ends = Ends { local: client.local_addr().unwrap(), remote: client.peer_addr().unwrap() };
+    let tcp = Header { seq: 1, flags: Flags::SYN, window: 65_535, ..Header::default() };
+    let mut packet = Vec::new();
+    Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }.write_headers(&mut packet);
+    world.inside("c", move || {
+        let protocol = Some(socket2::Protocol::from(255));
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::RAW, protocol).unwrap();
+        socket.set_header_included_v4(true).unwrap();
+        socket.send_to(&packet, &SocketAddr::new(ends.remote.ip(), 0).into()).unwrap();
+    });
+}
+
+#[test]
+fn a_late_copy_of_a_syn_reaches_nobody_but_the_proxy() {
+    let Some(world) = world() else { return };
+    let rules = "table inet t { counter syns { }\n chain c { type filter hook input priority 0; \
+        tcp dport 7132 tcp flags & (syn | ack) == syn counter name syns\n }\n }\n";
+    world.nft("s", rules);
+    for path in BOTH {
+        for syn in ["early", "server-first"] {
+            let proxy = world.proxy(&path.class(&format!("syn = \"{syn}\"")));
+            let (client, server) = pair(&world, SERVER_V4, 7132);
+            let of_the_proxy = counted(&world, "s");
+            repeat_syn(&world, &client);
+            thread::sleep(Duration::from_millis(300));
+            assert_eq!(counted(&world, "s"), of_the_proxy, "{syn}: SYNs at the server");
+            transfer(&client, &server, 100_000);
+            transfer(&server, &client, 100_000);
             proxy.end(Signal::SIGTERM);
         }
     }

@@ -182,7 +182,7 @@ impl Gate {
             return;
         }
         if self.shared.ready().contains_key(&syn.tuple) {
-            return self.put_back(opener, packet);
+            return self.accept(&syn, opener, packet);
         }
         if let Some(why) = self.shared.lacks_room() {
             return self.pass_on(&syn, packet, why);
@@ -300,6 +300,7 @@ impl Gate {
                 let _ = self.back.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
             }
             Refusal::TimedOut => {}
+            Refusal::Exists => self.put_back(waiting.opener, &waiting.packet),
             Refusal::Unreachable => self.pass_on(&waiting.syn, &waiting.packet, Reason::Unreachable),
             Refusal::Busy => self.pass_on(&waiting.syn, &waiting.packet, Reason::Connections),
         }

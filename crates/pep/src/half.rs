@@ -117,6 +117,9 @@ pub enum Refusal {
     /// No answer: the client gets none either.
     #[error("no answer")]
     TimedOut,
+    /// The speaker has the connection already: the SYN is a copy, and whoever ends the connection on the client's side knows what to answer.
+    #[error("the connection exists")]
+    Exists,
     /// The speaker has no room: the client's SYN is forwarded untouched.
     #[error("no room for another connection")]
     Busy,

@@ -218,8 +218,11 @@ impl Relay {
 
     /// A client whose SYN the speaker has answered.
     fn greet(&mut self, (tuple, opener): (Tuple, Opener), dscp: u8, answer: Result<Half, Refusal>) {
-        if let Ok(front) = answer {
-            return self.begin((tuple, opener), dscp, front);
+        match answer {
+            Ok(front) => return self.begin((tuple, opener), dscp, front),
+            // The SYN was repeated, and an earlier copy of it opened the connection.
+            Err(Refusal::Exists) => return,
+            Err(_) => {}
         }
         let waiting = self.shared.ready().remove(&tuple);
         if let Some(established) = waiting {

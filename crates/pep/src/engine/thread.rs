@@ -132,7 +132,11 @@ impl Thread {
             None => self.connect(call, &config),
             Some(packet) => self.grant(call, &packet, &config),
         };
-        let Ok(id) = opened else { return answer(Err(Refusal::Busy)) };
+        let id = match opened {
+            Ok(id) => id,
+            Err(Unopened::Exists) => return answer(Err(Refusal::Exists)),
+            Err(_) => return answer(Err(Refusal::Busy)),
+        };
         self.driver.stack.set_dscp(id, call.dscp);
         let standing = Standing::new(id, Arc::clone(&self.inbox));
         self.sessions.insert(id, Session::new(standing, answer));

@@ -4,7 +4,7 @@ use bentpipe_base::Duration;
 
 use crate::RtoBounds;
 
-/// The weight of a sample is a multiple of 2^-31, so that a whole fits 32 bits.
+/// The weight of a sample is a multiple of 2^-31.
 const WEIGHT_BITS: u32 = 31;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
@@ -54,7 +54,7 @@ impl RttEstimator {
         } else {
             let covered = covered.max(1);
             // In fixed point: every ACK waits for this.
-            let weight = u64::from((1 << WEIGHT_BITS) / flight.max(covered)) * u64::from(covered);
+            let weight = (u64::from(covered) << WEIGHT_BITS) / u64::from(flight.max(covered));
             let deviation = self.srtt.abs_diff(rtt);
             self.rttvar = towards(self.rttvar, deviation, (weight, WEIGHT_BITS + 2));
             self.srtt = towards(self.srtt, rtt, (weight, WEIGHT_BITS + 3));
