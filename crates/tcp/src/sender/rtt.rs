@@ -77,6 +77,7 @@ impl RttEstimator {
     }
 
     /// SRTT + max(tick, margin, 4 RTTVAR), rounded up to the tick, within the bounds.
+    #[inline]
     fn follow(&mut self, bounds: &RtoBounds) {
         let tick = bounds.tick.as_nanos().max(1);
         let exact = (self.srtt + (self.rttvar * 4).max(bounds.tick).max(bounds.margin)).as_nanos();
