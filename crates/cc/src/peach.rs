@@ -23,7 +23,7 @@ use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::probe_peer::Peer;
-use crate::parts::probe_train::{Train, segments_left};
+use crate::parts::probe_train::{Train, most_probes};
 use crate::{
     Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
@@ -220,20 +220,17 @@ impl Peach {
     /// The data segment just left.
     fn pace_dummies(&mut self, path: &Path) {
         let rwnd = path.receive_window.max(1);
-        let left = match self.config.mode {
-            Mode::Paper => rwnd - 1,
-            Mode::Safe => (rwnd - 1).min(segments_left(path)),
-        };
         // A receive window of a gigabyte is no reason to send a gigabyte of dummies.
         let most = self.config.max_probes;
-        let train = Train::over(path.srtt, rwnd.min(most.saturating_add(1)), left.min(most), path.now); // equation (2)
+        let train = Train::over(path.srtt, rwnd.min(most.saturating_add(1)), (rwnd - 1).min(most), path.now); // equation (2)
         self.state = train.map_or(State::Avoidance, State::SuddenStart);
     }
 
     /// The next dummy is due.
-    fn send_next(&mut self, train: Train) {
-        self.due = Due { dummies: 1, beside: u32::MAX };
-        self.state = train.advance().map_or(State::Avoidance, State::SuddenStart);
+    fn send_next(&mut self, train: Train, path: &Path) {
+        let (leaves, train) = train.advance(most_probes(self.config.mode, path));
+        self.due = Due { dummies: u32::from(leaves), beside: u32::MAX };
+        self.state = train.map_or(State::Avoidance, State::SuddenStart);
     }
 }
 
@@ -497,7 +494,7 @@ impl CongestionControl for Peach {
         if let State::SuddenStart(train) = self.state
             && path.now >= train.next
         {
-            self.send_next(train);
+            self.send_next(train, path);
         }
     }
 }

@@ -216,7 +216,7 @@ impl Rcs {
         match &mut self.state {
             State::Initial { train: train @ Some(_), .. }
             | State::Detection { train: train @ Some(_), .. } => {
-                *train = train.and_then(Train::advance);
+                *train = train.and_then(|train| train.advance(u32::MAX).1);
                 self.due = 1;
             }
             State::Initial { acked, .. } => {

@@ -4,6 +4,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use crate::Path;
+use crate::peach::Mode;
 
 /// A train under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,26 +13,33 @@ pub(crate) struct Train {
     pub next: Instant,
     /// Time between two probes: the papers' τ.
     pub tau: Duration,
-    /// Probes still to come, the next one included.
+    /// Times at which a probe is still due, the next one included.
     pub left: u32,
+    /// Probes sent.
+    pub sent: u32,
 }
 
 impl Train {
     /// `probes` probes from now on, one every `slots`-th part of `span`. `None` if there are none to send.
     pub fn over(span: Duration, slots: u32, probes: u32, now: Instant) -> Option<Self> {
         let tau = span / u64::from(slots.max(1));
-        (probes > 0).then_some(Self { next: now + tau, tau, left: probes })
+        (probes > 0).then_some(Self { next: now + tau, tau, left: probes, sent: 0 })
     }
 
-    /// A probe was due; what remains of the train.
-    pub fn advance(self) -> Option<Self> {
-        let left = self.left - 1;
-        (left > 0).then_some(Self { next: self.next + self.tau, left, ..self })
+    /// A probe was due: whether it leaves, where a train has at most `most` of them, and what remains of the train.
+    pub fn advance(self, most: u32) -> (bool, Option<Self>) {
+        let leaves = self.sent < most;
+        let (left, sent) = (self.left - 1, self.sent + u32::from(leaves));
+        (leaves, (left > 0).then_some(Self { next: self.next + self.tau, left, sent, ..self }))
     }
 }
 
-/// Data after the segment just sent, in segments.
-pub(crate) fn segments_left(path: &Path) -> u32 {
+/// The most probes that the train of a sender may have by now: in safe mode no more than there is data after the segment that opened it, in segments. A proxy
+/// gets its data while the train is under way, so that this is asked for each probe.
+pub(crate) fn most_probes(mode: Mode, path: &Path) -> u32 {
+    if mode == Mode::Paper {
+        return u32::MAX;
+    }
     let bytes = (path.snd_nxt - path.snd_una).saturating_add(path.unsent);
     let segments = bytes.div_ceil(u64::from(path.mss.max(1)));
     u32::try_from(segments.saturating_sub(1)).unwrap_or(u32::MAX)
@@ -48,10 +56,20 @@ mod tests {
         let mut times = Vec::new();
         while let Some(running) = train {
             times.push(running.next);
-            train = running.advance();
+            train = running.advance(u32::MAX).1;
         }
         let expected: Vec<_> = (1..64).map(|i| Instant::ZERO + Duration::from_millis(i)).collect();
         assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn a_time_at_which_there_is_no_data_passes_without_a_probe() {
+        let train = Train::over(Duration::from_millis(64), 64, 3, Instant::ZERO).unwrap();
+        let (leaves, train) = train.advance(0);
+        assert!(!leaves);
+        let (leaves, train) = train.unwrap().advance(1);
+        assert!(leaves);
+        assert_eq!(train.unwrap().advance(1), (false, None));
     }
 
     #[test]

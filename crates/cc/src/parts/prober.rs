@@ -14,7 +14,7 @@ use bentpipe_base::{Extension, Instant, ProbeTag};
 use serde::{Deserialize, Serialize};
 
 use super::probe_peer::Peer;
-use super::probe_train::{Train, segments_left};
+use super::probe_train::{Train, most_probes};
 use crate::peach::Mode;
 use crate::{
     Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
@@ -211,12 +211,8 @@ impl<L: Law> Prober<L> {
     /// The data that opens the train just left.
     fn begin_train(&mut self, path: &Path) {
         let rwnd = path.receive_window;
-        let rest = rwnd.saturating_sub(self.windows.cwnd as u32);
+        let probes = rwnd.saturating_sub(self.windows.cwnd as u32);
         let terms = self.law.terms();
-        let probes = match terms.mode {
-            Mode::Paper => rest,
-            Mode::Safe => rest.min(segments_left(path)),
-        };
         // A receive window of a gigabyte is no reason to send a gigabyte of probes.
         let (probes, slots) = (probes.min(terms.max_probes), rwnd.min(terms.max_probes.saturating_add(1)));
         self.law.starts(path);
@@ -484,8 +480,9 @@ impl<L: Law> CongestionControl for Prober<L> {
         if let State::Train(train) = self.state
             && path.now >= train.next
         {
-            self.due = 1;
-            self.state = train.advance().map_or(State::Avoidance, State::Train);
+            let (leaves, train) = train.advance(most_probes(self.law.terms().mode, path));
+            self.due = u32::from(leaves);
+            self.state = train.map_or(State::Avoidance, State::Train);
         }
     }
 
@@ -550,6 +547,34 @@ mod tests {
     fn no_more_probes_than_allowed() {
         let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
         assert_eq!(episode::train(&mut prober, &unknown()).len(), 20);
+    }
+
+    /// A proxy has one segment of the server when the train begins, and gets the others while it leaves.
+    #[test]
+    fn in_safe_mode_data_that_come_while_the_train_leaves_have_probes() {
+        let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
+        let path = |now, unsent| Path {
+            now,
+            snd_una: 1,
+            snd_nxt: 1001,
+            mss: 1000,
+            outstanding: 1,
+            unsent,
+            ..unknown()
+        };
+        assert!(episode::drain(&mut prober, 1, &path(fixture::path().now, 0)).is_empty());
+        prober.on_wake(&path(prober.wake_at(), 0));
+        assert!(
+            episode::drain(&mut prober, 0, &path(fixture::path().now, 0)).is_empty(),
+            "one segment, which has left"
+        );
+        prober.on_wake(&path(prober.wake_at(), 1000));
+        assert_eq!(episode::drain(&mut prober, 0, &path(fixture::path().now, 1000)).len(), 1);
+        prober.on_wake(&path(prober.wake_at(), 1000));
+        assert!(
+            episode::drain(&mut prober, 0, &path(fixture::path().now, 1000)).is_empty(),
+            "one more segment, one probe"
+        );
     }
 
     #[test]

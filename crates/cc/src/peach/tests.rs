@@ -560,6 +560,19 @@ fn safe_mode_sends_no_more_dummies_than_data_is_left() {
     }
 }
 
+/// A proxy has one segment of the server when the start begins, and gets the others while it lasts.
+#[test]
+fn safe_mode_sends_dummies_for_data_that_come_while_the_start_lasts() {
+    let mut world = World::new(safe());
+    world.unsent = 1;
+    world.transmit();
+    world.run_until(at(RTT / 4));
+    assert_eq!(world.dummies.len(), 0);
+    world.unsent = 500;
+    world.run_until(at(RTT));
+    assert_eq!(world.dummies.len(), 47, "63 less the 16 of the first quarter");
+}
+
 #[test]
 fn safe_mode_takes_the_flight_for_the_window() {
     let after = |config| {
