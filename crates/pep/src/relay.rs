@@ -25,6 +25,8 @@ use crate::sockets::{self, Accepted};
 const ACCEPTED_AT_A_TIME: usize = 64;
 /// How often connections are looked at.
 const LOOK: Duration = Duration::from_secs(2);
+/// Places of connections gone through before events have their turn: half a millisecond, if all are busy.
+const PLACES_AT_A_TIME: usize = 128;
 /// Events taken at a time.
 const EVENTS: usize = 512;
 const LISTENERS: u64 = 1 << 63;
@@ -64,6 +66,14 @@ struct Connection {
     seen: [Telemetry; 2],
     /// Bytes sent on both halves that metrics know.
     counted: [u64; 2],
+    /// Most bytes that the kernel takes of each half and has not sent yet; 0 while nobody has said.
+    most_unsent: [u32; 2],
+    /// Bytes in the buffers of both halves and between them, at the last look.
+    memory: u64,
+    /// Something has happened since the last look.
+    stirred: bool,
+    /// Nothing had happened before the last look, and nothing was queued: its state is known.
+    at_rest: bool,
     /// None of the back half yet while it is being opened.
     halves: [Option<Half>; 2],
     /// The other half is a socket whose connection is not established yet.
@@ -86,7 +96,10 @@ pub(crate) struct Relay {
     again: Vec<u64>,
     stopping: bool,
     number: usize,
+    /// When the connections were begun to be looked at.
     looked: Instant,
+    /// The place to be looked at next, and the memory of those before it, while they are looked at.
+    looking: Option<(usize, u64)>,
 }
 
 impl Relay {
@@ -115,6 +128,7 @@ impl Relay {
             stopping: false,
             number,
             looked: Instant::now(),
+            looking: None,
         };
         Ok((relay, inbox))
     }
@@ -124,11 +138,12 @@ impl Relay {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
-            let patience = match (self.again.is_empty(), self.connections.is_empty()) {
-                (false, _) => Some(Timespec::default()),
-                (true, false) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
-                (true, true) => None,
-            };
+            let patience =
+                match (self.again.is_empty() && self.looking.is_none(), self.connections.is_empty()) {
+                    (false, _) => Some(Timespec::default()),
+                    (true, false) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
+                    (true, true) => None,
+                };
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -147,23 +162,30 @@ impl Relay {
                     self.turn(key);
                 }
             }
-            if self.looked.elapsed() >= LOOK {
-                self.look();
+            if self.looking.is_none() && self.looked.elapsed() >= LOOK {
+                self.looked = Instant::now();
+                self.looking = Some((0, 0));
             }
+            self.look();
         }
         Ok(())
     }
 
-    /// Counts what connections have done since the last time, and what memory they hold.
+    /// Counts what some of the connections have done since the last time, and what memory they hold; those that rest have done nothing.
     fn look(&mut self) {
-        self.looked = Instant::now();
-        let mut memory = 0;
-        for (_, connection) in &mut self.connections {
-            connection.look();
-            let streams = connection.halves.iter().flatten().map(Half::memory).sum::<u64>();
-            memory += streams + connection.flows.iter().map(|flow| flow.held() as u64).sum::<u64>();
+        let Some((first, mut memory)) = self.looking.take() else { return };
+        let next = first + PLACES_AT_A_TIME;
+        for key in first..next {
+            if let Some(connection) = self.connections.get_mut(key) {
+                connection.look_unless_at_rest();
+                memory += connection.memory;
+            }
         }
-        self.shared.memory[self.number].store(memory, Ordering::Relaxed);
+        if next < self.connections.capacity() {
+            self.looking = Some((next, memory));
+        } else {
+            self.shared.memory[self.number].store(memory, Ordering::Relaxed);
+        }
     }
 
     fn read_inbox(&mut self) {
@@ -274,6 +296,10 @@ impl Relay {
             class_number,
             seen: Default::default(),
             counted: [0; 2],
+            most_unsent: [0; 2],
+            memory: 0,
+            stirred: true,
+            at_rest: false,
             halves: [Some(front), None],
             connecting: false,
             ready: [ready; 2],
@@ -407,6 +433,7 @@ impl Relay {
     fn turn(&mut self, key: usize) {
         let token = self.token(key, FRONT);
         let connection = &mut self.connections[key];
+        connection.stirred = true;
         let [Some(Half::Kernel(front)), Some(Half::Kernel(back))] = &connection.halves else { return };
         if connection.connecting {
             return;
@@ -490,6 +517,18 @@ impl Connection {
         into.or_else(|| carried(source).map(|carried| carried.received)).unwrap_or(self.flows[flow].moved)
     }
 
+    /// Looks at it, unless nothing can have changed: what the kernel is asked costs more than all else of an idle connection.
+    fn look_unless_at_rest(&mut self) {
+        let carries = [FRONT, BACK].iter().any(|which| self.moved(1 - which) != self.counted[*which]);
+        let stirred = std::mem::take(&mut self.stirred) || carries;
+        if stirred || !self.at_rest {
+            self.look();
+            let held = self.flows.iter().map(|flow| flow.held() as u64).sum::<u64>();
+            self.memory = held + self.halves.iter().flatten().map(Half::memory).sum::<u64>();
+            self.at_rest = !stirred && self.seen.iter().all(|half| half.queued_bytes == 0);
+        }
+    }
+
     /// Counts what has happened since the last look.
     fn look(&mut self) {
         for which in [FRONT, BACK] {
@@ -501,7 +540,8 @@ impl Connection {
                 self.class.progress(self.side(which), sent - self.counted[which], again);
                 (self.seen[which], self.counted[which]) = (now, sent);
                 if self.class_config().split.buffer.is_none() {
-                    sockets::keep_unsent_below(half, &now, &self.deployment.classes[self.class_number].split);
+                    let split = &self.deployment.classes[self.class_number].split;
+                    sockets::keep_unsent_below(half, &now, split, &mut self.most_unsent[which]);
                 }
             }
         }

@@ -145,13 +145,17 @@ pub(crate) fn try_congestion_control(name: &str) -> io::Result<()> {
 
 /// Bounds what waits in a half of the kernel for its first transmission by two bandwidth-delay products, as measured: enough for the sender never
 /// to run dry, and no more. The kernel itself bounds what has been sent and waits for being acknowledged.
-pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Split) {
+pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Split, last: &mut u32) {
     let Half::Kernel(socket) = half else { return };
     if telemetry.delivery_rate_bps == 0 {
         return;
     }
     let product = telemetry.delivery_rate_bps as f64 / 8.0 * telemetry.rtt_min.as_secs_f64();
     let bytes = u32::try_from(split.most_unsent(product as u64)).unwrap_or(u32::MAX);
+    // The kernel reports the socket as writable each time this is set, which would stir a connection that rests.
+    if bytes == std::mem::replace(last, bytes) {
+        return;
+    }
     // A kernel that refuses keeps as much as it likes.
     let _ = set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
