@@ -139,6 +139,18 @@ BP_INLINE bp_u8 bp_is_limited(const struct tcp_sock *tp)
  */
 #define BP_LEAST_PACED_RTT 2000
 
+/* The law reads queues from round trips. In times that short it would read how long the host took to schedule: they count as without a queue. */
+#ifndef BP_HEEDS_DELAY
+#define BP_HEEDS_DELAY 0
+#endif
+
+BP_INLINE bp_u32 bp_rtt_of(long sample, const struct bp_path *path)
+{
+	bp_u32 rtt = sample > 0 ? sample : 0;
+
+	return BP_HEEDS_DELAY && rtt && rtt < BP_LEAST_PACED_RTT ? BP_MIN(rtt, path->min_rtt) : rtt;
+}
+
 /* Where the law sets no rate, the kernel's: twice the window per round trip in slow start, 1.2 times it afterwards. */
 BP_INLINE void bp_set_pace(struct sock *sk, const struct bp_law *law, const struct bp_path *path)
 {
@@ -325,7 +337,7 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 	ack.acked = (tp->snd_una - own->una + path.mss - 1) / path.mss;
 	ack.delivered = rs->acked_sacked;
 	ack.lost = rs->losses > 0 ? rs->losses : 0;
-	ack.rtt = rs->rtt_us > 0 ? rs->rtt_us : 0;
+	ack.rtt = bp_rtt_of(rs->rtt_us, &path);
 	ack.phase = bp_phase_of(BP_MAX(own->state, state));
 	ack.ends_episode = ack.phase != BP_OPEN && bp_phase_of(state) == BP_OPEN;
 	ack.window_limited = bp_is_limited(tp);

@@ -50,7 +50,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "new-vegas",
         kernel_name: "bp_new_vegas",
-        differs: "paced segment by segment, not in pairs; no fine-grained timeout",
+        differs: "paced segment by segment, not in pairs; no fine-grained timeout; round trips below 2 ms count as without a queue",
     },
     Control {
         name: "scps-tp",
@@ -60,7 +60,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "copa",
         kernel_name: "bp_copa",
-        differs: "in recovery the window is held by the kernel's RFC 6937",
+        differs: "in recovery the window is held by the kernel's RFC 6937; round trips below 2 ms count as without a queue",
     },
     Control {
         name: "bbr3",
