@@ -34,6 +34,8 @@ pub enum Kind {
     Summary,
     /// The verdicts of studies.
     Claims,
+    /// The page of a study, Markdown.
+    Page,
     /// A recorded path, a scenario.
     Recording,
     /// A picture.
@@ -68,6 +70,7 @@ impl Kind {
             }
             Self::Summary => document("\"at_s\":"),
             Self::Claims => document("\"verdict\":"),
+            Self::Page => text.starts_with("# ") && text.contains("Written by `bentpipe paper "),
             Self::Recording => text.starts_with("title = ") && text.contains(", recorded\""),
             Self::Svg => text.starts_with("<svg"),
             Self::Png => head.starts_with(b"\x89PNG"),
@@ -86,6 +89,7 @@ impl Kind {
             Self::Events => "trace of ours",
             Self::Summary => "summary of ours",
             Self::Claims => "list of claims of ours",
+            Self::Page => "page of a study",
             Self::Recording => "recorded path",
             Self::Svg | Self::Png => "picture",
             Self::Data => "file to be replaced",
@@ -402,6 +406,7 @@ mod tests {
             (Kind::Events, "{\"t_s\":0.0}\n"),
             (Kind::Summary, "{\n  \"at_s\": 1.0}"),
             (Kind::Claims, "{\"peach\": [{\"verdict\": \"HOLDS\"}]}"),
+            (Kind::Page, "# Mine\n\nNobody.\n\nWritten by `bentpipe paper mine --report DIR`."),
             (Kind::Recording, "title = \"The path to x, recorded\""),
             (Kind::Svg, "<svg xmlns"),
         ];

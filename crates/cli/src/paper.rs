@@ -7,6 +7,7 @@ use bentpipe_lab::threads;
 use bentpipe_scenario::did_you_mean;
 use bentpipe_study::{
     ClaimOutcome, Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
+    render_markdown,
 };
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::{Serialize, Serializer};
@@ -151,6 +152,8 @@ pub fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure>
     for outcome in outcomes {
         let html = render(outcome, &output::typed()).map_err(failed)?;
         put(directory.join(format!("{}.html", outcome.name)), html.as_bytes(), Kind::Report)?;
+        let page = render_markdown(outcome);
+        put(directory.join(format!("{}.md", outcome.name)), page.as_bytes(), Kind::Page)?;
         let pictures = directory.join(&outcome.name);
         fs::create_dir_all(&pictures).map_err(|error| Failure::unwritable(&pictures, &error))?;
         for figure in &outcome.figures {

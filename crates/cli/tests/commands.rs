@@ -376,7 +376,9 @@ fn a_study_is_judged_drawn_and_resumed() {
     ];
     let places = keys.map(|key| text.find(&format!("\"{key}\":")).unwrap_or_else(|| panic!("{key}")));
     assert!(places.is_sorted(), "as the studies have them: {places:?}");
-    for name in ["mine.html", "claims.json", "mine/figure-1.svg", "mine/figure-1.png", "mine/figure-2.png"] {
+    for name in
+        ["mine.html", "mine.md", "claims.json", "mine/figure-1.svg", "mine/figure-1.png", "mine/figure-2.png"]
+    {
         assert!(report.join(name).metadata().unwrap().len() > 500, "{name}");
     }
     let points = || fs::read_dir(report.join("points")).unwrap().count();

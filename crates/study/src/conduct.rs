@@ -5,15 +5,19 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_lab::{Progress, Unsimulated, Wanted, run_all, simulate};
+use bentpipe_lab::{Progress, Summary, Unsimulated, Wanted, run_all, simulate};
 
 use crate::chart::{Chart, along_axis, over_time};
+use crate::check::Expr;
+use crate::file::ParameterFile;
 use crate::grid::{Form, Spot, command, names};
 use crate::joint::{Candidate, JointSetting};
-use crate::measure::Measure;
-use crate::outcome::{Choices, ClaimOutcome, FigureOutcome, StudyOutcome};
+use crate::measure::{Measure, Measured};
+use crate::outcome::{
+    Choices, ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
+};
 use crate::plan::{Job, Jobs, Needed, claims, figures, needs};
-use crate::results::Results;
+use crate::results::{At, Results};
 use crate::study::{Claim, Figure, Ground, Shown, Study};
 use crate::verdict::{Judged, Verdict, judge, worst};
 use bentpipe_table::{Kept, Store};
@@ -72,6 +76,11 @@ pub fn conduct(
             wrong.extend(what.iter().map(|what| format!("{}: experiment.{}: {what}", study.name, one.name)));
         }
         needed.push(of_study);
+        let nowhere = |(name, parameter): (&String, &ParameterFile)| {
+            let why = study.experiment[&parameter.experiment].written(&parameter.key).err()?;
+            Some(format!("{}: parameter.{name}: key: {why}", study.name))
+        };
+        wrong.extend(study.parameter.iter().filter_map(nowhere));
     }
     if !wrong.is_empty() {
         return Err(Unfinished::Impossible(wrong.join("\n")));
@@ -167,6 +176,8 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
                 .map(|first| judged[*first].measured.clone()),
             margin: claim.margin.clone(),
             criteria: criteria.clone(),
+            stated: stated(claim, &results),
+            words: claim.ground.words(),
             note: claim.note.clone(),
             advice: claim.advice.clone(),
             rerun,
@@ -181,10 +192,13 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
         name: study.name.clone(),
         title: study.title.clone(),
         citation: study.citation.clone(),
+        form: wish.form,
         joint_setting: joint.names(),
         criteria: criteria.clone(),
         claims: conjoined(study, judged.into_iter().map(claim).collect()),
         figures: figures(study, wish).map(figure).collect(),
+        parameters: parameters(study),
+        open: open(study),
         text: study.text.clone(),
     }
 }
@@ -210,6 +224,49 @@ fn conjoined(study: &Study, mut claims: Vec<ClaimOutcome>) -> Vec<ClaimOutcome> 
         claims[index].choices.holding = usize::from(verdict == Verdict::Holds);
     }
     claims
+}
+
+/// The numbers of the paper beside those of the default configuration.
+fn stated(claim: &Claim, results: &BTreeMap<&str, Results>) -> Vec<StatedOutcome> {
+    let Ground::Check { experiment: Some(name), .. } = &claim.ground else { return Vec::new() };
+    let Some(results) = results.get(name.as_str()) else { return Vec::new() };
+    let one = |(what, (paper, expr)): (&String, &(f64, Expr<Measured>))| {
+        let values = results.evaluate(expr, At { place: 0, choice: 0 });
+        let summary = Summary::of(&values.into_iter().flatten().collect::<Vec<_>>());
+        let ci95 = summary.ci95.filter(|_| summary.min != summary.max);
+        StatedOutcome { what: what.clone(), paper: *paper, ours: summary.mean, ci95 }
+    };
+    claim.stated.iter().map(one).collect()
+}
+
+/// Where parameters come from, each with its value in the default world. [`conduct`] has refused those that stand nowhere.
+fn parameters(study: &Study) -> Vec<ParameterOutcome> {
+    let one = |(name, parameter): (&String, &ParameterFile)| ParameterOutcome {
+        name: name.clone(),
+        value: study.experiment[&parameter.experiment].written(&parameter.key).unwrap_or_default(),
+        source: parameter.source.to_string(),
+        place: parameter.place.clone().unwrap_or_default(),
+    };
+    study.parameter.iter().map(one).collect()
+}
+
+/// What the paper leaves open: parameters of the same name and with the same options are one.
+fn open(study: &Study) -> Vec<OpenOutcome> {
+    let mut all: Vec<OpenOutcome> = Vec::new();
+    for (experiment, name, options) in study
+        .experiment
+        .iter()
+        .flat_map(|(experiment, one)| one.open.iter().map(move |(name, options)| (experiment, name, options)))
+    {
+        let options: Vec<String> = options.keys().cloned().collect();
+        match all.iter_mut().find(|known| known.name == *name && known.options == options) {
+            Some(known) => known.experiments.push(experiment.clone()),
+            None => {
+                all.push(OpenOutcome { name: name.clone(), options, experiments: vec![experiment.clone()] })
+            }
+        }
+    }
+    all
 }
 
 /// The experiment that decides a claim.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use bentpipe_lab::report::thin;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::element::{Drawable, PointCollection};
@@ -34,6 +35,12 @@ const INKS: [RGBColor; 8] = [
     RGBColor(120, 120, 120),
 ];
 
+/// How much of its ink the band around a line has.
+const BAND: f64 = 0.12;
+
+/// Points of a curve over time that a picture of this size can show.
+const POINTS_ACROSS: usize = 400;
+
 /// Lengths of dash and gap; no dash is a full line.
 const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
 
@@ -61,7 +68,53 @@ pub fn svg(chart: &Chart) -> Result<String, String> {
         draw(&sheet, chart).map_err(|error| error.to_string())?;
         sheet.present().map_err(|error| error.to_string())?;
     }
-    Ok(text)
+    Ok(compact(&text))
+}
+
+/// The same picture in fewer letters: strokes that follow each other and look alike, such as the dashes of a line, are one path.
+fn compact(svg: &str) -> String {
+    let mut text = String::new();
+    let mut look = String::new();
+    for line in svg.lines() {
+        match stroke(line) {
+            Some((of_line, path)) if of_line == look => text.push_str(&path),
+            Some((of_line, path)) => {
+                if !look.is_empty() {
+                    text.push_str("\"/>\n");
+                }
+                text.push_str(&format!("<path fill=\"none\"{of_line} d=\"{path}"));
+                look = of_line;
+            }
+            None => {
+                if !look.is_empty() {
+                    text.push_str("\"/>\n");
+                    look.clear();
+                }
+                text.push_str(&line.replace(" opacity=\"1\"", ""));
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// How a stroke looks, and its path; nothing if this is no stroke.
+fn stroke(line: &str) -> Option<(String, String)> {
+    let value = |name: &str| {
+        let (_, rest) = line.split_once(&format!(" {name}=\""))?;
+        rest.split_once('"').map(|(value, _)| value)
+    };
+    let path = if line.starts_with("<polyline fill=\"none\"") {
+        format!("M{}", value("points")?.trim_end())
+    } else if line.starts_with("<line ") {
+        format!("M{},{} {},{}", value("x1")?, value("y1")?, value("x2")?, value("y2")?)
+    } else {
+        return None;
+    };
+    let opacity = value("opacity").filter(|opacity| *opacity != "1");
+    let opacity = opacity.map_or(String::new(), |opacity| format!(" stroke-opacity=\"{opacity}\""));
+    let (ink, width) = (value("stroke")?, value("stroke-width")?);
+    Some((format!("{opacity} stroke=\"{ink}\" stroke-width=\"{width}\""), path))
 }
 
 /// An SVG as PNG.
@@ -248,7 +301,19 @@ fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
 fn path(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     let path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
-    if chart.over_time { steps(&path) } else { path }
+    if chart.over_time { steps(&thin(&path, POINTS_ACROSS)) } else { path }
+}
+
+/// The 95 % confidence intervals along a line, there and back; nothing where a single place or a single seed has none.
+fn band(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
+    let known: Vec<&(f64, f64, Option<f64>)> =
+        line.points.iter().filter(|point| point.2.is_some_and(|half| half > 0.0)).collect();
+    if chart.over_time || known.len() < 2 {
+        return Vec::new();
+    }
+    let at = |x: f64, y: f64| (placed(x, chart.x_log), placed(y, chart.y_log));
+    let above = known.iter().map(|point| at(point.0, bar(point).1));
+    above.chain(known.iter().rev().map(|point| at(point.0, bar(point).0))).collect()
 }
 
 /// The points that carry a mark: all that were measured; a few of a curve over time, and of each curve others, so that
@@ -274,6 +339,10 @@ fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Ch
     let ink = INKS[index % INKS.len()];
     let (dash, gap) = DASHES[index % DASHES.len()];
     let style = ink.stroke_width(2);
+    let band = band(line, chart);
+    if !band.is_empty() {
+        plot.draw_series([Polygon::new(band, ink.mix(BAND).filled())])?;
+    }
     let path = path(line, chart);
     let drawn = if dash == 0 {
         plot.draw_series(LineSeries::new(path, style))?
@@ -416,6 +485,43 @@ mod tests {
         let dark = tiny_skia::Pixmap::decode_png(&png).unwrap();
         let ink = dark.pixels().iter().filter(|pixel| pixel.red() < 128).count();
         assert!(ink > 3000, "only {ink} dark pixels: the letters are missing");
+    }
+
+    #[test]
+    fn strokes_that_look_alike_are_one_path() {
+        let dash = |points: &str, ink: &str| {
+            format!(
+                "<polyline fill=\"none\" opacity=\"1\" stroke=\"{ink}\" stroke-width=\"2\" points=\"{points} \"/>\n"
+            )
+        };
+        let line = "<line opacity=\"0.12\" stroke=\"#000000\" stroke-width=\"1\" x1=\"1\" y1=\"2\" x2=\"3\" y2=\"4\"/>\n";
+        let text = "<circle cx=\"1\" cy=\"2\" r=\"3\" opacity=\"1\"/>\n";
+        let svg = [
+            &dash("1,2 3,4", "#111111"),
+            &dash("5,6 7,8", "#111111"),
+            &dash("9,9 8,8", "#222222"),
+            line,
+            text,
+        ]
+        .concat();
+        assert_eq!(
+            compact(&svg),
+            "<path fill=\"none\" stroke=\"#111111\" stroke-width=\"2\" d=\"M1,2 3,4M5,6 7,8\"/>\n\
+             <path fill=\"none\" stroke=\"#222222\" stroke-width=\"2\" d=\"M9,9 8,8\"/>\n\
+             <path fill=\"none\" stroke-opacity=\"0.12\" stroke=\"#000000\" stroke-width=\"1\" d=\"M1,2 3,4\"/>\n\
+             <circle cx=\"1\" cy=\"2\" r=\"3\"/>\n"
+        );
+    }
+
+    #[test]
+    fn a_band_runs_along_the_upper_ends_of_the_intervals_and_back_along_the_lower() {
+        let line =
+            |points: &[(f64, f64, Option<f64>)]| ChartLine { name: String::new(), points: points.to_vec() };
+        let two = line(&[(1.0, 10.0, Some(2.0)), (2.0, 20.0, Some(1.0)), (3.0, 5.0, None)]);
+        let chart = Chart::default();
+        assert_eq!(band(&two, &chart), [(1.0, 12.0), (2.0, 21.0), (2.0, 19.0), (1.0, 8.0)]);
+        assert_eq!(band(&line(&[(1.0, 10.0, Some(2.0))]), &chart), []);
+        assert_eq!(band(&two, &Chart { over_time: true, ..Chart::default() }), []);
     }
 
     #[test]

@@ -183,6 +183,58 @@ pub struct ClaimFile {
     pub note: Option<String>,
     /// What to do if it holds.
     pub advice: Option<String>,
+    /// Numbers that the paper itself gives.
+    #[serde(default)]
+    pub stated: IndexMap<String, StatedFile>,
+}
+
+/// A number of the paper, and what to set beside it.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StatedFile {
+    /// As the paper has it.
+    pub paper: f64,
+    /// The same of our runs: an expression that names the value of the axis, if there is one.
+    pub ours: String,
+}
+
+/// Where a parameter of the worlds comes from.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ParameterFile {
+    /// In which experiment its value is looked up.
+    pub experiment: String,
+    /// Its path through the scenario.
+    pub key: String,
+    /// Who says so.
+    pub source: Source,
+    /// Where in the paper, or why.
+    pub place: Option<String>,
+}
+
+/// Who says what a parameter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The paper, in words or in a table.
+    Stated,
+    /// The paper, in a figure.
+    Figure,
+    /// The paper, if one reasons from what it says.
+    Reconstructed,
+    /// We.
+    Ours,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stated => "stated",
+            Self::Figure => "read from a figure",
+            Self::Reconstructed => "reconstructed",
+            Self::Ours => "ours",
+        })
+    }
 }
 
 /// What a value is as an argument of `--set`.

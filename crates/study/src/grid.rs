@@ -131,6 +131,35 @@ impl Experiment {
     /// # Errors
     /// What is wrong with the scenario or with what the study sets in it.
     pub fn scenario(&self, spot: Spot, grid: &Grid, form: Form) -> Result<Scenario, String> {
+        let draft = self.draft(spot, grid, form)?;
+        let scenario = draft.scenario().map_err(|error| error.to_string())?;
+        bentpipe_lab::check(&scenario, &Place::Senders).map_err(|error| match error {
+            Unsimulated::Impossible(why) => why,
+            Unsimulated::Stopped | Unsimulated::Unwritten(_) => "the scenario cannot be checked".into(),
+        })?;
+        Ok(scenario)
+    }
+
+    /// What stands at a path of the default world, every default spelled out; the values of the axis where it varies.
+    ///
+    /// # Errors
+    /// If nothing stands there.
+    pub fn written(&self, key: &str) -> Result<String, String> {
+        if let Some(axis) = self.axis.as_ref().filter(|axis| axis.keys.iter().any(|known| known == key)) {
+            return Ok(axis.values.iter().map(argument).collect::<Vec<_>>().join(", "));
+        }
+        let default = Spot { arm: 0, place: 0, choice: 0 };
+        let scenario = self.scenario(default, &Grid::of(self, Form::default()), Form::default())?;
+        let world: toml::Table = toml::from_str(&scenario.to_toml()).map_err(|error| error.to_string())?;
+        let mut words = key.split('.');
+        let first = words.next().and_then(|word| world.get(word));
+        let found = words.fold(first, |found, word| found?.get(word));
+        let accepted = || format!("found no `{key}` in the world, accepted: a path such as `link.NAME.rate`");
+        found.map(argument).ok_or_else(accepted)
+    }
+
+    /// The world of a point before it is checked.
+    fn draft(&self, spot: Spot, grid: &Grid, form: Form) -> Result<Draft, String> {
         let text = |error: bentpipe_scenario::Error| error.to_string();
         let mut draft = Draft::load(&self.scenario).map_err(text)?;
         let Some((_, arm)) = self.arm.get_index(spot.arm) else { return Err("there is no such arm".into()) };
@@ -146,12 +175,7 @@ impl Experiment {
                 draft.set(&format!("{key}={value}")).map_err(text)?;
             }
         }
-        let scenario = draft.scenario().map_err(text)?;
-        bentpipe_lab::check(&scenario, &Place::Senders).map_err(|error| match error {
-            Unsimulated::Impossible(why) => why,
-            Unsimulated::Stopped | Unsimulated::Unwritten(_) => "the scenario cannot be checked".into(),
-        })?;
-        Ok(scenario)
+        Ok(draft)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::chart::Chart;
+use crate::grid::Form;
 use crate::verdict::Verdict;
 
 /// A conducted study.
@@ -14,6 +15,8 @@ pub struct StudyOutcome {
     pub title: String,
     /// The paper.
     pub citation: String,
+    /// How much was run.
+    pub form: Form,
     /// The option of each open parameter under which most claims hold together: `queue = long`.
     pub joint_setting: Vec<String>,
     /// SHA-256 of the criteria by which the claims were judged ([`crate::Study::criteria`]).
@@ -22,8 +25,49 @@ pub struct StudyOutcome {
     pub claims: Vec<ClaimOutcome>,
     /// Figures in the order of the study.
     pub figures: Vec<FigureOutcome>,
+    /// Where parameters come from, in the order of the study.
+    pub parameters: Vec<ParameterOutcome>,
+    /// What the paper leaves open.
+    pub open: Vec<OpenOutcome>,
     /// The text of the study.
     pub text: String,
+}
+
+/// A parameter of the worlds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParameterOutcome {
+    /// What it is called.
+    pub name: String,
+    /// Its value in the default world.
+    pub value: String,
+    /// Who says so: stated, read from a figure, reconstructed, ours.
+    pub source: String,
+    /// Where in the paper, or why.
+    pub place: String,
+}
+
+/// A parameter of which the paper does not give the value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpenOutcome {
+    /// Its name.
+    pub name: String,
+    /// What was run, the default first.
+    pub options: Vec<String>,
+    /// In which experiments.
+    pub experiments: Vec<String>,
+}
+
+/// A number of the paper beside ours.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StatedOutcome {
+    /// What it is.
+    pub what: String,
+    /// In the paper.
+    pub paper: f64,
+    /// Ours with the default configuration: the mean; nothing where this form does not run it.
+    pub ours: Option<f64>,
+    /// Half width of its 95 % confidence interval, if there are several seeds.
+    pub ci95: Option<f64>,
 }
 
 /// A claim and its verdict: an entry of `paper --json`.
@@ -55,6 +99,12 @@ pub struct ClaimOutcome {
     pub margin: Option<String>,
     /// SHA-256 of the criteria of the study.
     pub criteria: String,
+    /// Numbers of the paper beside ours.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedOutcome>,
+    /// The check in words.
+    #[serde(skip)]
+    pub words: String,
     /// What we found out about it.
     #[serde(skip)]
     pub note: Option<String>,

@@ -85,6 +85,7 @@ pub fn needs<'a>(study: &'a Study, wish: &'a Wish) -> Vec<Needed<'a>> {
         let Ground::Check { experiment: Some(name), check, .. } = &claim.ground else { continue };
         let Some(needed) = of(name).map(|index| &mut all[index]) else { continue };
         check.quantities().into_iter().for_each(|one| needed.measure(one));
+        claim.stated.values().for_each(|(_, expr)| expr.visit(&mut |one| needed.measure(one)));
     }
     all.retain(|needed| !needed.measures.is_empty() || !needed.sketches.is_empty());
     all

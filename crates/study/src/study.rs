@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use crate::check::{Check, Expr, Place, Quantity, Relation};
-use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, position};
+use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, ParameterFile, StatedFile, position};
 use crate::grid::Form;
 use crate::joint::{MOST_COMBINATIONS, combinations, groups};
 use crate::measure::{Curve, Measure, Measured};
@@ -29,6 +29,8 @@ pub struct Study {
     pub figure: IndexMap<String, Figure>,
     /// By their names.
     pub claim: IndexMap<String, Claim>,
+    /// Where parameters come from, by what they are called.
+    pub parameter: IndexMap<String, ParameterFile>,
 }
 
 /// A figure of the paper.
@@ -103,6 +105,8 @@ pub struct Claim {
     pub note: Option<String>,
     /// What to do if it holds.
     pub advice: Option<String>,
+    /// Numbers that the paper gives, by what they are, each with the same of our runs.
+    pub stated: IndexMap<String, (f64, Expr<Measured>)>,
 }
 
 /// What decides a claim.
@@ -132,6 +136,15 @@ impl Ground {
         }
     }
 
+    /// The check in words, or what stands in its place.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Check { text, .. } => Check::parse(text).map(|check| check.words()).unwrap_or_default(),
+            Self::AllOf(names) => format!("all of {}", names.join(", ")),
+            Self::NotTestable(why) => format!("cannot be checked: {why}"),
+        }
+    }
+
     /// Whether the check is an equivalence, which has a margin.
     fn has_margin(&self) -> bool {
         let Self::Check { check, .. } = self else { return false };
@@ -156,6 +169,7 @@ impl Study {
             experiment: IndexMap::new(),
             figure: IndexMap::new(),
             claim: IndexMap::new(),
+            parameter: IndexMap::new(),
         };
         for key in whole.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             let near =
@@ -189,6 +203,14 @@ impl Study {
                 Err(what) => {
                     told(what).iter().for_each(|what| mistakes.add(&["claim", &name], what));
                     names.broken.push(name);
+                }
+            }
+        }
+        for (name, parameter) in tables::<ParameterFile>(&whole, "parameter", &mut mistakes) {
+            match study.experiment(&parameter.experiment, &names) {
+                Ok(_) => drop(study.parameter.insert(name, parameter)),
+                Err(what) => {
+                    told(what).iter().for_each(|what| mistakes.add(&["parameter", &name], what));
                 }
             }
         }
@@ -271,8 +293,27 @@ impl Study {
             }
             _ => {}
         }
+        let stated = self.stated(claim.stated, &ground)?;
         let (figure, statement, margin) = (claim.figure, claim.statement, claim.margin);
-        Ok(Claim { figure, statement, ground, margin, note: claim.note, advice: claim.advice })
+        Ok(Claim { figure, statement, ground, margin, note: claim.note, advice: claim.advice, stated })
+    }
+
+    /// The numbers of the paper beside ours, of the experiment that decides the claim.
+    fn stated(
+        &self,
+        stated: IndexMap<String, StatedFile>,
+        ground: &Ground,
+    ) -> Result<IndexMap<String, (f64, Expr<Measured>)>, String> {
+        let one = |(what, number): (String, StatedFile)| {
+            let wrong = |why: String| format!("stated.{what}: {why}");
+            let Ground::Check { experiment: Some(name), .. } = ground else {
+                return Err(wrong("found no `experiment`, accepted: with one and a `check`".into()));
+            };
+            let expr = Expr::parse(&number.ours).map_err(wrong)?;
+            let expr = expr.translated(&mut |quantity| self.experiment[name].measured(quantity));
+            Ok((what.clone(), (number.paper, expr.map_err(wrong)?)))
+        };
+        stated.into_iter().map(one).collect()
     }
 
     /// Claims that stand before this one and have a check of their own.
@@ -406,7 +447,7 @@ impl Experiment {
 }
 
 /// What a study consists of.
-const KEYS: [&str; 5] = ["title", "citation", "experiment", "figure", "claim"];
+const KEYS: [&str; 6] = ["title", "citation", "experiment", "figure", "claim", "parameter"];
 
 /// The names in a file, whether what they name can be read or not.
 struct Names {
@@ -529,7 +570,7 @@ mod tests {
         let lines: Vec<&str> = error.lines().collect();
         let starts = [
             "my/example.toml: found no `title`, accepted: with it",
-            "my/example.toml:2: titel: found an unknown key, accepted: title, citation, experiment, figure, claim; did you mean `title`?",
+            "my/example.toml:2: titel: found an unknown key, accepted: title, citation, experiment, figure, claim, parameter; did you mean `title`?",
             "my/example.toml:11: experiment.one: seeds: found \"three\", accepted: a whole number",
             "my/example.toml:27: claim.c1: figure: found figure `7`, accepted: 1, 2",
             "my/example.toml:34: claim.c2: checks: found an unknown key, accepted: figure, statement, ",

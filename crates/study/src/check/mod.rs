@@ -2,4 +2,6 @@
 
 mod language;
 
-pub use language::{Check, Clause, Expr, Fold, Operation, Order, Place, Quantity, Relation, Several, alike};
+pub use language::{
+    Check, Clause, Expr, Fold, Operation, Order, Place, Quantity, Relation, Several, Values, alike,
+};

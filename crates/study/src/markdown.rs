@@ -1,0 +1,263 @@
+//! The page of a study as Markdown: what a reader of the paper wants to see, figure by figure, with the numbers of the paper beside ours.
+
+use std::fmt::Write;
+
+use bentpipe_lab::number::short;
+
+use crate::outcome::{
+    ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
+};
+use crate::verdict::Verdict;
+
+/// Letters of what was measured that a cell of a table holds; all of it stands in the report and in the JSON.
+const LETTERS: usize = 300;
+
+/// The page. Pictures are named `FOLDER/figure-NUMBER.svg` with the folder of the study's name.
+pub fn render(outcome: &StudyOutcome) -> String {
+    let mut page = head(outcome);
+    for figure in &outcome.figures {
+        let claims: Vec<&ClaimOutcome> =
+            outcome.claims.iter().filter(|one| one.figure.as_deref() == Some(&*figure.number)).collect();
+        page += &section(outcome, figure, &claims);
+    }
+    let shown = |number: &str| outcome.figures.iter().any(|figure| figure.number == number);
+    let rest = outcome.claims.iter().filter(|one| one.figure.as_deref().is_none_or(|number| !shown(number)));
+    let rest: Vec<&ClaimOutcome> = rest.collect();
+    if !rest.is_empty() {
+        page += "\n## Without a figure\n";
+        page += &judged(&rest);
+    }
+    page += &parameters(&outcome.parameters);
+    page += &open(&outcome.open);
+    page
+}
+
+fn head(outcome: &StudyOutcome) -> String {
+    let count = |which: &dyn Fn(&ClaimOutcome) -> Verdict, verdict: Verdict| {
+        outcome.claims.iter().filter(|claim| which(claim) == verdict).count()
+    };
+    let row = |name: &str, which: &dyn Fn(&ClaimOutcome) -> Verdict| {
+        let all = [Verdict::Holds, Verdict::Tied, Verdict::Fails, Verdict::NotTestable];
+        let counts: Vec<String> = all.iter().map(|verdict| count(which, *verdict).to_string()).collect();
+        format!("| {name} | {} |\n", counts.join(" | "))
+    };
+    let quick = if outcome.form.quick { " --quick" } else { "" };
+    let seeds = outcome.form.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+    let joint = match outcome.joint_setting.as_slice() {
+        [] => "nothing is left open".to_owned(),
+        options => cell(&options.join("; ")),
+    };
+    format!(
+        "# {}\n\n{}.\n\nWritten by `bentpipe paper {}{quick}{seeds} --report DIR`. Bands and `±`: 95 % confidence over the seeds. What the columns mean stands in \
+         [studies.md](../studies.md#verdicts); the criteria were frozen before the results, SHA-256 `{}`.\n\n\
+         | | HOLDS | TIED | FAILS | NOT-TESTABLE |\n|---|---:|---:|---:|---:|\n{}{}\nJoint setting: {joint}.\n",
+        outcome.title,
+        outcome.citation,
+        outcome.name,
+        &outcome.criteria[..16],
+        row("default configuration", &|claim| claim.verdict),
+        row("joint setting", &|claim| claim.joint_verdict),
+    )
+}
+
+fn section(outcome: &StudyOutcome, figure: &FigureOutcome, claims: &[&ClaimOutcome]) -> String {
+    let mut text = format!(
+        "\n## Figure {0}: {1}\n\n![{1}]({2}/figure-{0}.svg)\n",
+        figure.number, figure.title, outcome.name
+    );
+    if figure.charts.len() > 1 {
+        let _ = writeln!(
+            text,
+            "\nThe default configuration; the other {} choices are in the HTML report.",
+            figure.charts.len() - 1
+        ); // writing to a string cannot fail
+    }
+    text += &judged(claims);
+    text
+}
+
+/// Claims with their checks and verdicts, the paper's own numbers, and why.
+fn judged(claims: &[&ClaimOutcome]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n| claim | default | joint | choices | sentence | checked as | measured |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for claim in claims {
+        let mut checked = claim.words.clone();
+        if let Some(margin) = &claim.margin {
+            let _ = write!(checked, " (margin: {margin})");
+        }
+        let cells = [
+            &claim.id,
+            &claim.verdict.to_string(),
+            &claim.joint_verdict.to_string(),
+            &claim.choices.to_string(),
+            &claim.statement,
+            &checked,
+            &measured(claim),
+        ];
+        let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text += &stated(claims);
+    let notes: Vec<String> = claims
+        .iter()
+        .filter_map(|claim| {
+            Some(format!("* **{}** ({}): {}\n", claim.id, claim.verdict, claim.note.as_ref()?))
+        })
+        .collect();
+    if !notes.is_empty() {
+        let _ = write!(text, "\n{}", notes.concat());
+    }
+    text
+}
+
+fn measured(claim: &ClaimOutcome) -> String {
+    let mut text = shortened(&claim.measured);
+    if !claim.holds_for.is_empty() {
+        let _ = write!(text, "<br>holds for {}", claim.holds_for.join(" or "));
+        if let Some(numbers) = &claim.measured_where_it_holds {
+            let _ = write!(text, ": {}", shortened(numbers));
+        }
+    }
+    text
+}
+
+fn stated(claims: &[&ClaimOutcome]) -> String {
+    let all: Vec<(&str, &StatedOutcome)> =
+        claims.iter().flat_map(|claim| claim.stated.iter().map(|one| (claim.id.as_str(), one))).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\n| claim | number of the paper | paper | here | deviation |\n|---|---|---:|---:|---:|\n".to_owned();
+    for (claim, one) in all {
+        let (ours, deviation) = match one.ours {
+            None => ("–".to_owned(), "–".to_owned()),
+            Some(mean) => {
+                let half = one.ci95.map_or(String::new(), |half| format!(" ± {}", short(half)));
+                (short(mean) + &half, format!("{:+.0} %", 100.0 * (mean / one.paper - 1.0)))
+            }
+        };
+        let _ = writeln!(text, "| {claim} | {} | {} | {ours} | {deviation} |", cell(&one.what), one.paper);
+    }
+    text
+}
+
+fn parameters(all: &[ParameterOutcome]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\n## Parameters\n\n| parameter | value | source | where, or why |\n|---|---|---|---|\n".to_owned();
+    for one in all {
+        let (name, value, place) = (cell(&one.name), cell(&one.value), cell(&one.place));
+        let _ = writeln!(text, "| {name} | `{value}` | {} | {place} |", one.source);
+    }
+    text
+}
+
+fn open(all: &[OpenOutcome]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Left open\n\nNot said by the paper, or in two ways: every option is run, and the first is the default.\n\n\
+                    | parameter | options | experiments |\n|---|---|---|\n"
+        .to_owned();
+    for one in all {
+        let (options, where_run) = (cell(&one.options.join("; ")), cell(&one.experiments.join(", ")));
+        let _ = writeln!(text, "| {} | {options} | {where_run} |", cell(&one.name));
+    }
+    text
+}
+
+/// Text as it may stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// As many of the relations as fit.
+fn shortened(measured: &str) -> String {
+    if measured.chars().count() <= LETTERS {
+        return measured.to_owned();
+    }
+    let begin: String = measured.chars().take(LETTERS).collect();
+    format!("{}; ...", begin.rsplit_once(';').map_or(begin.as_str(), |(whole, _)| whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Form;
+    use crate::outcome::Choices;
+
+    fn claim(id: &str, figure: Option<&str>) -> ClaimOutcome {
+        ClaimOutcome {
+            id: id.into(),
+            figure: figure.map(str::to_owned),
+            statement: "a | b".into(),
+            verdict: Verdict::Fails,
+            measured: "1 > 2".into(),
+            tolerance: Some("v(a) > v(b)".into()),
+            seeds: 3,
+            holds_for: vec!["queue = long".into()],
+            joint_verdict: Verdict::Holds,
+            choices: Choices { holding: 1, of: 2 },
+            measured_where_it_holds: Some("3 > 2".into()),
+            margin: None,
+            criteria: "0123456789abcdef0123".into(),
+            stated: vec![StatedOutcome {
+                what: "v of a".into(),
+                paper: 20.0,
+                ours: Some(25.0),
+                ci95: Some(1.0),
+            }],
+            words: "the v of a is above that of b".into(),
+            note: Some("because".into()),
+            advice: None,
+            rerun: None,
+        }
+    }
+
+    #[test]
+    fn a_page_has_each_claim_where_its_figure_is_and_the_papers_number_beside_ours() {
+        let figure = FigureOutcome { number: "1".into(), title: "Values".into(), charts: Vec::new() };
+        let outcome = StudyOutcome {
+            name: "mine".into(),
+            title: "Mine".into(),
+            citation: "Nobody".into(),
+            form: Form::default(),
+            joint_setting: vec!["queue = long".into()],
+            criteria: "0123456789abcdef0123".into(),
+            claims: vec![claim("A", Some("1")), claim("B", None)],
+            figures: vec![figure],
+            parameters: vec![ParameterOutcome {
+                name: "Rate".into(),
+                value: "1 Mbit/s".into(),
+                source: "stated".into(),
+                place: "Table 1".into(),
+            }],
+            open: vec![OpenOutcome {
+                name: "queue".into(),
+                options: vec!["short".into(), "long".into()],
+                experiments: vec!["one".into()],
+            }],
+            text: String::new(),
+        };
+        let page = render(&outcome);
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}\n{page}"));
+        let row = "| FAILS | HOLDS | 1 of 2 | a \\| b | the v of a is above that of b | 1 > 2<br>holds for queue = long: 3 > 2 |";
+        let order = [
+            at("| joint setting | 2 | 0 | 0 | 0 |"),
+            at("![Values](mine/figure-1.svg)"),
+            at(&format!("| A {row}")),
+            at("| A | v of a | 20 | 25.00 ± 1.00 | +25 % |"),
+            at("* **A** (FAILS): because"),
+            at("## Without a figure"),
+            at(&format!("| B {row}")),
+            at("| Rate | `1 Mbit/s` | stated | Table 1 |"),
+            at("| queue | short; long | one |"),
+        ];
+        assert!(order.is_sorted(), "{order:?}");
+    }
+}
