@@ -15,6 +15,8 @@ const FILES: &[(&str, &str)] = &[
     ("pep-study", include_str!("../../../papers/pep-study.toml")),
     ("modern", include_str!("../../../papers/modern.toml")),
     ("medium-access", include_str!("../../../papers/medium-access.toml")),
+    ("earlier", include_str!("../../../papers/earlier.toml")),
+    ("mentioned", include_str!("../../../papers/mentioned.toml")),
 ];
 
 /// Names of the built-in studies.
