@@ -97,6 +97,10 @@ pub enum Moment {
     Lowest(f64, f64),
     /// Its largest value between two times.
     Highest(f64, f64),
+    /// Its mean over the time between two times.
+    Mean(f64, f64),
+    /// Jain's index of its slopes between two times, over the flows.
+    Jain(f64, f64),
 }
 
 impl Curve {
@@ -123,7 +127,7 @@ impl Curve {
 }
 
 /// Which words of a quantity tell what of a curve.
-const MOMENTS: [&str; 6] = ["t", "reaches", "next", "rate", "lowest", "highest"];
+const MOMENTS: [&str; 8] = ["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain"];
 
 impl Measure {
     /// What a quantity of a check means in an experiment whose axis has this name.
@@ -145,6 +149,9 @@ impl Measure {
             Some(_) => Whose::Group(named("group")),
             None => Whose::First,
         };
+        if matches!(what, Moment::Jain(..)) && !matches!(of, Whose::Group(_)) {
+            return Err(format!("{}: `jain` is of several flows, accepted: with `group`", quantity.metric));
+        }
         Ok(Self::Course { curve, what, of })
     }
 
@@ -167,24 +174,17 @@ impl Measure {
     pub fn value(&self, run: &Simulated, document: &Value) -> Option<f64> {
         match self {
             Self::Field { name, of } => of.value(name, document),
-            Self::Course { curve, what, of } => {
-                of.value(&run.series.flows, |flow| what.value(curve.points(flow)))
-            }
+            Self::Course { curve, what, of } => what.over(&of.flows(&run.series.flows), *curve),
         }
     }
 }
 
 impl Whose {
-    fn value(&self, flows: &[FlowSeries], value: impl Fn(&FlowSeries) -> Option<f64>) -> Option<f64> {
+    fn flows<'a>(&self, all: &'a [FlowSeries]) -> Vec<&'a FlowSeries> {
         match self {
-            Self::First => value(flows.first()?),
-            Self::Flow(name) => value(flows.iter().find(|flow| flow.name == *name)?),
-            Self::Group(group) => {
-                let members: Vec<&FlowSeries> =
-                    flows.iter().filter(|flow| is_member(&flow.name, group)).collect();
-                let values: Vec<f64> = members.iter().filter_map(|flow| value(flow)).collect();
-                (values.len() == members.len()).then(|| mean(values.into_iter())).flatten()
-            }
+            Self::First => all.iter().take(1).collect(),
+            Self::Flow(name) => all.iter().filter(|flow| flow.name == *name).take(1).collect(),
+            Self::Group(group) => all.iter().filter(|flow| is_member(&flow.name, group)).collect(),
         }
     }
 }
@@ -245,6 +245,8 @@ impl Moment {
             (_, None, Some(to)) if to > value => Ok(match word {
                 "rate" => Self::Rate(value, to),
                 "lowest" => Self::Lowest(value, to),
+                "mean" => Self::Mean(value, to),
+                "jain" => Self::Jain(value, to),
                 _ => Self::Highest(value, to),
             }),
             _ => Err(format!("{name}: found a beginning {value}, accepted: with a later `to`")),
@@ -312,6 +314,19 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Moment {
+    /// Of several flows; `None` where one of them has no value.
+    fn over(self, flows: &[&FlowSeries], curve: Curve) -> Option<f64> {
+        let values: Vec<f64> = flows.iter().filter_map(|flow| self.value(curve.points(flow))).collect();
+        if values.len() < flows.len() {
+            return None;
+        }
+        if matches!(self, Self::Jain(..)) {
+            bentpipe_lab::stats::jain(&values)
+        } else {
+            bentpipe_lab::stats::mean(&values)
+        }
+    }
+
     fn value(self, points: &[(f64, f64)]) -> Option<f64> {
         let at =
             |time: f64| points[..points.partition_point(|point| point.0 <= time)].last().map(|point| point.1);
@@ -328,11 +343,24 @@ impl Moment {
                 at_once.or_else(|| later().map(|point| point.0))
             }
             Self::Next(after) => points.iter().find(|point| point.0 > after).map(|point| point.0),
-            Self::Rate(from, to) => Some((at(to)? - at(from).unwrap_or(0.0)) / (to - from)),
+            Self::Rate(from, to) | Self::Jain(from, to) => {
+                Some((at(to)? - at(from).unwrap_or(0.0)) / (to - from))
+            }
+            Self::Mean(from, to) => mean_over_time(at(from), points, from, to),
             Self::Lowest(from, to) => between(from, to).reduce(f64::min),
             Self::Highest(from, to) => between(from, to).reduce(f64::max),
         }
     }
+}
+
+/// The mean over time of a curve that holds its value, from `from`, where it has this value, to `to`.
+fn mean_over_time(first: Option<f64>, points: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
+    let (mut since, mut value, mut area) = (from, first?, 0.0);
+    for (at, next) in points.iter().filter(|point| point.0 > from && point.0 <= to) {
+        area += value * (at - since);
+        (since, value) = (*at, *next);
+    }
+    Some((area + value * (to - since)) / (to - from))
 }
 
 #[cfg(test)]
@@ -395,6 +423,8 @@ mod tests {
         assert_eq!(Moment::Lowest(1.5, 3.0).value(&curve), Some(10.0));
         assert_eq!(Moment::Highest(2.5, 9.0).value(&curve), Some(20.0));
         assert_eq!(Moment::Rate(1.0, 3.0).value(&curve), Some(5.0));
+        assert_eq!(Moment::Mean(1.5, 5.5).value(&curve), Some((0.5 * 10.0 + 2.0 * 20.0 + 1.5 * 5.0) / 4.0));
+        assert_eq!(Moment::Mean(0.5, 2.0).value(&curve), None, "it begins later");
     }
 
     #[test]
@@ -407,13 +437,14 @@ mod tests {
         let flows = [flow("bulk.0", 10.0), flow("bulk.1", 20.0), flow("bulk.0.hub", 99.0), flow("web", 5.0)];
         let value = |text: &str| {
             let Measure::Course { curve, what, of } = measure(text).unwrap() else { panic!() };
-            of.value(&flows, |flow| what.value(curve.points(flow)))
+            what.over(&of.flows(&flows), curve)
         };
         assert_eq!(value("acked(x, t=2)"), Some(10.0));
         assert_eq!(value("acked(x, t=2, flow=web)"), Some(5.0));
         assert_eq!(value("acked(x, t=2, group=bulk)"), Some(15.0));
         assert_eq!(value("acked(x, reaches=15, group=bulk)"), None, "not all members get there");
         assert_eq!(value("acked(x, t=2, group=nobody)"), None);
+        assert_eq!(value("acked(x, jain=0, to=2, group=bulk)"), Some(0.9));
     }
 
     #[test]
@@ -429,5 +460,7 @@ mod tests {
         assert!(measure("cwnd(x, t=3, to=4)").unwrap_err().contains("to"));
         assert!(measure("jain_index(x, flow=a, group=b)").unwrap_err().contains("`flow` and `group`"));
         assert!(measure("cwnd(x, reaches=4, from=2)").is_ok());
+        assert!(measure("acked(x, jain=3, to=4)").unwrap_err().contains("with `group`"));
+        assert!(measure("acked(x, jain=3, group=a)").unwrap_err().contains("to"));
     }
 }
