@@ -173,7 +173,7 @@ impl Quantity {
             _ => return format!("{} of {}{}", metric(&self.metric), self.arm, self.rest(&[])),
         };
         let arm = &self.arm;
-        let rest = self.rest(&["t", "reaches", "next", "rate", "lowest", "highest", "from", "to"]);
+        let rest = self.rest(&["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain", "from", "to"]);
         let what = if let Some(time) = of("t") {
             format!("{curve} of {arm} at {time} s")
         } else if let Some(bound) = of("reaches") {
@@ -183,11 +183,16 @@ impl Quantity {
             format!("the time of the first change of {curve} of {arm} after {after} s")
         } else {
             let to = of("to").unwrap_or_default();
-            let (word, from) =
-                [("rate", "per second"), ("lowest", "at its smallest"), ("highest", "at its largest")]
-                    .into_iter()
-                    .find_map(|(key, word)| Some((word, of(key)?)))
-                    .unwrap_or_default();
+            let (word, from) = [
+                ("rate", "per second"),
+                ("lowest", "at its smallest"),
+                ("highest", "at its largest"),
+                ("mean", "on average"),
+                ("jain", "as Jain's index of its flows' rates,"),
+            ]
+            .into_iter()
+            .find_map(|(key, word)| Some((word, of(key)?)))
+            .unwrap_or_default();
             format!("{curve} of {arm}, {word} between {from} and {to} s,")
         };
         what + &rest
@@ -246,6 +251,10 @@ mod tests {
             (
                 "sent(a, rate=1.15, to=1.63) ~ 116 within 10%",
                 "the segments sent of a, per second between 1.15 and 1.63 s, is within 10 % of 116",
+            ),
+            (
+                "cwnd(a, mean=1, to=3) > 5 and acked(a, jain=60, to=90, group=x) >= 0.97",
+                "the window of a, on average between 1 and 3 s, is above 5; and the segments acknowledged of a, as Jain's index of its flows' rates, between 60 and 90 s, (its flow x) is at least 0.97",
             ),
             (
                 "stream.real_time_index(a, loss=1e-3) is flat within 2.5%",
