@@ -43,6 +43,8 @@ enum Buffer {
 /// Pipes that are empty, and how many there may be.
 pub(crate) struct Pipes {
     empty: Vec<Pipe>,
+    /// The fewest empty pipes since the last look: so many were not needed.
+    unneeded: usize,
     permit: Arc<()>,
     most: usize,
 }
@@ -50,11 +52,24 @@ pub(crate) struct Pipes {
 impl Pipes {
     /// No more than `most` of them at a time.
     pub fn new(most: usize) -> Self {
-        Self { empty: Vec::new(), permit: Arc::new(()), most }
+        Self { empty: Vec::new(), unneeded: 0, permit: Arc::new(()), most }
+    }
+
+    /// Closes the pipes that have been empty since the last call, so that a proxy at rest holds no descriptors that it does not need.
+    pub fn close_unneeded(&mut self) {
+        self.empty.truncate(self.empty.len() - self.unneeded);
+        self.unneeded = self.empty.len();
+    }
+
+    /// True if an empty pipe is kept.
+    pub fn keeps_some(&self) -> bool {
+        !self.empty.is_empty()
     }
 
     fn take(&mut self) -> Buffer {
-        let pipe = self.empty.pop().or_else(|| self.make());
+        let pipe = self.empty.pop();
+        self.unneeded = self.unneeded.min(self.empty.len());
+        let pipe = pipe.or_else(|| self.make());
         let memory = || Memory { bytes: vec![0; MEMORY].into(), held: 0..0 };
         pipe.map_or_else(|| Buffer::Memory(memory()), Buffer::Pipe)
     }
@@ -244,5 +259,28 @@ impl Flow {
         if let Some(buffer) = self.buffer.take_if(|buffer| buffer.held() == 0) {
             pipes.put(buffer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipes_that_were_not_needed_are_closed_at_the_second_look() {
+        let mut pipes = Pipes::new(8);
+        let taken = [pipes.take(), pipes.take(), pipes.take()];
+        taken.into_iter().for_each(|buffer| pipes.put(buffer));
+        // All three were in use since the last look.
+        pipes.close_unneeded();
+        assert_eq!(pipes.empty.len(), 3);
+        // One is needed between this look and the next, so two are not.
+        let one = pipes.take();
+        pipes.put(one);
+        pipes.close_unneeded();
+        assert_eq!(pipes.empty.len(), 1);
+        pipes.close_unneeded();
+        assert!(!pipes.keeps_some());
+        assert_eq!(Arc::strong_count(&pipes.permit), 1, "their permits have come back");
     }
 }

@@ -139,10 +139,10 @@ impl Relay {
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
             let patience =
-                match (self.again.is_empty() && self.looking.is_none(), self.connections.is_empty()) {
+                match (self.again.is_empty() && self.looking.is_none(), self.has_something_to_look_at()) {
                     (false, _) => Some(Timespec::default()),
-                    (true, false) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
-                    (true, true) => None,
+                    (true, true) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
+                    (true, false) => None,
                 };
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -165,10 +165,15 @@ impl Relay {
             if self.looking.is_none() && self.looked.elapsed() >= LOOK {
                 self.looked = Instant::now();
                 self.looking = Some((0, 0));
+                self.pipes.close_unneeded();
             }
             self.look();
         }
         Ok(())
+    }
+
+    fn has_something_to_look_at(&self) -> bool {
+        !self.connections.is_empty() || self.pipes.keeps_some()
     }
 
     /// Counts what some of the connections have done since the last time, and what memory they hold; those that rest have done nothing.

@@ -173,7 +173,8 @@ impl Quantity {
             _ => return format!("{} of {}{}", metric(&self.metric), self.arm, self.rest(&[])),
         };
         let arm = &self.arm;
-        let rest = self.rest(&["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain", "from", "to"]);
+        let rest =
+            self.rest(&["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain", "from", "to"]);
         let what = if let Some(time) = of("t") {
             format!("{curve} of {arm} at {time} s")
         } else if let Some(bound) = of("reaches") {
