@@ -87,23 +87,37 @@ impl Draft {
     /// # Errors
     /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] if every group is fixed.
     pub fn set_cc(&mut self, name: &str) -> Result<(), Error> {
-        resolve_cc(name)?;
         let place = Place::Argument(Arc::from(format!("--cc {name}")));
-        let root = self.root.table_mut(&place);
-        let mut changed = false;
-        for entry in &mut root.sub_table("flow", &place).entries {
-            let flow = entry.node.table_mut(&place);
-            if flow.get("fixed").is_none_or(|fixed| fixed.value != Value::Flag(true)) {
-                let name = Node { value: Value::Text(name.to_owned()), place: place.clone() };
-                flow.sub_table("cc", &place).put("name", name);
-                changed = true;
-            }
-        }
-        if changed {
+        if self.give_cc(name, |_| true)? {
             return Ok(());
         }
         let accepted = "a scenario with a flow group that is not `fixed`";
         Err(mistake(place, "flow", "no flow group under comparison".to_owned(), accepted))
+    }
+
+    /// Gives the algorithm `name` to every flow group that is not `fixed` and has none, such as one that [`Draft::set`] described anew.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAlgorithm`].
+    pub fn set_missing_cc(&mut self, name: &str) -> Result<(), Error> {
+        self.give_cc(name, |flow| flow.get("cc").is_none()).map(drop)
+    }
+
+    /// Whether there was a flow group for the algorithm.
+    fn give_cc(&mut self, name: &str, wanted: impl Fn(&Table) -> bool) -> Result<bool, Error> {
+        resolve_cc(name)?;
+        let place = Place::Argument(Arc::from(format!("--cc {name}")));
+        let root = self.root.table_mut(&place);
+        let mut given = false;
+        for entry in &mut root.sub_table("flow", &place).entries {
+            let flow = entry.node.table_mut(&place);
+            if flow.get("fixed").is_none_or(|fixed| fixed.value != Value::Flag(true)) && wanted(flow) {
+                let name = Node { value: Value::Text(name.to_owned()), place: place.clone() };
+                flow.sub_table("cc", &place).put("name", name);
+                given = true;
+            }
+        }
+        Ok(given)
     }
 
     /// Lets every proxy of the scenario do what a class of the file at `path`, the configuration of a proxy on a real link, says: the first class

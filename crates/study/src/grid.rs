@@ -175,6 +175,9 @@ impl Experiment {
                 draft.set(&format!("{key}={value}")).map_err(text)?;
             }
         }
+        if let Some(cc) = arm.cc() {
+            draft.set_missing_cc(cc).map_err(text)?;
+        }
         Ok(draft)
     }
 }
@@ -235,6 +238,23 @@ pub fn command(experiment: &Experiment, spot: Spot, grid: &Grid, form: Form) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_that_an_arm_describes_anew_have_its_algorithm() {
+        let experiment: Experiment = toml::from_str(
+            r#"
+            title = "One"
+            scenario = "geo-single"
+            set = { "flow.bulk" = { from = "sender", to = "receiver" } }
+            arm = { vegas = { cc = "vegas", set = { "flow.far" = { from = "sender", to = "receiver" } } } }
+            "#,
+        )
+        .unwrap();
+        let spot = Spot { arm: 0, place: 0, choice: 0 };
+        let grid = Grid::of(&experiment, Form::default());
+        let world = experiment.scenario(spot, &grid, Form::default()).unwrap();
+        assert_eq!(world.to_toml().matches("name = \"vegas\"").count(), 2, "{}", world.to_toml());
+    }
 
     #[test]
     fn what_makes_no_difference_is_not_named() {
