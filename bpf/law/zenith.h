@@ -246,6 +246,7 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_
 BP_INLINE void zenith_settle(struct bp_law *law)
 {
 	law->stage = ZENITH_STEADY;
+	law->calm_rounds = 0;
 	law->mean = zenith_own_target(law) << (ZENITH_MEAN - ZENITH_FINE);
 }
 
@@ -580,11 +581,11 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	if (begins)
 		zenith_double(law, segments);
 	law->window = BP_MIN(law->window, BP_LARGEST);
-	if ((begins && !law->round_lost) || !trusted)
+	if (!trusted)
 		return;
 	if (sent_at >= law->round_since && law->tide != ZENITH_EBB)
 		zenith_end_round(law);
-	if (law->stage == ZENITH_STEADY && !rests)
+	if (!begins && law->stage == ZENITH_STEADY && !rests)
 		zenith_steer(law, segments, since);
 }
 

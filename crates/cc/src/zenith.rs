@@ -289,8 +289,12 @@ impl Zenith {
     /// One of the first ACKs. True as long as the start, and not the law, sets the window.
     fn begin(&mut self, rtt: Option<Duration>, segments: f64, path: &Path) -> bool {
         let base_s = self.delay.base_s();
+        let overflowed = self.is_excessive(&self.round);
         match &mut self.stage {
             Stage::Steady => return false,
+            // The first flight leaves at once. Several of them overflow a queue that could carry the same segments in a round trip,
+            // so what is lost of it says nothing of the rate.
+            Stage::Chirp(_) if overflowed => self.double(path.now),
             Stage::Chirp(chirp) => {
                 let Some(rtt) = rtt else { return true };
                 match chirp.on_ack(path.now, rtt, segments) {
@@ -299,7 +303,7 @@ impl Zenith {
                         self.stage = Stage::Groups(Groups::new(capacity, self.sent, path.now));
                         self.window = self.window.max(FLIGHT_RATE * capacity * base_s);
                     }
-                    _ => self.stage = Stage::Doubling,
+                    _ => self.double(path.now),
                 }
             }
             Stage::Groups(groups) => {
@@ -322,8 +326,15 @@ impl Zenith {
         true
     }
 
+    /// Leaves the first flight, whose losses may still be found in the round trip that begins.
+    fn double(&mut self, now: Instant) {
+        self.stage = Stage::Doubling;
+        self.round = Round::new(now, Before::Cut);
+    }
+
     fn settle(&mut self) {
         self.stage = Stage::Steady;
+        self.calm_rounds = 0;
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
@@ -562,14 +573,12 @@ impl CongestionControl for Zenith {
             self.round.queue_at_loss_s = self.round.queue_at_loss_s.max(self.delay.queue_s());
         }
         let drains = self.drains(path);
-        if self.begin(rtt, segments, path) && self.round.lost == 0.0 {
-            return;
-        }
+        let begins = self.begin(rtt, segments, path);
         if rtt.is_some() && trusted {
             if sent_at >= self.round.since && !matches!(self.drain.tide, Tide::Ebb { .. }) {
                 self.end_round(path);
             }
-            if matches!(self.stage, Stage::Steady) && !drains {
+            if !begins && matches!(self.stage, Stage::Steady) && !drains {
                 self.steer(segments, since, path);
             }
         }
@@ -670,6 +679,33 @@ mod tests {
             );
         }
         assert!(zenith.window() >= before);
+    }
+
+    /// Three segments of a first flight of ten arrive, and seven are lost before any queue is seen.
+    #[test]
+    fn an_overflow_of_the_first_flight_ends_the_measurement_but_not_the_doubling() {
+        let start = Start {
+            mss: fixture::MSS,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: true,
+            seed: 1,
+            memory: None,
+        };
+        let mut zenith = Zenith::new(Config::default(), &start);
+        zenith.on_established(&at(600));
+        let rtt = Some(Duration::from_millis(BASE_MS));
+        for millis in [1150, 1151] {
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(millis));
+        }
+        assert_eq!(zenith.phase(), "first-flight");
+        zenith.on_ack(&Ack { rtt, lost: 7, ..fixture::ack(1) }, &at(1152));
+        assert_eq!((zenith.phase(), zenith.window()), ("doubling", 10.0));
+        // The second flight leaves after that.
+        for millis in 1710..1720 {
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(millis));
+        }
+        assert_eq!((zenith.phase(), zenith.window()), ("doubling", 20.0));
     }
 
     #[test]
