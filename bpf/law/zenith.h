@@ -270,6 +270,13 @@ BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
 	law->queue_at_loss = 0;
 }
 
+/* What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to. */
+BP_INLINE void zenith_cut_round(struct bp_law *law, bp_u64 now)
+{
+	law->tide = ZENITH_USUAL;
+	zenith_begin_round(law, now, ZENITH_CUT);
+}
+
 /* The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing. */
 BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
 {
@@ -288,7 +295,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
 		zenith_settle(law);
 	law->speed = 1;
 	law->calm_rounds = 0;
-	zenith_begin_round(law, now, ZENITH_CUT);
+	zenith_cut_round(law, now);
 	return 0;
 }
 
@@ -557,8 +564,10 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	int trusted, rests, begins;
 
 	/* An ACK after a silence: what was under way then says nothing of the queue. */
-	if (path->now > law->expected_by)
+	if (path->now > law->expected_by) {
 		law->trusted_from = path->now;
+		zenith_cut_round(law, path->now);
+	}
 	law->now = path->now;
 	law->in_flight = path->in_flight;
 	law->expected_by = path->now + zenith_patience(law);

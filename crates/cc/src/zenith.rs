@@ -267,9 +267,16 @@ impl Zenith {
     fn hear(&mut self, path: &Path) {
         if path.now > self.expected_by {
             self.trusted_from = path.now;
+            self.cut_round(path.now);
         }
         self.last_ack = path.now;
         self.expected_by = path.now + self.patience();
+    }
+
+    /// What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to.
+    fn cut_round(&mut self, now: Instant) {
+        self.drain.tide = Tide::Usual;
+        self.round = Round::new(now, Before::Cut);
     }
 
     fn patience(&self) -> Duration {
@@ -329,7 +336,7 @@ impl Zenith {
     /// Leaves the first flight, whose losses may still be found in the round trip that begins.
     fn double(&mut self, now: Instant) {
         self.stage = Stage::Doubling;
-        self.round = Round::new(now, Before::Cut);
+        self.cut_round(now);
     }
 
     fn settle(&mut self) {
@@ -432,7 +439,7 @@ impl Zenith {
         }
         self.speed = 1.0;
         self.calm_rounds = 0;
-        self.round = Round::new(now, Before::Cut);
+        self.cut_round(now);
     }
 
     /// The share of segments that is lost although there is no queue.
@@ -679,6 +686,39 @@ mod tests {
             );
         }
         assert!(zenith.window() >= before);
+    }
+
+    /// A mark in the round trip after a drain, whose segments are not judged then.
+    #[test]
+    fn the_law_goes_on_after_a_mark_in_a_drain() {
+        let mut zenith = zenith(690.0);
+        for tenth in 0..=108 {
+            hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5);
+        }
+        assert_eq!(zenith.drain.tide, Tide::Flood);
+        let mark = Loss { cause: Cause::Mark, ..fixture::loss(690) };
+        zenith.on_loss(&mark, &at(11_550));
+        let before = zenith.window;
+        for tenth in 0..20 {
+            hear(&mut zenith, 11_600 + 100 * tenth, BASE_MS + 5);
+        }
+        assert!(zenith.window != before, "the window stays at {before}");
+    }
+
+    /// What is lost in an outage of five seconds, and the rate over it, tell nothing of the path.
+    #[test]
+    fn an_outage_does_not_shrink_the_window() {
+        let mut zenith = zenith(690.0);
+        for millis in 0..2000 {
+            hear(&mut zenith, 700 + millis, BASE_MS + 5);
+        }
+        let before = zenith.window;
+        let rtt = Some(Duration::from_millis(BASE_MS));
+        zenith.on_ack(&Ack { rtt, lost: 600, ..fixture::ack(1) }, &at(7700));
+        for tenth in 0..10 {
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(7800 + 100 * tenth));
+        }
+        assert!(zenith.window > 0.9 * before, "{} of {before}", zenith.window);
     }
 
     /// Three segments of a first flight of ten arrive, and seven are lost before any queue is seen.
