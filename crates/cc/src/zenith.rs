@@ -631,17 +631,23 @@ mod tests {
 
     const BASE_MS: u64 = 550;
 
-    fn zenith(window: f64) -> Zenith {
+    /// A flow with an initial window of so many segments whose handshake ended at that time.
+    fn established(initial_window: f64, millis: u64) -> Zenith {
         let start = Start {
             mss: fixture::MSS,
-            initial_window: window,
+            initial_window,
             initial_ssthresh: f64::INFINITY,
             paced: true,
             seed: 1,
             memory: None,
         };
         let mut zenith = Zenith::new(Config::default(), &start);
-        zenith.on_established(&at(0));
+        zenith.on_established(&at(millis));
+        zenith
+    }
+
+    fn zenith(window: f64) -> Zenith {
+        let mut zenith = established(window, 0);
         hear(&mut zenith, 600, BASE_MS);
         zenith.settle();
         zenith
@@ -716,7 +722,7 @@ mod tests {
         let rtt = Some(Duration::from_millis(BASE_MS));
         zenith.on_ack(&Ack { rtt, lost: 600, ..fixture::ack(1) }, &at(7700));
         for tenth in 0..10 {
-            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(7800 + 100 * tenth));
+            hear(&mut zenith, 7800 + 100 * tenth, BASE_MS);
         }
         assert!(zenith.window > 0.9 * before, "{} of {before}", zenith.window);
     }
@@ -724,26 +730,17 @@ mod tests {
     /// Three segments of a first flight of ten arrive, and seven are lost before any queue is seen.
     #[test]
     fn an_overflow_of_the_first_flight_ends_the_measurement_but_not_the_doubling() {
-        let start = Start {
-            mss: fixture::MSS,
-            initial_window: 10.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: true,
-            seed: 1,
-            memory: None,
-        };
-        let mut zenith = Zenith::new(Config::default(), &start);
-        zenith.on_established(&at(600));
-        let rtt = Some(Duration::from_millis(BASE_MS));
+        let mut zenith = established(10.0, 600);
         for millis in [1150, 1151] {
-            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(millis));
+            hear(&mut zenith, millis, BASE_MS);
         }
         assert_eq!(zenith.phase(), "first-flight");
+        let rtt = Some(Duration::from_millis(BASE_MS));
         zenith.on_ack(&Ack { rtt, lost: 7, ..fixture::ack(1) }, &at(1152));
         assert_eq!((zenith.phase(), zenith.window()), ("doubling", 10.0));
         // The second flight leaves after that.
         for millis in 1710..1720 {
-            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &at(millis));
+            hear(&mut zenith, millis, BASE_MS);
         }
         assert_eq!((zenith.phase(), zenith.window()), ("doubling", 20.0));
     }
