@@ -87,12 +87,11 @@ impl Draft {
     /// # Errors
     /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] if every group is fixed.
     pub fn set_cc(&mut self, name: &str) -> Result<(), Error> {
-        let place = Place::Argument(Arc::from(format!("--cc {name}")));
         if self.give_cc(name, |_| true)? {
             return Ok(());
         }
         let accepted = "a scenario with a flow group that is not `fixed`";
-        Err(mistake(place, "flow", "no flow group under comparison".to_owned(), accepted))
+        Err(mistake(cc_argument(name), "flow", "no flow group under comparison".to_owned(), accepted))
     }
 
     /// Gives the algorithm `name` to every flow group that is not `fixed` and has none, such as one that [`Draft::set`] described anew.
@@ -103,10 +102,10 @@ impl Draft {
         self.give_cc(name, |flow| flow.get("cc").is_none()).map(drop)
     }
 
-    /// Whether there was a flow group for the algorithm.
+    /// Gives the algorithm to the `wanted` flow groups of those that are not `fixed`; whether there was one.
     fn give_cc(&mut self, name: &str, wanted: impl Fn(&Table) -> bool) -> Result<bool, Error> {
         resolve_cc(name)?;
-        let place = Place::Argument(Arc::from(format!("--cc {name}")));
+        let place = cc_argument(name);
         let root = self.root.table_mut(&place);
         let mut given = false;
         for entry in &mut root.sub_table("flow", &place).entries {
@@ -253,6 +252,11 @@ impl Draft {
             suggestion: did_you_mean(name, &known).map(|name| format!("`{name}`")),
         }]))
     }
+}
+
+/// The place of an algorithm that was asked for by name.
+fn cc_argument(name: &str) -> Place {
+    Place::Argument(Arc::from(format!("--cc {name}")))
 }
 
 fn mistake(place: Place, key: &str, found: String, accepted: &str) -> Error {
