@@ -127,7 +127,7 @@ impl Curve {
 }
 
 /// Which words of a quantity tell what of a curve.
-const MOMENTS: [&str; 8] = ["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain"];
+pub(crate) const MOMENTS: [&str; 8] = ["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain"];
 
 impl Measure {
     /// What a quantity of a check means in an experiment whose axis has this name.

@@ -3,6 +3,7 @@
 use bentpipe_lab::number::short;
 
 use crate::check::{Check, Clause, Expr, Fold, Operation, Order, Quantity, Relation, Several, Values};
+use crate::measure::MOMENTS;
 
 impl Check {
     /// The check as a sentence without an end: `where loss is 1e-3 or more: the goodput of peach is above that of reno`.
@@ -170,11 +171,10 @@ impl Quantity {
             "sent" => "the segments sent",
             "retransmitted" => "the segments sent again",
             "acked" => "the segments acknowledged",
-            _ => return format!("{} of {}{}", metric(&self.metric), self.arm, self.rest(&[])),
+            _ => return format!("{} of {}{}", metric(&self.metric), self.arm, self.rest(|_| false)),
         };
         let arm = &self.arm;
-        let rest =
-            self.rest(&["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain", "from", "to"]);
+        let rest = self.rest(|key| MOMENTS.contains(&key) || matches!(key, "from" | "to"));
         let what = if let Some(time) = of("t") {
             format!("{curve} of {arm} at {time} s")
         } else if let Some(bound) = of("reaches") {
@@ -199,14 +199,14 @@ impl Quantity {
         what + &rest
     }
 
-    /// The other selectors: which flow, which link, where along the axis.
-    fn rest(&self, said: &[&str]) -> String {
+    /// The selectors that are not yet said: which flow, which link, where along the axis.
+    fn rest(&self, is_said: impl Fn(&str) -> bool) -> String {
         let one = |(key, value): &(String, String)| match key.as_str() {
             "group" | "flow" => format!(" (its flow {value})"),
             "link" | "medium" => format!(" (on the link {value})"),
             axis => format!(" (where {axis} is {value})"),
         };
-        self.selectors.iter().filter(|(key, _)| !said.contains(&key.as_str())).map(one).collect()
+        self.selectors.iter().filter(|(key, _)| !is_said(key)).map(one).collect()
     }
 }
 
@@ -276,7 +276,8 @@ mod tests {
         for study in crate::load("all").unwrap() {
             for (name, claim) in &study.claim {
                 if let Some(text) = claim.ground.check_text() {
-                    assert!(words(text).len() > 10, "{name}");
+                    let sentence = words(text);
+                    assert!(sentence.len() > 10 && !sentence.contains("  "), "{name}: {sentence}");
                 }
             }
         }
