@@ -23,8 +23,6 @@ use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packe
 pub struct Link<P> {
     /// A queue that has room for any packet while none waits, and a line on which nothing happens to packets: most links of a world.
     is_plain: bool,
-    /// When the latest packet that passed arrives, or would.
-    last_due: Instant,
     ledger: Ledger<P>,
     queue: Queue<P>,
     path: Path<P>,
@@ -44,8 +42,6 @@ pub enum Verdict {
 pub struct Passing<P> {
     /// When.
     pub at: Instant,
-    /// Since when it is the next to arrive: since it was offered, or since the one before it arrives.
-    pub next_since: Instant,
     /// The packet.
     pub packet: P,
 }
@@ -71,7 +67,6 @@ impl<P: Packet> Link<P> {
                 fec: Fec::new(config),
             },
             ledger: Ledger::new(),
-            last_due: Instant::ZERO,
             is_plain: config.is_plain()
                 && config.fec.is_none()
                 && matches!(config.loss.model, LossModel::None)
@@ -127,11 +122,6 @@ impl<P: Packet> Link<P> {
             }
         };
         let Passage { end, due, fate } = passage;
-        if path.flight.next_due() != Instant::FAR_FUTURE {
-            self.last_due = self.last_due.max(path.flight.last_due());
-        }
-        let next_since = self.last_due.max(now);
-        self.last_due = due;
         if fifo.take(now, Turn { start, end, size }) {
             ledger.note_backlog(fifo.backlog());
         }
@@ -142,7 +132,7 @@ impl<P: Packet> Link<P> {
             return None;
         }
         ledger.count_passage(&flying.packet);
-        Some(Passing { at: due, next_since, packet: flying.packet })
+        Some(Passing { at: due, packet: flying.packet })
     }
 
     /// True if the fate of a packet is known when it is offered, and packets arrive once each, as they are and in the order in which they

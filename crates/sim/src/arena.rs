@@ -30,10 +30,10 @@ const PAGE: usize = 256;
 /// Where a packet is that has gone ahead of the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Way {
-    /// Of one that waits at a junction since when it is the next on its link, of one in line when it comes to its lane.
+    /// When it comes to the junction that it waits at, or to the lane that it is in line for.
     pub time: Instant,
     pub ticket: Ticket,
-    /// Of one that waits at a junction what its link draws lots with, of one in line the slot of the one behind it.
+    /// Of one that waits at a junction the salt of its link, of one in line the slot of the one behind it.
     pub salt_or_next: u32,
     /// The lane behind the junction that it waits at; [`NO_LANE`] if it goes elsewhere.
     pub lane: u32,

@@ -7,7 +7,7 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::arena::{Arena, Slot, Way};
 use crate::procession::Arrival;
-use crate::wheel::lot;
+use crate::wheel::tie_break;
 
 /// From so many on, sorting by digits is quicker than by comparisons. Measured.
 const MANY: usize = 300;
@@ -52,8 +52,8 @@ impl Gathering {
     pub fn push(&mut self, arrival: Arrival, arena: &mut Arena) {
         self.first_at = self.first_at.min(arrival.at);
         if arrival.at < self.until {
-            let Arrival { at, since, salt, lane, ticket } = arrival;
-            arena.set_way(Way { time: since, ticket, salt_or_next: salt, lane });
+            let Arrival { at, salt, lane, ticket } = arrival;
+            arena.set_way(Way { time: at, ticket, salt_or_next: salt, lane });
             self.order.push(at.since(self.base).as_nanos() << 32 | u64::from(ticket.slot()));
         } else {
             self.late.push(Reverse(arrival));
@@ -134,10 +134,8 @@ impl Leaving {
         let first = self.order[position];
         let at = time(self.base, first);
         let together = self.order[position..].iter().take_while(|key| **key >> 32 == first >> 32).count();
-        self.order[position..position + together].sort_unstable_by_key(|key| {
-            let Way { time: since, salt_or_next: salt, .. } = arena.way(*key as Slot);
-            (since, lot(at, salt))
-        });
+        self.order[position..position + together]
+            .sort_unstable_by_key(|key| tie_break(at, arena.way(*key as Slot).salt_or_next));
     }
 
     /// The slot of the one at a position, if there is one.
@@ -165,9 +163,8 @@ mod tests {
                 for _ in 0..rng.below(40) {
                     let at = Instant::from_nanos(limit + 1 + rng.below(spread));
                     let (slot, salt) = (arena.put(&Parcel::default()), rng.bits() as u32);
-                    let since = Instant::from_nanos(rng.below(2));
                     let ticket = Ticket::new((slot, 0), 0, 0, Marks::empty());
-                    let arrival = Arrival { at, since, salt, lane: NO_LANE, ticket };
+                    let arrival = Arrival { at, salt, lane: NO_LANE, ticket };
                     gathering.push(arrival, &mut arena);
                     model.push(arrival);
                 }

@@ -31,37 +31,36 @@ use crate::mailroom::{Mail, Mailroom};
 use crate::pace::LOOK;
 use crate::simulation::Simulation;
 use crate::ticket::Ticket;
-use crate::wheel::Owner;
+use crate::wheel::{Class, Owner, Tie};
 use crate::witness::Witness;
-use crate::world::{EndId, Flow, FlowId};
+use crate::world::{End, EndId, Flow, FlowId};
 
-/// The order of events: by time, by since when they are known, and by whom they concern, as in the wheel.
-pub(crate) type Key = (Instant, Instant, u64);
+/// The order of events: by time, rank and owner, as in the wheel.
+pub(crate) type Key = (Instant, u64, Owner);
 
-const NEVER: Key = (Instant::FAR_FUTURE, Instant::FAR_FUTURE, u64::MAX);
+const NEVER: Key = (Instant::FAR_FUTURE, u64::MAX, Owner::MAX);
 
 /// When somebody on an island wants to be woken. Lazy as the wheel is: it may ring too early, never too late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     time: Instant,
-    /// When it was set.
-    since: Instant,
 }
 
 impl Alarm {
-    pub const OFF: Self = Self { time: Instant::FAR_FUTURE, since: Instant::FAR_FUTURE };
+    pub const OFF: Self = Self { time: Instant::FAR_FUTURE };
 
     /// Rings at `at` or earlier, unless that is after the end of the world.
     #[inline(always)]
-    pub fn set(&mut self, at: Instant, (now, end): (Instant, Instant)) {
+    pub fn set(&mut self, at: Instant, end: Instant) {
         if at < self.time && at <= end {
-            *self = Self { time: at, since: now };
+            self.time = at;
         }
     }
 
+    /// Of the alarm of an owner with this salt.
     #[inline(always)]
-    fn key(self, owner: Owner) -> Key {
-        (self.time, self.since, u64::from(owner) << 32)
+    fn key(self, owner: Owner, salt: u32) -> Key {
+        (self.time, Tie { class: Class::Timer, salt }.rank(self.time), owner)
     }
 }
 
@@ -215,8 +214,8 @@ pub(crate) struct Islands {
     spare: Vec<u32>,
     /// The time that a round spans.
     span: Duration,
-    /// When the clock looks next at what everybody has done by then, as a place in the order of events.
-    next_look: Key,
+    /// When the clock looks next at what everybody has done before.
+    next_look: Instant,
     /// What had arrived of each flow by then, in bytes.
     noted: Vec<u64>,
     /// No alarm of the island whose turn it is rings before this.
@@ -266,7 +265,7 @@ impl Islands {
             coasts: lookaheads.iter().map(coast).collect(),
             spare: Vec::new(),
             span: lookaheads.iter().fold(Duration::ZERO, |sum, lookahead| sum + *lookahead),
-            next_look: (Instant::ZERO, Instant::ZERO, 0),
+            next_look: Instant::ZERO,
             noted: vec![0; flows],
             quiet_until: Instant::ZERO,
         }
@@ -284,7 +283,7 @@ impl Islands {
     /// Sets the alarms of all flows to their starts.
     fn set_starts(&mut self, flows: &[Flow], end: Instant) {
         for (flow, [sender, _]) in flows.iter().zip(&self.members_of) {
-            self.members[*sender as usize].alarm.set(flow.start, (Instant::ZERO, end));
+            self.members[*sender as usize].alarm.set(flow.start, end);
         }
         for island in &mut self.islands {
             let starts = self.members[island.members.places()].iter().map(|member| member.alarm.time);
@@ -299,10 +298,10 @@ impl Islands {
     }
 
     /// Wakes a flow at `at` or earlier.
-    pub fn set_alarm(&mut self, flow: FlowId, at: Instant, times: (Instant, Instant)) {
+    pub fn set_alarm(&mut self, flow: FlowId, at: Instant, end: Instant) {
         self.note_alarm(at);
         let [sender, _] = self.members_of[flow as usize];
-        self.members[sender as usize].alarm.set(at, times);
+        self.members[sender as usize].alarm.set(at, end);
     }
 
     /// The connection of a flow is open; its ends send over these links.
@@ -461,7 +460,7 @@ impl<W: Witness> Simulation<W> {
         self.let_all_through(coast);
         let known_until = self.islands.known_until(coast, self.now);
         // There is room for one note.
-        let next_but_one_look = self.islands.next_look.0 + LOOK;
+        let next_but_one_look = self.islands.next_look + LOOK;
         let spare = std::mem::take(&mut self.islands.spare);
         let state = &mut self.islands.coasts[coast as usize];
         debug_assert!(state.waiting_since >= known_until);
@@ -473,7 +472,7 @@ impl<W: Witness> Simulation<W> {
                 self.fetch_along_list(&listed[place..]);
             }
             self.islands.islands[id as usize].is_listed = false;
-            self.run_island(id, (horizon, Instant::ZERO, 0));
+            self.run_island(id, horizon);
         }
         listed.clear();
         self.islands.spare = listed;
@@ -497,14 +496,14 @@ impl<W: Witness> Simulation<W> {
             for (id, lane) in island.lanes.iter().zip(&lanes[island.lanes.places()]) {
                 prefetch(&self.links[lane.link as usize]);
                 prefetch_item(&self.routes, lane.position as usize);
-                self.wheel.prefetch_salt(lane.link);
+                self.wheel.prefetch(self.first_link + lane.link);
                 mailroom.fetch_first(id, &self.arena);
             }
             for member in &members[island.members.places()] {
                 prefetch(&self.ends[member.ends.places()]);
                 for link in member.links() {
                     prefetch(&self.links[*link as usize]);
-                    self.wheel.prefetch_salt(*link);
+                    self.wheel.prefetch(self.first_link + *link);
                 }
             }
         }
@@ -538,7 +537,7 @@ impl<W: Witness> Simulation<W> {
         if self.islands.is_empty() {
             return;
         }
-        self.islands.next_look = (next, self.now, self.wheel.turn(self.clock, next));
+        self.islands.next_look = next;
         self.islands.islands.iter_mut().for_each(|island| island.is_noted = false);
         self.wheel.schedule(self.first_junction, self.islands.next_round());
     }
@@ -565,7 +564,7 @@ impl<W: Witness> Simulation<W> {
     }
 
     /// Everything happens on an island that happens before `horizon`.
-    fn run_island(&mut self, id: u32, horizon: Key) {
+    fn run_island(&mut self, id: u32, horizon: Instant) {
         let Island { lanes, is_noted, .. } = self.islands.islands[id as usize];
         self.islands.quiet_until = Instant::ZERO;
         for lane in lanes.iter() {
@@ -579,16 +578,16 @@ impl<W: Witness> Simulation<W> {
         }
         let due = self.live(id, horizon);
         self.islands.islands[id as usize].due = due;
-        self.list_or_wake(id, due, horizon.0);
+        self.list_or_wake(id, due, horizon);
     }
 
     /// The same for an island that knows what comes first over each lane; tells when there is something to do again.
-    fn live(&mut self, id: u32, horizon: Key) -> Instant {
+    fn live(&mut self, id: u32, horizon: Instant) -> Instant {
         let clock = self.now;
         let Island { lanes, members, .. } = self.islands.islands[id as usize];
         let due = loop {
             let (key, next) = self.next_on_island(lanes, members);
-            if key >= horizon {
+            if key.0 >= horizon {
                 break key.0;
             }
             self.now = key.0;
@@ -651,15 +650,17 @@ impl<W: Witness> Simulation<W> {
         self.islands.quiet_until = Instant::FAR_FUTURE;
         for member in members.iter() {
             let state @ Member { flow, alarm, .. } = self.islands.members[member as usize];
-            let mut see = |alarm: Alarm, owner, next| {
+            let mut see = |alarm: Alarm, (owner, salt), next| {
                 self.islands.quiet_until = self.islands.quiet_until.min(alarm.time);
-                if alarm.key(owner) < first.0 {
-                    first = (alarm.key(owner), next);
+                let key = alarm.key(owner, salt);
+                if key < first.0 {
+                    first = (key, next);
                 }
             };
-            see(alarm, flow, Next::Member(member));
+            see(alarm, (flow, self.wheel.tie(flow).salt), Next::Member(member));
             for end in state.ends.iter() {
-                see(self.ends[end as usize].alarm, self.first_end + end, Next::End(end));
+                let End { alarm, label, .. } = self.ends[end as usize];
+                see(alarm, (self.first_end + end, label), Next::End(end));
             }
         }
         first
@@ -670,9 +671,9 @@ impl<W: Witness> Simulation<W> {
         let link = self.islands.lanes[lane as usize].link;
         while let Some(Mail { at, ticket }) = self.islands.mailroom.pop(lane, &self.arena) {
             if let Some((passing, last)) = self.follow_to_host((at, link), ticket) {
-                let turn = self.wheel.turn(self.first_link + last, passing.at);
-                self.islands.lanes[lane as usize].front =
-                    ((passing.at, passing.next_since, turn), passing.packet);
+                let owner = self.first_link + last;
+                let key = (passing.at, self.wheel.tie(owner).rank(passing.at), owner);
+                self.islands.lanes[lane as usize].front = (key, passing.packet);
                 return;
             }
         }

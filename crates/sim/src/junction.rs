@@ -22,10 +22,14 @@ use crate::procession::{Arrival, Procession};
 use crate::simulation::{FAR, NEAR, Simulation};
 use crate::step::{ARRIVED, Special, Step, behind, junction, lane, link};
 use crate::ticket::{Marks, Ticket};
+use crate::wheel::{Class, Tie};
 use crate::witness::Witness;
 
 /// So many packets are let through when the junction has another reason to be woken, so that they are still in the cache.
 const MANY: usize = 256;
+
+/// Letting packets through a junction brings the network up to date.
+const GOES_THROUGH: Tie = Tie { class: Class::Network, salt: 0 };
 
 /// Where the packets of several links meet that all go on over the same one.
 #[derive(Debug)]
@@ -44,12 +48,12 @@ pub(crate) struct Junction {
 }
 
 impl Junction {
-    /// When something is to be done here, and since when that is known: of a packet that is at its host then, since when it is the next on
-    /// its last link. So it arrives before or after a deadline of the same time as it would if each link had events of its own. Those that
-    /// are to go through come before anything else.
+    /// When something is to be done here, and its place among what happens then: a packet that is at its host then has that of its last
+    /// link, as if that had an event of its own. Those that are to go through come before.
     #[inline(always)]
-    fn next_event(&self) -> (Instant, Instant) {
-        self.outbox.first().min((self.inbox.first_at() + self.foresight, Instant::ZERO))
+    fn next_event(&self) -> (Instant, Tie) {
+        let (arrives, goes_through) = (self.outbox.first(), self.inbox.first_at() + self.foresight);
+        if arrives.0 < goes_through { arrives } else { (goes_through, GOES_THROUGH) }
     }
 
     /// Packets on their way to hosts.
@@ -143,10 +147,10 @@ impl<W: Witness> Simulation<W> {
         let Some((passing, link, onward)) = self.follow(place, ticket, through.is_some()) else { return };
         match (onward, through) {
             (Onward::Inbox(next), _) if !self.islands.is_empty() => {
-                let Passing { at, next_since: since, packet: ticket } = passing;
-                let salt = self.wheel.salt(link);
+                let Passing { at, packet: ticket } = passing;
+                let salt = self.salt(link);
                 let lane = lane(self.routes[ticket.position() + 1]).unwrap_or(NO_LANE);
-                let arrival = Arrival { at, since, salt, lane, ticket };
+                let arrival = Arrival { at, salt, lane, ticket };
                 let junction = &mut self.junctions[next as usize];
                 junction.gathering.push(arrival, &mut self.arena);
                 if let Some(round) = self.islands.note_waiting(junction.coast, at) {
@@ -154,13 +158,15 @@ impl<W: Witness> Simulation<W> {
                 }
             }
             (Onward::Inbox(next), _) => {
+                let salt = self.salt(link);
                 let junction = &mut self.junctions[next as usize];
-                junction.inbox.push(passing, self.wheel.salt(link));
-                self.wheel.schedule_since(self.first_junction + next, junction.next_event());
+                junction.inbox.push(passing, salt);
+                self.wheel.schedule_as(self.first_junction + next, junction.next_event());
             }
             (Onward::Lane(lane), _) => self.islands.post(lane, passing, &mut self.arena),
             (_, Some(through)) => {
-                self.junctions[through as usize].outbox.push(passing, self.wheel.salt(link));
+                let salt = self.salt(link);
+                self.junctions[through as usize].outbox.push(passing, salt);
             }
             _ => unreachable!("only a packet that has been through a junction is followed to its host"),
         }
@@ -174,6 +180,12 @@ impl<W: Witness> Simulation<W> {
         ticket: Ticket,
     ) -> Option<(Passing<Ticket>, LinkId)> {
         self.follow(place, ticket, true).map(|(passing, last, _)| (passing, last))
+    }
+
+    /// The salt of a link.
+    #[inline(always)]
+    fn salt(&self, link: LinkId) -> u32 {
+        self.wheel.tie(self.first_link + link).salt
     }
 
     /// Offers a packet to a link behind which it is known to go to a lane.
@@ -259,7 +271,7 @@ impl<W: Witness> Simulation<W> {
             }
             self.arrive(ticket);
         }
-        self.wheel.schedule_since(self.first_junction + id, self.junctions[id as usize].next_event());
+        self.wheel.schedule_as(self.first_junction + id, self.junctions[id as usize].next_event());
     }
 
     /// Asks for the memory of the link that a packet comes to behind the junction.

@@ -8,17 +8,16 @@ use bentpipe_net::Passing;
 
 use crate::arena::NO_LANE;
 use crate::ticket::Ticket;
-use crate::wheel::lot;
+use crate::wheel::{Class, Tie, tie_break};
 
 /// Places from the end at which a packet may still be put in; one that goes further forward waits apart.
 const REACH: usize = 32;
 
-/// A packet that will arrive. Ordered as the events of arrivals are: by time, by since when it is the next on its link, and by lot.
+/// A packet that will arrive. Ordered as the events of arrivals are: by time and by tie-break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
-    pub since: Instant,
-    /// What the link that it comes from draws lots with.
+    /// That of the link that it comes from.
     pub salt: u32,
     /// The lane that it goes to over the link where it arrives; [`NO_LANE`] if it goes elsewhere.
     pub lane: u32,
@@ -27,8 +26,8 @@ pub(crate) struct Arrival {
 
 impl Ord for Arrival {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let lots = || lot(self.at, self.salt).cmp(&lot(other.at, other.salt));
-        (self.at, self.since).cmp(&(other.at, other.since)).then_with(lots)
+        let tie_breaks = || tie_break(self.at, self.salt).cmp(&tie_break(other.at, other.salt));
+        self.at.cmp(&other.at).then_with(tie_breaks)
     }
 }
 
@@ -49,17 +48,17 @@ pub(crate) struct Procession {
 impl Procession {
     #[inline(always)]
     pub fn push(&mut self, passing: Passing<Ticket>, salt: u32) {
-        let Passing { at, next_since: since, packet: ticket } = passing;
-        if self.line.back().is_none_or(|last| (last.at, last.since) < (at, since)) {
-            self.line.push_back(Arrival { at, since, salt, lane: NO_LANE, ticket });
+        let Passing { at, packet: ticket } = passing;
+        let arrival = Arrival { at, salt, lane: NO_LANE, ticket };
+        if self.line.back().is_none_or(|last| last.at < at) {
+            self.line.push_back(arrival);
         } else {
-            self.put_in((at, since), salt, ticket);
+            self.put_in(arrival);
         }
     }
 
     #[inline(never)]
-    fn put_in(&mut self, (at, since): (Instant, Instant), salt: u32, ticket: Ticket) {
-        let arrival = Arrival { at, since, salt, lane: NO_LANE, ticket };
+    fn put_in(&mut self, arrival: Arrival) {
         let behind = self.line.iter().rev().take(REACH).take_while(|other| **other > arrival).count();
         if behind < REACH {
             self.line.insert(self.line.len() - behind, arrival);
@@ -74,12 +73,16 @@ impl Procession {
         self.first().0
     }
 
-    /// The same, and since when the first is the next on its link.
+    /// The same, and what distinguishes the first from others that arrive at the same time.
     #[inline(always)]
-    pub fn first(&self) -> (Instant, Instant) {
-        let key = |arrival: &Arrival| (arrival.at, arrival.since);
-        let first = self.line.front().map_or((Instant::FAR_FUTURE, Instant::FAR_FUTURE), key);
-        self.apart.peek().map_or(first, |apart| key(&apart.0).min(first))
+    pub fn first(&self) -> (Instant, Tie) {
+        let apart = self.apart.peek().map(|apart| &apart.0);
+        let first = match (self.line.front(), apart) {
+            (Some(first), Some(apart)) => Some(first.min(apart)),
+            (first, apart) => first.or(apart),
+        };
+        let of = |at, salt| (at, Tie { class: Class::Arrival, salt });
+        first.map_or(of(Instant::FAR_FUTURE, 0), |first| of(first.at, first.salt))
     }
 
     /// Takes the first if it arrives at or before `limit`: when, and its ticket.
@@ -135,10 +138,9 @@ mod tests {
                 let (at, from) = (now + rng.below(spread), rng.below(1 << 30) as u32);
                 let marks = Marks::empty();
                 let ticket = Ticket::new((from, 0), 0, 0, marks);
-                let since = rng.below(3);
-                let [at_time, next_since] = [at, since].map(Instant::from_nanos);
-                procession.push(Passing { at: at_time, next_since, packet: ticket }, from);
-                model.insert((at, since, lot(at_time, from), from));
+                let at_time = Instant::from_nanos(at);
+                procession.push(Passing { at: at_time, packet: ticket }, from);
+                model.insert((at, tie_break(at_time, from), from));
                 assert_eq!(procession.first_at().as_nanos(), model.first().unwrap().0);
                 while let Some((at, ticket)) = procession.pop(Instant::from_nanos(now)) {
                     popped.push((at.as_nanos(), ticket.slot()));

@@ -19,9 +19,9 @@ use crate::station::{Here, Interior};
 use crate::step::{ARRIVED, FIRST_SPECIAL, Step};
 use crate::ticket::{Marks, Ticket};
 use crate::traffic::{Application, Interest};
-use crate::wheel::{Owner, Wheel};
+use crate::wheel::{Class, Owner, Tie, Wheel};
 use crate::witness::{Crossing, Deed, Witness};
-use crate::world::{End, EndId, Flow, FlowId, World};
+use crate::world::{End, EndId, Flow, FlowId, World, label};
 use bentpipe_scenario::{LinkId, Transport};
 
 /// Events between two looks at the stop flag and the event budget.
@@ -96,23 +96,27 @@ impl<W: Witness> Simulation<W> {
             if W::WATCHES || !interior.is_empty() { Vec::new() } else { find_junctions(&links, &mut routes) };
         let islands = find_islands((&mut links, &mut junctions), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
-        wheel.add_owners(flows.len());
-        let first_station = wheel.add_owners(interior.stations.len());
-        let first_proxy = wheel.add_owners(interior.proxies.len());
+        // Other salts than those of the ends of their connections.
+        wheel.add_owners(Class::Timer, flows.iter().map(|flow| !flow.labels[0]));
+        let of_stations = interior.stations.iter().map(|station| label(&station.name, "middlebox"));
+        let first_station = wheel.add_owners(Class::Timer, of_stations);
+        let of_proxies = interior.proxies.iter().map(|proxy| label(&proxy.name, "proxy"));
+        let first_proxy = wheel.add_owners(Class::Network, of_proxies);
         for (proxy, state) in interior.proxies.iter().enumerate() {
             wheel.schedule(first_proxy + proxy as Owner, state.dies_at);
         }
-        let wayfinder = wheel.add_owners(usize::from(interior.wayfinder.is_some()));
+        let wayfinder = wheel.add_owners(Class::Network, interior.wayfinder.iter().map(|_| 0));
         if let Some(state) = &interior.wayfinder {
             wheel.schedule(wayfinder, state.next_change());
         }
-        let clock = wheel.add_owners(1);
+        let clock = wheel.add_owners(Class::Measurement, [0]);
         wheel.schedule(clock, Instant::ZERO);
-        let first_medium = wheel.add_owners(interior.media.shared.len());
-        let first_junction = wheel.add_owners(junctions.len());
-        let first_island = wheel.add_owners(islands.len());
-        let first_link = wheel.add_links(salts);
-        let first_end = wheel.add_owners(0);
+        let of_media = interior.media.shared.iter().map(|shared| label(&shared.group, shared.direction));
+        let first_medium = wheel.add_owners(Class::Arrival, of_media);
+        let first_junction = wheel.add_owners(Class::Network, junctions.iter().map(|_| 0));
+        let first_island = wheel.add_owners(Class::Network, (0..islands.len()).map(|_| 0));
+        let first_link = wheel.add_owners(Class::Arrival, salts);
+        let first_end = wheel.add_owners(Class::Timer, []);
         // What grows bit by bit would leave holes in memory behind it.
         let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
         let ends = Vec::with_capacity(2 * (connections + interior.legs.len()));
@@ -300,7 +304,7 @@ impl<W: Witness> Simulation<W> {
             self.wheel.schedule(self.first_end + id, at);
         } else {
             self.islands.note_alarm(at);
-            self.ends[id as usize].alarm.set(at, (self.now, self.until));
+            self.ends[id as usize].alarm.set(at, self.until);
         }
     }
 
@@ -309,7 +313,7 @@ impl<W: Witness> Simulation<W> {
         if self.islands.is_empty() {
             self.wheel.schedule(id, at);
         } else {
-            self.islands.set_alarm(id, at, (self.now, self.until));
+            self.islands.set_alarm(id, at, self.until);
         }
     }
 
@@ -711,7 +715,10 @@ impl<W: Witness> Simulation<W> {
         let pair = pair.into_iter().enumerate().map(new);
         let first = match self.vacant.pop() {
             Some(first) => {
-                for (end, new) in self.ends[first as usize..].iter_mut().zip(pair) {
+                for (id, new) in (first..).zip(pair) {
+                    let tie = Tie { class: Class::Timer, salt: new.label };
+                    self.wheel.set_tie(self.first_end + id, tie);
+                    let end = &mut self.ends[id as usize];
                     *end = End { incarnation: end.incarnation, ..new };
                 }
                 first
@@ -719,7 +726,7 @@ impl<W: Witness> Simulation<W> {
             None => {
                 self.ends.extend(pair);
                 if self.islands.is_empty() {
-                    self.wheel.add_owners(2);
+                    self.wheel.add_owners(Class::Timer, labels);
                 } else {
                     let links = routes.map(|route| self.routes[route as usize]);
                     self.islands.note_opened(id, self.ends.len() as EndId - 2, links);

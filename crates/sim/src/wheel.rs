@@ -1,17 +1,15 @@
 //! The event queue: a hierarchical timing wheel of owners, each of which has at most one pending event.
 //!
-//! Events come out in the order of time, at equal times in that in which they were scheduled, and of those scheduled at the same time in
-//! the order of their owners: a rule by which others can tell the order as well. Whoever schedules an event at another time than others
-//! would says since when it counts as known ([`Wheel::schedule_since`]). Among links, lots decide instead ([`lot`]). Every operation takes
-//! constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of its time; bitmaps name the
-//! slots that hold something.
+//! Events come out in the order of time, those of the same time in the order of their [`rank`], and if that is equal, too, in the order of
+//! their owners. So the order depends on what happens in the world and on nothing else: neither on who scheduled an event nor on when that
+//! was. Every operation takes constant time: an owner's event is a node of a doubly linked list that hangs in a slot, found by the bits of
+//! its time; bitmaps name the slots that hold something.
 //!
 //! Deadlines are lazy. An owner that is scheduled earlier than its pending event moves there; one that wants to be woken
 //! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
 //! every ACK costs one event for each timeout interval and nothing for each ACK.
 
 use bentpipe_base::{Instant, prefetch};
-use bentpipe_scenario::LinkId;
 
 /// Nanoseconds in a slot of the lowest level, as a power of two: 16 us. Wide enough that a busy world sees several events ahead.
 const SLOT_BITS: u32 = 14;
@@ -27,25 +25,52 @@ const NEVER: u64 = u64::MAX;
 /// Number of an owner of events.
 pub(crate) type Owner = u32;
 
-/// Which of the links whose packets come at the same time goes first: the one with the smaller lot. `salt` is the link's own.
+/// What happens at the same time happens in the order of these classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// Something is measured: it sees the world as it was before this time.
+    Measurement,
+    /// The network itself changes, or is brought up to date.
+    Network,
+    /// A packet arrives at the far end of a link.
+    Arrival,
+    /// The time has come that a connection end, an application or a middlebox waited for.
+    Timer,
+}
+
+/// Decides between events of the same time and the same class: the smaller goes first. Of two entities with different salts it is never
+/// equal, as every step of the calculation can be undone.
 ///
 /// Senders whose links are as fast as the one behind them keep step with it, so that their packets meet at a full queue again and
-/// again. Any fixed order would let the same one in each time; wires are never so exact.
+/// again. Any fixed order would let the same one in each time; wires are never so exact. Hence the time goes into the hash.
 #[inline]
-pub(crate) fn lot(time: Instant, salt: u32) -> u32 {
+pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
     let draw = (time.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
     let mixed = (salt ^ draw).wrapping_mul(0x85EB_CA6B);
     (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35)
+}
+
+/// What distinguishes the events of an entity from others of the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tie {
+    pub class: Class,
+    /// Made of the name of the entity, so that the order of others does not change if it is added to a world.
+    pub salt: u32,
+}
+
+impl Tie {
+    /// The place among the events of a time.
+    #[inline]
+    pub fn rank(self, time: Instant) -> u64 {
+        (self.class as u64) << 32 | u64::from(tie_break(time, self.salt))
+    }
 }
 
 /// An event of the open slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Upcoming {
     time: u64,
-    /// Since when it is known: mostly the time of scheduling.
-    since: u64,
-    /// Decides between events that agree in both.
-    turn: u64,
+    rank: u64,
     owner: Owner,
 }
 
@@ -54,12 +79,13 @@ struct Upcoming {
 struct Node {
     /// [`NEVER`] if there is none.
     time: u64,
-    /// When it was scheduled.
-    since: u64,
+    tie: Tie,
     /// Neighbours in the slot; the list is a ring, so the head's predecessor is the tail.
     next: u32,
     previous: u32,
 }
+
+const _: () = assert!(size_of::<Node>() == 24);
 
 /// The slots of one level.
 #[derive(Debug)]
@@ -121,14 +147,9 @@ pub(crate) struct Wheel {
     far: Vec<Level>,
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
-    /// The first of those who draw lots, and what distinguishes them.
-    first_link: Owner,
-    salts: Vec<u32>,
     /// Events of the open slot in the order in which they happen. Those before `done` have happened.
     open: Vec<Upcoming>,
     done: usize,
-    /// Time of the latest event.
-    now: u64,
     /// Nothing after this will ever happen.
     end: u64,
 }
@@ -144,19 +165,17 @@ impl Wheel {
             near: Level::new(),
             far: (0..far).map(|_| Level::new()).collect(),
             tick: 0,
-            first_link: 0,
-            salts: Vec::new(),
             open: Vec::new(),
             done: 0,
-            now: 0,
             end,
         }
     }
 
-    /// Makes room for `count` more owners, with consecutive numbers; returns the first.
-    pub fn add_owners(&mut self, count: usize) -> Owner {
+    /// Makes room for more owners of a class, one for each salt, with consecutive numbers; returns the first.
+    pub fn add_owners(&mut self, class: Class, salts: impl IntoIterator<Item = u32>) -> Owner {
         let first = self.nodes.len() as Owner;
-        self.nodes.resize(self.nodes.len() + count, Node { time: NEVER, since: 0, next: NIL, previous: NIL });
+        let node = |salt| Node { time: NEVER, tie: Tie { class, salt }, next: NIL, previous: NIL };
+        self.nodes.extend(salts.into_iter().map(node));
         first
     }
 
@@ -165,44 +184,38 @@ impl Wheel {
         self.nodes.reserve_exact(count);
     }
 
-    /// Makes room for links, once, as [`Wheel::add_owners`] does for others.
-    pub fn add_links(&mut self, salts: Vec<u32>) -> Owner {
-        self.first_link = self.add_owners(salts.len());
-        self.salts = salts;
-        self.first_link
-    }
-
-    /// What a link draws its lots with.
+    /// What decides between the events of an owner and others of the same time.
     #[inline]
-    pub fn salt(&self, link: LinkId) -> u32 {
-        self.salts[link as usize]
+    pub fn tie(&self, owner: Owner) -> Tie {
+        self.nodes[owner as usize].tie
     }
 
-    /// What decides between an event of `owner` and others of the same time that are known since the same time.
-    #[inline]
-    pub fn turn(&self, owner: Owner, at: Instant) -> u64 {
-        let (owner, lot) = match self.salts.get(owner.wrapping_sub(self.first_link) as usize) {
-            Some(&salt) => (self.first_link, lot(at, salt)),
-            None => (owner, 0),
-        };
-        u64::from(owner) << 32 | u64::from(lot)
+    /// The same from now on: for an owner without a pending event.
+    pub fn set_tie(&mut self, owner: Owner, tie: Tie) {
+        debug_assert_eq!(self.nodes[owner as usize].time, NEVER, "a pending event keeps its place");
+        self.nodes[owner as usize].tie = tie;
     }
 
-    fn upcoming_event(&self, time: u64, since: u64, owner: Owner) -> Upcoming {
-        Upcoming { time, since, turn: self.turn(owner, Instant::from_nanos(time)), owner }
+    fn upcoming_event(&self, time: u64, owner: Owner) -> Upcoming {
+        Upcoming { time, rank: self.tie(owner).rank(Instant::from_nanos(time)), owner }
+    }
+
+    /// The same as [`Wheel::schedule`] for an owner whose events have different ties.
+    #[inline(always)]
+    pub fn schedule_as(&mut self, owner: Owner, (at, tie): (Instant, Tie)) {
+        let node = &self.nodes[owner as usize];
+        let is_earlier = || (at.as_nanos(), tie.rank(at)) < (node.time, node.tie.rank(at));
+        if node.time == NEVER || is_earlier() {
+            self.cancel(owner);
+            self.set_tie(owner, tie);
+            self.schedule(owner, at);
+        }
     }
 
     /// Sees to it that `owner` is woken at `at` or earlier.
     #[inline(always)]
     pub fn schedule(&mut self, owner: Owner, at: Instant) {
-        self.schedule_since(owner, (at, Instant::from_nanos(self.now)));
-    }
-
-    /// The same for an event that counts as known since another time than now: it comes before those of its own time that are known since
-    /// later.
-    #[inline(always)]
-    pub fn schedule_since(&mut self, owner: Owner, (at, since): (Instant, Instant)) {
-        let (time, since) = (at.as_nanos(), since.as_nanos());
+        let time = at.as_nanos();
         let pending = self.nodes[owner as usize].time;
         if time >= pending || time > self.end {
             return;
@@ -210,21 +223,21 @@ impl Wheel {
         let tick = time >> SLOT_BITS;
         // Nearly always there is no other event, and this one lies in a slot of the lowest level that is not open.
         if pending == NEVER && tick > self.tick && tick ^ self.tick < SLOTS as u64 {
-            append(&mut self.near, &mut self.nodes, (owner, time, since), tick as usize);
+            append(&mut self.near, &mut self.nodes, (owner, time), tick as usize);
         } else {
-            self.reschedule(owner, time, since);
+            self.reschedule(owner, time);
         }
     }
 
     #[inline(never)]
-    fn reschedule(&mut self, owner: Owner, time: u64, since: u64) {
+    fn reschedule(&mut self, owner: Owner, time: u64) {
         if self.nodes[owner as usize].time != NEVER {
             self.cancel(owner);
         }
         if time >> SLOT_BITS > self.tick {
-            self.push(owner, time, since);
+            self.push(owner, time);
         } else {
-            self.insert_open(owner, time, since);
+            self.insert_open(owner, time);
         }
     }
 
@@ -271,7 +284,6 @@ impl Wheel {
         }
         let Upcoming { time, owner, .. } = self.open[self.done];
         self.done += 1;
-        self.now = time;
         self.nodes[owner as usize].time = NEVER;
         Some((Instant::from_nanos(time), owner))
     }
@@ -288,17 +300,10 @@ impl Wheel {
         let time = std::mem::replace(&mut node.time, NEVER);
         self.near.clear(slot);
         self.tick = time >> SLOT_BITS;
-        self.now = time;
         Some((Instant::from_nanos(time), owner))
     }
 
-    /// Asks for the memory of what a link draws its lots with.
-    #[inline(always)]
-    pub fn prefetch_salt(&self, link: LinkId) {
-        prefetch(&self.salts[link as usize]);
-    }
-
-    /// Asks for the memory of what an owner is scheduled by.
+    /// Asks for the memory of what an owner is scheduled by, and of its tie.
     #[inline(always)]
     pub fn prefetch(&self, owner: Owner) {
         prefetch(&self.nodes[owner as usize]);
@@ -324,10 +329,9 @@ impl Wheel {
     }
 
     /// Puts an event into the open slot, in its place among those that have not happened.
-    fn insert_open(&mut self, owner: Owner, time: u64, since: u64) {
-        let event = self.upcoming_event(time, since, owner);
-        let node = &mut self.nodes[owner as usize];
-        (node.time, node.since) = (time, since);
+    fn insert_open(&mut self, owner: Owner, time: u64) {
+        let event = self.upcoming_event(time, owner);
+        self.nodes[owner as usize].time = time;
         if self.done == self.open.len() {
             self.open.clear();
             self.done = 0;
@@ -337,10 +341,10 @@ impl Wheel {
     }
 
     /// Appends an event to the list of its slot, which is not the open one.
-    fn push(&mut self, owner: Owner, time: u64, since: u64) {
+    fn push(&mut self, owner: Owner, time: u64) {
         let (level, slot) = self.place(time >> SLOT_BITS);
         let level = if level == 0 { &mut self.near } else { &mut self.far[level - 1] };
-        append(level, &mut self.nodes, (owner, time, since), slot);
+        append(level, &mut self.nodes, (owner, time), slot);
     }
 
     /// Level and slot of a tick after the open one: the highest digit in which they differ, and its value.
@@ -374,11 +378,11 @@ impl Wheel {
         self.level(level).clear(slot);
         let mut owner = head;
         loop {
-            let Node { time, since, next, .. } = self.nodes[owner as usize];
+            let Node { time, next, .. } = self.nodes[owner as usize];
             if time >> SLOT_BITS == self.tick {
-                self.open.push(self.upcoming_event(time, since, owner));
+                self.open.push(self.upcoming_event(time, owner));
             } else {
-                self.push(owner, time, since);
+                self.push(owner, time);
             }
             owner = next;
             if owner == head {
@@ -393,18 +397,20 @@ impl Wheel {
 
 /// Appends an event to the list of a slot, whose number counts modulo those of the level.
 #[inline(always)]
-fn append(level: &mut Level, nodes: &mut [Node], (owner, time, since): (Owner, u64, u64), slot: usize) {
+fn append(level: &mut Level, nodes: &mut [Node], (owner, time): (Owner, u64), slot: usize) {
     let head = level.heads[slot % SLOTS];
-    if head == NIL {
+    let (previous, next) = if head == NIL {
         level.heads[slot % SLOTS] = owner;
         level.mark(slot);
-        nodes[owner as usize] = Node { time, since, next: owner, previous: owner };
+        (owner, owner)
     } else {
         let tail = nodes[head as usize].previous;
         nodes[head as usize].previous = owner;
         nodes[tail as usize].next = owner;
-        nodes[owner as usize] = Node { time, since, next: head, previous: tail };
-    }
+        (tail, head)
+    };
+    let node = &mut nodes[owner as usize];
+    (node.time, node.previous, node.next) = (time, previous, next);
 }
 
 #[cfg(test)]
@@ -421,41 +427,52 @@ mod tests {
         std::iter::from_fn(|| wheel.pop()).map(|(time, owner)| (time.as_nanos(), owner)).collect()
     }
 
+    /// In the open slot and in one that will be opened: whoever schedules first, the order is that of classes, and within a class that of
+    /// the tie-breaks of the time.
     #[test]
-    fn equal_times_come_in_the_order_of_scheduling_and_then_of_their_owners() {
-        let mut wheel = Wheel::new(at(NEVER));
-        wheel.add_owners(6);
-        for (owner, time) in [(3, 5_000_000_000), (5, 7), (4, 5_000_000_000), (0, 5_000_000_000), (1, 7)] {
-            wheel.schedule(owner, at(time));
-        }
-        assert_eq!(wheel.pop(), Some((at(7), 1)));
-        wheel.schedule(2, at(7));
-        wheel.schedule(1, at(5_000_000_000));
+    fn equal_times_come_in_the_order_of_their_ranks_whoever_was_scheduled_first() {
         let far = 5_000_000_000;
-        let rest = [(7, 5), (7, 2), (far, 0), (far, 3), (far, 4), (far, 1)];
-        assert_eq!(drain(&mut wheel), rest);
+        let orders = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 4, 0, 3, 1]];
+        let drained = orders.map(|order| {
+            let mut wheel = Wheel::new(at(NEVER));
+            wheel.add_owners(Class::Timer, [5, 6]);
+            wheel.add_owners(Class::Measurement, [7]);
+            wheel.add_owners(Class::Arrival, [8, 9]);
+            let mut drained = Vec::new();
+            for time in [7, 9, far, far + 1] {
+                order.into_iter().for_each(|owner| wheel.schedule(owner, at(time)));
+                drained.extend(drain(&mut wheel));
+            }
+            drained
+        });
+        assert_eq!([&drained[1], &drained[2]], [&drained[0], &drained[0]]);
+        for together in drained[0].chunks(5) {
+            let time = at(together[0].0);
+            let first_of = |one: u32, salts: [u32; 2]| {
+                one + u32::from(tie_break(time, salts[1]) < tie_break(time, salts[0]))
+            };
+            let expected = [2, first_of(3, [8, 9]), first_of(0, [5, 6])];
+            assert_eq!([together[0].1, together[1].1, together[3].1], expected);
+        }
     }
 
     #[test]
-    fn equal_times_come_in_the_order_in_which_they_count_as_known() {
-        let far = 5_000_000_000;
+    fn an_event_that_is_moved_forward_among_those_of_its_time_comes_there() {
         let mut wheel = Wheel::new(at(NEVER));
-        wheel.add_owners(4);
-        wheel.schedule(3, at(10));
-        assert_eq!(wheel.pop(), Some((at(10), 3)));
-        // In the open slot, and in one that will be opened.
-        for (now, time) in [(10, 20), (20, far)] {
-            wheel.schedule(0, at(time));
-            wheel.schedule_since(1, (at(time), at(now - 1)));
-            wheel.schedule_since(2, (at(time), at(now + 1)));
-            assert_eq!(drain(&mut wheel), [(time, 1), (time, 0), (time, 2)]);
+        wheel.add_owners(Class::Arrival, [1, 2]);
+        let ties = [Class::Network, Class::Timer].map(|class| Tie { class, salt: 3 });
+        for (early, late) in [(ties[0], ties[1]), (ties[1], ties[0])] {
+            wheel.schedule(1, at(50));
+            wheel.schedule_as(0, (at(50), early));
+            wheel.schedule_as(0, (at(50), late));
+            assert_eq!(drain(&mut wheel), [(50, 0), (50, 1)]);
         }
     }
 
     #[test]
     fn an_earlier_deadline_moves_the_event_and_a_later_one_leaves_it() {
         let mut wheel = Wheel::new(at(NEVER));
-        wheel.add_owners(2);
+        wheel.add_owners(Class::Timer, [1, 2]);
         wheel.schedule(0, at(10_000));
         wheel.schedule(1, at(10_000));
         wheel.schedule(0, at(20_000));
@@ -467,7 +484,7 @@ mod tests {
     #[test]
     fn nothing_happens_after_the_end() {
         let mut wheel = Wheel::new(at(1_000_000));
-        wheel.add_owners(2);
+        wheel.add_owners(Class::Timer, [1, 2]);
         wheel.schedule(0, at(1_000_001));
         wheel.schedule(1, at(1_000_000));
         assert_eq!(drain(&mut wheel), [(1_000_000, 1)]);
@@ -479,10 +496,12 @@ mod tests {
         for seed in 0..20 {
             let mut rng = Rng::stream(seed, "wheel");
             let mut wheel = Wheel::new(at(NEVER));
-            let mut model: BTreeSet<(u64, u64, Owner)> = BTreeSet::new();
+            let mut model: BTreeSet<(u64, u32, Owner)> = BTreeSet::new();
             let mut key_of = [None; 50];
             let mut now = 0;
-            wheel.add_owners(50);
+            // Some have the same salt.
+            let salt = |owner: Owner| owner / 2;
+            wheel.add_owners(Class::Arrival, (0..50).map(salt));
             for _ in 0..20_000 {
                 let owner = rng.below(50) as Owner;
                 match rng.below(5) {
@@ -501,8 +520,9 @@ mod tests {
                             if let Some(pending) = pending {
                                 model.remove(&pending);
                             }
-                            key_of[owner as usize] = Some((time, now, owner));
-                            model.insert((time, now, owner));
+                            let key = (time, tie_break(at(time), salt(owner)), owner);
+                            key_of[owner as usize] = Some(key);
+                            model.insert(key);
                         }
                     }
                     _ => {

@@ -1,6 +1,6 @@
 //! A world: everything that a scenario describes, set up and at rest at time zero.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) type FlowId = u32;
 #[derive(Debug)]
 pub(crate) struct World {
     pub links: Vec<Link<Ticket>>,
-    /// What each link draws lots with where several come at the same time.
+    /// The salt of each link, all different, for packets that come over several at the same time.
     pub salts: Vec<u32>,
     /// All routes, one after the other: each closed by [`ARRIVED`], or twice the step that looks the way up.
     pub routes: Vec<Step>,
@@ -187,13 +187,18 @@ impl World {
         };
         let count = topology.link_count();
         let (mut links, mut salts) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut taken = HashSet::with_capacity(count);
         for edge in topology.links() {
             let mut name = format!("link.{}.{}", edge.name, edge.direction);
             let door = edge.medium.map(|_| doorway());
             let link = Link::new(door.as_ref().unwrap_or(edge.config), seed, &name);
             links.push(link.map_err(|error| refused(&edge, error))?);
-            name.push_str(".lots");
-            salts.push(Rng::stream(seed, &name).bits() as u32);
+            name.push_str(".salt");
+            let mut salt = Rng::stream(seed, &name).bits() as u32;
+            while !taken.insert(salt) {
+                salt = salt.wrapping_add(1);
+            }
+            salts.push(salt);
         }
         let media =
             Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;

@@ -52,7 +52,7 @@ fn random_world(seed: u64) -> Scenario {
     let rng = &mut rng;
     let satellite = pick(rng, &[200, 273]);
     let rates = [10, 20, 50].map(Rate::from_mbps);
-    let mut dumbbell = Dumbbell::geo(2 + rng.below(12) as u32, (pick(rng, &rates), pick(rng, &rates)), 5);
+    let mut dumbbell = Dumbbell::geo(1 + rng.below(13) as u32, (pick(rng, &rates), pick(rng, &rates)), 5);
     dumbbell.access.delay_one_way =
         LinkConfig::new(rates[0], pick(rng, &[ms(0), ms(1), ms(20)]), drop_tail(1)).delay_one_way;
     dumbbell.access.queue = drop_tail(pick(rng, &[3, 100_000]));
