@@ -147,7 +147,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Nothing that is offered from a time on arrives earlier than so long after it.
-    pub fn foresight(&self) -> Duration {
+    pub fn lookahead(&self) -> Duration {
         self.path.line.least_delay()
     }
 

@@ -1,48 +1,23 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
-//! [`run`] is all that most callers need. Reading order: `wheel` (when things happen), `ticket` and `arena` (what travels),
-//! `world` (where), `traffic` (why), `simulation` (the loop), `junction` (how packets run ahead of it), `islands` and
-//! `shores` (how hosts do), `step`, `station` and `wayfinder` (what packets meet besides links);
-//! `watch`, `record` and `check` look on.
+//! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::wheel` (when things happen), `world` and
+//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::shared_link` and `engine::process`
+//! (how packets and hosts are executed ahead of it), `observe` (what is seen and measured).
 
-mod arena;
-mod check;
-mod dialogue;
+mod app;
+mod engine;
 mod error;
-mod feed;
-mod gathering;
-mod islands;
-mod junction;
-mod mailroom;
-mod measure;
-mod media;
+mod host;
+mod network;
 mod observe;
-mod outcome;
-mod pace;
-mod paging;
-mod party;
-mod procession;
-mod proxy;
-mod record;
+mod packet;
 mod run;
-mod seating;
-mod shores;
 mod simulation;
-mod sky;
-mod station;
-mod step;
-mod thinned;
-mod ticket;
-mod traffic;
-mod watch;
-mod wayfinder;
-mod wheel;
-mod witness;
 mod world;
 
 pub use error::BuildError;
-pub use observe::{LinkEvent, Observer, Passing};
-pub use outcome::{
+pub use observe::observer::{LinkEvent, Observer, Passing};
+pub use observe::outcome::{
     BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
     LinkSeries, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome,
     StreamOutcome, Totals, TransferOutcome,

@@ -6,10 +6,10 @@ use std::time;
 use bentpipe_base::Instant;
 use bentpipe_scenario::{Scenario, Topology};
 
-use crate::measure::{Circumstances, outcome};
+use crate::observe::measure::{Circumstances, outcome};
+use crate::observe::monitor::{Monitor, Silent};
+use crate::observe::watch::Watch;
 use crate::simulation::{Ended, Simulation};
-use crate::watch::Watch;
-use crate::witness::{Silent, Witness};
 use crate::world::World;
 use crate::{BuildError, Observer, Outcome, Series};
 
@@ -79,7 +79,7 @@ fn conduct(
     let watch = Watch::new((&world, scenario, &topology), options, observer);
     let (mut result, simulation) = conduct.run(world, watch);
     let (now, used) = (simulation.now, simulation.packets_inside());
-    (result.series, result.violations) = simulation.witness.finish(now, (&simulation.links, used));
+    (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.links, used));
     Ok(result)
 }
 
@@ -93,9 +93,9 @@ struct Conduct<'a> {
 }
 
 impl Conduct<'_> {
-    fn run<W: Witness>(&self, world: World, witness: W) -> (RunResult, Simulation<W>) {
+    fn run<M: Monitor>(&self, world: World, monitor: M) -> (RunResult, Simulation<M>) {
         let until = Instant::ZERO + self.scenario.duration;
-        let mut simulation = Simulation::new(world, until, witness);
+        let mut simulation = Simulation::new(world, until, monitor);
         let ended = simulation.run(self.options);
         let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
         let outcome = outcome(self.scenario, self.topology, &mut simulation, circumstances);

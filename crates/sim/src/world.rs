@@ -15,17 +15,18 @@ use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::on_off;
 
 use crate::BuildError;
-use crate::feed::Pattern;
-use crate::islands::Alarm;
-use crate::media::{Media, doorway};
-use crate::party::Party;
-use crate::proxy::{Proxy, Relay};
-use crate::seating::relayed;
-use crate::station::{Interior, Station};
-use crate::step::{ARRIVED, Special, Step, link};
-use crate::ticket::Ticket;
-use crate::traffic::{Application, Interest};
-use crate::wayfinder::{Way, Wayfinder};
+use crate::app::application::{Application, Interest};
+use crate::app::session::Session;
+use crate::app::session_setup::relayed;
+use crate::app::source::Pattern;
+use crate::engine::process::Timer;
+use crate::host::proxy::{Proxy, Relay};
+use crate::network::core::NetworkCore;
+use crate::network::hop::{ARRIVED, Hop, Special, link};
+use crate::network::medium::{Media, port_config};
+use crate::network::middlebox::MiddleboxNode;
+use crate::network::routing::{RoutingTable, Way};
+use crate::packet::handle::PacketHandle;
 
 /// Index of a connection end: pairs stand together, the even one sends.
 pub(crate) type EndId = u32;
@@ -35,15 +36,15 @@ pub(crate) type FlowId = u32;
 /// Links, routes and flows.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub links: Vec<Link<Ticket>>,
+    pub links: Vec<Link<PacketHandle>>,
     /// The salt of each link, all different, for packets that come over several at the same time.
     pub salts: Vec<u32>,
-    /// All routes, one after the other: each closed by [`ARRIVED`], or twice the step that looks the way up.
-    pub routes: Vec<Step>,
+    /// All routes, one after the other: each closed by [`ARRIVED`], or twice the hop that asks the routing table.
+    pub routes: Vec<Hop>,
     pub flows: Vec<Flow>,
     /// What the connections from one host to another know together.
     memories: BTreeMap<(NodeId, NodeId), PathMemory>,
-    pub interior: Interior,
+    pub core: NetworkCore,
     /// Flows of PETRA between neighbouring relay entities.
     pub relayed: BTreeMap<[NodeId; 2], u32>,
 }
@@ -51,17 +52,17 @@ pub(crate) struct World {
 /// One end of a connection and what the network must know of it.
 pub(crate) struct End {
     pub connection: Connection,
-    /// When it is to be woken, if it runs ahead of the clock.
-    pub alarm: Alarm,
+    /// When it is to be woken, in a world of processes.
+    pub timer: Timer,
     /// Where its route begins.
     pub route: u32,
     /// Bytes of headers of its packets.
     pub header_bytes: u32,
-    /// See [`Ticket::label`].
+    /// See [`PacketHandle::label`].
     pub label: u32,
     pub flow: FlowId,
     /// The leg that it belongs to: the first of a flow has the number of the flow, see [`Leg`] for the others.
-    pub line: u32,
+    pub leg_id: u32,
     /// What stands for it on the other side of a proxy.
     pub relay: Relay,
     /// How many connections used this place before; [`DEAD`] while its proxy is.
@@ -91,7 +92,7 @@ pub(crate) struct Flow {
     /// What carries it.
     pub transport: Transport,
     /// The agents of a transport that is not TCP and not plain packets.
-    pub party: Option<Box<Party>>,
+    pub session: Option<Box<Session>>,
     /// When it begins.
     pub start: Instant,
     pub header_bytes: u32,
@@ -190,8 +191,8 @@ impl World {
         let mut taken = HashSet::with_capacity(count);
         for edge in topology.links() {
             let mut name = format!("link.{}.{}", edge.name, edge.direction);
-            let door = edge.medium.map(|_| doorway());
-            let link = Link::new(door.as_ref().unwrap_or(edge.config), seed, &name);
+            let port = edge.medium.map(|_| port_config());
+            let link = Link::new(port.as_ref().unwrap_or(edge.config), seed, &name);
             links.push(link.map_err(|error| refused(&edge, error))?);
             name.push_str(".salt");
             let mut salt = Rng::stream(seed, &name).bits() as u32;
@@ -202,12 +203,12 @@ impl World {
         }
         let media =
             Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;
-        let interior = Interior { media, ..Interior::new(scenario, topology) };
+        let core = NetworkCore { media, ..NetworkCore::new(scenario, topology) };
         let relayed = relayed(topology, scenario)?;
         let (routes, memories) = Default::default();
         let count = scenario.flows.iter().map(|group| group.count as usize).sum();
         let flows = Vec::with_capacity(count);
-        let mut world = Self { links, salts, routes, flows, interior, memories, relayed };
+        let mut world = Self { links, salts, routes, flows, core, memories, relayed };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));
@@ -247,7 +248,7 @@ impl World {
             let flow = Flow::new((&name, seed), (group_index, group, &pattern), routes, configs);
             let spoofed = self.is_spoofed(routes[0], from);
             let mut flow = Flow { index, nodes: [from, to], spoofed, ..flow };
-            flow.party = self.party(topology, (group, index), &flow)?;
+            flow.session = self.session(topology, (group, index), &flow)?;
             self.flows.push(flow);
             if group.transport == Transport::Tcp {
                 self.split(topology, group)?;
@@ -258,20 +259,20 @@ impl World {
 
     /// True if a gateway on a route acknowledges in the name of others.
     fn is_spoofed(&self, route: u32, from: NodeId) -> bool {
-        let passed = || self.links_from(route, from).into_iter().map(|link| self.interior.head(link));
-        !self.interior.stations.is_empty() && passed().any(|node| self.interior.spoofs(node))
+        let passed = || self.links_from(route, from).into_iter().map(|link| self.core.head(link));
+        !self.core.middleboxes.is_empty() && passed().any(|node| self.core.spoofs(node))
     }
 
     /// Gives every middlebox the ways from its node to the ends of every leg.
     fn add_exits(&mut self, topology: &mut Topology<'_>, scenario: &Scenario) -> Result<(), BuildError> {
-        for station in 0..self.interior.stations.len() {
-            let node = self.interior.stations[station].node;
+        for middlebox in 0..self.core.middleboxes.len() {
+            let node = self.core.middleboxes[middlebox].node;
             let of_flows = self.flows.iter().map(|flow| (flow.name_in(scenario).to_string(), flow.nodes));
-            let of_legs = self.interior.legs.iter().map(|leg| (leg.name.clone(), leg.nodes));
+            let of_legs = self.core.legs.iter().map(|leg| (leg.name.clone(), leg.nodes));
             for (name, [from, to]) in of_flows.chain(of_legs).collect::<Vec<_>>() {
                 for to in [to, from] {
                     let exit = self.add_route(topology, &name, (node, to))?;
-                    self.interior.stations[station].exits.push(exit);
+                    self.core.middleboxes[middlebox].exits.push(exit);
                 }
             }
         }
@@ -312,17 +313,17 @@ impl World {
                 return Err(BuildError::NoRoute { flow: flow.to_string(), from, to });
             }
         }
-        if let (Some(wayfinder), Some(&to)) = (&mut self.interior.wayfinder, stops.last()) {
-            let lookup = Special::Lookup(wayfinder.destination(to)).step();
+        if let (Some(routing), Some(&to)) = (&mut self.core.routing, stops.last()) {
+            let lookup = Special::Lookup(routing.destination(to)).hop();
             self.routes.extend([lookup, lookup]);
             return Ok(begin);
         }
         for link in links {
             self.routes.push(link);
-            self.routes.extend(self.interior.media.door(link).map(|_| Special::Door.step()));
-            let node = self.interior.head(link);
-            let station = self.interior.station_at(node);
-            self.routes.extend(station.map(|station| Special::Station(station).step()));
+            self.routes.extend(self.core.media.port(link).map(|_| Special::MediumPort.hop()));
+            let node = self.core.head(link);
+            let middlebox = self.core.middlebox_at(node);
+            self.routes.extend(middlebox.map(|middlebox| Special::Middlebox(middlebox).hop()));
         }
         self.routes.push(ARRIVED);
         Ok(begin)
@@ -330,38 +331,38 @@ impl World {
 
     /// The links on the way of a flow's data, as it is at the beginning.
     pub fn links_of(&self, flow: &Flow) -> Vec<LinkId> {
-        let legs = &self.interior.legs[flow.onward.start as usize..flow.onward.end as usize];
+        let legs = &self.core.legs[flow.onward.start as usize..flow.onward.end as usize];
         let onward = legs.iter().flat_map(|leg| self.links_from(leg.routes[0], leg.nodes[0]));
         self.links_from(flow.routes[0], flow.nodes[0]).into_iter().chain(onward).collect()
     }
 
     /// The links of the route that begins at a position, as it is at the beginning for a packet at `node`.
     pub fn links_from(&self, position: u32, mut node: NodeId) -> Vec<LinkId> {
-        let steps = &self.routes[position as usize..];
-        let Some(wayfinder) = &self.interior.wayfinder else {
-            return steps.iter().take_while(|step| **step != ARRIVED).copied().filter_map(link).collect();
+        let hops = &self.routes[position as usize..];
+        let Some(routing) = &self.core.routing else {
+            return hops.iter().take_while(|hop| **hop != ARRIVED).copied().filter_map(link).collect();
         };
-        let Special::Lookup(destination) = Special::of(steps[0]) else {
+        let Special::Lookup(destination) = Special::of(hops[0]) else {
             unreachable!("in a world whose routes change all are looked up")
         };
         let mut links = Vec::new();
-        while let Way::Link(link) = wayfinder.next(destination, node) {
+        while let Way::Link(link) = routing.next(destination, node) {
             links.push(link);
-            node = self.interior.head(link);
+            node = self.core.head(link);
         }
         links
     }
 }
 
-impl Interior {
+impl NetworkCore {
     fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
-        let mut interior = Self { graph: topology.graph.clone(), ..Self::default() };
+        let mut core = Self { graph: topology.graph.clone(), ..Self::default() };
         for (node, state) in topology.nodes().enumerate() {
             if let NodeKind::Proxy(config) = state.kind {
-                interior.proxies.push(Proxy::new(state.name.to_string(), node as NodeId, config));
+                core.proxies.push(Proxy::new(state.name.to_string(), node as NodeId, config));
             }
             if let NodeKind::Middlebox(config) = state.kind {
-                interior.add(Station {
+                core.add(MiddleboxNode {
                     name: state.name.to_string(),
                     kind: config.name(),
                     node: node as NodeId,
@@ -370,11 +371,11 @@ impl Interior {
                 });
             }
         }
-        interior.wayfinder = match scenario.routing {
+        core.routing = match scenario.routing {
             Routing::Fixed if topology.sky.is_none() => None,
-            routing => Some(Wayfinder::new(topology, routing)),
+            routing => Some(RoutingTable::new(topology, routing)),
         };
-        interior
+        core
     }
 }
 
@@ -391,7 +392,7 @@ impl Flow {
         Self {
             application: Application::new(group, pattern, (seed, name)),
             transport: group.transport,
-            party: None,
+            session: None,
             group: group_index,
             index: 0,
             start,

@@ -1,0 +1,248 @@
+//! What flows do with their connections: open, write, complete, close, begin again.
+
+use std::sync::Arc;
+
+use bentpipe_base::{Instant, Segment};
+use bentpipe_tcp::{Connection, State};
+
+use crate::app::application::{Application, Interest};
+use crate::engine::process::Timer;
+use crate::engine::wheel::{Class, Tie};
+use crate::host::proxy::Relay;
+use crate::network::forward::Here;
+use crate::network::hop::FIRST_SPECIAL;
+use crate::observe::monitor::{HostEvent, Monitor};
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketContents;
+use crate::simulation::Simulation;
+use crate::world::{End, EndId, FlowId};
+
+impl<M: Monitor> Simulation<M> {
+    /// Sees to it that a flow is woken at a time or earlier.
+    pub(crate) fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
+        if self.processes.is_empty() {
+            self.wheel.schedule(id, at);
+        } else {
+            self.processes.set_timer(id, at, self.until);
+        }
+    }
+
+    /// The timer of an application expires: it starts, or sends its next page or packet.
+    pub(crate) fn wake(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        if flow.session.is_some() {
+            return self.wake_session(id);
+        }
+        match &mut flow.application {
+            Application::Cbr(cbr) => {
+                let size = cbr.packet_bytes;
+                let next = cbr.send(flow.start);
+                self.wake_flow_at(id, next);
+                self.send_plain(id, size, 0);
+            }
+            Application::SourceApp(_) => self.app(id),
+            Application::ClientApp(_) => self.call_client(id),
+            Application::Bulk | Application::File { .. } => self.begin(id),
+            Application::Pages(pages) => match flow.sender {
+                Some(sender) if !pages.fresh_connection => {
+                    flow.wanted += pages.bytes;
+                    flow.counts.begun = self.now;
+                    self.write(id);
+                    self.settle(sender);
+                }
+                _ => self.begin(id),
+            },
+        }
+    }
+
+    /// Opens the connection of a file, a page or all of a flow, and writes.
+    pub(crate) fn begin(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        flow.counts.begun = self.now;
+        (flow.written, flow.noted) = (0, 0);
+        flow.wanted = match &flow.application {
+            Application::File { bytes } => *bytes,
+            Application::Pages(pages) => pages.bytes,
+            Application::SourceApp(_) => 0,
+            _ => u64::MAX / 8,
+        };
+        let sender = self.open(id, id);
+        self.announce(sender, None);
+        self.flows[id as usize].sender = Some(sender);
+        self.write(id);
+        self.settle(sender);
+    }
+
+    /// A new pair of connection ends for a leg of a flow.
+    pub(crate) fn open(&mut self, id: FlowId, leg_id: u32) -> EndId {
+        let leg = self.core.legs.get((leg_id as usize).wrapping_sub(self.flows.len()));
+        let flow = &mut self.flows[id as usize];
+        let (routes, labels, configs) = match leg {
+            None => (flow.routes, flow.labels, &flow.configs),
+            Some(leg) => (leg.routes, leg.labels, &leg.configs),
+        };
+        let [sender, receiver] = configs.each_ref().map(Arc::clone);
+        let (a, b) = (flow.seeds.bits(), flow.seeds.bits());
+        let interest = flow.application.interest();
+        let pair = if interest == Interest::Everything {
+            // The client connects.
+            [Connection::listen(sender, a), Connection::connect(receiver, b, self.now)]
+        } else {
+            [Connection::connect(sender, a, self.now), Connection::listen(receiver, b)]
+        };
+        let new = |(side, connection)| End {
+            connection,
+            timer: Timer::OFF,
+            route: routes[side],
+            header_bytes: flow.header_bytes,
+            label: labels[side],
+            flow: id,
+            leg_id,
+            relay: Relay::None,
+            incarnation: 0,
+            interest,
+        };
+        let pair = pair.into_iter().enumerate().map(new);
+        let first = match self.vacant.pop() {
+            Some(first) => {
+                for (id, new) in (first..).zip(pair) {
+                    let tie = Tie { class: Class::Timer, salt: new.label };
+                    self.wheel.set_tie(self.first_end + id, tie);
+                    let end = &mut self.ends[id as usize];
+                    *end = End { incarnation: end.incarnation, ..new };
+                }
+                first
+            }
+            None => {
+                self.ends.extend(pair);
+                if self.processes.is_empty() {
+                    self.wheel.add_targets(Class::Timer, labels);
+                } else {
+                    let links = routes.map(|route| self.routes[route as usize]);
+                    self.processes.note_opened(id, self.ends.len() as EndId - 2, links);
+                }
+                self.ends.len() as EndId - 2
+            }
+        };
+        if !self.flows[id as usize].onward.is_empty() {
+            self.prepare_relay(first);
+        } else if self.flows[id as usize].spoofed && interest != Interest::Everything {
+            self.ends[first as usize + 1].relay = Relay::Last;
+        }
+        first
+    }
+
+    /// Tells the monitor of a new pair of ends, whose data come from the end `inward`, if there is one.
+    pub(crate) fn announce(&mut self, first: EndId, inward: Option<EndId>) {
+        let leg_id = self.ends[first as usize].leg_id;
+        for end in [first, first + 1] {
+            let connection = &mut self.ends[end as usize].connection;
+            self.monitor.end(self.now, end, HostEvent::Opened { leg_id, inward, connection });
+        }
+    }
+
+    /// Gives the present connection of a flow as much as it takes of what it is to be given.
+    pub(crate) fn write(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        let Some(sender) = flow.sender else { return };
+        let rest = flow.wanted - flow.written;
+        if rest == 0 {
+            return;
+        }
+        let connection = &mut self.ends[sender as usize].connection;
+        if !M::MONITORS && matches!(flow.application, Application::Bulk) {
+            connection.write_endlessly(self.now);
+            flow.written = flow.wanted;
+            return;
+        }
+        let taken = connection.write(self.now, rest);
+        flow.written += taken;
+        self.monitor.end(self.now, sender, HostEvent::Wrote(taken));
+        if flow.application.closes_after() == Some(flow.written) {
+            connection.close(self.now);
+        }
+    }
+
+    /// Everything written was acknowledged.
+    pub(crate) fn note_completion(&mut self, id: FlowId, sender: EndId) {
+        let flow = &mut self.flows[id as usize];
+        let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
+        let is_part = matches!(flow.application, Application::SourceApp(_));
+        // Behind a proxy an acknowledgement does not mean that anything arrived.
+        let is_true = flow.onward.is_empty() && !flow.spoofed;
+        let is_all = acknowledged >= flow.wanted && is_true && !is_part;
+        if flow.sender == Some(sender) && is_all {
+            self.complete(id);
+        }
+    }
+
+    /// All that a flow's present connection was given is at its receiver.
+    pub(crate) fn complete(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        if flow.noted == flow.wanted {
+            return;
+        }
+        flow.noted = flow.wanted;
+        flow.counts.completed += 1;
+        flow.counts.completion_sum += self.now.since(flow.counts.begun);
+        if flow.application.closes_after().is_some() {
+            flow.sender = None;
+        }
+        if let Application::Pages(pages) = &mut flow.application {
+            let next = self.now + pages.rest();
+            self.wake_flow_at(id, next);
+        }
+    }
+
+    /// The connection ended before its time.
+    pub(crate) fn note_abort(&mut self, id: FlowId, end: EndId, reason: &'static str) {
+        let flow = &mut self.flows[id as usize];
+        let is_present = flow.sender == Some(end & !1);
+        if !is_present {
+            return;
+        }
+        flow.counts.gone().aborted = Some(reason);
+        flow.sender = None;
+        if let Application::Pages(pages) = &mut flow.application {
+            // The reader tries the next page.
+            let next = self.now + pages.rest();
+            self.wake_flow_at(id, next);
+        }
+    }
+
+    /// Clears away a connection that is over at both ends, so that a flow of many pages needs few places.
+    pub(crate) fn retire(&mut self, sender: EndId) {
+        if !self.flows[self.ends[sender as usize].flow as usize].onward.is_empty() {
+            return self.retire_chain(sender);
+        }
+        let pair = [sender, sender + 1];
+        let over = |end: &EndId| {
+            matches!(self.ends[*end as usize].connection.state(), State::Closed | State::TimeWait)
+        };
+        let flow = &mut self.flows[self.ends[sender as usize].flow as usize];
+        if !flow.application.has_many_connections() || !pair.iter().all(over) {
+            return;
+        }
+        for (side, end) in pair.into_iter().enumerate() {
+            self.wheel.cancel(self.first_end + end);
+            let end = &mut self.ends[end as usize];
+            flow.counts.retire(side, &end.connection);
+            end.incarnation += 1;
+        }
+        self.vacant.push(sender);
+    }
+
+    /// Sends a packet without TCP, of the message with this number.
+    pub(crate) fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
+        let flow = &self.flows[id as usize];
+        let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
+        let index = self.pool.put(&PacketContents { to: id, incarnation: 0, segment });
+        let marks = Marks::PLAIN | Marks::of(&segment);
+        let handle = PacketHandle::new((index, flow.routes[0]), size, flow.labels[0], marks);
+        let node = flow.nodes[0];
+        match self.routes[handle.position()] {
+            FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
+            link => self.enqueue(link, handle),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Executes the logical processes of a world, window by window.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::engine::channel::Message;
+use crate::engine::process::{GroupId, Key, NEVER, Numbers, Process, Processes, Timer};
+use crate::observe::goodput::SAMPLE_INTERVAL;
+use crate::observe::monitor::Monitor;
+use crate::packet::pool::{NO_CHANNEL, Waiting};
+use crate::simulation::Simulation;
+use crate::world::{End, EndId};
+
+/// What a process does next.
+enum Next {
+    /// A packet arrives over a channel.
+    Arrival(u32),
+    /// The timer of a connection end expires.
+    End(EndId),
+    /// The timer of a member's application expires.
+    Member(u32),
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// The processes wait for the starts of their flows.
+    pub(crate) fn start_processes(&mut self) {
+        self.processes.set_starts(&self.flows, self.until);
+        for id in 0..self.processes.len() as u32 {
+            self.schedule_or_wake(id, self.processes.processes[id as usize].due, self.now);
+        }
+        self.schedule_window();
+    }
+
+    /// The wheel wakes the executor when the next window must begin.
+    fn schedule_window(&mut self) {
+        self.wheel.schedule(self.first_shared_link, self.processes.next_window());
+    }
+
+    /// A window may have to begin.
+    pub(crate) fn happen_between_processes(&mut self) {
+        self.run_windows();
+        self.schedule_window();
+    }
+
+    /// Executes a window of each phase group whose time has come.
+    fn run_windows(&mut self) {
+        for group in 0..self.processes.groups.len() as GroupId {
+            if self.processes.groups[group as usize].next_window() <= self.now {
+                self.run_window(group);
+            }
+        }
+    }
+
+    /// The shared links let through the packets for a phase group up to the safe time. Of those that come at the safe time itself not all
+    /// may be known.
+    fn let_all_through(&mut self, group: GroupId) {
+        let safe_time = self.processes.safe_time(group, self.now);
+        for id in 0..self.shared_links.len() as u32 {
+            if self.shared_links[id as usize].group == group {
+                self.let_batch_through(id, safe_time - Duration::from_nanos(1));
+            }
+        }
+        self.processes.schedule_filled();
+        let leading = self.shared_links.iter().filter(|shared_link| shared_link.group == group);
+        let first = leading.map(|shared_link| shared_link.batch.first_at()).min();
+        self.processes.groups[group as usize].first_message = first.unwrap_or(Instant::FAR_FUTURE);
+    }
+
+    /// A shared link lets through what processes have sent to it by `limit`.
+    pub(crate) fn let_batch_through(&mut self, id: u32, limit: Instant) {
+        let link = self.shared_links[id as usize].link;
+        while self.shared_links[id as usize].batch.first_at() <= limit {
+            let mut leaving = self.shared_links[id as usize].batch.leave(limit, &mut self.pool);
+            let is_large = self.is_large();
+            for position in 0..leaving.len() {
+                if is_large {
+                    self.prefetch_along_batch(&leaving, position);
+                }
+                let (at, index) = leaving.get(position, &self.pool);
+                match self.pool.waiting(index) {
+                    Waiting { handle, channel: NO_CHANNEL, .. } => {
+                        self.run_ahead((at, link), handle, Some(id));
+                    }
+                    Waiting { handle, channel, .. } => self.run_to_channel((at, link), handle, channel),
+                }
+            }
+            let span = self.processes.batch_span();
+            self.shared_links[id as usize].batch.forget(leaving, limit, span);
+        }
+    }
+
+    /// The scheduled processes of a phase group are executed up to the end of the window: all that reaches a host before that is known.
+    fn run_window(&mut self, group: GroupId) {
+        self.let_all_through(group);
+        let safe_time = self.processes.safe_time(group, self.now);
+        // A process has room for one sample.
+        let next_but_one_sample = self.processes.next_sample + SAMPLE_INTERVAL;
+        let spare = std::mem::take(&mut self.processes.spare);
+        let state = &mut self.processes.groups[group as usize];
+        debug_assert!(state.first_message >= safe_time);
+        let window_end = (safe_time + state.lookahead).min(next_but_one_sample);
+        (state.next_due, state.executed_until) = (Instant::FAR_FUTURE, window_end);
+        let mut scheduled = std::mem::replace(&mut state.scheduled, spare);
+        for (place, &id) in scheduled.iter().enumerate() {
+            if self.is_large() {
+                self.prefetch_along_window(&scheduled[place..]);
+            }
+            self.processes.processes[id as usize].is_scheduled = false;
+            self.run_process(id, window_end);
+        }
+        scheduled.clear();
+        self.processes.spare = scheduled;
+    }
+
+    /// Executes everything before a sample of goodput; what has arrived of each flow by then, in bytes.
+    pub(crate) fn sample_processes(&mut self) -> &[u64] {
+        self.run_windows();
+        for id in 0..self.processes.len() as u32 {
+            if !self.processes.processes[id as usize].is_sampled {
+                self.sample(id);
+            }
+        }
+        &self.processes.sampled
+    }
+
+    /// Goodput was sampled, and will be again at `next`.
+    pub(crate) fn go_on_after_sample(&mut self, next: Instant) {
+        if self.processes.is_empty() {
+            return;
+        }
+        self.processes.next_sample = next;
+        self.processes.processes.iter_mut().for_each(|process| process.is_sampled = false);
+        self.schedule_window();
+    }
+
+    /// A process has something to do soon, unless it did it when a message came.
+    pub(crate) fn wake_process(&mut self, id: u32) {
+        let Process { due, is_scheduled, .. } = self.processes.processes[id as usize];
+        if !is_scheduled {
+            self.schedule_or_wake(id, due, self.now);
+            self.schedule_window();
+        }
+    }
+
+    /// Sees to it that a process is executed by the time that it has something to do, if everybody in its group has executed until `now`.
+    #[inline(always)]
+    fn schedule_or_wake(&mut self, id: u32, due: Instant, now: Instant) {
+        // The next window of its group may reach so far.
+        let window = self.processes.window;
+        if due <= now + window {
+            self.processes.schedule(id, due);
+        } else {
+            self.wheel.schedule(self.first_process + id, due - window);
+        }
+    }
+
+    /// Executes all events of a process before the end of a window.
+    fn run_process(&mut self, id: u32, window_end: Instant) {
+        let Process { channels, is_sampled, .. } = self.processes.processes[id as usize];
+        self.processes.no_timer_before = Instant::ZERO;
+        for channel in channels.iter() {
+            if self.processes.channels[channel as usize].front.0 == NEVER {
+                self.fill_front(channel);
+            }
+        }
+        if window_end > self.processes.next_sample && !is_sampled {
+            self.run_process_until(id, self.processes.next_sample);
+            self.sample(id);
+        }
+        let due = self.run_process_until(id, window_end);
+        self.processes.processes[id as usize].due = due;
+        self.schedule_or_wake(id, due, window_end);
+    }
+
+    /// The same for a process that knows what comes first over each channel; tells when there is something to do again.
+    fn run_process_until(&mut self, id: u32, limit: Instant) -> Instant {
+        let clock = self.now;
+        let Process { channels, members, .. } = self.processes.processes[id as usize];
+        let due = loop {
+            let (key, next) = self.next_of_process(channels, members);
+            if key.0 >= limit {
+                break key.0;
+            }
+            self.now = key.0;
+            self.turns += 1;
+            match next {
+                Next::Arrival(channel) => {
+                    let (_, handle) = self.processes.channels[channel as usize].front;
+                    self.fill_front(channel);
+                    self.arrive(handle);
+                }
+                Next::End(end) => {
+                    self.ends[end as usize].timer = Timer::OFF;
+                    self.check_deadline(end);
+                }
+                Next::Member(member) => {
+                    let member = &mut self.processes.members[member as usize];
+                    member.timer = Timer::OFF;
+                    let flow = member.flow;
+                    self.events += 1;
+                    self.wake(flow);
+                }
+            }
+        };
+        self.now = clock;
+        due
+    }
+
+    /// Notes what has arrived at a process, for the next sample of goodput.
+    fn sample(&mut self, id: u32) {
+        let Self { processes: Processes { processes, members, sampled, .. }, flows, ends, .. } = self;
+        let process = &mut processes[id as usize];
+        process.is_sampled = true;
+        for member in &members[process.members.places()] {
+            let flow = member.flow as usize;
+            if member.receives {
+                sampled[flow] = match member.ends.iter().last() {
+                    Some(end) => ends[end as usize].connection.delivered_bytes(),
+                    None => flows[flow].counts.plain_bytes,
+                };
+            }
+        }
+    }
+
+    /// What a process does first, and when.
+    #[inline(always)]
+    fn next_of_process(&mut self, channels: Numbers, members: Numbers) -> (Key, Next) {
+        let mut first = (NEVER, Next::Arrival(channels.begin));
+        for channel in channels.iter() {
+            let key = self.processes.channels[channel as usize].front.0;
+            if key < first.0 {
+                first = (key, Next::Arrival(channel));
+            }
+        }
+        if first.0.0 < self.processes.no_timer_before { first } else { self.first_timer(first, members) }
+    }
+
+    /// The same, with what was found on the channels.
+    #[inline(never)]
+    fn first_timer(&mut self, mut first: (Key, Next), members: Numbers) -> (Key, Next) {
+        self.processes.no_timer_before = Instant::FAR_FUTURE;
+        for member in members.iter() {
+            let state = self.processes.members[member as usize];
+            let mut see = |timer: Timer, (target, salt), next| {
+                self.processes.no_timer_before = self.processes.no_timer_before.min(timer.time);
+                let key = timer.key(target, salt);
+                if key < first.0 {
+                    first = (key, next);
+                }
+            };
+            see(state.timer, (state.flow, self.wheel.tie(state.flow).salt), Next::Member(member));
+            for end in state.ends.iter() {
+                let End { timer, label, .. } = self.ends[end as usize];
+                see(timer, (self.first_end + end, label), Next::End(end));
+            }
+        }
+        first
+    }
+
+    /// Brings the next packet of a channel to its host.
+    fn fill_front(&mut self, channel: u32) {
+        let link = self.processes.channels[channel as usize].link;
+        while let Some(Message { at, handle }) = self.processes.messages.pop(channel, &self.pool) {
+            if let Some((passing, last)) = self.follow_to_host((at, link), handle) {
+                let target = self.first_link + last;
+                let key = (passing.at, self.wheel.tie(target).rank(passing.at), target);
+                self.processes.channels[channel as usize].front = (key, passing.packet);
+                return;
+            }
+        }
+        self.processes.channels[channel as usize].front.0 = NEVER;
+    }
+
+    /// At the end, every packet is offered to the links that it came to before.
+    pub(crate) fn empty_channels(&mut self) {
+        for channel in 0..self.processes.channels.len() as u32 {
+            while self.processes.packets_on(channel) > 0 {
+                let (key, handle) = self.processes.channels[channel as usize].front;
+                if key != NEVER {
+                    self.pool.release(handle.index());
+                }
+                self.fill_front(channel);
+            }
+        }
+    }
+}

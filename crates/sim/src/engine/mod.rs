@@ -1,0 +1,12 @@
+//! How a world is executed: the event queue, the partition into logical processes, and the channels between them.
+
+pub(crate) mod batch;
+pub(crate) mod channel;
+mod executor;
+pub(crate) mod nearly_sorted;
+pub(crate) mod partition;
+mod prefetch;
+pub(crate) mod process;
+pub(crate) mod shared_link;
+pub(crate) mod tuning;
+pub(crate) mod wheel;

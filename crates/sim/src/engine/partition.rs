@@ -1,0 +1,288 @@
+//! Partitions a world into logical processes and phase groups.
+
+use bentpipe_base::Instant;
+use bentpipe_net::Link;
+use bentpipe_scenario::LinkId;
+
+use crate::engine::process::{GroupId, InputChannel, Numbers, Process, Processes};
+use crate::engine::shared_link::SharedLink;
+use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};
+use crate::network::hop::{ARRIVED, Hop, Special, chained, link, shared_link};
+use crate::packet::handle::PacketHandle;
+use crate::world::{Flow, FlowId};
+
+/// Bytes of a packet, as far as its number counts.
+const PACKET_BYTES: u64 = 1000;
+
+/// What a link belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Unused,
+    /// The shared link before it, or it is one.
+    Shared,
+    /// The process of this side.
+    Process(SideId),
+}
+
+/// Side of a flow: twice the number of the flow for its sender, and one more for its receiver.
+type SideId = u32;
+
+/// Where a route to one side of a flow comes to the links of its process.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    side: SideId,
+    link: LinkId,
+    /// In the routes.
+    position: usize,
+}
+
+/// What is known of the processes while they are looked for.
+struct Survey<'a> {
+    links: &'a [Link<PacketHandle>],
+    shared_links: &'a [SharedLink],
+    /// How many flows use each link.
+    users: Vec<u32>,
+    places: Vec<Place>,
+    /// For each side one with a smaller number in the same process, itself if there is none.
+    parents: Vec<SideId>,
+    entries: Vec<Entry>,
+    /// The phase group that each shared link leads to, if there were two, as far as it is known.
+    groups: Vec<Option<GroupId>>,
+    /// Packets pass one shared link each, and those to senders other ones than those to receivers.
+    is_divided: bool,
+}
+
+/// Finds the processes and phase groups, and marks in the routes where the channels of processes begin. There are none unless all packets
+/// go from a process over shared links to a process, no flow has more to do with the network than a connection or packets without one,
+/// all processes are small, and flows may get so many packets within the lookahead of the shared links that it pays.
+pub(crate) fn find_processes(
+    (links, shared_links): (&mut [Link<PacketHandle>], &mut [SharedLink]),
+    routes: &mut [Hop],
+    flows: &[Flow],
+) -> Option<Processes> {
+    let lookahead = shared_links.iter().map(|shared_link| shared_link.lookahead).min()?;
+    let fastest =
+        shared_links.iter().map(|shared_link| links[shared_link.link as usize].rate(Instant::ZERO)).max()?;
+    if fastest.time_for(LEAST_PACKETS * PACKET_BYTES * flows.len() as u64) > lookahead {
+        return None;
+    }
+    let links = &*links;
+    let mut survey = Survey {
+        links,
+        shared_links,
+        users: count_users(routes, flows, (links, shared_links)),
+        places: vec![Place::Unused; links.len()],
+        parents: (0..2 * flows.len() as SideId).collect(),
+        entries: Vec::new(),
+        groups: vec![None; shared_links.len()],
+        is_divided: flows.iter().all(|flow| flow.application.sides_are_apart()),
+    };
+    for (id, flow) in (0..).zip(flows) {
+        if flow.application.has_many_connections() || !flow.onward.is_empty() || flow.session.is_some() {
+            return None;
+        }
+        survey.explore((2 * id, 2 * id + 1), routes, flow.routes[0] as usize)?;
+        survey.explore((2 * id + 1, 2 * id), routes, flow.routes[1] as usize)?;
+    }
+    let (members, mut processes, process_of) = survey.number_processes();
+    if processes.iter().any(|process| process.members.len() > MOST_FLOWS) {
+        return None;
+    }
+    let Survey { mut entries, groups, is_divided, .. } = survey;
+    for (shared_link, group) in shared_links.iter_mut().zip(groups).filter(|_| is_divided) {
+        shared_link.group = group.unwrap_or_default();
+    }
+    let to = |group| shared_links.iter().filter(move |shared_link| shared_link.group == group);
+    let lookaheads = (0..=GroupId::from(is_divided))
+        .map(|group| to(group).map(|shared_link| shared_link.lookahead).min())
+        .collect::<Option<Vec<_>>>()?;
+    entries.sort_unstable_by_key(|entry| (process_of[entry.side as usize], entry.link));
+    let mut channels: Vec<InputChannel> = Vec::new();
+    for Entry { side, link, position } in entries {
+        let process = process_of[side as usize];
+        if channels.last().is_none_or(|channel| channel.link != link) {
+            let range = &mut processes[process as usize].channels;
+            range.begin = if range.len() == 0 { channels.len() as u32 } else { range.begin };
+            channels.push(InputChannel::new(process, link, position as u32));
+            range.end = channels.len() as u32;
+        }
+        routes[position] = Special::Channel(channels.len() as u32 - 1).hop();
+    }
+    Some(Processes::new((processes, channels), &members, &lookaheads))
+}
+
+/// How many flows use each link.
+fn count_users(
+    routes: &[Hop],
+    flows: &[Flow],
+    (links, shared_links): (&[Link<PacketHandle>], &[SharedLink]),
+) -> Vec<u32> {
+    let mut users = vec![0; links.len()];
+    for begin in flows.iter().flat_map(|flow| flow.routes) {
+        for hop in routes[begin as usize..].iter().take_while(|hop| **hop != ARRIVED) {
+            let of_shared_link = || shared_link(*hop).map(|id| shared_links[id as usize].link);
+            if let Some(link) = link(*hop).or_else(|| chained(*hop)).or_else(of_shared_link) {
+                users[link as usize] += 1;
+            }
+        }
+    }
+    users
+}
+
+impl Survey<'_> {
+    /// Follows a route from one side to another from its beginning; nothing if it does not lead over shared links to a host.
+    fn explore(&mut self, (from, to): (SideId, SideId), routes: &[Hop], begin: usize) -> Option<()> {
+        let links_from = |begin: usize| routes[begin..].iter().map_while(|hop| chained(*hop));
+        self.claim(link(routes[begin])?, Place::Process(from))?;
+        let mut position = begin + 1;
+        for link in links_from(position) {
+            self.claim(link, Place::Process(from))?;
+            position += 1;
+        }
+        loop {
+            let next = shared_link(routes[position])?;
+            self.claim(self.shared_links[next as usize].link, Place::Shared)?;
+            let group = self.groups[next as usize].get_or_insert((to % 2) as GroupId);
+            self.is_divided &= u32::from(*group) == to % 2;
+            let begin = position + 1;
+            position = begin + links_from(begin).count();
+            let is_last = routes[position] == ARRIVED;
+            self.is_divided &= is_last;
+            let is_shared = |link: LinkId| !is_last || self.users[link as usize] > MOST_FLOWS as u32;
+            let shared = (begin..position)
+                .rev()
+                .find(|place| chained(routes[*place]).is_some_and(is_shared))
+                .map_or(0, |last| last + 1 - begin);
+            for (place, link) in links_from(begin).enumerate() {
+                self.claim(link, if place < shared { Place::Shared } else { Place::Process(to) })?;
+            }
+            if is_last {
+                let position = begin + shared;
+                let (first, last) = (links_from(position).next()?, links_from(position).last()?);
+                self.entries.push(Entry { side: to, link: first, position });
+                return self.links[last as usize].is_foreseeable().then_some(());
+            }
+        }
+    }
+
+    /// A link belongs there; nothing if it belongs elsewhere, too.
+    fn claim(&mut self, link: LinkId, place: Place) -> Option<()> {
+        let current = &mut self.places[link as usize];
+        match (*current, place) {
+            (Place::Unused, _) => *current = place,
+            (Place::Process(one), Place::Process(other)) => self.unite(one, other),
+            (current, _) if current == place => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Two sides are in the same process.
+    fn unite(&mut self, one: SideId, other: SideId) {
+        self.is_divided &= one % 2 == other % 2;
+        let (one, other) = (self.first_of(one), self.first_of(other));
+        self.parents[one.max(other) as usize] = one.min(other);
+    }
+
+    /// The side with the smallest number in the same process, as far as it is known.
+    fn first_of(&mut self, mut side: SideId) -> SideId {
+        while self.parents[side as usize] != side {
+            let parent = self.parents[side as usize];
+            self.parents[side as usize] = self.parents[parent as usize];
+            side = parent;
+        }
+        side
+    }
+
+    /// The flows that the members are in the order of their processes, the processes, and the process of each side.
+    fn number_processes(&mut self) -> (Vec<FlowId>, Vec<Process>, Vec<u32>) {
+        let sides = 0..self.parents.len() as SideId;
+        if !self.is_divided {
+            sides.clone().step_by(2).for_each(|side| self.unite(side, side + 1));
+        }
+        let firsts: Vec<SideId> = sides.clone().map(|side| self.first_of(side)).collect();
+        let mut sides: Vec<SideId> = sides.collect();
+        let group = |side: SideId| if self.is_divided { (side % 2) as GroupId } else { 0 };
+        sides.sort_by_key(|side| (group(*side), firsts[*side as usize]));
+        let (mut members, mut processes, mut process_of) = (Vec::new(), Vec::new(), vec![0; sides.len()]);
+        for together in sides.chunk_by(|one, other| firsts[*one as usize] == firsts[*other as usize]) {
+            let begin = members.len() as u32;
+            for side in together {
+                process_of[*side as usize] = processes.len() as u32;
+                if self.is_divided || side.is_multiple_of(2) {
+                    members.push(side / 2);
+                }
+            }
+            processes.push(Process::new(group(together[0]), Numbers { begin, end: members.len() as u32 }));
+        }
+        (members, processes, process_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observe::monitor::Silent;
+    use crate::simulation::Simulation;
+    use crate::world::World;
+    use bentpipe_base::{Duration, Instant, Rate};
+    use bentpipe_net::Schedule;
+    use bentpipe_scenario::{LinkGroup, Scenario, Topology, Traffic, builtin};
+
+    fn processes_of(scenario: &Scenario) -> usize {
+        let mut topology = Topology::new(scenario).expect("a topology");
+        let world = World::new(scenario, &mut topology, 1).expect("a world");
+        Simulation::new(world, Instant::FAR_FUTURE, Silent).processes.len()
+    }
+
+    fn satellite(scenario: &mut Scenario) -> &mut LinkGroup {
+        scenario.links.iter_mut().find(|link| link.name == "satellite").expect("it has a satellite")
+    }
+
+    fn dumbbell() -> Scenario {
+        builtin("geo-dumbbell").expect("it is built in")
+    }
+
+    #[test]
+    fn each_host_of_a_dumbbell_is_an_process() {
+        let mut scenario = dumbbell();
+        let hosts = 2 * scenario.flows[0].count as usize;
+        assert_eq!(processes_of(&scenario), hosts);
+        // Flows that share their hosts are together, as long as they are few.
+        scenario.flows[0].count *= 2;
+        assert_eq!(processes_of(&scenario), hosts);
+        scenario.flows[0].count *= 10;
+        satellite(&mut scenario).forward.rate = Schedule::Constant(Rate::from_mbps(1000));
+        assert_eq!(processes_of(&scenario), 0);
+    }
+
+    #[test]
+    fn hosts_whose_applications_know_of_each_other_are_together() {
+        let mut scenario = dumbbell();
+        let pairs = scenario.flows[0].count as usize;
+        scenario.flows[0].traffic = Traffic::File { bytes: 1_000_000 };
+        assert_eq!(processes_of(&scenario), pairs);
+    }
+
+    #[test]
+    fn there_are_no_two_phase_groups_where_data_and_acks_share_a_shared_link() {
+        let mut scenario = dumbbell();
+        let pairs = scenario.flows[0].count as usize;
+        let mut back = scenario.flows[0].clone();
+        (back.name, back.from, back.to) = ("back".to_owned(), back.to, back.from);
+        scenario.flows.push(back);
+        assert_eq!(processes_of(&scenario), pairs);
+    }
+
+    #[test]
+    fn for_few_packets_in_a_round_there_is_none() {
+        let mut scenario = dumbbell();
+        satellite(&mut scenario).forward.delay_one_way = Schedule::Constant(Duration::from_millis(20));
+        assert_eq!(processes_of(&scenario), 0);
+    }
+
+    #[test]
+    fn without_a_shared_link_or_with_clients_there_is_none() {
+        assert_eq!(processes_of(&builtin("geo-single").expect("it is built in")), 0);
+        assert_eq!(processes_of(&builtin("geo-web").expect("it is built in")), 0);
+    }
+}

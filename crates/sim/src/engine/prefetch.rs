@@ -1,0 +1,157 @@
+//! Asks for memory before it is needed: in large worlds no cache holds what the next event touches.
+
+use bentpipe_base::{prefetch, prefetch_item};
+use bentpipe_scenario::LinkId;
+
+use crate::engine::batch::SortedBatch;
+use crate::engine::process::Processes;
+use crate::engine::tuning::{BATCH_FAR, BATCH_NEAR, FAR, FEW_ENDS, NEAR};
+use crate::network::hop::{ARRIVED, FIRST_SPECIAL, chained};
+use crate::observe::monitor::Monitor;
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::NO_CHANNEL;
+use crate::simulation::Simulation;
+
+impl<M: Monitor> Simulation<M> {
+    /// Asks for the memory that an event some way ahead begins with, and for what a nearer one will lead to. The distances cover the
+    /// latency of memory at the time that an event takes; measured.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self) {
+        if !self.wheel.is_crowded() {
+            return;
+        }
+        if let Some(target) = self.wheel.upcoming(6) {
+            if target >= self.first_end {
+                prefetch(&self.ends[(target - self.first_end) as usize]);
+            } else if target >= self.first_link {
+                prefetch(&self.links[(target - self.first_link) as usize]);
+            }
+        }
+        let first_of = |ahead| {
+            let target = self.wheel.upcoming(ahead)?;
+            let is_link = (self.first_link..self.first_end).contains(&target);
+            if is_link { self.links[(target - self.first_link) as usize].in_flight(0) } else { None }
+        };
+        if let Some(handle) = first_of(4) {
+            self.pool.prefetch(handle.index());
+        }
+        if let Some(&handle) = first_of(2) {
+            self.prefetch_next(handle);
+        }
+    }
+
+    /// True if the caches do not hold all of the world, so that it pays to fetch ahead.
+    #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.ends.len() > FEW_ENDS
+    }
+
+    /// Asks for the memory of what a packet comes to at the end of its link; its contents are at hand.
+    #[inline]
+    pub(crate) fn prefetch_next(&self, handle: PacketHandle) {
+        match self.routes[handle.position() + 1] {
+            ARRIVED if handle.has(Marks::PLAIN) => {}
+            ARRIVED => self.prefetch_end(handle),
+            FIRST_SPECIAL.. => {}
+            next => prefetch(&self.links[next as usize]),
+        }
+    }
+
+    /// Asks for the memory of the connection end that a packet goes to, and of what else the packet carries.
+    #[inline]
+    pub(crate) fn prefetch_end(&self, handle: PacketHandle) {
+        if let Some(end) = self.ends.get(self.pool.address(handle.index()).0 as usize) {
+            prefetch(end);
+        }
+        self.pool.prefetch_out_of_line(handle.index());
+    }
+
+    /// Asks for the memory of packets that a long link will deliver: first for their contents, then for what these name.
+    #[inline]
+    pub(crate) fn prefetch_along(&self, link: LinkId) {
+        let link = &self.links[link as usize];
+        if let Some(&handle) = link.in_flight(NEAR) {
+            self.prefetch_next(handle);
+        }
+        if let Some(handle) = link.in_flight(FAR) {
+            self.pool.prefetch(handle.index());
+        }
+    }
+
+    /// Asks for the memory of the link that a packet comes to behind the shared link.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, handle: PacketHandle) {
+        if let Some(link) = chained(self.routes[handle.position() + 1]) {
+            prefetch(&self.links[link as usize]);
+        }
+    }
+
+    /// Asks for the memory of packets that will be at their hosts: first for their contents, then for the hosts.
+    #[inline]
+    pub(crate) fn prefetch_along_output(&self, id: u32) {
+        let output = &self.shared_links[id as usize].output;
+        if let Some(handle) = output.upcoming(NEAR).filter(|handle| !handle.has(Marks::PLAIN)) {
+            self.prefetch_end(handle);
+        }
+        if let Some(handle) = output.upcoming(FAR) {
+            self.pool.prefetch(handle.index());
+        }
+    }
+
+    /// Asks for the memory of packets that leave later, then of their channels.
+    #[inline(always)]
+    pub(crate) fn prefetch_along_batch(&self, leaving: &SortedBatch, position: usize) {
+        if let Some(index) = leaving.index(position + BATCH_FAR) {
+            self.pool.prefetch(index);
+        }
+        if let Some(index) = leaving.index(position + BATCH_NEAR) {
+            let channel = self.pool.channel(index);
+            if channel != NO_CHANNEL {
+                self.processes.messages.prefetch(channel);
+            }
+        }
+    }
+
+    /// Asks for the memory of processes that are executed soon: each time for what the last time told the place of.
+    #[inline(always)]
+    pub(crate) fn prefetch_along_window(&self, scheduled: &[u32]) {
+        let Processes { processes, channels, members, messages, .. } = &self.processes;
+        let process = |place: usize| scheduled.get(place).map(|id| &processes[*id as usize]);
+        if let Some(process) = process(6) {
+            prefetch(process);
+        }
+        if let Some(process) = process(4) {
+            prefetch(&channels[process.channels.places()]);
+            process.channels.iter().for_each(|channel| messages.prefetch(channel));
+            prefetch(&members[process.members.places()]);
+            self.wheel.prefetch(self.first_process + scheduled[4]);
+        }
+        if let Some(process) = process(2) {
+            for (id, channel) in process.channels.iter().zip(&channels[process.channels.places()]) {
+                prefetch(&self.links[channel.link as usize]);
+                prefetch_item(&self.routes, channel.position as usize);
+                self.wheel.prefetch(self.first_link + channel.link);
+                messages.prefetch_first(id, &self.pool);
+            }
+            for member in &members[process.members.places()] {
+                prefetch(&self.ends[member.ends.places()]);
+                for link in member.links() {
+                    prefetch(&self.links[*link as usize]);
+                    self.wheel.prefetch(self.first_link + *link);
+                }
+            }
+        }
+        if let Some(process) = process(1) {
+            for member in &members[process.members.places()] {
+                for end in &self.ends[member.ends.places()] {
+                    end.connection.prefetch();
+                    prefetch_item(&self.routes, end.route as usize);
+                }
+                member.links().iter().for_each(|link| self.links[*link as usize].prefetch());
+            }
+            for channel in &channels[process.channels.places()] {
+                self.links[channel.link as usize].prefetch();
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Logical processes: parts of a world that are executed for a window of time at once (conservative parallel simulation; Chandy and
+//! Misra 1979, Fujimoto 2000).
+//!
+//! A process consists of hosts, and of links that nobody else uses between them and the shared links next to them. What a host does is
+//! felt by other processes only behind a shared link, and nothing that comes to a shared link is at its far end sooner than the link's
+//! lookahead later, a quarter of a second if the link is a geostationary satellite. So all packets that reach a process within the
+//! lookahead of now are known now, and the process can execute that window without waiting for others. It executes its packets,
+//! deadlines and applications each at its own time, in the order that the event queue would give them. This is quicker where a world
+//! has thousands of hosts: the memory of a host is fetched once for a window instead of once for an event.
+//!
+//! Where senders and receivers influence each other only by packets, and the packets of senders pass other shared links than those of
+//! receivers, the two are different phase groups, which take turns: when one has executed up to a time, the other can execute
+//! until what happens then is felt. A window then spans the delays there and back together.
+//!
+//! A world in which something else could look at a host within a window has no processes;
+//! [`find_processes`](crate::engine::partition::find_processes) tells which worlds have some. Goodput is sampled once a second: each process
+//! notes what has arrived when its execution passes the time of the sample.
+
+use std::ops::Range;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::Passing;
+use bentpipe_scenario::LinkId;
+
+use crate::engine::batch::sort;
+use crate::engine::channel::{Message, MessageQueues};
+use crate::engine::wheel::{Class, EventTarget, Tie};
+use crate::packet::handle::PacketHandle;
+use crate::packet::pool::PacketPool;
+use crate::world::{EndId, Flow, FlowId};
+
+/// The order of events: by time, rank and target, as in the wheel.
+pub(crate) type Key = (Instant, u64, EventTarget);
+
+pub(crate) const NEVER: Key = (Instant::FAR_FUTURE, u64::MAX, EventTarget::MAX);
+
+/// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
+/// late.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    pub time: Instant,
+}
+
+impl Timer {
+    pub const OFF: Self = Self { time: Instant::FAR_FUTURE };
+
+    /// Expires at `at` or earlier, unless that is after the end of the world.
+    #[inline(always)]
+    pub fn set(&mut self, at: Instant, end: Instant) {
+        if at < self.time && at <= end {
+            self.time = at;
+        }
+    }
+
+    /// The place in the order of events of the timer of a target with this salt.
+    #[inline(always)]
+    pub fn key(self, target: EventTarget, salt: u32) -> Key {
+        (self.time, Tie { class: Class::Timer, salt }.rank(self.time), target)
+    }
+}
+
+/// The links by which packets come from a shared link to a host.
+#[derive(Debug)]
+// One line of the cache.
+#[repr(C, align(64))]
+pub(crate) struct InputChannel {
+    pub process: u32,
+    /// The first of the links.
+    pub link: LinkId,
+    /// Where a route leads to it.
+    pub position: u32,
+    /// The packet that arrives next, and when; [`NEVER`] without one.
+    pub front: (Key, PacketHandle),
+}
+
+impl InputChannel {
+    /// A channel of a process that begins with a link, to which a route leads at a position.
+    pub fn new(process: u32, link: LinkId, position: u32) -> Self {
+        Self { process, link, position, front: (NEVER, PacketHandle::NOTHING) }
+    }
+}
+
+/// A flow of a process, or one side of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub flow: FlowId,
+    /// The ends of its connection that are here, once it is open.
+    pub ends: Numbers,
+    /// The links over which these send.
+    links: [LinkId; 2],
+    /// Of its application, which is where the sender is.
+    pub timer: Timer,
+    /// Whether the receiver is here.
+    pub receives: bool,
+}
+
+impl Member {
+    fn new(flow: FlowId) -> Self {
+        Self { flow, ends: Numbers::default(), links: [0; 2], timer: Timer::OFF, receives: false }
+    }
+
+    /// The links over which it sends.
+    #[inline(always)]
+    pub fn links(&self) -> &[LinkId] {
+        &self.links[..self.ends.len()]
+    }
+}
+
+/// Consecutive numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    pub begin: u32,
+    pub end: u32,
+}
+
+impl Numbers {
+    pub fn len(self) -> usize {
+        (self.end - self.begin) as usize
+    }
+
+    pub fn iter(self) -> Range<u32> {
+        self.begin..self.end
+    }
+
+    /// The same as indices.
+    pub fn places(self) -> Range<usize> {
+        self.begin as usize..self.end as usize
+    }
+}
+
+/// A logical process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub channels: Numbers,
+    pub members: Numbers,
+    pub group: GroupId,
+    /// It will be executed in the next window.
+    pub is_scheduled: bool,
+    /// It has noted what the next sample of goodput asks for.
+    pub is_sampled: bool,
+    /// Nothing happens here before this unless a message comes.
+    pub due: Instant,
+}
+
+impl Process {
+    /// A process of a phase group, with members of these numbers.
+    pub fn new(group: GroupId, members: Numbers) -> Self {
+        let (channels, due) = (Numbers::default(), Instant::FAR_FUTURE);
+        Self { channels, members, group, is_scheduled: false, is_sampled: true, due }
+    }
+}
+
+/// Number of a phase group.
+pub(crate) type GroupId = u8;
+
+/// No member.
+const NOBODY: u32 = u32::MAX;
+
+/// Processes that are executed for the same window.
+#[derive(Debug)]
+pub(crate) struct PhaseGroup {
+    /// The processes that will be executed in the next window: a message came for them, or they have something to do soon.
+    pub scheduled: Vec<u32>,
+    /// When the first of these has something to do, as far as was known at the last window.
+    pub next_due: Instant,
+    /// No packet for this group waits at a shared link that came there before this.
+    pub first_message: Instant,
+    /// No packet that comes to such a shared link is at a host sooner than so long after that.
+    pub lookahead: Duration,
+    /// Everything before this has been executed here.
+    pub executed_until: Instant,
+}
+
+impl PhaseGroup {
+    /// When the next window must begin: the first packet that waits could then be at a host, or a process has something to do.
+    pub fn next_window(&self) -> Instant {
+        (self.first_message + self.lookahead).min(self.next_due)
+    }
+}
+
+/// All processes of a world; a world that is executed event by event has none.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    pub processes: Vec<Process>,
+    pub channels: Vec<InputChannel>,
+    /// The packets on their way to the channels.
+    pub messages: MessageQueues,
+    /// Channels that had no packet before they got one in this window.
+    filled: Vec<u32>,
+    pub members: Vec<Member>,
+    /// The members that the sides of a flow are; twice the same if one process has both.
+    members_of: Vec<[u32; 2]>,
+    /// Two that send to each other, or one that sends to itself.
+    pub groups: Vec<PhaseGroup>,
+    /// Empty; kept for its memory.
+    pub spare: Vec<u32>,
+    /// How long a window is at least.
+    pub window: Duration,
+    /// When goodput is sampled next.
+    pub next_sample: Instant,
+    /// What had arrived of each flow by then, in bytes.
+    pub sampled: Vec<u64>,
+    /// No timer of the process that is being executed expires before this.
+    pub no_timer_before: Instant,
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self::new((Vec::new(), Vec::new()), &[], &[])
+    }
+}
+
+impl Processes {
+    /// Processes with their channels; the flows that the members are in their order, each once or first as sender and then as receiver; and
+    /// how long a packet takes at least from a shared link to a host of each phase group.
+    pub fn new(
+        (processes, channels): (Vec<Process>, Vec<InputChannel>),
+        members: &[FlowId],
+        lookaheads: &[Duration],
+    ) -> Self {
+        let flows = members.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut members_of = vec![[NOBODY; 2]; flows];
+        for (member, flow) in (0..).zip(members) {
+            let [sender, receiver] = &mut members_of[*flow as usize];
+            (*sender, *receiver) = ((*sender).min(member), member);
+        }
+        let mut members: Vec<Member> = members.iter().copied().map(Member::new).collect();
+        for [_, receiver] in &members_of {
+            if let Some(member) = members.get_mut(*receiver as usize) {
+                member.receives = true;
+            }
+        }
+        let group = |lookahead: &Duration| PhaseGroup {
+            scheduled: Vec::new(),
+            next_due: Instant::FAR_FUTURE,
+            first_message: Instant::FAR_FUTURE,
+            lookahead: *lookahead,
+            executed_until: Instant::ZERO,
+        };
+        Self {
+            processes,
+            messages: MessageQueues::new(channels.len()),
+            channels,
+            filled: Vec::new(),
+            members,
+            members_of,
+            groups: lookaheads.iter().map(group).collect(),
+            spare: Vec::new(),
+            window: lookaheads.iter().fold(Duration::ZERO, |sum, lookahead| sum + *lookahead),
+            next_sample: Instant::ZERO,
+            sampled: vec![0; flows],
+            no_timer_before: Instant::ZERO,
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Sets the timers of all flows to their starts.
+    pub fn set_starts(&mut self, flows: &[Flow], end: Instant) {
+        for (flow, [sender, _]) in flows.iter().zip(&self.members_of) {
+            self.members[*sender as usize].timer.set(flow.start, end);
+        }
+        for process in &mut self.processes {
+            let starts = self.members[process.members.places()].iter().map(|member| member.timer.time);
+            process.due = starts.min().unwrap_or(Instant::FAR_FUTURE);
+        }
+    }
+
+    /// A timer of the process that is being executed was set to this time.
+    #[inline(always)]
+    pub fn note_timer(&mut self, at: Instant) {
+        self.no_timer_before = self.no_timer_before.min(at);
+    }
+
+    /// Wakes a flow at `at` or earlier.
+    pub fn set_timer(&mut self, flow: FlowId, at: Instant, end: Instant) {
+        self.note_timer(at);
+        let [sender, _] = self.members_of[flow as usize];
+        self.members[sender as usize].timer.set(at, end);
+    }
+
+    /// The connection of a flow is open; its ends send over these links.
+    pub fn note_opened(&mut self, flow: FlowId, first: EndId, links: [LinkId; 2]) {
+        for (side, id) in (0..).zip(self.members_of[flow as usize]) {
+            let Member { ends, links: sending, .. } = &mut self.members[id as usize];
+            sending[ends.len()] = links[side as usize];
+            let begin = if ends.len() == 0 { first + side } else { ends.begin };
+            *ends = Numbers { begin, end: first + side + 1 };
+        }
+    }
+
+    /// A packet comes to a channel.
+    #[inline(always)]
+    pub fn post(
+        &mut self,
+        channel: u32,
+        Passing { at, packet: handle }: Passing<PacketHandle>,
+        pool: &mut PacketPool,
+    ) {
+        if self.messages.push(channel, Message { at, handle }, pool) {
+            self.filled.push(channel);
+        }
+    }
+
+    /// Schedules the processes for which messages came. Those for which some had come before are scheduled or have a timer.
+    pub fn schedule_filled(&mut self) {
+        let mut filled = std::mem::take(&mut self.filled);
+        // In the order of memory.
+        sort(&mut filled, |channel| *channel);
+        for channel in filled.drain(..) {
+            self.schedule(self.channels[channel as usize].process, Instant::FAR_FUTURE);
+        }
+        self.filled = filled;
+    }
+
+    /// A packet for a phase group has come to a shared link, or will: when the next window must begin, if that is earlier than was known.
+    #[inline(always)]
+    pub fn note_message(&mut self, group: GroupId, at: Instant) -> Option<Instant> {
+        let group = &mut self.groups[group as usize];
+        let is_earlier = at < group.first_message;
+        group.first_message = group.first_message.min(at);
+        is_earlier.then(|| self.next_window())
+    }
+
+    /// When the next window of any group must begin.
+    pub fn next_window(&self) -> Instant {
+        self.groups.iter().map(PhaseGroup::next_window).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// The safe time: all that hosts send to a group before this is known, if everybody has executed until `now`.
+    pub fn safe_time(&self, to: GroupId, now: Instant) -> Instant {
+        let from = self.groups.len() - 1 - usize::from(to);
+        self.groups[from].executed_until.max(now)
+    }
+
+    /// Packets that come to shared links within so long after those that leave them in a window are sorted with the next ones.
+    pub fn batch_span(&self) -> Duration {
+        self.window * 2
+    }
+
+    /// A process is executed in the next window of its group, which begins at `due` at the latest.
+    #[inline(always)]
+    pub fn schedule(&mut self, id: u32, due: Instant) {
+        let process = &mut self.processes[id as usize];
+        let group = &mut self.groups[usize::from(process.group)];
+        group.next_due = group.next_due.min(due);
+        if !process.is_scheduled {
+            process.is_scheduled = true;
+            group.scheduled.push(id);
+        }
+    }
+
+    /// Packets on a channel.
+    pub fn packets_on(&self, channel: u32) -> usize {
+        self.messages.len(channel) + usize::from(self.channels[channel as usize].front.0 != NEVER)
+    }
+}

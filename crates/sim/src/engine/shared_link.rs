@@ -1,0 +1,290 @@
+//! Fast path: packets that are followed from link to link without an event for each hop.
+//!
+//! A first-in-first-out link decides on a packet when it comes, by what it knows of those before it. So where all packets of a link
+//! come from one other, the packet is offered to it as soon as its arrival there is known, even if that lies in the future. Where
+//! the packets of several links meet, in front of a shared link, they are queued and offered in the order of their arrival, many at a time:
+//! that is early enough as long as none of them would be through yet. Those that are through are kept until they are at their
+//! hosts. A packet then takes one event at the end of its route, and a share of one at each shared link.
+//!
+//! Where only hosts lie between the shared links, hosts are executed ahead as well: see [`process`](crate::engine::process).
+//!
+//! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own. Monitored
+//! worlds are executed like that.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{Link, Passing};
+use bentpipe_scenario::LinkId;
+
+use crate::engine::batch::Batch;
+use crate::engine::nearly_sorted::{Arrival, NearlySortedQueue};
+use crate::engine::process::GroupId;
+use crate::engine::tuning::{MANY_AT_SHARED_LINK, NEAR};
+use crate::engine::wheel::{Class, Tie};
+use crate::network::hop::{ARRIVED, Hop, Special, chained, channel, link, shared_link};
+use crate::observe::monitor::Monitor;
+use crate::packet::handle::PacketHandle;
+use crate::packet::pool::NO_CHANNEL;
+use crate::simulation::Simulation;
+
+/// Letting packets through a shared link brings the network up to date.
+const GOES_THROUGH: Tie = Tie { class: Class::Network, salt: 0 };
+
+/// A link to which packets come from several others.
+#[derive(Debug)]
+pub(crate) struct SharedLink {
+    pub link: LinkId,
+    /// No packet is at the far end of the link sooner than so long after it came there.
+    pub lookahead: Duration,
+    /// The phase group that it leads to, in a world of processes.
+    pub group: GroupId,
+    /// Packets that come to the link.
+    input: NearlySortedQueue,
+    /// The same in a world of processes.
+    pub batch: Batch,
+    /// Packets that are through the link and those behind it, until they are at their hosts.
+    pub output: NearlySortedQueue,
+}
+
+impl SharedLink {
+    /// The next event here and its place among those of its time: a packet that arrives at its host has that of its last link, as if the
+    /// arrival there were an event of its own. Packets that must go through come before.
+    #[inline(always)]
+    fn next_event(&self) -> (Instant, Tie) {
+        let (arrives, goes_through) = (self.output.first(), self.input.first_at() + self.lookahead);
+        if arrives.0 < goes_through { arrives } else { (goes_through, GOES_THROUGH) }
+    }
+
+    /// Packets on their way to hosts.
+    pub fn packets_inside(&self) -> usize {
+        self.input.len() + self.output.len() + self.batch.len()
+    }
+}
+
+/// Where the packets of a link come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Nowhere,
+    /// From this link alone, of which it is known in advance what leaves it when.
+    One(LinkId),
+    /// From several of that kind.
+    Several,
+    /// Also from elsewhere.
+    Elsewhere,
+}
+
+impl Source {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nowhere, other) => other,
+            (Self::Elsewhere, _) | (_, Self::Elsewhere) => Self::Elsewhere,
+            _ if self == other => self,
+            _ => Self::Several,
+        }
+    }
+}
+
+/// Finds where packets need no event for a hop and marks it in the routes, which must be all that packets follow; returns the shared links.
+pub(crate) fn find_shared_links(links: &[Link<PacketHandle>], routes: &mut [Hop]) -> Vec<SharedLink> {
+    let mut sources = vec![Source::Nowhere; links.len()];
+    let mut before = ARRIVED;
+    for &hop in &*routes {
+        if let Some(id) = link(hop) {
+            let source = match link(before) {
+                Some(before) if links[before as usize].is_foreseeable() => Source::One(before),
+                _ => Source::Elsewhere,
+            };
+            sources[id as usize] = sources[id as usize].or(source);
+        }
+        before = hop;
+    }
+    let mut shared_links = Vec::new();
+    let mut hops: Vec<Hop> = (0..links.len() as LinkId).collect();
+    for (id, (state, source)) in links.iter().zip(sources).enumerate() {
+        let (link, lookahead) = (id as LinkId, state.lookahead());
+        match source {
+            _ if !state.is_first_in_first_out() => {}
+            Source::One(_) => hops[id] = Special::Chained(link).hop(),
+            Source::Several if !lookahead.is_zero() => {
+                hops[id] = Special::SharedLink(shared_links.len() as u32).hop();
+                let (input, output) = Default::default();
+                shared_links.push(SharedLink {
+                    link,
+                    lookahead,
+                    group: 0,
+                    input,
+                    batch: Batch::new(),
+                    output,
+                });
+            }
+            _ => {}
+        }
+    }
+    for hop in routes {
+        *hop = link(*hop).map_or(*hop, |link| hops[link as usize]);
+    }
+    shared_links
+}
+
+/// Where a packet goes next that is through a link.
+#[derive(Clone, Copy)]
+enum Onward {
+    Link(LinkId),
+    /// To a shared link.
+    SharedLink(u32),
+    /// To a channel of a process.
+    Channel(u32),
+    /// It arrives at its host.
+    Host,
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it. One that
+    /// has been through a shared link is kept there until it arrives.
+    #[inline(always)]
+    pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), handle: PacketHandle, through: Option<u32>) {
+        let Some((passing, link, onward)) = self.follow(place, handle, through.is_some()) else { return };
+        match (onward, through) {
+            (Onward::SharedLink(next), _) if !self.processes.is_empty() => {
+                let Passing { at, packet: handle } = passing;
+                let salt = self.salt(link);
+                let channel = channel(self.routes[handle.position() + 1]).unwrap_or(NO_CHANNEL);
+                let arrival = Arrival { at, salt, channel, handle };
+                let shared_link = &mut self.shared_links[next as usize];
+                shared_link.batch.push(arrival, &mut self.pool);
+                if let Some(window) = self.processes.note_message(shared_link.group, at) {
+                    self.wheel.schedule(self.first_shared_link, window);
+                }
+            }
+            (Onward::SharedLink(next), _) => {
+                let salt = self.salt(link);
+                let shared_link = &mut self.shared_links[next as usize];
+                shared_link.input.push(passing, salt);
+                self.wheel.schedule_as(self.first_shared_link + next, shared_link.next_event());
+            }
+            (Onward::Channel(channel), _) => self.processes.post(channel, passing, &mut self.pool),
+            (_, Some(through)) => {
+                let salt = self.salt(link);
+                self.shared_links[through as usize].output.push(passing, salt);
+            }
+            _ => unreachable!("only a packet that has been through a shared link is followed to its host"),
+        }
+    }
+
+    /// The same over the last links to a host: the packet, and the link that it arrives by, unless it stays on one.
+    #[inline(always)]
+    pub(crate) fn follow_to_host(
+        &mut self,
+        place: (Instant, LinkId),
+        handle: PacketHandle,
+    ) -> Option<(Passing<PacketHandle>, LinkId)> {
+        self.follow(place, handle, true).map(|(passing, last, _)| (passing, last))
+    }
+
+    /// The salt of a link.
+    #[inline(always)]
+    fn salt(&self, link: LinkId) -> u32 {
+        self.wheel.tie(self.first_link + link).salt
+    }
+
+    /// Offers a packet to a link behind which it is known to go to a channel.
+    #[inline(always)]
+    pub(crate) fn run_to_channel(
+        &mut self,
+        (at, link): (Instant, LinkId),
+        handle: PacketHandle,
+        channel: u32,
+    ) {
+        let Some(mut passing) = self.links[link as usize].pass(at, handle, self.until) else {
+            return self.keep_on(link);
+        };
+        passing.packet.advance();
+        self.events += 1;
+        self.processes.post(channel, passing, &mut self.pool);
+    }
+
+    /// A packet stays on a link, or is lost there.
+    #[inline]
+    fn keep_on(&mut self, link: LinkId) {
+        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+        self.reclaim_dropped(link);
+    }
+
+    /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        (mut at, mut link): (Instant, LinkId),
+        mut handle: PacketHandle,
+        to_host: bool,
+    ) -> Option<(Passing<PacketHandle>, LinkId, Onward)> {
+        loop {
+            let next = self.routes[handle.position() + 1];
+            let state = &mut self.links[link as usize];
+            let onward = if let Some(link) = chained(next) {
+                Onward::Link(link)
+            } else if let Some(shared_link) = shared_link(next) {
+                Onward::SharedLink(shared_link)
+            } else if let Some(channel) = channel(next) {
+                Onward::Channel(channel)
+            } else if to_host && next == ARRIVED {
+                Onward::Host
+            } else {
+                state.enqueue(at, handle);
+                break;
+            };
+            let Some(mut passing) = state.pass(at, handle, self.until) else { break };
+            passing.packet.advance();
+            self.events += 1;
+            match onward {
+                Onward::Link(next) => (at, handle, link) = (passing.at, passing.packet, next),
+                _ => return Some((passing, link, onward)),
+            }
+        }
+        self.keep_on(link);
+        None
+    }
+
+    /// Lets the packets through that have come to a shared link by `limit`.
+    fn let_through(&mut self, id: u32, limit: Instant) {
+        loop {
+            let SharedLink { link, input, .. } = &mut self.shared_links[id as usize];
+            let link = *link;
+            let Some((at, handle)) = input.pop(limit) else { break };
+            if let Some(upcoming) = input.upcoming(NEAR)
+                && self.is_large()
+            {
+                self.prefetch_behind(upcoming);
+            }
+            self.run_ahead((at, link), handle, Some(id));
+        }
+    }
+
+    /// Packets must go through a shared link now, or one that has been through arrives.
+    pub(crate) fn happen_at_shared_link(&mut self, id: u32) {
+        let shared_link = &self.shared_links[id as usize];
+        let is_time = shared_link.input.first_at() + shared_link.lookahead <= self.now;
+        if is_time || shared_link.input.len() >= MANY_AT_SHARED_LINK {
+            // Of the packets that come at this very time not all may be known.
+            self.let_through(id, self.now - Duration::from_nanos(1));
+        }
+        // Each arrival has an event of its own, because other events of the same time may lie between two of them.
+        if !is_time && let Some((_, handle)) = self.shared_links[id as usize].output.pop(self.now) {
+            if self.is_large() {
+                self.prefetch_along_output(id);
+            }
+            self.arrive(handle);
+        }
+        self.wheel.schedule_as(self.first_shared_link + id, self.shared_links[id as usize].next_event());
+    }
+
+    /// At the end, all packets go through that came before it.
+    pub(crate) fn empty_shared_links(&mut self) {
+        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.batch.len() > 0) {
+            self.let_batch_through(id as u32, self.until);
+        }
+        self.empty_channels();
+        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.input.len() > 0) {
+            self.let_through(id as u32, self.until);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Connection ends: segments arrive, the application reacts, segments leave, the timer is set.
+
+use bentpipe_base::{EcnField, Instant, prefetch};
+use bentpipe_tcp::{Events, Exchange, Transmit};
+
+use crate::app::application::{Application, Interest};
+use crate::host::proxy::Relay;
+use crate::network::forward::Here;
+use crate::network::hop::FIRST_SPECIAL;
+use crate::observe::monitor::{HostEvent, Monitor};
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::simulation::Simulation;
+use crate::world::EndId;
+
+impl<M: Monitor> Simulation<M> {
+    /// The timer of an end expires, or has been moved.
+    pub(crate) fn check_deadline(&mut self, id: EndId) {
+        self.events += 1;
+        let connection = &mut self.ends[id as usize].connection;
+        // The deadline may have moved since the event was scheduled.
+        if connection.next_timeout() <= self.now {
+            connection.handle_timeout(self.now);
+            self.settle(id);
+        } else {
+            let at = connection.next_timeout();
+            self.wake_end_at(id, at);
+        }
+    }
+
+    /// Sees to it that an end is woken at a time or earlier.
+    #[inline(always)]
+    pub(crate) fn wake_end_at(&mut self, id: EndId, at: Instant) {
+        if self.processes.is_empty() {
+            self.wheel.schedule(self.first_end + id, at);
+        } else {
+            self.processes.note_timer(at);
+            self.ends[id as usize].timer.set(at, self.until);
+        }
+    }
+
+    /// Hands a packet over at the end of its route.
+    #[inline]
+    pub(crate) fn arrive(&mut self, handle: PacketHandle) {
+        let is_large = self.is_large();
+        if handle.has(Marks::AGENT) {
+            return self.arrive_at_agent(handle);
+        }
+        let contents = &mut self.scratch;
+        self.pool.read(handle.index(), contents);
+        self.pool.release(handle.index());
+        let to = contents.to;
+        if handle.has(Marks::PLAIN) {
+            let flow = &mut self.flows[to as usize];
+            if !handle.has(Marks::COPY) {
+                flow.counts.plain_packets += 1;
+                flow.counts.plain_bytes += u64::from(handle.size() - flow.header_bytes);
+                if let Application::SourceApp(app) = &mut flow.application {
+                    app.handle_packet(self.now, &contents.segment);
+                }
+            }
+            return;
+        }
+        if handle.has(Marks::CONGESTED) {
+            contents.segment.ecn = EcnField::Congested;
+        }
+        let end = &mut self.ends[to as usize];
+        if end.incarnation != contents.incarnation {
+            return;
+        }
+        if matches!(end.relay, Relay::Waits | Relay::Holds(_)) {
+            let segment = self.scratch.segment;
+            if self.hold_syn(to, &segment) {
+                return;
+            }
+        }
+        let (contents, end) = (&mut self.scratch, &mut self.ends[to as usize]);
+        self.monitor.end(
+            self.now,
+            to,
+            HostEvent::Arrived { index: handle.index(), segment: &contents.segment },
+        );
+        // The answer leaves over this link.
+        if is_large
+            && self.processes.is_empty()
+            && let Some(link) = self.links.get(self.routes[end.route as usize] as usize)
+        {
+            prefetch(link);
+        }
+        if !M::MONITORS && end.reads_at_once() {
+            match end.connection.exchange(self.now, &mut contents.segment) {
+                Exchange::Unclear => {}
+                Exchange::Taken => return self.settle(to),
+                Exchange::Answered { transmit, earlier } => return self.answer(to, transmit, earlier),
+            }
+        }
+        end.connection.handle_segment(self.now, &contents.segment);
+        let waits = end.relay == Relay::Waits;
+        if end.interest == Interest::Arrivals {
+            self.note_segment(to);
+        }
+        self.settle(to);
+        if waits {
+            self.meet_syn(to);
+        }
+    }
+
+    /// A connection end has handled a segment and answered with the scratch, or with nothing.
+    #[inline]
+    pub(crate) fn answer(&mut self, id: EndId, transmit: Transmit, earlier: bool) {
+        if transmit != Transmit::Nothing {
+            self.send_scratch(id);
+        }
+        if transmit == Transmit::More {
+            self.transmit(id);
+        }
+        if earlier || transmit == Transmit::More {
+            let deadline = self.ends[id as usize].connection.next_timeout();
+            self.wake_end_at(id, deadline);
+        }
+    }
+
+    /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
+    pub(crate) fn settle(&mut self, id: EndId) {
+        let mut over = false;
+        let mut events = self.ends[id as usize].connection.take_events();
+        loop {
+            if !events.is_empty() {
+                if events.contains(Events::READABLE) {
+                    self.note_missing(id);
+                }
+                over |= self.react(id, events);
+            }
+            self.transmit(id);
+            if let Relay::With(other) = self.ends[id as usize].relay {
+                self.relay_more(id, other);
+                self.transmit(id);
+            }
+            events = self.ends[id as usize].connection.take_events();
+            if events.is_empty() {
+                break;
+            }
+        }
+        let deadline = self.ends[id as usize].connection.next_timeout();
+        self.wake_end_at(id, deadline);
+        if M::MONITORS {
+            let connection = &mut self.ends[id as usize].connection;
+            self.monitor.end(self.now, id, HostEvent::Settled(connection));
+        }
+        if over {
+            self.retire(id & !1);
+        }
+    }
+
+    /// Sends what a connection wants to send.
+    #[inline]
+    pub(crate) fn transmit(&mut self, id: EndId) {
+        loop {
+            let Self { ends, scratch, .. } = self;
+            let end = &mut ends[id as usize];
+            let transmit = end.connection.transmit_into(self.now, &mut scratch.segment);
+            if transmit == Transmit::Nothing {
+                return;
+            }
+            self.send_scratch(id);
+            if transmit == Transmit::Last {
+                return;
+            }
+        }
+    }
+
+    /// The scratch holds a segment that leaves a connection end.
+    #[inline]
+    pub(crate) fn send_scratch(&mut self, id: EndId) {
+        let Self { ends, scratch, .. } = self;
+        let end = &ends[id as usize];
+        (scratch.to, scratch.incarnation) = (id ^ 1, end.incarnation);
+        let index = self.pool.put(scratch);
+        let segment = &scratch.segment;
+        let size = end.header_bytes + segment.len;
+        let handle = PacketHandle::new((index, end.route), size, end.label, Marks::of(segment));
+        self.monitor.end(self.now, id, HostEvent::Sent { index, segment });
+        self.depart(handle, id);
+    }
+
+    /// A packet leaves its host by the first hop of its route.
+    #[inline(always)]
+    pub(crate) fn depart(&mut self, handle: PacketHandle, id: EndId) {
+        let hop = self.routes[handle.position()];
+        if hop < FIRST_SPECIAL {
+            self.enqueue(hop, handle);
+        } else {
+            let node = self.nodes_of(self.ends[id as usize].leg_id)[(id % 2) as usize];
+            self.go(handle, Here { node, served: true });
+        }
+    }
+
+    /// A best-effort receiver says what it goes on without.
+    #[inline]
+    pub(crate) fn note_missing(&mut self, id: EndId) {
+        while let Some(missing) = self.ends[id as usize].connection.next_missing() {
+            self.monitor.end(self.now, id, HostEvent::Missing(missing));
+        }
+    }
+
+    /// The application's answer to what happened at its connection end; true if the connection is over at this end.
+    pub(crate) fn react(&mut self, id: EndId, events: Events) -> bool {
+        if self.ends[id as usize].relay != Relay::None {
+            return self.react_relay(id, events);
+        }
+        let interest = self.ends[id as usize].interest;
+        if interest == Interest::Everything {
+            return self.react_for_client(id, events);
+        }
+        if events.contains(Events::READABLE) {
+            let bytes = self.ends[id as usize].connection.read(self.now, u64::MAX);
+            self.monitor.end(self.now, id, HostEvent::Read(bytes));
+            if interest == Interest::Arrivals {
+                self.note_read(id, bytes);
+            }
+        }
+        let flow = self.ends[id as usize].flow;
+        let is_sender = id.is_multiple_of(2);
+        if is_sender && events.intersects(Events::ESTABLISHED | Events::WRITABLE) {
+            self.write(flow);
+        }
+        if is_sender && events.contains(Events::ALL_ACKED) {
+            self.note_completion(flow, id);
+        }
+        if !is_sender && events.contains(Events::PEER_CLOSED) {
+            self.ends[id as usize].connection.close(self.now);
+        }
+        if events.intersects(Events::RESET | Events::TIMED_OUT) {
+            let reason = if events.contains(Events::RESET) { "reset" } else { "timed out" };
+            self.note_abort(flow, id, reason);
+        }
+        events.intersects(Events::CLOSED | Events::RESET | Events::TIMED_OUT)
+    }
+}

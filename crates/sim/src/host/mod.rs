@@ -1,0 +1,5 @@
+//! The ends of connections.
+
+mod endpoint;
+pub(crate) mod proxy;
+mod relay;

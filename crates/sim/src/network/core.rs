@@ -1,0 +1,72 @@
+//! The network core: all that packets meet besides links.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bentpipe_base::Segment;
+use bentpipe_middlebox::{Emission, Middlebox};
+use bentpipe_scenario::{Graph, LinkId, NodeId};
+
+use crate::host::proxy::{Leg, Proxy};
+use crate::network::medium::Media;
+use crate::network::middlebox::MiddleboxNode;
+use crate::network::routing::RoutingTable;
+use crate::observe::goodput::GoodputSampler;
+use crate::world::EndId;
+
+/// All that packets meet besides links, and what it needs.
+#[derive(Debug, Default)]
+pub(crate) struct NetworkCore {
+    pub middleboxes: Vec<MiddleboxNode>,
+    /// The middlebox at each node, as far as there are any.
+    pub middleboxes_at: Vec<Option<u32>>,
+    pub proxies: Vec<Proxy>,
+    /// SYNs that proxies keep until the server has answered, by the ends that they are for.
+    pub held: HashMap<EndId, Segment>,
+    /// Legs of flows behind proxies.
+    pub legs: Vec<Leg>,
+    /// The next hops, in a world in which they change.
+    pub routing: Option<RoutingTable>,
+    /// Media that links share.
+    pub media: Media,
+    /// Where each link leads.
+    pub graph: Arc<Graph>,
+    /// How many ends are being settled by one that relays to them.
+    pub nested: u32,
+    /// Samples the goodput of the flows.
+    pub goodput: GoodputSampler,
+    /// Segments that a middlebox sends.
+    pub emissions: Vec<Emission>,
+}
+
+impl NetworkCore {
+    /// Puts a middlebox at its node.
+    pub fn add(&mut self, middlebox: MiddleboxNode) {
+        let nodes = self.middleboxes_at.len().max(middlebox.node as usize + 1);
+        self.middleboxes_at.resize(nodes, None);
+        self.middleboxes_at[middlebox.node as usize] = Some(self.middleboxes.len() as u32);
+        self.middleboxes.push(middlebox);
+    }
+
+    /// The middlebox at a node.
+    #[inline]
+    pub fn middlebox_at(&self, node: NodeId) -> Option<u32> {
+        self.middleboxes_at.get(node as usize).copied().flatten()
+    }
+
+    /// True if a gateway at the node acknowledges in the name of others.
+    pub fn spoofs(&self, node: NodeId) -> bool {
+        let id = self.middlebox_at(node);
+        id.is_some_and(|id| matches!(self.middleboxes[id as usize].middlebox, Middlebox::Spoofing(_)))
+    }
+
+    /// The node that a link leads to.
+    pub fn head(&self, link: LinkId) -> NodeId {
+        self.graph.hop(link).to
+    }
+
+    /// Packets meet nothing but links.
+    pub fn is_empty(&self) -> bool {
+        self.middleboxes.is_empty() && self.routing.is_none() && self.media.shared.is_empty()
+    }
+}

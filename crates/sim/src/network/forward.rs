@@ -1,0 +1,177 @@
+//! Packets from link to link, and what they meet at the nodes between them.
+
+use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_trace::DropCause;
+
+use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Special, link};
+use crate::network::routing::Way;
+use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::simulation::Simulation;
+
+/// A node at which a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub node: NodeId,
+    /// The middlebox of the node has had it.
+    pub served: bool,
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Takes from a link what has reached its far end.
+    pub(crate) fn deliver(&mut self, link: LinkId) {
+        self.prefetch_along(link);
+        loop {
+            let state = &mut self.links[link as usize];
+            let Some(arrival) = state.deliver(self.now) else { break };
+            let is_last = state.is_idle_until_after(self.now);
+            self.events += 1;
+            let mut handle = arrival.packet;
+            if arrival.copy_follows {
+                let copy = self.pool.duplicate(handle.index());
+                let activity = LinkActivity::Copied { original: handle.index(), copy };
+                self.monitor.link(self.now, link, activity);
+                if handle.has(Marks::AGENT) {
+                    self.copy_packet(handle.index(), copy);
+                }
+                handle.set_index(copy);
+                handle.mark(Marks::COPY);
+            }
+            if M::MONITORS {
+                let activity =
+                    LinkActivity::Delivered { handle: &handle, contents: &self.pool.get(handle.index()) };
+                self.monitor.link(self.now, link, activity);
+            }
+            handle.advance();
+            let next = self.routes[handle.position()];
+            if next == ARRIVED {
+                self.arrive(handle);
+            } else if next < FIRST_SPECIAL {
+                self.enqueue(next, handle);
+            } else {
+                self.pass_node(link, handle);
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.reclaim_dropped(link);
+        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+    }
+
+    /// Offers a packet to a link.
+    #[inline(always)]
+    pub(crate) fn enqueue(&mut self, id: LinkId, handle: PacketHandle) {
+        if !M::MONITORS {
+            return self.run_ahead((self.now, id), handle, None);
+        }
+        let link = &mut self.links[id as usize];
+        link.enqueue(self.now, handle);
+        let (handle, contents, backlog) = (&handle, &self.pool.get(handle.index()), link.backlog(self.now));
+        let activity = LinkActivity::Offered { handle, contents, backlog };
+        self.monitor.link(self.now, id, activity);
+        self.wheel.schedule(self.first_link + id, link.next_event());
+        self.reclaim_dropped(id);
+    }
+
+    /// Releases what a link dropped.
+    #[inline(always)]
+    pub(crate) fn reclaim_dropped(&mut self, link: LinkId) {
+        if self.links[link as usize].has_dropped() {
+            self.reclaim(link);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn reclaim(&mut self, link: LinkId) {
+        while let Some(dropped) = self.links[link as usize].poll_dropped() {
+            let index = dropped.packet.index();
+            if M::MONITORS {
+                let activity = LinkActivity::Lost { dropped: &dropped, contents: &self.pool.get(index) };
+                self.monitor.link(self.now, link, activity);
+            }
+            self.note_lost(&dropped.packet);
+            if dropped.cause == DropCause::Error && !self.core.middleboxes.is_empty() {
+                self.show_spoilt(link, &dropped.packet);
+            }
+            self.pool.release(index);
+        }
+    }
+
+    /// A packet of a flow is lost.
+    pub(crate) fn note_lost(&mut self, handle: &PacketHandle) {
+        let (to, incarnation) = self.pool.address(handle.index());
+        let flow = if handle.has(Marks::PLAIN) {
+            to
+        } else {
+            let end = &self.ends[to as usize];
+            if end.incarnation != incarnation {
+                return;
+            }
+            end.flow
+        };
+        let is_data = handle.has(Marks::DATA);
+        self.flows[flow as usize].counts.lost_packets += u64::from(is_data);
+    }
+
+    /// A packet that a link delivered goes on by something that is not a link.
+    #[cold]
+    pub(crate) fn pass_node(&mut self, link: LinkId, handle: PacketHandle) {
+        match self.core.media.port(link) {
+            Some(port) => self.enter_medium(port, handle),
+            None => self.reach_node(link, handle),
+        }
+    }
+
+    /// A packet is at the node that a link leads to.
+    pub(crate) fn reach_node(&mut self, link: LinkId, mut handle: PacketHandle) {
+        let node = self.core.head(link);
+        // The two hops of a route that is looked up are the same; the packet stays on the first.
+        if matches!(Special::of(self.routes[handle.position()]), Special::Lookup(_)) {
+            handle.go_back();
+        }
+        self.go(handle, Here { node, served: false });
+    }
+
+    /// A packet at a node takes the next hop of its route.
+    #[cold]
+    pub(crate) fn go(&mut self, mut handle: PacketHandle, here: Here) {
+        let hop = self.routes[handle.position()];
+        if let Some(link) = link(hop) {
+            return self.enqueue(link, handle);
+        }
+        match Special::of(hop) {
+            Special::Arrived => self.arrive(handle),
+            Special::MediumPort => unreachable!("the link before leads into the medium"),
+            Special::Chained(_) | Special::SharedLink(_) | Special::Channel(_) => {
+                unreachable!("the link before passes packets on")
+            }
+            Special::Middlebox(id) => {
+                handle.advance();
+                let onward = link(self.routes[handle.position()]).expect("a middlebox is followed by a link");
+                if self.serve(id, &mut handle, onward) {
+                    self.enqueue(onward, handle);
+                }
+            }
+            Special::Lookup(destination) => self.look_up(destination, handle, here),
+        }
+    }
+
+    /// The node that a packet is at tells its way.
+    pub(crate) fn look_up(&mut self, destination: u32, mut handle: PacketHandle, here: Here) {
+        let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
+        let routing = self.core.routing.as_mut().expect("only a world whose routes change looks them up");
+        match routing.next(destination, here.node) {
+            Way::Here => self.arrive(handle),
+            Way::None => {
+                routing.stranded += 1;
+                self.pool.release(handle.index());
+            }
+            Way::Link(onward) => {
+                if middlebox.is_none_or(|id| self.serve(id, &mut handle, onward)) {
+                    self.enqueue(onward, handle);
+                }
+            }
+        }
+    }
+}

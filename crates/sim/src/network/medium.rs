@@ -1,0 +1,124 @@
+//! Media that several links share: each link is a port, through which a packet enters the medium; there it waits and contends, and goes
+//! on from the far end of the link.
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_mac::{Medium, TerminalConfig};
+use bentpipe_net::{ConfigError, Limit, LinkConfig, QueueConfig};
+use bentpipe_scenario::{Edge, LinkId, Topology, shared_channel};
+
+use crate::network::hop::Special;
+use crate::observe::monitor::Monitor;
+use crate::packet::handle::PacketHandle;
+use crate::simulation::Simulation;
+
+/// A channel and the links that share it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Group of the links.
+    pub group: String,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    pub kind: &'static str,
+    pub medium: Medium<PacketHandle>,
+    /// The link of each terminal.
+    members: Vec<LinkId>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Media {
+    pub shared: Vec<Shared>,
+    /// Of each link the channel behind it, and its terminal there; empty if there is no channel at all.
+    ports: Vec<Option<(u32, u32)>>,
+}
+
+/// The configuration of a link that is only a port: it lets a packet through at once.
+pub(crate) fn port_config() -> LinkConfig {
+    // Fast enough that a packet of any size takes no more than the shortest time there is.
+    let rate = Rate::from_bps(10_u64.pow(15));
+    let limit = Limit::Packets(u32::MAX);
+    LinkConfig::new(rate, Duration::ZERO, QueueConfig::DropTail { limit })
+}
+
+impl Media {
+    /// The channels of these links under a seed.
+    pub fn new(topology: &Topology<'_>, seed: u64) -> Result<Self, (LinkId, ConfigError)> {
+        let mut media = Self::default();
+        for (first, edge) in topology.links().enumerate() {
+            let Some(access) = edge.medium else { continue };
+            let known = |shared: &Shared| shared.group == edge.group && shared.direction == edge.direction;
+            if media.shared.iter().any(known) {
+                continue;
+            }
+            let same = |other: Edge<'_>| other.group == edge.group && other.direction == edge.direction;
+            let count = topology.link_count();
+            let members: Vec<_> = (0..count as LinkId).filter(|&link| same(topology.link(link))).collect();
+            let refused = |error| (first as LinkId, error);
+            let (config, terminal) = shared_channel(edge.config, access, members.len()).map_err(refused)?;
+            let terminals: Vec<TerminalConfig> = vec![terminal; members.len()];
+            let name = format!("medium.{}.{}", edge.group, edge.direction);
+            let medium = Medium::new(&config, &terminals, (seed, &name)).map_err(refused)?;
+            media.ports.resize(count, None);
+            for (terminal, &link) in members.iter().enumerate() {
+                media.ports[link as usize] = Some((media.shared.len() as u32, terminal as u32));
+            }
+            let (group, direction, kind) = (edge.group.to_owned(), edge.direction, access.name());
+            media.shared.push(Shared { group, direction, kind, medium, members });
+        }
+        Ok(media)
+    }
+
+    /// The channel behind a link, and the link's terminal there.
+    #[inline]
+    pub fn port(&self, link: LinkId) -> Option<(u32, u32)> {
+        self.ports.get(link as usize).copied().flatten()
+    }
+
+    /// Packets that wait or are on their way.
+    pub fn packets_inside(&self) -> usize {
+        self.shared.iter().map(|shared| shared.medium.packets_inside()).sum()
+    }
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// A packet comes to a shared channel through the port of its terminal.
+    pub(crate) fn enter_medium(&mut self, (medium, terminal): (u32, u32), handle: PacketHandle) {
+        self.core.media.shared[medium as usize].medium.enqueue(self.now, terminal, handle);
+        self.leave_medium(medium);
+    }
+
+    /// Takes from a shared channel what has reached the far end.
+    pub(crate) fn deliver_medium(&mut self, medium: u32) {
+        loop {
+            let shared = &mut self.core.media.shared[medium as usize];
+            let Some((terminal, mut handle)) = shared.medium.deliver(self.now) else { break };
+            let link = shared.members[terminal as usize];
+            if Special::of(self.routes[handle.position()]) == Special::MediumPort {
+                handle.advance();
+            }
+            self.reach_node(link, handle);
+        }
+        self.leave_medium(medium);
+    }
+
+    /// Everything that a shared channel decides until now, without a packet of it going on.
+    pub(crate) fn settle_media(&mut self, now: Instant) {
+        for medium in 0..self.core.media.shared.len() as u32 {
+            self.core.media.shared[medium as usize].medium.settle(now);
+            self.reclaim_from_medium(medium);
+        }
+    }
+
+    fn leave_medium(&mut self, medium: u32) {
+        self.reclaim_from_medium(medium);
+        let next = self.core.media.shared[medium as usize].medium.next_event();
+        let target = self.first_medium + medium;
+        self.wheel.schedule(target, next);
+    }
+
+    fn reclaim_from_medium(&mut self, medium: u32) {
+        while let Some((_, dropped)) = self.core.media.shared[medium as usize].medium.poll_dropped() {
+            self.pool.release(dropped.packet.index());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
+
+use bentpipe_base::EcnField;
+use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
+use bentpipe_scenario::{LinkId, NodeId};
+
+use crate::network::forward::Here;
+use crate::observe::monitor::{HostEvent, Monitor};
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketContents;
+use crate::simulation::Simulation;
+
+/// A node with a middlebox.
+#[derive(Debug)]
+pub(crate) struct MiddleboxNode {
+    pub name: String,
+    pub kind: &'static str,
+    pub node: NodeId,
+    pub middlebox: Middlebox,
+    /// Where the routes from here begin: to the receiving end of leg `l` at `2 l`, to its sending end at `2 l + 1`.
+    pub exits: Vec<u32>,
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Shows a packet to a middlebox; true if it goes on.
+    pub(crate) fn serve(&mut self, id: u32, handle: &mut PacketHandle, onward: LinkId) -> bool {
+        let port = self.port(onward);
+        let mut contents = self.pool.get(handle.index());
+        if handle.has(Marks::CONGESTED) {
+            contents.segment.ecn = EcnField::Congested;
+        }
+        let plain = handle.has(Marks::PLAIN);
+        let forward = if plain { handle.has(Marks::DATA) } else { contents.to % 2 == 1 };
+        let mut passing = Passing {
+            connection: (!plain).then(|| connection(&contents)),
+            direction: if forward { Direction::Forward } else { Direction::Reverse },
+            segment: &mut contents.segment,
+            size: handle.size(),
+            port,
+        };
+        let mut out = std::mem::take(&mut self.core.emissions);
+        let middlebox = &mut self.core.middleboxes[id as usize].middlebox;
+        let verdict = middlebox.handle(self.now, &mut passing, &mut out);
+        self.pool.replace(handle.index(), &contents);
+        if !plain {
+            let packed = handle.marks() & (Marks::CONGESTED | Marks::COPY);
+            handle.set_marks(packed | Marks::of(&contents.segment));
+        }
+        self.send_for(id, &mut out);
+        self.core.emissions = out;
+        if verdict == Verdict::Absorb {
+            self.pool.release(handle.index());
+        }
+        verdict == Verdict::Forward
+    }
+
+    /// Shows what transmission errors have spoilt to the middlebox at the end of the link.
+    pub(crate) fn show_spoilt(&mut self, link: LinkId, handle: &PacketHandle) {
+        let node = self.core.head(link);
+        let Some(id) = self.core.middlebox_at(node) else { return };
+        // Of a plain packet `to` is no end.
+        let contents = self.pool.get(handle.index());
+        if handle.has(Marks::PLAIN) || self.ends[contents.to as usize].incarnation != contents.incarnation {
+            return;
+        }
+        let forward = contents.to % 2 == 1;
+        let spoilt = Spoilt {
+            connection: connection(&contents),
+            direction: if forward { Direction::Forward } else { Direction::Reverse },
+            segment: &contents.segment,
+        };
+        let mut out = std::mem::take(&mut self.core.emissions);
+        self.core.middleboxes[id as usize].middlebox.handle_spoilt(self.now, &spoilt, &mut out);
+        self.send_for(id, &mut out);
+        self.core.emissions = out;
+    }
+
+    /// The timer of a middlebox expires.
+    pub(crate) fn wake_middlebox(&mut self, id: u32) {
+        let middlebox = &mut self.core.middleboxes[id as usize].middlebox;
+        let mut out = std::mem::take(&mut self.core.emissions);
+        if middlebox.next_timeout() <= self.now {
+            middlebox.handle_timeout(self.now, &mut out);
+        }
+        self.send_for(id, &mut out);
+        self.core.emissions = out;
+    }
+
+    /// Sends what a middlebox wants to send, and sees to it that it is woken.
+    pub(crate) fn send_for(&mut self, id: u32, out: &mut Vec<Emission>) {
+        for emission in out.drain(..) {
+            let forward = emission.direction == Direction::Forward;
+            let to = 2 * (emission.connection.0 as u32) + u32::from(forward);
+            let end = &self.ends[to as usize];
+            if u64::from(end.incarnation) != emission.connection.0 >> 32 {
+                // The connection is gone, and another one uses its place.
+                continue;
+            }
+            let incarnation = end.incarnation;
+            let index = self.pool.put(&PacketContents { to, incarnation, segment: emission.segment });
+            let MiddleboxNode { node, exits, .. } = &self.core.middleboxes[id as usize];
+            let exit = 2 * end.leg_id + u32::from(!forward);
+            let (size, label) = (end.header_bytes + emission.segment.len, self.ends[to as usize ^ 1].label);
+            let place = (index, exits[exit as usize]);
+            let handle = PacketHandle::new(place, size, label, Marks::of(&emission.segment));
+            let here = Here { node: *node, served: true };
+            self.monitor.end(self.now, to ^ 1, HostEvent::Forged { index, segment: &emission.segment });
+            self.go(handle, here);
+        }
+        let next = self.core.middleboxes[id as usize].middlebox.next_timeout();
+        self.wheel.schedule(self.first_middlebox + id, next);
+    }
+
+    pub(crate) fn port(&mut self, link: LinkId) -> Port {
+        let (now, state) = (self.now, &mut self.links[link as usize]);
+        let backlog = state.backlog(now);
+        Port {
+            link,
+            rate: state.rate(now),
+            delay_one_way: state.delay_one_way(now),
+            waiting_bytes: backlog.bytes,
+            waiting_packets: backlog.packets,
+            out_until: state.out_until(now),
+        }
+    }
+}
+
+/// The connection of a packet to an end: the pair of ends, and which of those that use them one after the other.
+fn connection(contents: &PacketContents) -> Connection {
+    Connection(u64::from(contents.incarnation) << 32 | u64::from(contents.to >> 1))
+}

@@ -1,0 +1,9 @@
+//! What packets meet between hosts: routes, middleboxes, shared channels.
+
+pub(crate) mod core;
+pub(crate) mod forward;
+pub(crate) mod hop;
+pub(crate) mod medium;
+pub(crate) mod middlebox;
+pub(crate) mod routing;
+mod sky;

@@ -1,0 +1,224 @@
+//! Routes that change with time: every node knows its next hop to every destination, until something changes.
+
+use std::sync::Arc;
+
+use bentpipe_base::Instant;
+use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
+
+use crate::network::forward::Here;
+use crate::network::sky::Sky;
+use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::simulation::Simulation;
+
+/// The next hops of all nodes at this time, and when they change.
+#[derive(Debug)]
+pub(crate) struct RoutingTable {
+    graph: Arc<Graph>,
+    destinations: Vec<NodeId>,
+    /// By destination.
+    trees: Vec<Tree>,
+    /// The ways through the constellation.
+    sky: Option<Sky>,
+    /// Links that are out.
+    out: Vec<bool>,
+    changes: Vec<Change>,
+    /// Changes that have happened.
+    done: usize,
+    /// Packets that no way led on for.
+    pub stranded: u64,
+}
+
+/// A link goes out or comes back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Change {
+    at: Instant,
+    link: LinkId,
+    out: bool,
+}
+
+impl RoutingTable {
+    /// For a world in which routes change: with the sky, or around outages. Knows no destination yet.
+    pub fn new(topology: &Topology<'_>, routing: Routing) -> Self {
+        let mut changes = match routing {
+            Routing::Fixed => Vec::new(),
+            Routing::AvoidOutages => outages(topology),
+        };
+        changes.sort_unstable();
+        Self {
+            graph: topology.graph.clone(),
+            destinations: Vec::new(),
+            trees: Vec::new(),
+            sky: topology.sky.as_ref().map(|plan| Sky::new(plan.clone(), topology)),
+            out: vec![false; topology.link_count()],
+            changes,
+            done: 0,
+            stranded: 0,
+        }
+    }
+
+    /// The number of a destination.
+    pub fn destination(&mut self, node: NodeId) -> u32 {
+        let known = self.destinations.iter().position(|known| *known == node);
+        let number = known.unwrap_or_else(|| {
+            self.destinations.push(node);
+            self.trees.push(self.graph.tree(node, |link| !self.out[link as usize]));
+            self.destinations.len() - 1
+        });
+        number as u32
+    }
+
+    /// When the next hops change; [`Instant::FAR_FUTURE`] if they stay.
+    pub fn next_change(&self) -> Instant {
+        let outage = self.changes.get(self.done).map_or(Instant::FAR_FUTURE, |change| change.at);
+        outage.min(self.sky.as_ref().map_or(Instant::FAR_FUTURE, Sky::next_moment))
+    }
+
+    /// Lets all changes up to `now` happen.
+    pub fn change(&mut self, now: Instant) {
+        if let Some(sky) = &mut self.sky {
+            sky.turn(now);
+        }
+        let before = self.done;
+        while let Some(change) = self.changes.get(self.done).filter(|change| change.at <= now) {
+            self.out[change.link as usize] = change.out;
+            self.done += 1;
+        }
+        if self.done > before {
+            for (destination, tree) in self.destinations.iter().zip(&mut self.trees) {
+                *tree = self.graph.tree(*destination, |link| !self.out[link as usize]);
+            }
+        }
+    }
+
+    /// The links that were given up since the last time this was asked, and what becomes of the packets on them.
+    pub fn given_up(&mut self) -> (Vec<LinkId>, InFlight) {
+        let nothing = (Vec::new(), InFlight::Rerouted);
+        self.sky.as_mut().map_or(nothing, |sky| (sky.take_given_up(), sky.in_flight()))
+    }
+
+    /// What a packet to a destination meets next at a node.
+    pub fn next(&self, destination: u32, node: NodeId) -> Way {
+        let tree = &self.trees[destination as usize];
+        let next = match (tree.next_hops[node as usize], &self.sky, tree.landing) {
+            _ if self.destinations[destination as usize] == node => return Way::Here,
+            // Of satellites only the sky knows.
+            (NOWHERE | THROUGH_SKY, Some(sky), Some(landing)) => sky.next_hop(landing, node),
+            (next, ..) => next,
+        };
+        if next == NOWHERE { Way::None } else { Way::Link(next) }
+    }
+}
+
+/// When links go out and come back.
+fn outages(topology: &Topology<'_>) -> Vec<Change> {
+    let changes = topology.links().enumerate().flat_map(|(link, edge)| {
+        let link = link as LinkId;
+        edge.config.outages.intervals.iter().flat_map(move |outage| {
+            [Change { at: outage.from, link, out: true }, Change { at: outage.to, link, out: false }]
+        })
+    });
+    changes.collect()
+}
+
+/// Where a packet goes from a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Over this link.
+    Link(LinkId),
+    /// This is its destination.
+    Here,
+    /// No way leads on.
+    None,
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// The network itself changes at this time.
+    pub(crate) fn change_routes(&mut self, now: Instant) {
+        let Some(routing) = &mut self.core.routing else { return };
+        routing.change(now);
+        let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
+        self.wheel.schedule(self.routing, next);
+        for link in given_up {
+            self.give_up(link, in_flight);
+        }
+    }
+
+    /// A link of the constellation is no more.
+    pub(crate) fn give_up(&mut self, id: LinkId, in_flight: InFlight) {
+        let now = self.now;
+        // What arrives at this very time has arrived.
+        self.deliver(id);
+        match in_flight {
+            InFlight::Lost => {
+                self.links[id as usize].lose_everything(now);
+                self.reclaim_dropped(id);
+            }
+            InFlight::Rerouted => {
+                let waiting = self.links[id as usize].take_back_waiting(now);
+                self.reclaim_dropped(id);
+                let here = Here { node: self.core.graph.hop(id).from, served: true };
+                for handle in waiting {
+                    self.monitor.link(now, id, LinkActivity::TakenBack { handle: &handle });
+                    self.go(handle, here);
+                }
+            }
+        }
+        self.wheel.schedule(self.first_link + id, self.links[id as usize].next_event());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+    use bentpipe_scenario::Draft;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    const DETOUR: &str = r#"
+        duration = "1 s"
+        [node.a]
+        [node.b]
+        [node.x]
+        kind = "router"
+        [node.y]
+        kind = "router"
+        [link.ax]
+        between = ["a", "x"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        [link.xb]
+        between = ["x", "b"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        outages = [["10 s", "20 s"]]
+        [link.xy]
+        between = ["x", "y"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        [link.yb]
+        between = ["y", "b"]
+        rate = "1 Mbit/s"
+        delay-one-way = "1 ms"
+        [flow.bulk]
+        from = "a"
+        to = "b"
+    "#;
+
+    #[test]
+    fn the_way_around_an_outage_lasts_as_long_as_the_outage() {
+        let scenario = Draft::parse("detour.toml", DETOUR).and_then(|draft| draft.scenario()).unwrap();
+        let topology = Topology::new(&scenario).unwrap();
+        let mut routing = RoutingTable::new(&topology, Routing::AvoidOutages);
+        let b = routing.destination(1);
+        let x = 2;
+        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(2), at(10)));
+        routing.change(at(10));
+        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(4), at(20)));
+        routing.change(at(20));
+        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(2), Instant::FAR_FUTURE));
+        assert_eq!(routing.next(b, 1), Way::Here);
+    }
+}

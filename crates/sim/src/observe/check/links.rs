@@ -1,0 +1,183 @@
+//! Books of a link: every packet that enters it leaves it once, not too soon, and not too close to the one before.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Link, Opportunities, Quantity, Schedule};
+
+use super::Violations;
+use crate::network::medium::port_config;
+use crate::observe::monitor::LinkActivity;
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketIndex;
+use bentpipe_scenario::Edge;
+
+/// What went into a link and what came out.
+#[derive(Debug)]
+pub(crate) struct LinkBook {
+    name: String,
+    least_delay: Duration,
+    greatest_rate: Rate,
+    /// Recorded moments that decide in place of a rate, on a link that makes no copies.
+    opportunities: Option<Opportunities>,
+    /// Packets keep the distance on the far side that their transmission gives them.
+    keeps_distance: bool,
+    /// When the packets inside entered.
+    inside: BTreeMap<PacketIndex, Instant>,
+    last_delivery: Instant,
+    entered: Tally,
+    delivered: Tally,
+    lost: Tally,
+    copied: u64,
+    /// The packet that is delivered next although it never entered.
+    expected_copy: Option<PacketIndex>,
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Tally {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, handle: &PacketHandle) {
+        self.packets += 1;
+        self.bytes += u64::from(handle.size());
+    }
+
+    fn remove(&mut self, handle: &PacketHandle) {
+        self.packets -= 1;
+        self.bytes -= u64::from(handle.size());
+    }
+}
+
+/// The least and the greatest value that a schedule takes.
+fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
+    match schedule {
+        Schedule::Constant(value) => (value.raw(), value.raw()),
+        Schedule::Table { points, .. } => points
+            .iter()
+            .fold((u64::MAX, 0), |(low, high), (_, value)| (low.min(value.raw()), high.max(value.raw()))),
+        Schedule::Sine { mean, amplitude, .. } => {
+            (mean.raw().saturating_sub(amplitude.raw()), mean.raw() + amplitude.raw())
+        }
+    }
+}
+
+impl LinkBook {
+    /// Of one direction of a link.
+    pub fn new(edge: &Edge<'_>) -> Self {
+        // Behind a door packets are on a shared channel, which is not this link any more.
+        let door = edge.medium.map(|_| port_config());
+        let config = door.as_ref().unwrap_or(edge.config);
+        let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
+        Self {
+            name: format!("link.{}.{}", edge.name, edge.direction),
+            least_delay: Duration::from_nanos(least_delay),
+            // Between two opportunities of one moment no time passes.
+            greatest_rate: Rate::from_bps(match config.opportunities {
+                Some(_) => u64::MAX,
+                None => bounds(&config.rate).1,
+            }),
+            // A copy takes none.
+            opportunities: config.opportunities.clone().filter(|_| config.duplicate_probability <= 0.0),
+            keeps_distance: least_delay == greatest_delay
+                && config.opportunities.is_none()
+                && config.reordering.is_none()
+                && config.arq.is_none()
+                && config.fec.is_none(),
+            inside: BTreeMap::new(),
+            last_delivery: Instant::ZERO,
+            entered: Tally::default(),
+            delivered: Tally::default(),
+            lost: Tally::default(),
+            copied: 0,
+            expected_copy: None,
+        }
+    }
+
+    /// Enters what happened.
+    pub fn note(&mut self, now: Instant, activity: &LinkActivity<'_>, violations: &mut Violations) {
+        match *activity {
+            LinkActivity::Offered { handle, .. } => {
+                self.entered.add(handle);
+                let before = self.inside.insert(handle.index(), now);
+                violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
+            }
+            LinkActivity::Copied { original, copy } => {
+                let present = self.inside.contains_key(&original);
+                violations.unless(present, now, || format!("{}: copied what it does not hold", self.name));
+                self.copied += 1;
+                self.expected_copy = Some(copy);
+            }
+            LinkActivity::TakenBack { handle } => {
+                self.entered.remove(handle);
+                let present = self.inside.remove(&handle.index()).is_some();
+                violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
+            }
+            LinkActivity::Delivered { handle, .. } => self.note_delivery(now, handle, violations),
+            LinkActivity::Lost { dropped, .. } => {
+                self.lost.add(&dropped.packet);
+                let present = self.inside.remove(&dropped.packet.index()).is_some();
+                violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
+            }
+        }
+    }
+
+    fn note_delivery(&mut self, now: Instant, handle: &PacketHandle, violations: &mut Violations) {
+        self.delivered.add(handle);
+        if self.expected_copy.take() == Some(handle.index()) {
+            let marked = handle.has(Marks::COPY);
+            return violations.unless(marked, now, || format!("{}: a copy is not marked as one", self.name));
+        }
+        let sending = self.greatest_rate.time_for(u64::from(handle.size()));
+        match self.inside.remove(&handle.index()) {
+            None => {
+                violations.unless(false, now, || format!("{}: delivered what it does not hold", self.name));
+            }
+            Some(entered) => {
+                let in_time = now >= entered + self.least_delay + sending;
+                violations.unless(in_time, now, || {
+                    format!("{}: a packet of {:?} arrived before it could", self.name, entered)
+                });
+            }
+        }
+        if let Some(opportunities) = &self.opportunities {
+            let offered = opportunities.bytes_until(now - self.least_delay);
+            violations.unless(self.delivered.bytes <= offered, now, || {
+                format!(
+                    "{}: {} bytes delivered with opportunities for {offered}",
+                    self.name, self.delivered.bytes
+                )
+            });
+        }
+        if self.keeps_distance && self.last_delivery > Instant::ZERO {
+            let distance = now.since(self.last_delivery);
+            violations.unless(distance >= sending, now, || {
+                format!("{}: above its rate: {} after the last packet, not {sending}", self.name, distance)
+            });
+        }
+        self.last_delivery = now;
+    }
+
+    /// Compares with the link's own books at the end.
+    pub fn close(&self, now: Instant, link: &Link<PacketHandle>, violations: &mut Violations) {
+        let Self { entered, delivered, lost, copied, .. } = *self;
+        let inside = self.inside.len() as u64;
+        let balance = entered.packets + copied == delivered.packets + lost.packets + inside;
+        violations.unless(balance, now, || format!("{}: packets are not conserved: {self:?}", self.name));
+        let stats = link.stats();
+        let theirs = [
+            (stats.enqueued_packets, stats.enqueued_bytes),
+            (stats.delivered_packets, stats.delivered_bytes),
+            (stats.dropped_packets(), lost.bytes),
+            (stats.duplicated_packets, link.packets_inside() as u64),
+        ];
+        let tally = |tally: Tally| (tally.packets, tally.bytes);
+        let ours = [tally(entered), tally(delivered), tally(lost), (copied, inside)];
+        violations.unless(ours == theirs, now, || {
+            format!("{}: seen {ours:?}, but the link says {theirs:?}", self.name)
+        });
+    }
+}

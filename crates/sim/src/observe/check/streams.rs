@@ -1,0 +1,237 @@
+//! The payload that the engine only counts: made from its place in the stream where it leaves, compared where it is read.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bentpipe_base::{Instant, Segment};
+
+use super::Violations;
+use crate::observe::monitor::HostEvent;
+use crate::packet::pool::PacketIndex;
+use crate::world::EndId;
+
+/// The streams of all connections.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    ends: Vec<Stream>,
+    /// What the packets on their way carry, by the index of their packet.
+    payloads: Vec<Vec<u8>>,
+    opened: u64,
+}
+
+/// What one end wrote, and what arrived there from the other.
+#[derive(Debug, Default)]
+struct Stream {
+    /// Different for every stream.
+    key: u64,
+    written: u64,
+    /// At a proxy, the end that receives what is written here: its stream is that one's.
+    inward: Option<EndId>,
+    /// Bytes read.
+    read: u64,
+    /// What arrived in order and was not read.
+    in_order: VecDeque<u8>,
+    /// Acknowledged by middleboxes in the name of this end, whether it arrived or not.
+    vouched_for: u64,
+    /// What arrived with a gap before it, by its place.
+    later: BTreeMap<u64, Vec<u8>>,
+}
+
+/// The content of a stream: 64-bit words, each a mix of key and place (the finaliser of SplitMix64).
+fn word(key: u64, index: u64) -> [u8; 8] {
+    let mut word = key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (word ^ word >> 31).to_le_bytes()
+}
+
+/// The bytes of a stream from `offset` on.
+fn content(key: u64, offset: u64) -> impl Iterator<Item = u8> {
+    (offset / 8..).flat_map(move |index| word(key, index)).skip((offset % 8) as usize)
+}
+
+impl Stream {
+    /// Everything that arrived without a gap.
+    fn arrived_to(&self) -> u64 {
+        self.read + self.in_order.len() as u64
+    }
+
+    fn take(&mut self, offset: u64, payload: &[u8]) {
+        let packed = self.later.entry(offset).or_default();
+        if packed.len() < payload.len() {
+            payload.clone_into(packed);
+        }
+        while let Some((offset, bytes)) = self.later.pop_first() {
+            let Some(known) = self.arrived_to().checked_sub(offset) else {
+                self.later.insert(offset, bytes);
+                break;
+            };
+            self.in_order.extend(bytes.get(known as usize..).unwrap_or_default());
+        }
+    }
+}
+
+impl Streams {
+    /// The payload of a packet that duplication made.
+    pub fn copy(&mut self, original: PacketIndex, copy: PacketIndex) {
+        let payload = self.payload(original).clone();
+        *self.payload(copy) = payload;
+    }
+
+    fn payload(&mut self, packet_index: PacketIndex) -> &mut Vec<u8> {
+        let needed = packet_index as usize + 1;
+        if self.payloads.len() < needed {
+            self.payloads.resize_with(needed, Vec::new);
+        }
+        &mut self.payloads[packet_index as usize]
+    }
+
+    /// Something happened at a connection end.
+    pub fn note(&mut self, now: Instant, end: EndId, event: &HostEvent<'_>, violations: &mut Violations) {
+        match event {
+            HostEvent::Opened { inward, .. } => self.open(end, *inward),
+            HostEvent::Wrote(bytes) => {
+                let stream = &mut self.ends[end as usize];
+                stream.written += bytes;
+                let (written, inward) = (stream.written, stream.inward);
+                let had = inward.map_or(written, |inward| self.ends[inward as usize].read);
+                violations.unless(written == had, now, || {
+                    format!("end {end}: a proxy wrote {written} bytes onward, but had {had}")
+                });
+            }
+            HostEvent::Sent { index, segment } | HostEvent::Forged { index, segment } => {
+                if matches!(event, HostEvent::Forged { .. }) {
+                    let stream = &mut self.ends[end as usize];
+                    stream.vouched_for = stream.vouched_for.max(segment.ack.saturating_sub(1));
+                }
+                let broken = self.send(end, *index, segment);
+                violations
+                    .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));
+            }
+            HostEvent::Arrived { index, segment } if segment.len > 0 => {
+                let payload = std::mem::take(self.payload(*index));
+                let whole = payload.len() == segment.len as usize;
+                violations.unless(whole, now, || format!("end {end}: a segment lost some of its payload"));
+                self.ends[end as usize].take(segment.seq - 1, &payload);
+            }
+            HostEvent::Arrived { .. } => {}
+            HostEvent::Missing(range) => {
+                // What follows is checked as if it had arrived.
+                let key = self.ends[end as usize ^ 1].key;
+                let bytes: Vec<_> =
+                    content(key, range.start - 1).take((range.end - range.start) as usize).collect();
+                self.ends[end as usize].take(range.start - 1, &bytes);
+            }
+            HostEvent::Read(bytes) => {
+                let broken = self.read(end, *bytes);
+                violations
+                    .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));
+            }
+            HostEvent::Settled(connection) => {
+                let acknowledged = connection.acknowledged_bytes();
+                let other = &self.ends[end as usize ^ 1];
+                let arrived = other.arrived_to().max(other.vouched_for);
+                violations.unless(acknowledged <= arrived, now, || {
+                    format!("end {end}: {acknowledged} bytes acknowledged, but {arrived} arrived")
+                });
+            }
+        }
+    }
+
+    fn open(&mut self, end: EndId, inward: Option<EndId>) {
+        let needed = end as usize + 1;
+        if self.ends.len() < needed {
+            self.ends.resize_with(needed, Stream::default);
+        }
+        self.opened += 1;
+        // Of a new pair that end is at the proxy which is the other side of the one that waited.
+        let inward = inward.filter(|inward| inward % 2 != end % 2);
+        let key = u64::from_le_bytes(word(0x5eed, self.opened));
+        self.ends[end as usize] = Stream { key, inward, ..Stream::default() };
+        if let Some(inward) = inward {
+            self.ends[inward as usize].inward = Some(end);
+        }
+    }
+
+    /// The key of what an end writes: behind proxies that of the host that wrote it.
+    fn key(&self, mut end: EndId) -> u64 {
+        while let Some(inward) = self.ends[end as usize].inward {
+            end = inward ^ 1;
+        }
+        self.ends[end as usize].key
+    }
+
+    /// A segment leaves with its payload; what is wrong with it.
+    fn send(&mut self, end: EndId, packet_index: PacketIndex, segment: &Segment) -> Option<String> {
+        let (key, written) = (self.key(end), self.ends[end as usize].written);
+        let payload = self.payload(packet_index);
+        payload.clear();
+        if segment.len == 0 {
+            return None;
+        }
+        let Some(offset) = segment.seq.checked_sub(1) else {
+            return Some("sent payload before its stream".to_owned());
+        };
+        payload.extend(content(key, offset).take(segment.len as usize));
+        let to = offset + u64::from(segment.len);
+        (to > written).then(|| format!("sent up to {to} of {written} bytes written"))
+    }
+
+    /// The application reads; what is wrong with what it gets.
+    fn read(&mut self, end: EndId, bytes: u64) -> Option<String> {
+        let key = self.key(end ^ 1);
+        let stream = &mut self.ends[end as usize];
+        let (from, arrived) = (stream.read, stream.in_order.len() as u64);
+        stream.read += bytes;
+        if bytes > arrived {
+            stream.in_order.clear();
+            return Some(format!("read {bytes} bytes from {from} on, but {arrived} arrived in order"));
+        }
+        let read = stream.in_order.drain(..bytes as usize);
+        let good = read.eq(content(key, from).take(bytes as usize));
+        (!good).then(|| format!("the {bytes} bytes from {from} on are not those that were written"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_depends_on_place_and_key() {
+        let from = |key, offset| content(key, offset).take(20).collect::<Vec<_>>();
+        assert_eq!(from(1, 5)[3..], from(1, 8)[..17]);
+        assert_ne!(from(1, 0), from(2, 0));
+        assert_ne!(from(1, 0), from(1, 8));
+    }
+
+    fn segment(seq: u64, len: u32) -> Segment {
+        Segment { seq, len, ..Segment::default() }
+    }
+
+    /// End 0 writes 100 bytes and sends them in the given segments, which end 1 gets in this order, then reads `bytes`.
+    fn verdict(segments: &[(u64, u32)], bytes: u64) -> Vec<String> {
+        let (mut streams, mut violations) = (Streams::default(), Violations::default());
+        streams.open(0, None);
+        streams.open(1, None);
+        let now = Instant::ZERO;
+        streams.note(now, 0, &HostEvent::Wrote(100), &mut violations);
+        for &(seq, len) in segments {
+            let segment = &segment(seq, len);
+            streams.note(now, 0, &HostEvent::Sent { index: 3, segment }, &mut violations);
+            streams.note(now, 1, &HostEvent::Arrived { index: 3, segment }, &mut violations);
+        }
+        streams.note(now, 1, &HostEvent::Read(bytes), &mut violations);
+        violations.0
+    }
+
+    #[test]
+    fn order_overlap_and_repetition_do_not_matter() {
+        assert_eq!(verdict(&[(51, 50), (21, 40), (1, 30), (1, 10)], 100), [""; 0]);
+    }
+
+    #[test]
+    fn gaps_and_inventions_are_found() {
+        assert!(verdict(&[(1, 30), (41, 60)], 31)[0].contains("31 bytes from 0 on, but 30 arrived"));
+        assert!(verdict(&[(51, 51)], 0)[0].contains("up to 101 of 100 bytes"));
+    }
+}

@@ -1,0 +1,209 @@
+//! When rates settle: the goodput of each flow is sampled once a second.
+
+use bentpipe_base::{Duration, Instant};
+
+use crate::engine::wheel::EventTarget;
+use crate::observe::monitor::Monitor;
+use crate::simulation::Simulation;
+
+/// Time between two samples, over which goodput is averaged.
+pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// Looks over which it must hold.
+const HELD: usize = 10;
+
+/// Finds the first second from which on the goodput of each of ten seconds lies within 10 % of their mean.
+/// There is one for each of very many flows.
+#[derive(Clone, Debug)]
+pub(crate) struct Convergence {
+    /// Bytes of the latest seconds, in turn.
+    latest: Latest,
+    seen: u32,
+    /// Number of the second, from 0; [`NEVER`] while there is none.
+    found: u32,
+}
+
+/// Numbers of bytes in the latest seconds: half as long as long as all are below 2^32.
+#[derive(Clone, Debug)]
+enum Latest {
+    Few([u32; HELD]),
+    Many(Box<[u64; HELD]>),
+}
+
+impl Latest {
+    fn set(&mut self, place: usize, bytes: u64) {
+        match (&mut *self, u32::try_from(bytes)) {
+            (Self::Few(latest), Ok(bytes)) => latest[place] = bytes,
+            (Self::Few(_), Err(_)) => {
+                let mut latest = Box::new(self.all());
+                latest[place] = bytes;
+                *self = Self::Many(latest);
+            }
+            (Self::Many(latest), _) => latest[place] = bytes,
+        }
+    }
+
+    fn all(&self) -> [u64; HELD] {
+        match self {
+            Self::Few(latest) => latest.map(u64::from),
+            Self::Many(latest) => **latest,
+        }
+    }
+}
+
+/// No second.
+const NEVER: u32 = u32::MAX;
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self { latest: Latest::Few([0; HELD]), seen: 0, found: NEVER }
+    }
+}
+
+impl Convergence {
+    /// Notes the bytes of the next second.
+    pub fn note(&mut self, bytes: u64) {
+        if self.found != NEVER {
+            return;
+        }
+        self.latest.set(self.seen as usize % HELD, bytes);
+        self.seen += 1;
+        let latest = self.latest.all();
+        let sum = latest.iter().sum::<u64>();
+        // |bytes - mean| <= mean / 10, in whole numbers.
+        let is_near = |bytes: &u64| (bytes * 100).abs_diff(sum * 10) <= sum;
+        if self.seen >= HELD as u32 && sum > 0 && latest.iter().all(is_near) {
+            self.found = self.seen - HELD as u32;
+        }
+    }
+
+    /// Number of the second, from 0.
+    pub fn found(&self) -> Option<u64> {
+        (self.found != NEVER).then_some(u64::from(self.found))
+    }
+}
+
+/// The goodput of something that began at some time.
+#[derive(Clone, Debug, Default)]
+struct Gauge {
+    /// Bytes delivered at the sample before.
+    delivered: u64,
+    convergence: Convergence,
+}
+
+impl Gauge {
+    fn sample(&mut self, now: Instant, start: Instant, delivered: u64) {
+        if now > first_sample(start) {
+            self.convergence.note(delivered.saturating_sub(self.delivered));
+        }
+        self.delivered = delivered;
+    }
+
+    /// Time from the start until the goodput had settled.
+    fn convergence(&self, start: Instant) -> Option<Duration> {
+        Some((first_sample(start) + SAMPLE_INTERVAL * self.convergence.found()?).since(start))
+    }
+}
+
+/// When the first full second begins of something that begins at `start`: samples are taken at whole seconds.
+fn first_sample(start: Instant) -> Instant {
+    Instant::ZERO + SAMPLE_INTERVAL * start.as_nanos().div_ceil(SAMPLE_INTERVAL.as_nanos())
+}
+
+/// The goodput of all flows.
+#[derive(Debug, Default)]
+pub(crate) struct GoodputSampler {
+    /// Of each flow, and of all together.
+    flows: Vec<Gauge>,
+    all: Gauge,
+    /// Bytes delivered by now, by flow.
+    delivered: Vec<u64>,
+}
+
+impl GoodputSampler {
+    /// Time from the start of a flow until its goodput had settled.
+    pub fn of_flow(&self, flow: usize, start: Instant) -> Option<Duration> {
+        self.flows.get(flow)?.convergence(start)
+    }
+
+    /// The same of all flows together, from the start of the first.
+    pub fn of_all(&self, start: Instant) -> Option<Duration> {
+        self.all.convergence(start)
+    }
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Samples what all flows have delivered, and says when to sample again.
+    pub(crate) fn sample_goodput(&mut self, sampler: EventTarget) {
+        // Nothing that happens in the network.
+        self.events -= 1;
+        let mut goodput = std::mem::take(&mut self.core.goodput);
+        goodput.delivered.clear();
+        if self.processes.is_empty() {
+            self.gather_delivered(&mut goodput.delivered);
+        } else {
+            goodput.delivered.extend_from_slice(self.sample_processes());
+        }
+        let now = self.now;
+        goodput.flows.resize_with(self.flows.len(), Gauge::default);
+        for ((flow, gauge), delivered) in self.flows.iter().zip(&mut goodput.flows).zip(&goodput.delivered) {
+            gauge.sample(now, flow.start, *delivered);
+        }
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+        goodput.all.sample(now, first, goodput.delivered.iter().sum());
+        self.core.goodput = goodput;
+        self.go_on_after_sample(now + SAMPLE_INTERVAL);
+        // In a world at rest nothing will be delivered.
+        if !self.wheel.is_empty() {
+            self.wheel.schedule(sampler, now + SAMPLE_INTERVAL);
+        }
+    }
+
+    /// What has arrived of each flow by now, in bytes.
+    fn gather_delivered(&self, delivered: &mut Vec<u64>) {
+        let of_gone =
+            |flow: &crate::world::Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
+        delivered.extend(self.flows.iter().map(of_gone));
+        let mut vacant = self.vacant.clone();
+        vacant.sort_unstable();
+        for (index, end) in self.ends.iter().enumerate().skip(1).step_by(2) {
+            let present = vacant.binary_search(&(index as u32 - 1)).is_err();
+            if present && self.leg_after(end.flow, end.leg_id).is_none() {
+                delivered[end.flow as usize] += end.connection.delivered_bytes();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(bytes: impl IntoIterator<Item = u64>) -> Option<u64> {
+        let mut convergence = Convergence::default();
+        bytes.into_iter().for_each(|bytes| convergence.note(bytes));
+        convergence.found()
+    }
+
+    #[test]
+    fn one_two_three_four_four_four_converges_after_three_seconds() {
+        let rates = [1, 2, 3].into_iter().chain([4; 10]);
+        assert_eq!(found(rates.clone()), Some(3));
+        assert_eq!(found(rates.take(12)), None, "ten seconds must follow");
+    }
+
+    #[test]
+    fn a_tenth_of_the_mean_is_near_enough_and_more_is_not() {
+        assert_eq!(found([90, 110, 90, 110, 90, 110, 90, 110, 90, 110]), Some(0));
+        assert_eq!(found([89, 111, 90, 110, 90, 110, 90, 110, 90, 110]), None);
+        assert_eq!(found([0; 20]), None, "silence is no rate");
+        assert_eq!(found([90, 110].map(|bytes| bytes << 26).repeat(5)), Some(0), "of many bytes as well");
+    }
+
+    #[test]
+    fn time_counts_from_the_start_and_seconds_from_the_first_full_one() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut gauge = Gauge::default();
+        (0..=14).for_each(|second| gauge.sample(at(1000 * second), at(400), 1000 * second));
+        assert_eq!(gauge.convergence(at(400)), Some(Duration::from_millis(600)));
+    }
+}

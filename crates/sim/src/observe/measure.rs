@@ -1,0 +1,479 @@
+//! From what the parts of a world counted to the outcome of a run.
+
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::Gaps;
+use bentpipe_scenario::{Edge, FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Transport};
+use bentpipe_tcp::{Connection, Stats};
+use bentpipe_traffic::adaptive::Viewing;
+use bentpipe_traffic::{self as traffic, Transfers};
+
+use crate::app::application::Application;
+use crate::host::proxy::{Leg, Proxy};
+use crate::network::core::NetworkCore;
+use crate::network::medium::Shared;
+use crate::network::middlebox::MiddleboxNode;
+use crate::observe::monitor::Monitor;
+use crate::simulation::Simulation;
+use crate::world::{Counts, Flow, Gone};
+use crate::{
+    BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
+    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals,
+    TransferOutcome,
+};
+
+/// What a run was, beside what it measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub seed: u64,
+    pub wall: std::time::Duration,
+}
+
+impl Counts {
+    /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
+    pub fn retire(&mut self, side: usize, connection: &Connection) {
+        let gone = self.gone();
+        add(&mut gone.stats[side], &connection.stats());
+        if side == 0 {
+            gone.acknowledged += connection.acknowledged_bytes();
+            gone.srtt = connection.srtt().or(gone.srtt);
+        }
+    }
+}
+
+pub(crate) fn add(sum: &mut Stats, more: &Stats) {
+    let Stats {
+        sent_segments,
+        sent_bytes,
+        retransmitted_segments,
+        timeouts,
+        recoveries,
+        undone,
+        probes_sent,
+        probes_acked,
+        probe_repairs,
+        ecn_reductions,
+        tail_loss_probes,
+        acks_sent,
+        received_segments,
+        received_bytes,
+        duplicate_segments,
+        delivered_bytes,
+        missing_bytes,
+    } = sum;
+    *sent_segments += more.sent_segments;
+    *sent_bytes += more.sent_bytes;
+    *retransmitted_segments += more.retransmitted_segments;
+    *timeouts += more.timeouts;
+    *recoveries += more.recoveries;
+    *undone += more.undone;
+    *probes_sent += more.probes_sent;
+    *probes_acked += more.probes_acked;
+    *probe_repairs += more.probe_repairs;
+    *ecn_reductions += more.ecn_reductions;
+    *tail_loss_probes += more.tail_loss_probes;
+    *acks_sent += more.acks_sent;
+    *received_segments += more.received_segments;
+    *received_bytes += more.received_bytes;
+    *duplicate_segments += more.duplicate_segments;
+    *delivered_bytes += more.delivered_bytes;
+    *missing_bytes += more.missing_bytes;
+}
+
+/// The result of a run that has ended.
+pub(crate) fn outcome<M: Monitor>(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    simulation: &mut Simulation<M>,
+    circumstances: Circumstances,
+) -> Outcome {
+    close_books(simulation);
+    let span = simulation.now.since(Instant::ZERO);
+    let now = simulation.now;
+    // The results take memory, too: what they are made of goes before the next, unless a monitor wants to see it.
+    let links = link_outcomes(topology, simulation, span);
+    if !M::MONITORS {
+        simulation.links = Vec::new();
+    }
+    let legs = &simulation.core.legs;
+    let goodput = &simulation.core.goodput;
+    let flow = |(index, flow): (usize, &Flow)| FlowOutcome {
+        convergence_s: goodput.of_flow(index, flow.start).map(Duration::as_secs_f64),
+        ..flow_outcome(scenario, (legs, flow), now)
+    };
+    let flows: Vec<_> = simulation.flows.iter().enumerate().map(flow).collect();
+    let first = simulation.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+    let convergence_s = goodput.of_all(first).map(Duration::as_secs_f64);
+    let data_packets = |flow: &Flow| {
+        let [_, receiver] = flow.counts.of_gone().stats;
+        receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
+    };
+    let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
+    Outcome {
+        scenario: scenario.name.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        seed: circumstances.seed,
+        simulated_s: span.as_secs_f64(),
+        wall_s: circumstances.wall.as_secs_f64(),
+        events: simulation.events,
+        totals: Totals { convergence_s, ..totals(&flows, data_packets_delivered) },
+        groups: GroupOutcome::of(&flows),
+        flows,
+        links,
+        nodes: node_outcomes(topology, &simulation.core, &simulation.flows),
+        media: simulation.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
+        stranded_packets: simulation.core.routing.as_ref().map_or(0, |routing| routing.stranded),
+    }
+}
+
+/// Adds what the present connections counted to the books of their flows.
+fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
+    let vacant = std::mem::take(&mut simulation.vacant);
+    let mut ends = std::mem::take(&mut simulation.ends);
+    let mut used = vec![true; ends.len()];
+    for sender in vacant {
+        used[sender as usize] = false;
+        used[sender as usize + 1] = false;
+    }
+    // The books take memory, too: each end goes as soon as it is not needed any more, and its room soon after. The first are taken first.
+    ends.reverse();
+    for (index, used) in used.into_iter().enumerate() {
+        let Some(end) = ends.pop() else { break };
+        if used {
+            simulation.keep_books_of(&end, index % 2);
+        }
+        if ends.len() < ends.capacity() - ends.capacity() / 16 {
+            ends.shrink_to_fit();
+        }
+    }
+}
+
+/// Where the data of a flow with proxies or a spoofing gateway on its way were held up.
+fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
+    let legs = &legs[flow.onward.start as usize..flow.onward.end as usize];
+    let leg = |leg: &Leg| LegOutcome {
+        name: leg.name.clone(),
+        cc: leg.cc.clone(),
+        sent_segments: leg.gone.sent_segments,
+        retransmitted_segments: leg.gone.retransmitted_segments,
+        timeouts: leg.gone.timeouts,
+        srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
+    };
+    let Gone { acknowledged, stats: [_, receiver], .. } = flow.counts.of_gone();
+    let undelivered = acknowledged.saturating_sub(receiver.delivered_bytes);
+    (!legs.is_empty() || flow.spoofed)
+        .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
+}
+
+/// The algorithm of a flow, or the transport where that has none to choose.
+fn carrier(group: &FlowGroup) -> String {
+    match group.transport {
+        Transport::Udp => "udp".to_owned(),
+        Transport::Tfrc => "tfrc".to_owned(),
+        Transport::Stp => "stp".to_owned(),
+        Transport::Sctp => "sctp".to_owned(),
+        // TCP may carry both over a hop.
+        Transport::Tcp | Transport::Dtn | Transport::Petra => group.cc.clone(),
+    }
+}
+
+fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant) -> FlowOutcome {
+    let span = now.since(Instant::ZERO);
+    let group = &scenario.flows[flow.group as usize];
+    let counts = &flow.counts;
+    let Gone { stats: [sender, receiver], srtt, aborted, .. } = counts.of_gone();
+    let progress = flow.session.as_ref().map(|session| session.sender()).unwrap_or_default();
+    let (segment_bytes, sent_segments) = match &flow.application {
+        Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
+        Application::SourceApp(app) if app.packets() > 0 => (flow.configs[0].mss, app.packets()),
+        _ => (flow.configs[0].mss, sender.sent_segments + progress.sent_packets),
+    };
+    let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
+    let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
+    let completion = || (counts.completion_sum / counts.completed).as_secs_f64();
+    let service = Service::of(flow, now);
+    let transfer_mean = service.transfers.and_then(|transfers| transfers.mean_s);
+    FlowOutcome {
+        name: flow.name(group).to_string(),
+        group: group.name.clone(),
+        cc: carrier(group),
+        goodput_bps: per_second(delivered_bytes as f64 * 8.0),
+        goodput_segments_per_s: per_second(delivered_bytes as f64 / f64::from(segment_bytes)),
+        throughput_bps: per_second((receiver.received_bytes + counts.plain_bytes) as f64 * 8.0),
+        convergence_s: None,
+        delivered_bytes,
+        missing_bytes: receiver.missing_bytes,
+        sent_segments,
+        retransmitted_segments: sender.retransmitted_segments + progress.repeated_packets,
+        timeouts: sender.timeouts + progress.timeouts,
+        probes_sent: sender.probes_sent,
+        probes_acked: sender.probes_acked,
+        probe_repairs: receiver.probe_repairs,
+        srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
+        completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
+        aborted,
+        stream: service.stream,
+        call: service.call,
+        transfers: service.transfers,
+        player: service.player,
+        split: split_outcome(legs, flow),
+        bundles: bundle_outcome(flow),
+        relayed: relayed_outcome(flow),
+    }
+}
+
+/// What the upper layer of PETRA did, if the flow has one.
+fn relayed_outcome(flow: &Flow) -> Option<RelayedOutcome> {
+    let mut agents = flow.session.iter().flat_map(|session| session.relays());
+    let (source, destination) = (agents.next()?.1, agents.last()?.1);
+    Some(RelayedOutcome {
+        most_kept_bytes: source.most_kept_bytes,
+        resent_bytes: source.resent_bytes,
+        duplicate_bytes: destination.duplicate_bytes,
+        reconnections: source.reconnections,
+    })
+}
+
+/// What became of a flow's bundles, if it has any.
+fn bundle_outcome(flow: &Flow) -> Option<BundleOutcome> {
+    let mut agents = flow.session.iter().flat_map(|session| session.bundles());
+    let (source, destination) = (agents.next()?.1, agents.last()?.1);
+    let mean = |sum: Duration, count: u64| (count > 0).then(|| (sum / count).as_secs_f64());
+    Some(BundleOutcome {
+        made: source.made,
+        delivered: destination.delivered,
+        mean_transfer_s: mean(destination.transfer_sum, destination.delivered),
+        confirmed: source.confirmed,
+        mean_confirmation_s: mean(source.confirmation_sum, source.confirmed),
+    })
+}
+
+/// How the application of a flow was served, in its own terms.
+#[derive(Default)]
+struct Service {
+    stream: Option<StreamOutcome>,
+    call: Option<CallOutcome>,
+    transfers: Option<TransferOutcome>,
+    player: Option<PlayerOutcome>,
+}
+
+impl Service {
+    fn of(flow: &Flow, now: Instant) -> Self {
+        let counts = &flow.counts;
+        let progress = flow.session.as_ref().map(|session| session.sender()).unwrap_or_default();
+        let sent = progress.sent_packets - progress.repeated_packets;
+        match &flow.application {
+            Application::SourceApp(app) => Self {
+                stream: app.stream_outcome(now, (sent, counts.lost_packets)),
+                call: app.call_outcome(now),
+                ..Self::default()
+            },
+            Application::ClientApp(app) => match app.client.service(now) {
+                traffic::Service::Transfers(transfers) => Self {
+                    transfers: Some(transfer_outcome(transfers, counts.of_gone().failures)),
+                    ..Self::default()
+                },
+                traffic::Service::Viewing(viewing) => {
+                    Self { player: Some(player_outcome(&viewing)), ..Self::default() }
+                }
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
+fn transfer_outcome(transfers: &Transfers, failed_connections: u64) -> TransferOutcome {
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    TransferOutcome {
+        completed: transfers.count(),
+        failed_connections,
+        mean_s: seconds(transfers.mean()),
+        median_s: seconds(transfers.quantile(0.5)),
+        p95_s: seconds(transfers.quantile(0.95)),
+    }
+}
+
+fn player_outcome(viewing: &Viewing) -> PlayerOutcome {
+    let (stalled, played) = (viewing.stalled.as_secs_f64(), viewing.played.as_secs_f64());
+    PlayerOutcome {
+        startup_s: viewing.startup.map(Duration::as_secs_f64),
+        stalls: viewing.stalls,
+        stalled_s: stalled,
+        rebuffering_ratio: if stalled > 0.0 { stalled / (stalled + played) } else { 0.0 },
+        mean_rate_bps: viewing.mean_rate_bps,
+        switches: viewing.switches,
+    }
+}
+
+fn link_outcomes<M: Monitor>(
+    topology: &Topology<'_>,
+    simulation: &mut Simulation<M>,
+    span: Duration,
+) -> Vec<LinkOutcome> {
+    let now = simulation.now;
+    let media = &simulation.core.media;
+    let outcome = |(id, (edge, link)): (usize, (Edge<'_>, &mut bentpipe_net::Link<_>))| {
+        let (busy, stats) = match media.port(id as LinkId) {
+            Some((medium, terminal)) => {
+                let medium = &media.shared[medium as usize].medium;
+                (medium.busy_time(terminal).as_secs_f64(), *medium.terminal_stats(terminal))
+            }
+            None => (link.busy_time(now).as_secs_f64(), link.stats()),
+        };
+        LinkOutcome {
+            name: edge.name.to_string(),
+            direction: edge.direction,
+            delivered_packets: stats.delivered_packets,
+            dropped_by_queue: stats.dropped_by_queue,
+            dropped_by_error: stats.dropped_by_error + stats.dropped_by_outage + stats.dropped_by_access,
+            dropped_low_priority: stats.dropped_low_priority,
+            parity_packets: stats.parity_packets,
+            repaired_packets: stats.repaired_packets,
+            utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
+            gaps: gap_outcome(link.gaps(), span),
+        }
+    };
+    // Of the links of a constellation, those that might have been used but were not are of no interest.
+    let first_of_sky = topology.ground_link_count();
+    let links = topology.links().zip(&mut simulation.links).enumerate();
+    let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
+    links.map(outcome).collect()
+}
+
+fn gap_outcome(gaps: Gaps, span: Duration) -> Option<GapOutcome> {
+    Some(GapOutcome {
+        count: gaps.count(),
+        mean_ms: gaps.mean()?.as_millis_f64(),
+        deviation_ms: gaps.deviation()?.as_millis_f64(),
+        longest_ms: gaps.longest().as_millis_f64(),
+        share: gaps.sum().as_secs_f64() / span.as_secs_f64(),
+    })
+}
+
+fn medium_outcome(shared: &Shared, span: Duration) -> MediumOutcome {
+    let stats = shared.medium.stats();
+    let per_second = |bytes: u64| if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() };
+    MediumOutcome {
+        name: shared.group.clone(),
+        direction: shared.direction,
+        kind: shared.kind,
+        offered_packets: stats.offered_packets,
+        offered_bps: per_second(stats.offered_bytes),
+        carried_packets: stats.carried_packets,
+        carried_bps: per_second(stats.carried_bytes),
+        bursts_sent: stats.bursts_sent,
+        bursts_collided: stats.bursts_collided,
+        given_up_packets: stats.given_up_packets,
+        requests_sent: stats.requests_sent,
+        requests_collided: stats.requests_collided,
+        requests_lost: stats.requests_lost,
+        demand_slots: stats.demand_slots,
+        free_slots_used: stats.free_slots_used,
+        mean_access_delay_ms: stats.mean_access_delay().map(Duration::as_millis_f64),
+    }
+}
+
+/// Middleboxes, proxies, bundle routers and relay entities in the order of the scenario.
+fn node_outcomes(topology: &Topology<'_>, core: &NetworkCore, flows: &[Flow]) -> Vec<NodeOutcome> {
+    let middlebox = |middlebox: &MiddleboxNode| {
+        let counters = middlebox.middlebox.counters().into_iter().collect();
+        (middlebox.node, NodeOutcome { name: middlebox.name.clone(), kind: middlebox.kind, counters })
+    };
+    let proxy = |proxy: &Proxy| {
+        let counters = [
+            ("connections", proxy.connections),
+            ("relayed_bytes", proxy.relayed_bytes),
+            ("crashes", u64::from(proxy.dead)),
+        ];
+        let (name, counters) = (proxy.name.clone(), counters.into_iter().collect());
+        (proxy.node, NodeOutcome { name, kind: "proxy", counters })
+    };
+    let middleboxes = core.middleboxes.iter().map(middlebox);
+    let mut nodes: Vec<_> = middleboxes.chain(core.proxies.iter().map(proxy)).collect();
+    nodes.extend(bundle_routers(topology, flows));
+    nodes.extend(relay_entities(topology, flows));
+    nodes.sort_by_key(|(node, _)| *node);
+    nodes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Nodes of a kind, with nothing counted.
+fn nodes_of(topology: &Topology<'_>, is_one: fn(&NodeKind) -> bool) -> BTreeMap<NodeId, NodeOutcome> {
+    let nodes = topology.nodes().enumerate().filter(|(_, state)| is_one(state.kind));
+    let outcome = |(node, state): (usize, bentpipe_scenario::Node<'_>)| {
+        let (name, kind) = (state.name.to_string(), state.kind.name());
+        (node as NodeId, NodeOutcome { name, kind, counters: BTreeMap::new() })
+    };
+    nodes.map(outcome).collect()
+}
+
+/// Relay entities with what their agents counted for all flows; each crashes once for all.
+fn relay_entities(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
+    let mut relays = nodes_of(topology, |kind| matches!(kind, NodeKind::RelayEntity(_)));
+    let agents = flows.iter().filter_map(|flow| flow.session.as_ref()).flat_map(|session| session.relays());
+    for (node, counters) in agents {
+        let Some(relay) = relays.get_mut(&node) else { continue };
+        for (name, count) in [
+            ("relayed_units", counters.relayed_units),
+            ("stops", counters.stops),
+            ("most_kept_bytes", counters.most_kept_bytes),
+        ] {
+            *relay.counters.entry(name).or_default() += count;
+        }
+        let crashes = relay.counters.entry("crashes").or_default();
+        *crashes = (*crashes).max(counters.crashes);
+    }
+    relays.into_iter().collect()
+}
+
+/// Bundle routers with what their agents counted for all flows.
+fn bundle_routers(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
+    let mut routers = nodes_of(topology, |kind| matches!(kind, NodeKind::BundleRouter(_)));
+    for (node, counters) in
+        flows.iter().filter_map(|flow| flow.session.as_ref()).flat_map(|session| session.bundles())
+    {
+        let Some(router) = routers.get_mut(&node) else { continue };
+        for (name, count) in [
+            ("bundles_received", counters.received),
+            ("bundles_released", counters.released),
+            ("custody_accepted", counters.accepted),
+            ("custody_refused", counters.refused),
+            ("bundles_sent_again", counters.sent_again),
+            ("bundles_dropped", counters.dropped),
+            ("bundles_expired", counters.expired),
+            ("most_stored_bytes", counters.most_stored_bytes),
+        ] {
+            *router.counters.entry(name).or_default() += count;
+        }
+    }
+    routers.into_iter().collect()
+}
+
+fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {
+    let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
+    let goodput_bps = sum(|flow| flow.goodput_bps);
+    let squares = sum(|flow| flow.goodput_bps * flow.goodput_bps);
+    let sent = sum(|flow| flow.sent_segments as f64);
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    Totals {
+        goodput_bps,
+        goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+        throughput_bps: sum(|flow| flow.throughput_bps),
+        convergence_s: None,
+        jain_index: share(goodput_bps * goodput_bps, flows.len() as f64 * squares),
+        probe_overhead: share(sum(|flow| flow.probes_sent as f64), sent),
+        data_packets_delivered,
+        fairness_ratio: fairness_ratio(flows),
+    }
+}
+
+/// Mean goodput of a flow of the first group over that of the second, if there are two.
+fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
+    let first = &flows.first()?.group;
+    let (ours, theirs): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.group == *first);
+    let second = &theirs.first()?.group;
+    let mean =
+        |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
+    let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
+    (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
+}

@@ -1,0 +1,11 @@
+//! What is seen of a run: monitors of single events, checkers, and the results.
+
+mod check;
+pub(crate) mod goodput;
+pub(crate) mod measure;
+pub(crate) mod monitor;
+pub(crate) mod observer;
+pub(crate) mod outcome;
+mod record;
+mod thinned;
+pub(crate) mod watch;
