@@ -22,6 +22,8 @@ pub struct RunOptions<'a> {
     pub record: bool,
     /// Let every packet carry real payload, and check from outside what the engine and the links do with it.
     pub verify: bool,
+    /// Execute each arrival at a link as an event of its own, and all hosts by turns: slower, with the same results. For tests that compare.
+    pub event_by_event: bool,
     /// Stop after so many events.
     pub max_events: Option<u64>,
     /// Stop soon after this is raised.
@@ -95,7 +97,7 @@ struct Conduct<'a> {
 impl Conduct<'_> {
     fn run<M: Monitor>(&self, world: World, monitor: M) -> (RunResult, Simulation<M>) {
         let until = Instant::ZERO + self.scenario.duration;
-        let mut simulation = Simulation::new(world, until, monitor);
+        let mut simulation = Simulation::new(world, until, monitor, self.options);
         let ended = simulation.run(self.options);
         let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
         let outcome = outcome(self.scenario, self.topology, &mut simulation, circumstances);

@@ -2,16 +2,17 @@
 
 use std::sync::atomic::Ordering;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
 use bentpipe_transports::Packet;
 
 use crate::RunOptions;
+use crate::engine::key::{Class, EventKey, EventTarget};
 use crate::engine::partition::find_processes;
 use crate::engine::process::Processes;
 use crate::engine::shared_link::{SharedLink, find_shared_links};
 use crate::engine::tuning::EVENTS_PER_CHECK;
-use crate::engine::wheel::{Class, EventTarget, Wheel};
+use crate::engine::wheel::Wheel;
 use crate::network::core::NetworkCore;
 use crate::network::hop::Hop;
 use crate::observe::monitor::Monitor;
@@ -55,6 +56,10 @@ pub(crate) struct Simulation<M> {
     pub first_end: EventTarget,
     pub until: Instant,
     pub now: Instant,
+    /// The event that is being executed, if there is a monitor.
+    pub key: EventKey,
+    /// The longest lookahead of a shared link.
+    pub lookahead: Duration,
     /// Arrivals at the far ends of links, and deadlines.
     pub events: u64,
     /// Iterations of the event loop.
@@ -75,11 +80,12 @@ pub enum Ended {
 
 impl<M: Monitor> Simulation<M> {
     /// A world at rest that will run until `until`.
-    pub fn new(world: World, until: Instant, monitor: M) -> Self {
+    pub fn new(world: World, until: Instant, monitor: M, options: &RunOptions<'_>) -> Self {
         let World { mut links, salts, mut routes, flows, core, .. } = world;
-        // A monitor must be told in the order of time, and middleboxes read the queues of links.
-        let mut shared_links =
-            if M::MONITORS || !core.is_empty() { Vec::new() } else { find_shared_links(&links, &mut routes) };
+        // Middleboxes read the queues of links as they are now.
+        let goes_ahead = core.is_empty() && !options.event_by_event;
+        let mut shared_links = if goes_ahead { find_shared_links(&links, &mut routes) } else { Vec::new() };
+        let lookahead = shared_links.iter().map(|shared_link| shared_link.lookahead).max();
         let processes =
             find_processes((&mut links, &mut shared_links), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
@@ -137,6 +143,8 @@ impl<M: Monitor> Simulation<M> {
             first_end,
             until,
             now: Instant::ZERO,
+            key: EventKey::NEVER,
+            lookahead: lookahead.unwrap_or(Duration::ZERO),
             events: 0,
             turns: 0,
             monitor,
@@ -154,7 +162,7 @@ impl<M: Monitor> Simulation<M> {
         for link in 0..self.links.len() {
             // Queues decide when they are asked.
             self.links[link].backlog(self.now);
-            self.reclaim_dropped(link as LinkId);
+            self.reclaim_dropped(link as LinkId, self.wheel.key(self.now, self.first_link + link as LinkId));
         }
         self.settle_media(self.now);
         debug_assert_eq!(
@@ -179,6 +187,12 @@ impl<M: Monitor> Simulation<M> {
                 self.now = now;
                 self.turns += 1;
                 self.prefetch_ahead();
+                if M::MONITORS {
+                    self.key = self.wheel.key(now, target);
+                    if self.monitor.is_due() {
+                        self.monitor.read(self.told_until());
+                    }
+                }
                 self.happen(target);
             }
             if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -191,6 +205,12 @@ impl<M: Monitor> Simulation<M> {
                 progress(self.now.as_secs_f64());
             }
         }
+    }
+
+    /// The monitor has been told of all that happens before this time: packets that came to shared links before are through, and those that
+    /// came to input channels have been taken in.
+    fn told_until(&self) -> Instant {
+        self.processes.first_message(&self.pool).min(self.now - self.lookahead)
     }
 
     /// Packets on links.

@@ -152,7 +152,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         let taken = self.ends[end as usize].connection.write(self.now, rest);
-        self.monitor.end(self.now, end, HostEvent::Wrote(taken));
+        self.monitor.end(self.key, end, HostEvent::Wrote(taken));
         if let Some(state) = self.client_app_of(id).and_then(|app| app.state(number)) {
             state.unwritten[side] -= taken;
         }
@@ -175,7 +175,7 @@ impl<M: Monitor> Simulation<M> {
         let number = self.client_app_of(flow).and_then(|app| app.number_of(end));
         if events.contains(Events::READABLE) {
             let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
-            self.monitor.end(self.now, end, HostEvent::Read(bytes));
+            self.monitor.end(self.key, end, HostEvent::Read(bytes));
             if let Some(number) = number {
                 self.note_bytes(flow, number as u32, (end, bytes));
             }

@@ -6,8 +6,9 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_tcp::{Connection, State};
 
 use crate::app::application::{Application, Interest};
+use crate::engine::key::{Class, Tie};
 use crate::engine::process::Timer;
-use crate::engine::wheel::{Class, Tie};
+
 use crate::host::proxy::Relay;
 use crate::network::forward::Here;
 use crate::network::hop::FIRST_SPECIAL;
@@ -136,8 +137,8 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn announce(&mut self, first: EndId, inward: Option<EndId>) {
         let leg_id = self.ends[first as usize].leg_id;
         for end in [first, first + 1] {
-            let connection = &mut self.ends[end as usize].connection;
-            self.monitor.end(self.now, end, HostEvent::Opened { leg_id, inward, connection });
+            self.ends[end as usize].connection.set_tracing(self.monitor.traces(end));
+            self.monitor.end(self.key, end, HostEvent::Opened { leg_id, inward });
         }
     }
 
@@ -150,14 +151,15 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         let connection = &mut self.ends[sender as usize].connection;
-        if !M::MONITORS && matches!(flow.application, Application::Bulk) {
+        if matches!(flow.application, Application::Bulk) {
             connection.write_endlessly(self.now);
             flow.written = flow.wanted;
+            self.monitor.end(self.key, sender, HostEvent::Wrote(rest));
             return;
         }
         let taken = connection.write(self.now, rest);
         flow.written += taken;
-        self.monitor.end(self.now, sender, HostEvent::Wrote(taken));
+        self.monitor.end(self.key, sender, HostEvent::Wrote(taken));
         if flow.application.closes_after() == Some(flow.written) {
             connection.close(self.now);
         }

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use bentpipe_base::{Duration, Instant};
 
+use crate::engine::key::tie_break;
 use crate::engine::nearly_sorted::Arrival;
 use crate::engine::tuning::MANY_TO_SORT;
-use crate::engine::wheel::tie_break;
 use crate::packet::pool::{PacketIndex, PacketPool, Waiting};
 
 /// Sorts things by their numbers, which are the first that two of them are compared by. What has the same number stays in any order.

@@ -64,6 +64,12 @@ impl MessageQueues {
         self.queues[channel as usize].len as usize
     }
 
+    /// When the first packet comes to a channel, [`Instant::FAR_FUTURE`] without one.
+    pub fn first_at(&self, channel: u32, pool: &PacketPool) -> Instant {
+        let queue = &self.queues[channel as usize];
+        if queue.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(queue.first).time }
+    }
+
     /// Appends a packet to the queue of a channel. True if it is the only one.
     #[inline(always)]
     pub fn push(&mut self, channel: u32, Message { at, handle }: Message, pool: &mut PacketPool) -> bool {

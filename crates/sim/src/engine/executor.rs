@@ -3,7 +3,8 @@
 use bentpipe_base::{Duration, Instant};
 
 use crate::engine::channel::Message;
-use crate::engine::process::{GroupId, Key, NEVER, Numbers, Process, Processes, Timer};
+use crate::engine::key::EventKey;
+use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
 use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
@@ -76,7 +77,9 @@ impl<M: Monitor> Simulation<M> {
                     self.prefetch_along_batch(&leaving, position);
                 }
                 let (at, index) = leaving.get(position, &self.pool);
-                match self.pool.waiting(index) {
+                let waiting = self.pool.waiting(index);
+                self.enter_arrival(at, waiting.handle);
+                match waiting {
                     Waiting { handle, channel: NO_CHANNEL, .. } => {
                         self.run_ahead((at, link), handle, Some(id));
                     }
@@ -158,7 +161,7 @@ impl<M: Monitor> Simulation<M> {
         let Process { channels, is_sampled, .. } = self.processes.processes[id as usize];
         self.processes.no_timer_before = Instant::ZERO;
         for channel in channels.iter() {
-            if self.processes.channels[channel as usize].front.0 == NEVER {
+            if self.processes.channels[channel as usize].front.0 == EventKey::NEVER {
                 self.fill_front(channel);
             }
         }
@@ -177,15 +180,16 @@ impl<M: Monitor> Simulation<M> {
         let Process { channels, members, .. } = self.processes.processes[id as usize];
         let due = loop {
             let (key, next) = self.next_of_process(channels, members);
-            if key.0 >= limit {
-                break key.0;
+            if key.time >= limit {
+                break key.time;
             }
-            self.now = key.0;
+            (self.now, self.key) = (key.time, key);
             self.turns += 1;
             match next {
                 Next::Arrival(channel) => {
                     let (_, handle) = self.processes.channels[channel as usize].front;
                     self.fill_front(channel);
+                    self.enter_arrival(key.time, handle);
                     self.arrive(handle);
                 }
                 Next::End(end) => {
@@ -223,20 +227,20 @@ impl<M: Monitor> Simulation<M> {
 
     /// What a process does first, and when.
     #[inline(always)]
-    fn next_of_process(&mut self, channels: Numbers, members: Numbers) -> (Key, Next) {
-        let mut first = (NEVER, Next::Arrival(channels.begin));
+    fn next_of_process(&mut self, channels: Numbers, members: Numbers) -> (EventKey, Next) {
+        let mut first = (EventKey::NEVER, Next::Arrival(channels.begin));
         for channel in channels.iter() {
             let key = self.processes.channels[channel as usize].front.0;
             if key < first.0 {
                 first = (key, Next::Arrival(channel));
             }
         }
-        if first.0.0 < self.processes.no_timer_before { first } else { self.first_timer(first, members) }
+        if first.0.time < self.processes.no_timer_before { first } else { self.first_timer(first, members) }
     }
 
     /// The same, with what was found on the channels.
     #[inline(never)]
-    fn first_timer(&mut self, mut first: (Key, Next), members: Numbers) -> (Key, Next) {
+    fn first_timer(&mut self, mut first: (EventKey, Next), members: Numbers) -> (EventKey, Next) {
         self.processes.no_timer_before = Instant::FAR_FUTURE;
         for member in members.iter() {
             let state = self.processes.members[member as usize];
@@ -260,14 +264,15 @@ impl<M: Monitor> Simulation<M> {
     fn fill_front(&mut self, channel: u32) {
         let link = self.processes.channels[channel as usize].link;
         while let Some(Message { at, handle }) = self.processes.messages.pop(channel, &self.pool) {
+            self.enter_arrival(at, handle);
             if let Some((passing, last)) = self.follow_to_host((at, link), handle) {
                 let target = self.first_link + last;
-                let key = (passing.at, self.wheel.tie(target).rank(passing.at), target);
+                let key = self.wheel.key(passing.at, target);
                 self.processes.channels[channel as usize].front = (key, passing.packet);
                 return;
             }
         }
-        self.processes.channels[channel as usize].front.0 = NEVER;
+        self.processes.channels[channel as usize].front.0 = EventKey::NEVER;
     }
 
     /// At the end, every packet is offered to the links that it came to before.
@@ -275,7 +280,8 @@ impl<M: Monitor> Simulation<M> {
         for channel in 0..self.processes.channels.len() as u32 {
             while self.processes.packets_on(channel) > 0 {
                 let (key, handle) = self.processes.channels[channel as usize].front;
-                if key != NEVER {
+                if key != EventKey::NEVER {
+                    self.enter_arrival(key.time, handle);
                     self.pool.release(handle.index());
                 }
                 self.fill_front(channel);

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod channel;
 mod executor;
+pub(crate) mod key;
 pub(crate) mod nearly_sorted;
 pub(crate) mod partition;
 mod prefetch;

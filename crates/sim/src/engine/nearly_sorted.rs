@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use bentpipe_base::Instant;
 use bentpipe_net::Passing;
 
+use crate::engine::key::{Class, Tie, tie_break};
 use crate::engine::tuning::INSERTION_REACH;
-use crate::engine::wheel::{Class, Tie, tie_break};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::NO_CHANNEL;
 

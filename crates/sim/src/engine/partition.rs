@@ -221,6 +221,7 @@ impl Survey<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::RunOptions;
     use crate::observe::monitor::Silent;
     use crate::simulation::Simulation;
     use crate::world::World;
@@ -231,7 +232,7 @@ mod tests {
     fn processes_of(scenario: &Scenario) -> usize {
         let mut topology = Topology::new(scenario).expect("a topology");
         let world = World::new(scenario, &mut topology, 1).expect("a world");
-        Simulation::new(world, Instant::FAR_FUTURE, Silent).processes.len()
+        Simulation::new(world, Instant::FAR_FUTURE, Silent, &RunOptions::default()).processes.len()
     }
 
     fn satellite(scenario: &mut Scenario) -> &mut LinkGroup {

@@ -24,15 +24,10 @@ use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::sort;
 use crate::engine::channel::{Message, MessageQueues};
-use crate::engine::wheel::{Class, EventTarget, Tie};
+use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::PacketPool;
 use crate::world::{EndId, Flow, FlowId};
-
-/// The order of events: by time, rank and target, as in the wheel.
-pub(crate) type Key = (Instant, u64, EventTarget);
-
-pub(crate) const NEVER: Key = (Instant::FAR_FUTURE, u64::MAX, EventTarget::MAX);
 
 /// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
 /// late.
@@ -54,8 +49,8 @@ impl Timer {
 
     /// The place in the order of events of the timer of a target with this salt.
     #[inline(always)]
-    pub fn key(self, target: EventTarget, salt: u32) -> Key {
-        (self.time, Tie { class: Class::Timer, salt }.rank(self.time), target)
+    pub fn key(self, target: EventTarget, salt: u32) -> EventKey {
+        Tie { class: Class::Timer, salt }.key(self.time, target)
     }
 }
 
@@ -69,14 +64,14 @@ pub(crate) struct InputChannel {
     pub link: LinkId,
     /// Where a route leads to it.
     pub position: u32,
-    /// The packet that arrives next, and when; [`NEVER`] without one.
-    pub front: (Key, PacketHandle),
+    /// The packet that arrives next, and when; [`EventKey::NEVER`] without one.
+    pub front: (EventKey, PacketHandle),
 }
 
 impl InputChannel {
     /// A channel of a process that begins with a link, to which a route leads at a position.
     pub fn new(process: u32, link: LinkId, position: u32) -> Self {
-        Self { process, link, position, front: (NEVER, PacketHandle::NOTHING) }
+        Self { process, link, position, front: (EventKey::NEVER, PacketHandle::NOTHING) }
     }
 }
 
@@ -357,8 +352,14 @@ impl Processes {
         }
     }
 
+    /// When the first of the packets came to its channel that no process has taken in.
+    pub fn first_message(&self, pool: &PacketPool) -> Instant {
+        let channels = 0..self.channels.len() as u32;
+        channels.map(|channel| self.messages.first_at(channel, pool)).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
     /// Packets on a channel.
     pub fn packets_on(&self, channel: u32) -> usize {
-        self.messages.len(channel) + usize::from(self.channels[channel as usize].front.0 != NEVER)
+        self.messages.len(channel) + usize::from(self.channels[channel as usize].front.0 != EventKey::NEVER)
     }
 }

@@ -8,18 +8,17 @@
 //!
 //! Where only hosts lie between the shared links, hosts are executed ahead as well: see [`process`](crate::engine::process).
 //!
-//! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own. Monitored
-//! worlds are executed like that.
+//! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::Batch;
+use crate::engine::key::{Class, EventKey, Tie};
 use crate::engine::nearly_sorted::{Arrival, NearlySortedQueue};
 use crate::engine::process::GroupId;
 use crate::engine::tuning::{MANY_AT_SHARED_LINK, NEAR};
-use crate::engine::wheel::{Class, Tie};
 use crate::network::hop::{ARRIVED, Hop, Special, chained, channel, link, shared_link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
@@ -194,8 +193,10 @@ impl<M: Monitor> Simulation<M> {
         handle: PacketHandle,
         channel: u32,
     ) {
-        let Some(mut passing) = self.links[link as usize].pass(at, handle, self.until) else {
-            return self.keep_on(link);
+        let passing = self.links[link as usize].pass(at, handle, self.until);
+        self.note_offered(self.key, link, handle);
+        let Some(mut passing) = passing else {
+            return self.keep_on(link, self.key);
         };
         passing.packet.advance();
         self.events += 1;
@@ -204,9 +205,9 @@ impl<M: Monitor> Simulation<M> {
 
     /// A packet stays on a link, or is lost there.
     #[inline]
-    fn keep_on(&mut self, link: LinkId) {
+    fn keep_on(&mut self, link: LinkId, key: EventKey) {
         self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
-        self.reclaim_dropped(link);
+        self.reclaim_dropped(link, key);
     }
 
     /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
@@ -217,6 +218,7 @@ impl<M: Monitor> Simulation<M> {
         mut handle: PacketHandle,
         to_host: bool,
     ) -> Option<(Passing<PacketHandle>, LinkId, Onward)> {
+        let mut key = self.key;
         loop {
             let next = self.routes[handle.position() + 1];
             let state = &mut self.links[link as usize];
@@ -230,17 +232,25 @@ impl<M: Monitor> Simulation<M> {
                 Onward::Host
             } else {
                 state.enqueue(at, handle);
+                self.note_offered(key, link, handle);
                 break;
             };
-            let Some(mut passing) = state.pass(at, handle, self.until) else { break };
-            passing.packet.advance();
+            let passing = state.pass(at, handle, self.until);
+            self.note_offered(key, link, handle);
+            let Some(mut passing) = passing else { break };
             self.events += 1;
-            match onward {
-                Onward::Link(next) => (at, handle, link) = (passing.at, passing.packet, next),
-                _ => return Some((passing, link, onward)),
+            let Onward::Link(next) = onward else {
+                passing.packet.advance();
+                return Some((passing, link, onward));
+            };
+            if M::MONITORS {
+                key = self.wheel.key(passing.at, self.first_link + link);
+                self.note_delivered(key, link, passing.packet);
             }
+            passing.packet.advance();
+            (at, handle, link) = (passing.at, passing.packet, next);
         }
-        self.keep_on(link);
+        self.keep_on(link, key);
         None
     }
 
@@ -255,6 +265,7 @@ impl<M: Monitor> Simulation<M> {
             {
                 self.prefetch_behind(upcoming);
             }
+            self.enter_arrival(at, handle);
             self.run_ahead((at, link), handle, Some(id));
         }
     }
@@ -268,10 +279,11 @@ impl<M: Monitor> Simulation<M> {
             self.let_through(id, self.now - Duration::from_nanos(1));
         }
         // Each arrival has an event of its own, because other events of the same time may lie between two of them.
-        if !is_time && let Some((_, handle)) = self.shared_links[id as usize].output.pop(self.now) {
+        if !is_time && let Some((at, handle)) = self.shared_links[id as usize].output.pop(self.now) {
             if self.is_large() {
                 self.prefetch_along_output(id);
             }
+            self.enter_arrival(at, handle);
             self.arrive(handle);
         }
         self.wheel.schedule_as(self.first_shared_link + id, self.shared_links[id as usize].next_event());

@@ -1,6 +1,6 @@
 //! The event queue: a hierarchical timing wheel (Varghese and Lauck 1987) of targets, each of which has at most one pending event.
 //!
-//! Events come out in the order of time, those of the same time in the order of their [`rank`], and if that is equal, too, in the order of
+//! Events come out in the order of time, those of the same time in the order of their [`rank`](Tie::rank), and if that is equal, too, in the order of
 //! their targets. So the order depends on what happens in the world and on nothing else: neither on who scheduled an event nor on when that
 //! was. Every operation takes constant time: a target's event is a node of a doubly linked list that hangs in a slot, found by the bits of
 //! its time; bitmaps name the slots that hold something.
@@ -11,6 +11,7 @@
 
 use bentpipe_base::{Instant, prefetch};
 
+use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::engine::tuning::{LEVEL_BITS, SLOT_BITS};
 
 const SLOTS: usize = 1 << LEVEL_BITS;
@@ -19,58 +20,6 @@ const WORDS: usize = SLOTS / 64;
 const NIL: u32 = u32::MAX;
 /// Time of a target without a pending event.
 const NEVER: u64 = u64::MAX;
-
-/// Number of an event target: whom an event concerns.
-pub(crate) type EventTarget = u32;
-
-/// What happens at the same time happens in the order of these classes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
-    /// Something is measured: it sees the world as it was before this time.
-    Measurement,
-    /// The network itself changes, or is brought up to date.
-    Network,
-    /// A packet arrives at the far end of a link.
-    Arrival,
-    /// The time has come that a connection end, an application or a middlebox waited for.
-    Timer,
-}
-
-/// Decides between events of the same time and the same class: the smaller goes first. Of two entities with different salts it is never
-/// equal, as every step of the calculation can be undone.
-///
-/// Senders whose links are as fast as the one behind them keep step with it, so that their packets meet at a full queue again and
-/// again. Any fixed order would let the same one in each time; wires are never so exact. Hence the time goes into the hash.
-#[inline]
-pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
-    let draw = (time.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-    let mixed = (salt ^ draw).wrapping_mul(0x85EB_CA6B);
-    (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35)
-}
-
-/// What distinguishes the events of an entity from others of the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Tie {
-    pub class: Class,
-    /// Made of the name of the entity, so that the order of others does not change if it is added to a world.
-    pub salt: u32,
-}
-
-impl Tie {
-    /// The place among the events of a time.
-    #[inline]
-    pub fn rank(self, time: Instant) -> u64 {
-        (self.class as u64) << 32 | u64::from(tie_break(time, self.salt))
-    }
-}
-
-/// An event of the open slot.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Upcoming {
-    time: u64,
-    rank: u64,
-    target: EventTarget,
-}
 
 /// The pending event of one target.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +95,7 @@ pub(crate) struct Wheel {
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
     /// Events of the open slot in the order in which they happen. Those before `done` have happened.
-    open: Vec<Upcoming>,
+    open: Vec<EventKey>,
     done: usize,
     /// Nothing after this will ever happen.
     end: u64,
@@ -194,8 +143,10 @@ impl Wheel {
         self.nodes[target as usize].tie = tie;
     }
 
-    fn upcoming_event(&self, time: u64, target: EventTarget) -> Upcoming {
-        Upcoming { time, rank: self.tie(target).rank(Instant::from_nanos(time)), target }
+    /// The place of an event of a target in the order of events.
+    #[inline]
+    pub fn key(&self, time: Instant, target: EventTarget) -> EventKey {
+        self.tie(target).key(time, target)
     }
 
     /// The same as [`Wheel::schedule`] for a target whose events have different ties.
@@ -280,10 +231,10 @@ impl Wheel {
                 return None;
             }
         }
-        let Upcoming { time, target, .. } = self.open[self.done];
+        let EventKey { time, target, .. } = self.open[self.done];
         self.done += 1;
         self.nodes[target as usize].time = NEVER;
-        Some((Instant::from_nanos(time), target))
+        Some((time, target))
     }
 
     /// Takes the next event past the open slot if it is alone in its slot of the lowest level: quiet worlds rarely see another case.
@@ -328,7 +279,7 @@ impl Wheel {
 
     /// Puts an event into the open slot, in its place among those that have not happened.
     fn insert_open(&mut self, target: EventTarget, time: u64) {
-        let event = self.upcoming_event(time, target);
+        let event = self.key(Instant::from_nanos(time), target);
         self.nodes[target as usize].time = time;
         if self.done == self.open.len() {
             self.open.clear();
@@ -378,7 +329,7 @@ impl Wheel {
         loop {
             let Node { time, next, .. } = self.nodes[target as usize];
             if time >> SLOT_BITS == self.tick {
-                self.open.push(self.upcoming_event(time, target));
+                self.open.push(self.key(Instant::from_nanos(time), target));
             } else {
                 self.push(target, time);
             }
@@ -414,6 +365,7 @@ fn append(level: &mut Level, nodes: &mut [Node], (target, time): (EventTarget, u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::key::tie_break;
     use bentpipe_base::Rng;
     use std::collections::BTreeSet;
 

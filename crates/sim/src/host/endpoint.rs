@@ -75,9 +75,9 @@ impl<M: Monitor> Simulation<M> {
         }
         let (contents, end) = (&mut self.scratch, &mut self.ends[to as usize]);
         self.monitor.end(
-            self.now,
+            self.key,
             to,
-            HostEvent::Arrived { index: handle.index(), segment: &contents.segment },
+            HostEvent::Arrived { index: handle.index(), segment: contents.segment },
         );
         // The answer leaves over this link.
         if is_large
@@ -86,8 +86,14 @@ impl<M: Monitor> Simulation<M> {
         {
             prefetch(link);
         }
-        if !M::MONITORS && end.reads_at_once() {
-            match end.connection.exchange(self.now, &mut contents.segment) {
+        if end.reads_at_once() {
+            let had_read = end.connection.delivered_bytes();
+            let exchange = end.connection.exchange(self.now, &mut contents.segment);
+            let bytes = end.connection.delivered_bytes() - had_read;
+            if M::MONITORS && bytes > 0 {
+                self.monitor.end(self.key, to, HostEvent::Read(bytes));
+            }
+            match exchange {
                 Exchange::Unclear => {}
                 Exchange::Taken => return self.settle(to),
                 Exchange::Answered { transmit, earlier } => return self.answer(to, transmit, earlier),
@@ -117,6 +123,21 @@ impl<M: Monitor> Simulation<M> {
             let deadline = self.ends[id as usize].connection.next_timeout();
             self.wake_end_at(id, deadline);
         }
+        self.note_settled(id);
+    }
+
+    /// Tells the monitor that an end has done everything that there was to do.
+    #[inline(always)]
+    fn note_settled(&mut self, id: EndId) {
+        if !M::MONITORS {
+            return;
+        }
+        let connection = &mut self.ends[id as usize].connection;
+        while let Some((at, event)) = connection.poll_trace() {
+            self.monitor.end(self.key, id, HostEvent::Traced(at, event));
+        }
+        let acknowledged_bytes = connection.acknowledged_bytes();
+        self.monitor.end(self.key, id, HostEvent::Settled { acknowledged_bytes });
     }
 
     /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
@@ -142,10 +163,7 @@ impl<M: Monitor> Simulation<M> {
         }
         let deadline = self.ends[id as usize].connection.next_timeout();
         self.wake_end_at(id, deadline);
-        if M::MONITORS {
-            let connection = &mut self.ends[id as usize].connection;
-            self.monitor.end(self.now, id, HostEvent::Settled(connection));
-        }
+        self.note_settled(id);
         if over {
             self.retire(id & !1);
         }
@@ -178,7 +196,7 @@ impl<M: Monitor> Simulation<M> {
         let segment = &scratch.segment;
         let size = end.header_bytes + segment.len;
         let handle = PacketHandle::new((index, end.route), size, end.label, Marks::of(segment));
-        self.monitor.end(self.now, id, HostEvent::Sent { index, segment });
+        self.monitor.end(self.key, id, HostEvent::Sent { index, segment: *segment });
         self.depart(handle, id);
     }
 
@@ -198,7 +216,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline]
     pub(crate) fn note_missing(&mut self, id: EndId) {
         while let Some(missing) = self.ends[id as usize].connection.next_missing() {
-            self.monitor.end(self.now, id, HostEvent::Missing(missing));
+            self.monitor.end(self.key, id, HostEvent::Missing(missing));
         }
     }
 
@@ -213,7 +231,7 @@ impl<M: Monitor> Simulation<M> {
         }
         if events.contains(Events::READABLE) {
             let bytes = self.ends[id as usize].connection.read(self.now, u64::MAX);
-            self.monitor.end(self.now, id, HostEvent::Read(bytes));
+            self.monitor.end(self.key, id, HostEvent::Read(bytes));
             if interest == Interest::Arrivals {
                 self.note_read(id, bytes);
             }

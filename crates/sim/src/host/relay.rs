@@ -208,7 +208,7 @@ impl<M: Monitor> Simulation<M> {
         let connection = &mut self.ends[id as usize].connection;
         let bytes = connection.read(self.now, u64::MAX);
         let delivered = connection.delivered_bytes();
-        self.monitor.end(self.now, id, HostEvent::Read(bytes));
+        self.monitor.end(self.key, id, HostEvent::Read(bytes));
         if self.ends[id as usize].interest == Interest::Arrivals {
             self.note_read(id, bytes);
         }
@@ -234,8 +234,8 @@ impl<M: Monitor> Simulation<M> {
         if taken > 0 {
             let read = self.ends[from as usize].connection.read(self.now, taken);
             debug_assert_eq!(read, taken, "what is readable can be read");
-            self.monitor.end(self.now, from, HostEvent::Read(taken));
-            self.monitor.end(self.now, to, HostEvent::Wrote(taken));
+            self.monitor.end(self.key, from, HostEvent::Read(taken));
+            self.monitor.end(self.key, to, HostEvent::Wrote(taken));
             self.core.proxies[proxy].relayed_bytes += taken;
         }
         let source = &self.ends[from as usize].connection;

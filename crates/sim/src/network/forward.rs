@@ -1,11 +1,14 @@
 //! Packets from link to link, and what they meet at the nodes between them.
 
+use bentpipe_base::Instant;
+use bentpipe_net::Dropped;
 use bentpipe_scenario::{LinkId, NodeId};
 use bentpipe_trace::DropCause;
 
+use crate::engine::key::EventKey;
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Special, link};
 use crate::network::routing::Way;
-use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::observe::monitor::{LinkActivity, Monitor, SeenPacket};
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::simulation::Simulation;
 
@@ -30,18 +33,14 @@ impl<M: Monitor> Simulation<M> {
             if arrival.copy_follows {
                 let copy = self.pool.duplicate(handle.index());
                 let activity = LinkActivity::Copied { original: handle.index(), copy };
-                self.monitor.link(self.now, link, activity);
+                self.monitor.link(self.key, link, activity);
                 if handle.has(Marks::AGENT) {
                     self.copy_packet(handle.index(), copy);
                 }
                 handle.set_index(copy);
                 handle.mark(Marks::COPY);
             }
-            if M::MONITORS {
-                let activity =
-                    LinkActivity::Delivered { handle: &handle, contents: &self.pool.get(handle.index()) };
-                self.monitor.link(self.now, link, activity);
-            }
+            self.note_delivered(self.key, link, handle);
             handle.advance();
             let next = self.routes[handle.position()];
             if next == ARRIVED {
@@ -55,40 +54,79 @@ impl<M: Monitor> Simulation<M> {
                 break;
             }
         }
-        self.reclaim_dropped(link);
+        self.reclaim_dropped(link, self.key);
         self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
     }
 
     /// Offers a packet to a link.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, id: LinkId, handle: PacketHandle) {
-        if !M::MONITORS {
-            return self.run_ahead((self.now, id), handle, None);
-        }
-        let link = &mut self.links[id as usize];
-        link.enqueue(self.now, handle);
-        let (handle, contents, backlog) = (&handle, &self.pool.get(handle.index()), link.backlog(self.now));
-        let activity = LinkActivity::Offered { handle, contents, backlog };
-        self.monitor.link(self.now, id, activity);
-        self.wheel.schedule(self.first_link + id, link.next_event());
-        self.reclaim_dropped(id);
+        self.run_ahead((self.now, id), handle, None);
     }
 
-    /// Releases what a link dropped.
+    /// A packet as a monitor is to see it.
+    fn seen(&self, handle: PacketHandle) -> SeenPacket {
+        SeenPacket { handle, contents: self.pool.get(handle.index()) }
+    }
+
+    /// Tells the monitor that a packet was offered to a link at the time of an event.
     #[inline(always)]
-    pub(crate) fn reclaim_dropped(&mut self, link: LinkId) {
+    pub(crate) fn note_offered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
+        if M::MONITORS {
+            let (packet, backlog) = (self.seen(handle), self.links[link as usize].backlog(key.time));
+            self.monitor.link(key, link, LinkActivity::Offered { packet, backlog });
+        }
+    }
+
+    /// Tells the monitor that a packet is at the far end of a link.
+    #[inline(always)]
+    pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
+        if M::MONITORS {
+            self.monitor.link(key, link, LinkActivity::Delivered { packet: self.seen(handle) });
+        }
+    }
+
+    /// A packet that was followed ahead of time comes to the next hop of its route at a time: whatever happens to it there happens in the
+    /// event of its arrival by the link before.
+    #[inline(always)]
+    pub(crate) fn enter_arrival(&mut self, at: Instant, handle: PacketHandle) {
+        if M::MONITORS {
+            let link = self.link_before(handle);
+            self.key = self.wheel.key(at, self.first_link + link);
+            self.note_delivered(self.key, link, handle);
+        }
+    }
+
+    /// The link by which a packet came to the hop that it takes next.
+    fn link_before(&self, handle: PacketHandle) -> LinkId {
+        let hop = self.routes[handle.position() - 1];
+        if let Some(link) = link(hop) {
+            return link;
+        }
+        match Special::of(hop) {
+            Special::Chained(link) => link,
+            Special::SharedLink(id) => self.shared_links[id as usize].link,
+            Special::Channel(id) => self.processes.channels[id as usize].link,
+            other => unreachable!("nothing is followed over {other:?}"),
+        }
+    }
+
+    /// Releases what a link dropped until an event.
+    #[inline(always)]
+    pub(crate) fn reclaim_dropped(&mut self, link: LinkId, key: EventKey) {
         if self.links[link as usize].has_dropped() {
-            self.reclaim(link);
+            self.reclaim(link, key);
         }
     }
 
     #[inline(never)]
-    pub(crate) fn reclaim(&mut self, link: LinkId) {
+    pub(crate) fn reclaim(&mut self, link: LinkId, key: EventKey) {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
             let index = dropped.packet.index();
             if M::MONITORS {
-                let activity = LinkActivity::Lost { dropped: &dropped, contents: &self.pool.get(index) };
-                self.monitor.link(self.now, link, activity);
+                let Dropped { packet, cause, at } = dropped;
+                let activity = LinkActivity::Lost { packet: self.seen(packet), cause, at };
+                self.monitor.link(key, link, activity);
             }
             self.note_lost(&dropped.packet);
             if dropped.cause == DropCause::Error && !self.core.middleboxes.is_empty() {

@@ -104,10 +104,11 @@ impl<M: Monitor> Simulation<M> {
             let place = (index, exits[exit as usize]);
             let handle = PacketHandle::new(place, size, label, Marks::of(&emission.segment));
             let here = Here { node: *node, served: true };
-            self.monitor.end(self.now, to ^ 1, HostEvent::Forged { index, segment: &emission.segment });
+            self.monitor.end(self.key, to ^ 1, HostEvent::Forged { index, segment: emission.segment });
             self.go(handle, here);
         }
-        let next = self.core.middleboxes[id as usize].middlebox.next_timeout();
+        // What a segment changed may have been due before it came.
+        let next = self.core.middleboxes[id as usize].middlebox.next_timeout().max(self.now);
         self.wheel.schedule(self.first_middlebox + id, next);
     }
 

@@ -151,14 +151,14 @@ impl<M: Monitor> Simulation<M> {
         match in_flight {
             InFlight::Lost => {
                 self.links[id as usize].lose_everything(now);
-                self.reclaim_dropped(id);
+                self.reclaim_dropped(id, self.key);
             }
             InFlight::Rerouted => {
                 let waiting = self.links[id as usize].take_back_waiting(now);
-                self.reclaim_dropped(id);
+                self.reclaim_dropped(id, self.key);
                 let here = Here { node: self.core.graph.hop(id).from, served: true };
                 for handle in waiting {
-                    self.monitor.link(now, id, LinkActivity::TakenBack { handle: &handle });
+                    self.monitor.link(self.key, id, LinkActivity::TakenBack { handle });
                     self.go(handle, here);
                 }
             }

@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::engine::wheel::EventTarget;
+use crate::engine::key::EventTarget;
 use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 

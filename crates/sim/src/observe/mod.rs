@@ -2,6 +2,7 @@
 
 mod check;
 pub(crate) mod goodput;
+mod log;
 pub(crate) mod measure;
 pub(crate) mod monitor;
 pub(crate) mod observer;

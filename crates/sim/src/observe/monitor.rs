@@ -1,49 +1,63 @@
 //! What the simulation tells its monitor.
 //!
 //! The simulation is generic over its monitor. [`Silent`] ignores everything, so that the calls vanish when the simulation is compiled.
+//! Packets and hosts are executed ahead of others, so a monitor is told in the order of execution. Everything that it is told carries the
+//! key of its event: what happens in the world is the same in the order of the keys, however the world is executed.
 
 use bentpipe_base::{Instant, SackRange, Segment};
-use bentpipe_net::{Backlog, Dropped};
-use bentpipe_tcp::Connection;
+use bentpipe_net::Backlog;
+use bentpipe_trace::{DropCause, Event};
 
+use crate::engine::key::EventKey;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketContents, PacketIndex};
 use crate::world::EndId;
 use bentpipe_scenario::LinkId;
 
 /// What happened at a connection end.
-pub(crate) enum HostEvent<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HostEvent {
     /// A new connection uses it, for this leg; even ends send, odd ends receive. At a proxy it relays what
     /// `inward` receives, and back.
-    Opened { leg_id: u32, inward: Option<EndId>, connection: &'a mut Connection },
+    Opened { leg_id: u32, inward: Option<EndId> },
     /// The application wrote so many bytes.
     Wrote(u64),
     /// A segment left.
-    Sent { index: PacketIndex, segment: &'a Segment },
+    Sent { index: PacketIndex, segment: Segment },
     /// A middlebox sent a segment in its name.
-    Forged { index: PacketIndex, segment: &'a Segment },
+    Forged { index: PacketIndex, segment: Segment },
     /// A segment arrived and will be handled next.
-    Arrived { index: PacketIndex, segment: &'a Segment },
+    Arrived { index: PacketIndex, segment: Segment },
     /// The application will read over this range of the stream, which never arrived (best effort).
     Missing(SackRange),
     /// The application read so many bytes.
     Read(u64),
-    /// The end has done everything that there was to do at this time.
-    Settled(&'a mut Connection),
+    /// The connection recorded an event of its own at a time.
+    Traced(Instant, Event),
+    /// The end has done everything that there was to do at this time. So many bytes of its stream are acknowledged.
+    Settled { acknowledged_bytes: u64 },
+}
+
+/// A packet that something happened to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenPacket {
+    pub handle: PacketHandle,
+    pub contents: PacketContents,
 }
 
 /// What happened at one direction of a link.
-pub(crate) enum LinkActivity<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LinkActivity {
     /// A packet was offered to the queue; what waits after that.
-    Offered { handle: &'a PacketHandle, contents: &'a PacketContents, backlog: Backlog },
+    Offered { packet: SeenPacket, backlog: Backlog },
     /// A packet arrived at the far end.
-    Delivered { handle: &'a PacketHandle, contents: &'a PacketContents },
+    Delivered { packet: SeenPacket },
     /// The packet delivered next is a copy of another that stays on the link.
     Copied { original: PacketIndex, copy: PacketIndex },
     /// A packet that waited was taken back, because the link is given up.
-    TakenBack { handle: &'a PacketHandle },
-    /// A packet was lost.
-    Lost { dropped: &'a Dropped<PacketHandle>, contents: &'a PacketContents },
+    TakenBack { handle: PacketHandle },
+    /// A packet was lost, for this reason and at this time.
+    Lost { packet: SeenPacket, cause: DropCause, at: Instant },
 }
 
 /// Is told what happens in a simulation.
@@ -51,11 +65,20 @@ pub(crate) trait Monitor {
     /// False if it ignores everything.
     const MONITORS: bool;
 
+    /// Whether the connection at an end is to record events.
+    fn traces(&self, end: EndId) -> bool;
+
     /// Something happened at a connection end.
-    fn end(&mut self, now: Instant, end: EndId, event: HostEvent<'_>);
+    fn end(&mut self, key: EventKey, end: EndId, event: HostEvent);
 
     /// Something happened at a link.
-    fn link(&mut self, now: Instant, link: LinkId, activity: LinkActivity<'_>);
+    fn link(&mut self, key: EventKey, link: LinkId, activity: LinkActivity);
+
+    /// True if the monitor wants to read what it was told.
+    fn is_due(&self) -> bool;
+
+    /// Reads what it was told, as all that happens before this time is told.
+    fn read(&mut self, told_until: Instant);
 }
 
 /// Ignores everything.
@@ -66,8 +89,21 @@ impl Monitor for Silent {
     const MONITORS: bool = false;
 
     #[inline(always)]
-    fn end(&mut self, _: Instant, _: EndId, _: HostEvent<'_>) {}
+    fn traces(&self, _: EndId) -> bool {
+        false
+    }
 
     #[inline(always)]
-    fn link(&mut self, _: Instant, _: LinkId, _: LinkActivity<'_>) {}
+    fn end(&mut self, _: EventKey, _: EndId, _: HostEvent) {}
+
+    #[inline(always)]
+    fn link(&mut self, _: EventKey, _: LinkId, _: LinkActivity) {}
+
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn read(&mut self, _: Instant) {}
 }

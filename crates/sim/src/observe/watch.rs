@@ -2,20 +2,27 @@
 
 use bentpipe_base::Instant;
 use bentpipe_net::Link;
-use bentpipe_tcp::Connection;
+use bentpipe_trace::Event;
 
+use crate::engine::key::EventKey;
 use crate::observe::check::Checker;
-use crate::observe::monitor::{HostEvent, LinkActivity, Monitor};
+use crate::observe::log::{EventLog, Observation};
+use crate::observe::monitor::{HostEvent, LinkActivity, Monitor, SeenPacket};
 use crate::observe::observer::{LinkEvent, Observer, Passing};
 use crate::observe::record::Recorder;
 use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::PacketContents;
 use crate::world::{EndId, World};
 use crate::{RunOptions, Series};
 use bentpipe_scenario::{LinkId, Scenario, Topology};
 
-/// Tells recorder, checkers and the observer what happens.
+/// Logs what happens, and tells it to its readers in order.
 pub(crate) struct Watch<'a> {
+    log: EventLog,
+    readers: Readers<'a>,
+}
+
+/// Who wants to know what happens: recorder, checkers and the observer.
+struct Readers<'a> {
     recorder: Option<Recorder>,
     checker: Option<Checker>,
     observer: Option<&'a mut dyn Observer>,
@@ -30,33 +37,99 @@ impl<'a> Watch<'a> {
         options: &RunOptions<'_>,
         observer: Option<&'a mut dyn Observer>,
     ) -> Self {
-        Self {
+        let readers = Readers {
             recorder: options.record.then(|| Recorder::new(world, (scenario, topology))),
             checker: options.verify.then(|| Checker::new(topology)),
             observer,
             leg_ids: Vec::new(),
-        }
+        };
+        Self { log: EventLog::default(), readers }
     }
 
     /// The series and the violations; `used` packets are on their way in all, on these links.
     pub fn finish(
-        self,
+        mut self,
         now: Instant,
         (links, used): (&[Link<PacketHandle>], usize),
     ) -> (Option<Series>, Vec<String>) {
-        let violations = self.checker.map(|checker| checker.finish(now, (links, used)));
-        (self.recorder.map(Recorder::finish), violations.unwrap_or_default())
+        self.read(Instant::FAR_FUTURE);
+        let Readers { recorder, checker, .. } = self.readers;
+        let violations = checker.map(|checker| checker.finish(now, (links, used)));
+        (recorder.map(Recorder::finish), violations.unwrap_or_default())
+    }
+}
+
+impl Monitor for Watch<'_> {
+    const MONITORS: bool = true;
+
+    fn traces(&self, end: EndId) -> bool {
+        let Readers { recorder, observer, .. } = &self.readers;
+        observer.is_some() || (recorder.is_some() && end.is_multiple_of(2))
     }
 
-    fn note_opened(&mut self, now: Instant, end: EndId, (leg_id, connection): (u32, &mut Connection)) {
+    fn end(&mut self, key: EventKey, end: EndId, mut event: HostEvent) {
+        match &mut event {
+            HostEvent::Sent { index, .. } | HostEvent::Forged { index, .. } => {
+                *index = self.log.number(*index);
+            }
+            HostEvent::Arrived { index, .. } => *index = self.log.number_of(*index),
+            _ => {}
+        }
+        self.log.push(key, Observation::AtEnd(end, event));
+    }
+
+    fn link(&mut self, key: EventKey, link: LinkId, mut activity: LinkActivity) {
+        let log = &mut self.log;
+        match &mut activity {
+            LinkActivity::Copied { original, copy } => {
+                (*original, *copy) = (log.number_of(*original), log.number(*copy));
+            }
+            // Nobody told of its departure.
+            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. } if handle.has(Marks::PLAIN) => {
+                handle.set_index(log.number(handle.index()));
+            }
+            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. }
+            | LinkActivity::Delivered { packet: SeenPacket { handle, .. } }
+            | LinkActivity::TakenBack { handle }
+            | LinkActivity::Lost { packet: SeenPacket { handle, .. }, .. } => {
+                handle.set_index(log.number_of(handle.index()));
+            }
+        }
+        log.push(key, Observation::AtLink(link, activity));
+    }
+
+    fn is_due(&self) -> bool {
+        self.log.is_due()
+    }
+
+    fn read(&mut self, told_until: Instant) {
+        let Self { log, readers } = self;
+        log.read(told_until, |now, observation| match observation {
+            Observation::AtEnd(end, event) => readers.end(now, *end, event),
+            Observation::AtLink(link, activity) => readers.link(now, *link, activity),
+        });
+    }
+}
+
+impl Readers<'_> {
+    fn end(&mut self, now: Instant, end: EndId, event: &HostEvent) {
+        if let Some(checker) = &mut self.checker {
+            checker.end(now, end, event);
+        }
+        match event {
+            HostEvent::Opened { leg_id, .. } => self.note_opened(now, end, *leg_id),
+            HostEvent::Traced(at, event) => self.note_traced(*at, end, event),
+            _ => {}
+        }
+    }
+
+    fn note_opened(&mut self, now: Instant, end: EndId, leg_id: u32) {
         let needed = self.leg_ids.len().max(end as usize + 1);
         self.leg_ids.resize(needed, 0);
         self.leg_ids[end as usize] = leg_id;
-        let is_sender = end.is_multiple_of(2);
-        if let Some(recorder) = self.recorder.as_mut().filter(|_| is_sender) {
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| end.is_multiple_of(2)) {
             recorder.begin(leg_id);
         }
-        connection.set_tracing(self.observer.is_some() || (self.recorder.is_some() && is_sender));
         let end = self.end_of_leg(end);
         if let Some(observer) = &mut self.observer {
             observer.on_fresh(now, end);
@@ -68,24 +141,40 @@ impl<'a> Watch<'a> {
         2 * self.leg_ids[end as usize] + end % 2
     }
 
-    fn collect(&mut self, end: EndId, connection: &mut Connection) {
-        let (leg_id, end_of_leg) = (self.leg_ids[end as usize], self.end_of_leg(end));
-        while let Some((at, event)) = connection.poll_trace() {
-            if let Some(recorder) = self.recorder.as_mut().filter(|_| end.is_multiple_of(2)) {
-                recorder.note(leg_id, at, &event);
-            }
-            if let Some(observer) = &mut self.observer {
-                observer.on_end(at, end_of_leg, &event);
-            }
+    fn note_traced(&mut self, at: Instant, end: EndId, event: &Event) {
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| end.is_multiple_of(2)) {
+            recorder.note(self.leg_ids[end as usize], at, event);
+        }
+        let end = self.end_of_leg(end);
+        if let Some(observer) = &mut self.observer {
+            observer.on_end(at, end, event);
         }
     }
 
-    fn tell(
-        &mut self,
-        (at, link): (Instant, LinkId),
-        event: LinkEvent,
-        (handle, contents): (&PacketHandle, &PacketContents),
-    ) {
+    fn link(&mut self, now: Instant, link: LinkId, activity: &LinkActivity) {
+        if let Some(checker) = &mut self.checker {
+            checker.link(now, link, activity);
+        }
+        match activity {
+            LinkActivity::Offered { packet, backlog } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note_backlog(link, now, *backlog);
+                }
+                self.tell((now, link), LinkEvent::Offered { waiting: backlog.packets }, packet);
+            }
+            LinkActivity::Delivered { packet } => self.tell((now, link), LinkEvent::Delivered, packet),
+            LinkActivity::Lost { packet, cause, at } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note_drop(link, now);
+                }
+                self.tell((*at, link), LinkEvent::Dropped(*cause), packet);
+            }
+            LinkActivity::Copied { .. } | LinkActivity::TakenBack { .. } => {}
+        }
+    }
+
+    fn tell(&mut self, (at, link): (Instant, LinkId), event: LinkEvent, packet: &SeenPacket) {
+        let SeenPacket { handle, contents } = packet;
         let plain = handle.has(Marks::PLAIN);
         // The reports of a stream go to its sender.
         let to_receiver = match handle.has(Marks::AGENT) {
@@ -97,47 +186,6 @@ impl<'a> Watch<'a> {
         let segment = (!plain).then_some(&contents.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: handle.size(), to_end, segment });
-        }
-    }
-}
-
-impl Monitor for Watch<'_> {
-    const MONITORS: bool = true;
-
-    fn end(&mut self, now: Instant, end: EndId, event: HostEvent<'_>) {
-        if let Some(checker) = &mut self.checker {
-            checker.end(now, end, &event);
-        }
-        match event {
-            HostEvent::Opened { leg_id, connection, .. } => self.note_opened(now, end, (leg_id, connection)),
-            HostEvent::Settled(connection) => self.collect(end, connection),
-            _ => {}
-        }
-    }
-
-    fn link(&mut self, now: Instant, link: LinkId, activity: LinkActivity<'_>) {
-        if let Some(checker) = &mut self.checker {
-            checker.link(now, link, &activity);
-        }
-        match activity {
-            LinkActivity::Offered { handle, contents, backlog } => {
-                if let Some(recorder) = &mut self.recorder {
-                    recorder.note_backlog(link, now, backlog);
-                }
-                let event = LinkEvent::Offered { waiting: backlog.packets };
-                self.tell((now, link), event, (handle, contents));
-            }
-            LinkActivity::Delivered { handle, contents } => {
-                self.tell((now, link), LinkEvent::Delivered, (handle, contents));
-            }
-            LinkActivity::Lost { dropped, contents } => {
-                if let Some(recorder) = &mut self.recorder {
-                    recorder.note_drop(link, now);
-                }
-                let event = LinkEvent::Dropped(dropped.cause);
-                self.tell((dropped.at, link), event, (&dropped.packet, contents));
-            }
-            LinkActivity::Copied { .. } | LinkActivity::TakenBack { .. } => {}
         }
     }
 }

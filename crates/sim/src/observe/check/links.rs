@@ -41,12 +41,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, handle: &PacketHandle) {
+    fn add(&mut self, handle: PacketHandle) {
         self.packets += 1;
         self.bytes += u64::from(handle.size());
     }
 
-    fn remove(&mut self, handle: &PacketHandle) {
+    fn remove(&mut self, handle: PacketHandle) {
         self.packets -= 1;
         self.bytes -= u64::from(handle.size());
     }
@@ -98,11 +98,11 @@ impl LinkBook {
     }
 
     /// Enters what happened.
-    pub fn note(&mut self, now: Instant, activity: &LinkActivity<'_>, violations: &mut Violations) {
+    pub fn note(&mut self, now: Instant, activity: &LinkActivity, violations: &mut Violations) {
         match *activity {
-            LinkActivity::Offered { handle, .. } => {
-                self.entered.add(handle);
-                let before = self.inside.insert(handle.index(), now);
+            LinkActivity::Offered { packet, .. } => {
+                self.entered.add(packet.handle);
+                let before = self.inside.insert(packet.handle.index(), now);
                 violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
             }
             LinkActivity::Copied { original, copy } => {
@@ -116,16 +116,16 @@ impl LinkBook {
                 let present = self.inside.remove(&handle.index()).is_some();
                 violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
             }
-            LinkActivity::Delivered { handle, .. } => self.note_delivery(now, handle, violations),
-            LinkActivity::Lost { dropped, .. } => {
-                self.lost.add(&dropped.packet);
-                let present = self.inside.remove(&dropped.packet.index()).is_some();
+            LinkActivity::Delivered { packet } => self.note_delivery(now, packet.handle, violations),
+            LinkActivity::Lost { packet, .. } => {
+                self.lost.add(packet.handle);
+                let present = self.inside.remove(&packet.handle.index()).is_some();
                 violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
             }
         }
     }
 
-    fn note_delivery(&mut self, now: Instant, handle: &PacketHandle, violations: &mut Violations) {
+    fn note_delivery(&mut self, now: Instant, handle: PacketHandle, violations: &mut Violations) {
         self.delivered.add(handle);
         if self.expected_copy.take() == Some(handle.index()) {
             let marked = handle.has(Marks::COPY);

@@ -1,6 +1,6 @@
 //! Checks from outside: what must hold of links and connections whatever is inside them.
 //!
-//! The checkers see what the simulation tells its monitor, and nothing of the code that they check: [`links`] keeps books of every packet that
+//! The checkers see what the simulation tells its monitor, in the order of events, and nothing of the code that they check: [`links`] keeps books of every packet that
 //! enters and leaves a link, [`streams`] carries the payload that the engine only counts.
 
 mod links;
@@ -48,14 +48,16 @@ impl Checker {
     }
 
     /// Something happened at a connection end.
-    pub fn end(&mut self, now: Instant, end: EndId, event: &HostEvent<'_>) {
+    pub fn end(&mut self, now: Instant, end: EndId, event: &HostEvent) {
         self.streams.note(now, end, event, &mut self.violations);
     }
 
     /// Something happened at a link.
-    pub fn link(&mut self, now: Instant, link: LinkId, activity: &LinkActivity<'_>) {
-        if let LinkActivity::Copied { original, copy } = *activity {
-            self.streams.copy(original, copy);
+    pub fn link(&mut self, now: Instant, link: LinkId, activity: &LinkActivity) {
+        match *activity {
+            LinkActivity::Copied { original, copy } => self.streams.copy(original, copy),
+            LinkActivity::Lost { packet, .. } => self.streams.forget(packet.handle.index()),
+            _ => {}
         }
         self.links[link as usize].note(now, activity, &mut self.violations);
     }

@@ -1,6 +1,6 @@
 //! The payload that the engine only counts: made from its place in the stream where it leaves, compared where it is read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bentpipe_base::{Instant, Segment};
 
@@ -13,8 +13,8 @@ use crate::world::EndId;
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     ends: Vec<Stream>,
-    /// What the packets on their way carry, by the index of their packet.
-    payloads: Vec<Vec<u8>>,
+    /// What the packets on their way carry, by the numbers of the packets.
+    payloads: HashMap<PacketIndex, Vec<u8>>,
     opened: u64,
 }
 
@@ -73,22 +73,19 @@ impl Stream {
 impl Streams {
     /// The payload of a packet that duplication made.
     pub fn copy(&mut self, original: PacketIndex, copy: PacketIndex) {
-        let payload = self.payload(original).clone();
-        *self.payload(copy) = payload;
+        let payload = self.payloads.get(&original).cloned().unwrap_or_default();
+        self.payloads.insert(copy, payload);
     }
 
-    fn payload(&mut self, packet_index: PacketIndex) -> &mut Vec<u8> {
-        let needed = packet_index as usize + 1;
-        if self.payloads.len() < needed {
-            self.payloads.resize_with(needed, Vec::new);
-        }
-        &mut self.payloads[packet_index as usize]
+    /// A packet is lost, and its payload with it.
+    pub fn forget(&mut self, packet: PacketIndex) {
+        self.payloads.remove(&packet);
     }
 
     /// Something happened at a connection end.
-    pub fn note(&mut self, now: Instant, end: EndId, event: &HostEvent<'_>, violations: &mut Violations) {
-        match event {
-            HostEvent::Opened { inward, .. } => self.open(end, *inward),
+    pub fn note(&mut self, now: Instant, end: EndId, event: &HostEvent, violations: &mut Violations) {
+        match *event {
+            HostEvent::Opened { inward, .. } => self.open(end, inward),
             HostEvent::Wrote(bytes) => {
                 let stream = &mut self.ends[end as usize];
                 stream.written += bytes;
@@ -103,17 +100,17 @@ impl Streams {
                     let stream = &mut self.ends[end as usize];
                     stream.vouched_for = stream.vouched_for.max(segment.ack.saturating_sub(1));
                 }
-                let broken = self.send(end, *index, segment);
+                let broken = self.send(end, index, &segment);
                 violations
                     .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));
             }
             HostEvent::Arrived { index, segment } if segment.len > 0 => {
-                let payload = std::mem::take(self.payload(*index));
+                let payload = self.payloads.remove(&index).unwrap_or_default();
                 let whole = payload.len() == segment.len as usize;
                 violations.unless(whole, now, || format!("end {end}: a segment lost some of its payload"));
                 self.ends[end as usize].take(segment.seq - 1, &payload);
             }
-            HostEvent::Arrived { .. } => {}
+            HostEvent::Arrived { .. } | HostEvent::Traced(..) => {}
             HostEvent::Missing(range) => {
                 // What follows is checked as if it had arrived.
                 let key = self.ends[end as usize ^ 1].key;
@@ -122,12 +119,11 @@ impl Streams {
                 self.ends[end as usize].take(range.start - 1, &bytes);
             }
             HostEvent::Read(bytes) => {
-                let broken = self.read(end, *bytes);
+                let broken = self.read(end, bytes);
                 violations
                     .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));
             }
-            HostEvent::Settled(connection) => {
-                let acknowledged = connection.acknowledged_bytes();
+            HostEvent::Settled { acknowledged_bytes: acknowledged } => {
                 let other = &self.ends[end as usize ^ 1];
                 let arrived = other.arrived_to().max(other.vouched_for);
                 violations.unless(acknowledged <= arrived, now, || {
@@ -161,17 +157,15 @@ impl Streams {
     }
 
     /// A segment leaves with its payload; what is wrong with it.
-    fn send(&mut self, end: EndId, packet_index: PacketIndex, segment: &Segment) -> Option<String> {
+    fn send(&mut self, end: EndId, packet: PacketIndex, segment: &Segment) -> Option<String> {
         let (key, written) = (self.key(end), self.ends[end as usize].written);
-        let payload = self.payload(packet_index);
-        payload.clear();
         if segment.len == 0 {
             return None;
         }
         let Some(offset) = segment.seq.checked_sub(1) else {
             return Some("sent payload before its stream".to_owned());
         };
-        payload.extend(content(key, offset).take(segment.len as usize));
+        self.payloads.insert(packet, content(key, offset).take(segment.len as usize).collect());
         let to = offset + u64::from(segment.len);
         (to > written).then(|| format!("sent up to {to} of {written} bytes written"))
     }
@@ -216,7 +210,7 @@ mod tests {
         let now = Instant::ZERO;
         streams.note(now, 0, &HostEvent::Wrote(100), &mut violations);
         for &(seq, len) in segments {
-            let segment = &segment(seq, len);
+            let segment = segment(seq, len);
             streams.note(now, 0, &HostEvent::Sent { index: 3, segment }, &mut violations);
             streams.note(now, 1, &HostEvent::Arrived { index: 3, segment }, &mut violations);
         }
