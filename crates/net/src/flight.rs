@@ -86,6 +86,16 @@ impl<P> Flight<P> {
         }
     }
 
+    /// Takes those packets of a flight in order for which this is true.
+    pub fn extract(&mut self, mut goes: impl FnMut(&InFlight<P>) -> bool) -> Vec<InFlight<P>> {
+        let Some(Order::InOrder(line)) = self.line.as_deref_mut() else { return Vec::new() };
+        let (out, stays) =
+            std::mem::take(line).into_iter().partition::<VecDeque<_>, _>(|flying| goes(flying));
+        *line = stays;
+        self.next_due = line.front().map_or(Instant::FAR_FUTURE, |next| next.due);
+        out.into()
+    }
+
     /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
     #[inline(always)]
     pub fn next_due(&self) -> Instant {

@@ -151,6 +151,17 @@ impl<P: Packet> Link<P> {
         self.path.line.least_delay()
     }
 
+    /// Hands over the packets on the path of a [foreseeable](Link::is_foreseeable) link that arrive by `horizon` and that are `wanted`, each
+    /// with the time of its arrival, as [`Link::pass`] does with packets that are offered later.
+    pub fn hand_over(&mut self, horizon: Instant, mut wanted: impl FnMut(&P) -> bool) -> Vec<Passing<P>> {
+        let goes = |flying: &InFlight<P>| {
+            flying.due <= horizon && flying.fate == Fate::Arrives && wanted(&flying.packet)
+        };
+        let over = self.path.flight.extract(goes);
+        over.iter().for_each(|flying| self.ledger.count_delivery(&flying.packet));
+        over.into_iter().map(|flying| Passing { at: flying.due, packet: flying.packet }).collect()
+    }
+
     /// The next packet that has arrived by `now`; call until it returns nothing.
     #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<Arrival<P>> {

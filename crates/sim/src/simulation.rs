@@ -55,6 +55,8 @@ pub(crate) struct Simulation<M> {
     pub first_link: EventTarget,
     pub first_end: EventTarget,
     pub until: Instant,
+    /// Nothing is followed ahead of time beyond this: the end, or the next change of the routes.
+    pub horizon: Instant,
     pub now: Instant,
     /// The event that is being executed, if there is a monitor.
     pub key: EventKey,
@@ -81,10 +83,13 @@ pub enum Ended {
 impl<M: Monitor> Simulation<M> {
     /// A world at rest that will run until `until`.
     pub fn new(world: World, until: Instant, monitor: M, options: &RunOptions<'_>) -> Self {
-        let World { mut links, salts, mut routes, flows, core, .. } = world;
+        let World { mut links, salts, mut routes, flows, mut core, .. } = world;
         // Middleboxes read the queues of links as they are now.
         let goes_ahead = core.is_empty() && !options.event_by_event;
         let mut shared_links = if goes_ahead { find_shared_links(&links, &mut routes) } else { Vec::new() };
+        if !options.event_by_event {
+            core.set_origins(&flows, &routes);
+        }
         let lookahead = shared_links.iter().map(|shared_link| shared_link.lookahead).max();
         let processes =
             find_processes((&mut links, &mut shared_links), &mut routes, &flows).unwrap_or_default();
@@ -142,6 +147,7 @@ impl<M: Monitor> Simulation<M> {
             first_link,
             first_end,
             until,
+            horizon: until,
             now: Instant::ZERO,
             key: EventKey::NEVER,
             lookahead: lookahead.unwrap_or(Duration::ZERO),
@@ -152,6 +158,7 @@ impl<M: Monitor> Simulation<M> {
         if !simulation.processes.is_empty() {
             simulation.start_processes();
         }
+        simulation.find_chains();
         simulation
     }
 

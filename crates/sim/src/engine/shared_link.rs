@@ -19,7 +19,7 @@ use crate::engine::key::{Class, EventKey, Tie};
 use crate::engine::nearly_sorted::{Arrival, NearlySortedQueue};
 use crate::engine::process::GroupId;
 use crate::engine::tuning::{MANY_AT_SHARED_LINK, NEAR};
-use crate::network::hop::{ARRIVED, Hop, Special, chained, channel, link, shared_link};
+use crate::network::hop::{ARRIVED, Hop, Special, chained, channel, link, lookup, shared_link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::NO_CHANNEL;
@@ -61,7 +61,7 @@ impl SharedLink {
 
 /// Where the packets of a link come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Source {
+pub(crate) enum Source {
     Nowhere,
     /// From this link alone, of which it is known in advance what leaves it when.
     One(LinkId),
@@ -72,7 +72,8 @@ enum Source {
 }
 
 impl Source {
-    fn or(self, other: Self) -> Self {
+    /// From both.
+    pub fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nowhere, other) => other,
             (Self::Elsewhere, _) | (_, Self::Elsewhere) => Self::Elsewhere,
@@ -128,6 +129,8 @@ pub(crate) fn find_shared_links(links: &[Link<PacketHandle>], routes: &mut [Hop]
 #[derive(Clone, Copy)]
 enum Onward {
     Link(LinkId),
+    /// To a link that the routing table knows; the packet stays on its hop.
+    Lookup(LinkId),
     /// To a shared link.
     SharedLink(u32),
     /// To a channel of a process.
@@ -221,7 +224,6 @@ impl<M: Monitor> Simulation<M> {
         let mut key = self.key;
         loop {
             let next = self.routes[handle.position() + 1];
-            let state = &mut self.links[link as usize];
             let onward = if let Some(link) = chained(next) {
                 Onward::Link(link)
             } else if let Some(shared_link) = shared_link(next) {
@@ -230,24 +232,34 @@ impl<M: Monitor> Simulation<M> {
                 Onward::Channel(channel)
             } else if to_host && next == ARRIVED {
                 Onward::Host
+            } else if let Some(link) =
+                lookup(next).and_then(|destination| self.core.chained_hop(destination, link))
+            {
+                Onward::Lookup(link)
             } else {
-                state.enqueue(at, handle);
+                self.links[link as usize].enqueue(at, handle);
                 self.note_offered(key, link, handle);
                 break;
             };
-            let passing = state.pass(at, handle, self.until);
+            let passing = self.links[link as usize].pass(at, handle, self.horizon);
             self.note_offered(key, link, handle);
             let Some(mut passing) = passing else { break };
             self.events += 1;
-            let Onward::Link(next) = onward else {
-                passing.packet.advance();
-                return Some((passing, link, onward));
+            let next = match onward {
+                Onward::Lookup(next) => next,
+                Onward::Link(next) => {
+                    passing.packet.advance();
+                    next
+                }
+                _ => {
+                    passing.packet.advance();
+                    return Some((passing, link, onward));
+                }
             };
             if M::MONITORS {
                 key = self.wheel.key(passing.at, self.first_link + link);
                 self.note_delivered(key, link, passing.packet);
             }
-            passing.packet.advance();
             (at, handle, link) = (passing.at, passing.packet, next);
         }
         self.keep_on(link, key);

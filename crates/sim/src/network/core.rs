@@ -8,11 +8,13 @@ use bentpipe_middlebox::{Emission, Middlebox};
 use bentpipe_scenario::{Graph, LinkId, NodeId};
 
 use crate::host::proxy::{Leg, Proxy};
+use crate::network::chains::Chains;
+use crate::network::hop::{Hop, lookup};
 use crate::network::medium::Media;
 use crate::network::middlebox::MiddleboxNode;
-use crate::network::routing::RoutingTable;
+use crate::network::routing::{RoutingTable, Way};
 use crate::observe::goodput::GoodputSampler;
-use crate::world::EndId;
+use crate::world::{EndId, Flow};
 
 /// All that packets meet besides links, and what it needs.
 #[derive(Debug, Default)]
@@ -63,6 +65,30 @@ impl NetworkCore {
     /// The node that a link leads to.
     pub fn head(&self, link: LinkId) -> NodeId {
         self.graph.hop(link).to
+    }
+
+    /// The next link of a packet behind another, if packets may be offered to it ahead of time.
+    #[inline]
+    pub fn chained_hop(&self, destination: u32, behind: LinkId) -> Option<LinkId> {
+        let routing = self.routing.as_ref()?;
+        match routing.next(destination, routing.head(behind)) {
+            Way::Link(next) if routing.chains.has(next) => Some(next),
+            _ => None,
+        }
+    }
+
+    /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
+    pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
+        let Some(routing) = &mut self.routing else { return };
+        let has_sessions = flows.iter().any(|flow| flow.session.is_some());
+        if has_sessions || !self.middleboxes.is_empty() || !self.media.shared.is_empty() {
+            return;
+        }
+        let of_flows = flows.iter().map(|flow| (flow.routes, flow.nodes));
+        let of_legs = self.legs.iter().map(|leg| (leg.routes, leg.nodes));
+        let origin = |(route, node): (u32, NodeId)| Some((node, lookup(routes[route as usize])?));
+        let origins = of_flows.chain(of_legs).flat_map(|(routes, nodes)| routes.into_iter().zip(nodes));
+        routing.chains = Chains::new(origins.filter_map(origin).collect());
     }
 
     /// Packets meet nothing but links.

@@ -91,7 +91,14 @@ impl<M: Monitor> Simulation<M> {
     #[inline(always)]
     pub(crate) fn enter_arrival(&mut self, at: Instant, handle: PacketHandle) {
         if M::MONITORS {
-            let link = self.link_before(handle);
+            self.enter_arrival_by(at, self.link_before(handle), handle);
+        }
+    }
+
+    /// The same for a packet that comes over a link which its route does not tell.
+    #[inline(always)]
+    pub(crate) fn enter_arrival_by(&mut self, at: Instant, link: LinkId, handle: PacketHandle) {
+        if M::MONITORS {
             self.key = self.wheel.key(at, self.first_link + link);
             self.note_delivered(self.key, link, handle);
         }

@@ -90,6 +90,12 @@ pub(crate) fn channel(hop: Hop) -> Option<u32> {
     (hop >> NUMBER_BITS == CHANNEL).then_some(hop & (FIRST_SPECIAL - 1))
 }
 
+/// The number of the destination whose next hop the routing table knows.
+#[inline(always)]
+pub(crate) fn lookup(hop: Hop) -> Option<u32> {
+    (hop >> NUMBER_BITS == LOOKUP).then_some(hop & (FIRST_SPECIAL - 1))
+}
+
 /// The link that a hop is, if it is one.
 pub(crate) fn link(hop: Hop) -> Option<LinkId> {
     (hop < FIRST_SPECIAL).then_some(hop)

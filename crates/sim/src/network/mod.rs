@@ -1,5 +1,6 @@
 //! What packets meet between hosts: routes, middleboxes, shared channels.
 
+pub(crate) mod chains;
 pub(crate) mod core;
 pub(crate) mod forward;
 pub(crate) mod hop;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bentpipe_base::Instant;
 use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
 
+use crate::network::chains::Chains;
 use crate::network::forward::Here;
 use crate::network::sky::Sky;
 use crate::observe::monitor::{LinkActivity, Monitor};
@@ -24,6 +25,8 @@ pub(crate) struct RoutingTable {
     changes: Vec<Change>,
     /// Changes that have happened.
     done: usize,
+    /// Where packets may be followed until the next change.
+    pub chains: Chains,
     /// Packets that no way led on for.
     pub stranded: u64,
 }
@@ -52,6 +55,7 @@ impl RoutingTable {
             out: vec![false; topology.link_count()],
             changes,
             done: 0,
+            chains: Chains::default(),
             stranded: 0,
         }
     }
@@ -65,6 +69,16 @@ impl RoutingTable {
             self.destinations.len() - 1
         });
         number as u32
+    }
+
+    /// How many destinations there are.
+    pub fn destination_count(&self) -> u32 {
+        self.destinations.len() as u32
+    }
+
+    /// The node that a link leads to.
+    pub fn head(&self, link: LinkId) -> NodeId {
+        self.graph.hop(link).to
     }
 
     /// When the next hops change; [`Instant::FAR_FUTURE`] if they stay.
@@ -138,9 +152,11 @@ impl<M: Monitor> Simulation<M> {
         routing.change(now);
         let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
         self.wheel.schedule(self.routing, next);
+        self.forget_chains(now);
         for link in given_up {
             self.give_up(link, in_flight);
         }
+        self.find_chains();
     }
 
     /// A link of the constellation is no more.
