@@ -53,6 +53,8 @@ struct Changes {
     held: Duration,
     arq: Option<ArqConfig>,
     preserve_order: bool,
+    /// Nothing but rate and delay changes: there is neither an outage nor an opportunity, and nothing is left to chance.
+    only_moves: bool,
     last_due: Instant,
     reordering: Option<(Reordering, Rng)>,
     duplication: Option<(f64, Rng)>,
@@ -299,6 +301,11 @@ impl Changes {
             held: Duration::ZERO,
             arq: config.arq,
             preserve_order: config.preserve_order,
+            only_moves: config.outages.intervals.is_empty()
+                && config.opportunities.is_none()
+                && config.reordering.is_none()
+                && duplicate <= 0.0
+                && corrupt <= 0.0,
             last_due: Instant::ZERO,
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
             duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
@@ -352,8 +359,19 @@ impl Changes {
     }
 
     /// What becomes of a passage on a line that is not plain, `extra` later than its transmission says, and when the line is free again.
-    #[inline(never)]
+    #[inline(always)]
     fn meet(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
+        // Nearly all lines that are not plain only move.
+        if !self.only_moves {
+            return self.meet_chances(start, passage, extra);
+        }
+        let due = passage.end + Duration::from_nanos(self.delay_one_way.at(passage.end)) + extra;
+        (Passage { due: self.order(due), ..passage }, passage.end)
+    }
+
+    /// The same where outages and chance may have a say.
+    #[inline(never)]
+    fn meet_chances(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         let whole = passage.end;
         let end = match self.outages.effect() {
             _ if self.outages.is_empty() => whole,

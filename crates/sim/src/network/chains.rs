@@ -23,18 +23,43 @@ pub(crate) struct Chains {
     origins: Vec<(NodeId, u32)>,
     /// By link: all its packets come from one other.
     chained: Vec<bool>,
+    /// By link: the destination of the packets that were followed behind it last, and the link over which they went on.
+    last: Vec<(u32, Option<LinkId>)>,
 }
+
+/// No destination.
+const NOWHERE: u32 = u32::MAX;
 
 impl Chains {
     /// For packets that begin their way at these nodes, to these destinations.
     pub fn new(mut origins: Vec<(NodeId, u32)>) -> Self {
         origins.sort_unstable();
         origins.dedup();
-        Self { origins, chained: Vec::new() }
+        Self { origins, ..Self::default() }
+    }
+
+    /// These links may be offered packets ahead of time.
+    fn open(&mut self, chained: Vec<bool>) {
+        self.last = vec![(NOWHERE, None); chained.len()];
+        self.chained = chained;
+    }
+
+    /// Where packets to a destination go on behind a link, if the last ones that were followed there had the same destination.
+    #[inline(always)]
+    pub fn known(&self, destination: u32, behind: LinkId) -> Option<Option<LinkId>> {
+        if self.last.is_empty() {
+            return Some(None);
+        }
+        let (last, next) = self.last[behind as usize];
+        (last == destination).then_some(next)
+    }
+
+    /// Packets to a destination go on like this behind a link.
+    pub fn learn(&mut self, destination: u32, behind: LinkId, next: Option<LinkId>) {
+        self.last[behind as usize] = (destination, next);
     }
 
     /// Packets may be offered to this link ahead of time.
-    #[inline]
     pub fn has(&self, link: LinkId) -> bool {
         self.chained.get(link as usize).is_some_and(|chained| *chained)
     }
@@ -42,6 +67,7 @@ impl Chains {
     /// Packets may be offered to no link ahead of time any more.
     pub fn clear(&mut self) {
         self.chained.clear();
+        self.last.clear();
     }
 }
 
@@ -124,7 +150,7 @@ impl<M: Monitor> Simulation<M> {
         let chained = (0..links.len() as LinkId).map(|id| survey.is_chained(id)).collect();
         self.horizon = self.until.min(routing.next_change() - Duration::from_nanos(1));
         if let Some(routing) = &mut self.core.routing {
-            routing.chains.chained = chained;
+            routing.chains.open(chained);
         }
         used.into_iter().for_each(|link| self.follow_from(link));
     }
@@ -135,7 +161,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         let Self { links, routes, core, horizon, .. } = self;
-        let next = |handle: &PacketHandle| core.chained_hop(lookup(routes[handle.position()])?, link);
+        let mut next = |handle: &PacketHandle| core.chained_hop(lookup(routes[handle.position()])?, link);
         let passing = links[link as usize].hand_over(*horizon, |handle| next(handle).is_some());
         let onward: Vec<_> = passing.iter().map(|passing| next(&passing.packet)).collect();
         for (Passing { at, packet: handle }, onward) in passing.into_iter().zip(onward) {

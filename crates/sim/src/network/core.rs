@@ -12,7 +12,7 @@ use crate::network::chains::Chains;
 use crate::network::hop::{Hop, lookup};
 use crate::network::medium::Media;
 use crate::network::middlebox::MiddleboxNode;
-use crate::network::routing::{RoutingTable, Way};
+use crate::network::routing::RoutingTable;
 use crate::observe::goodput::GoodputSampler;
 use crate::world::{EndId, Flow};
 
@@ -68,13 +68,9 @@ impl NetworkCore {
     }
 
     /// The next link of a packet behind another, if packets may be offered to it ahead of time.
-    #[inline]
-    pub fn chained_hop(&self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        let routing = self.routing.as_ref()?;
-        match routing.next(destination, routing.head(behind)) {
-            Way::Link(next) if routing.chains.has(next) => Some(next),
-            _ => None,
-        }
+    #[inline(always)]
+    pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
+        self.routing.as_mut()?.chained_hop(destination, behind)
     }
 
     /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.

@@ -71,6 +71,25 @@ impl RoutingTable {
         number as u32
     }
 
+    /// The next link of a packet behind another, if packets may be offered to it ahead of time.
+    #[inline(always)]
+    pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
+        match self.chains.known(destination, behind) {
+            Some(next) => next,
+            None => self.find_chained_hop(destination, behind),
+        }
+    }
+
+    #[inline(never)]
+    fn find_chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
+        let next = match self.next(destination, self.head(behind)) {
+            Way::Link(next) if self.chains.has(next) => Some(next),
+            _ => None,
+        };
+        self.chains.learn(destination, behind, next);
+        next
+    }
+
     /// How many destinations there are.
     pub fn destination_count(&self) -> u32 {
         self.destinations.len() as u32
