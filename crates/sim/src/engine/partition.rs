@@ -251,7 +251,7 @@ mod tests {
         // Flows that share their hosts are together, as long as they are few.
         scenario.flows[0].count *= 2;
         assert_eq!(processes_of(&scenario), hosts);
-        scenario.flows[0].count *= 10;
+        scenario.flows[0].count *= 100;
         satellite(&mut scenario).forward.rate = Schedule::Constant(Rate::from_mbps(1000));
         assert_eq!(processes_of(&scenario), 0);
     }

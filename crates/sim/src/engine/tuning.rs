@@ -41,8 +41,10 @@ pub(crate) const MANY_TO_SORT: usize = 300;
 /// Places from the end of a nearly sorted queue at which a packet may still be put in; one that goes further forward waits in a heap.
 pub(crate) const INSERTION_REACH: usize = 32;
 
-/// A process with more flows would have to search long for its next event. A link that more of them use belongs to no process.
-pub(crate) const MOST_FLOWS: usize = 16;
+/// A process with more flows would have to search long for its next event. A link that more of them use belongs to no process. On
+/// `geo-dumbbell`, hosts of 100 flows each without losses take 0.8 of the time that they take event by event, hosts of 125 with a loss of 1e-3
+/// as much, hosts of 250 1.3 times as much.
+pub(crate) const MOST_FLOWS: usize = 128;
 
 /// With fewer packets for a flow in a window, its memory is fetched for too little, and it is quicker to execute the world event by event.
 pub(crate) const LEAST_PACKETS: u64 = 8;
