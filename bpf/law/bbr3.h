@@ -64,7 +64,7 @@ struct bp_law {
 	bp_u64 cycle_since;
 	bp_u64 cycle_wait;
 	bp_u64 aggregate_since;
-	struct bp_windowed extra;	/* complements of what was acknowledged beyond the bandwidth, 8 fractional bits */
+	struct bp_windowed extra;	/* complements of what was acknowledged beyond the bandwidth, 10 fractional bits */
 	/* The ACK at hand. */
 	bp_u64 now;
 	bbr3_rate rate;
@@ -368,7 +368,7 @@ BP_APART bbr3_aggregate(struct bp_law *law)
 	law->aggregated += law->newly;
 	extra = BP_SEGMENTS(law->aggregated);
 	extra = BP_MIN(BP_MAX(extra, expected) - expected, law->cwnd);
-	complement = ~(bp_u32)(BP_MIN(extra, BP_LARGEST) >> (BP_SHIFT - 8));
+	complement = ~(bp_u32)(BP_MIN(extra, BP_LARGEST - 1) >> (BP_SHIFT - 10));
 	if (!law->filled && law->round_start)
 		bp_windowed_reset(&law->extra, law->rounds, complement);
 	else
@@ -607,7 +607,7 @@ BP_APART bbr3_update_control(struct bp_law *law)
 		cwnd_gain = BBR3_UP_CWND_GAIN;
 	else if (bbr3_in_probe_rtt(law))
 		cwnd_gain = BBR3_ONE / 2;
-	extra = law->extra.best[0].known ? (bp_window)~law->extra.best[0].value << (BP_SHIFT - 8) : 0;
+	extra = law->extra.best[0].known ? (bp_window)~law->extra.best[0].value << (BP_SHIFT - 10) : 0;
 	most = bbr3_quantized(law, bbr3_bdp(law, cwnd_gain) + extra);
 	if (law->filled)
 		law->cwnd = BP_MIN(law->cwnd + BP_SEGMENTS(law->newly), most);
