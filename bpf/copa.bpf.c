@@ -3,4 +3,5 @@
 #define BP_HEEDS_DELAY 1
 #define BP_NAME "bp_copa"
 #define BP_STORED
+#define BP_OWNS_RECOVERY 1
 #include "glue.h"

@@ -20,7 +20,10 @@
 /* Set by the loader: `cong_control` has four arguments from kernel 6.10 on, and two before. */
 const volatile bp_u8 bp_cong_control_arguments = 4;
 
-/* The law sets its window in recovery itself. */
+/*
+ * The law sets its window in recovery itself: a loss need not shrink it, so there is no reduction to spread, and at losses of 1 % the connection is
+ * in recovery nearly all the time.
+ */
 #ifndef BP_OWNS_RECOVERY
 #define BP_OWNS_RECOVERY 0
 #endif

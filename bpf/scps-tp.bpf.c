@@ -5,4 +5,5 @@ const volatile unsigned long long bp_scps_rate = 1;
 #include "law/scps-tp.h"
 #define BP_ALWAYS_PACED 1
 #define BP_NAME "bp_scps_tp"
+#define BP_OWNS_RECOVERY 1
 #include "glue.h"

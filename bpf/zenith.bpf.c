@@ -2,4 +2,5 @@
 #include "law/zenith.h"
 #define BP_NAME "bp_zenith"
 #define BP_STORED
+#define BP_OWNS_RECOVERY 1
 #include "glue.h"

@@ -60,7 +60,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "copa",
         kernel_name: "bp_copa",
-        differs: "in recovery the window is held by the kernel's RFC 6937; round trips below 2 ms count as without a queue",
+        differs: "round trips below 2 ms count as without a queue",
     },
     Control {
         name: "bbr3",
@@ -70,7 +70,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "zenith",
         kernel_name: "bp_zenith",
-        differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off",
+        differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off; no proportional rate reduction",
     },
 ];
 
