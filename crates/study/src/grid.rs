@@ -82,6 +82,12 @@ impl Grid {
         self.choices.iter().position(|choice| choice.options == options).unwrap_or(0)
     }
 
+    /// How many options of a parameter are run, the first ones.
+    pub fn options_run(&self, parameter: usize) -> usize {
+        let last = self.choices.iter().map(|choice| choice.options[parameter]).max();
+        last.map_or(1, |last| last + 1)
+    }
+
     /// Index of an arm.
     pub fn arm(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm == name)

@@ -1,9 +1,8 @@
 //! One setting for all of a paper: the options under which most of its claims hold together.
 //!
 //! A claim that holds in one world and a claim that holds in another say nothing of the paper if the two worlds exclude each other. Parameters
-//! of the same name and with the same options are one parameter in every experiment that has it.
-
-use indexmap::IndexMap;
+//! of the same name that have an option in common are one parameter in every experiment that has it, in whatever order its options stand; an option
+//! that one of these experiments does not have, or did not run, is no option for all of them.
 
 use crate::file::Experiment;
 use crate::grid::Grid;
@@ -11,8 +10,19 @@ use crate::grid::Grid;
 /// Combinations of options that are tried at most, among parameters that share experiments.
 pub const MOST_COMBINATIONS: usize = 65_536;
 
-/// A parameter that a paper leaves open: its name and the names of its options.
-type Parameter<'a> = (&'a str, Vec<&'a str>);
+/// A parameter that a paper leaves open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter<'a> {
+    name: &'a str,
+    /// The options that all experiments with it have, in the order of the first.
+    options: Vec<&'a str>,
+}
+
+impl<'a> Parameter<'a> {
+    fn is_the_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.options.iter().any(|option| other.options.contains(option))
+    }
+}
 
 /// A claim as the search sees it.
 pub struct Candidate<'a> {
@@ -24,21 +34,30 @@ pub struct Candidate<'a> {
     pub holds: Vec<bool>,
 }
 
+impl<'a> Candidate<'a> {
+    /// What its experiment leaves open, with the options that were run: the short form may run the first ones only.
+    fn parameters(&self) -> Vec<Parameter<'a>> {
+        let mut all = parameters(self.experiment);
+        for (index, parameter) in all.iter_mut().enumerate() {
+            parameter.options.truncate(self.grid.options_run(index));
+        }
+        all
+    }
+}
+
 /// An option for every open parameter of a study.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct JointSetting<'a> {
-    options: IndexMap<Parameter<'a>, usize>,
+    chosen: Vec<(Parameter<'a>, usize)>,
 }
 
 impl<'a> JointSetting<'a> {
     /// The setting under which most of these claims hold. Between settings that are equally good the one with earlier options wins, so the
     /// default configuration does if nothing is better.
     pub fn of(candidates: &[Candidate<'a>]) -> Self {
-        let mut best = Self::default();
-        for candidate in candidates {
-            best.options.extend(parameters(candidate.experiment).map(|parameter| (parameter, 0)));
-        }
-        for group in groups(candidates.iter().map(|candidate| candidate.experiment)) {
+        let lists: Vec<Vec<Parameter<'_>>> = candidates.iter().map(Candidate::parameters).collect();
+        let mut best = Self { chosen: united(&lists).into_iter().map(|parameter| (parameter, 0)).collect() };
+        for group in groups(&lists) {
             best.choose(&group, candidates);
         }
         best
@@ -46,17 +65,20 @@ impl<'a> JointSetting<'a> {
 
     /// Tries every combination of the options of `group`; the other parameters stay as they are.
     fn choose(&mut self, group: &[Parameter<'a>], candidates: &[Candidate<'a>]) {
-        let touched: Vec<&Candidate<'_>> = candidates
-            .iter()
-            .filter(|candidate| parameters(candidate.experiment).any(|parameter| group.contains(&parameter)))
-            .collect();
+        let is_touched = |candidate: &&Candidate<'_>| {
+            candidate.parameters().iter().any(|own| group.iter().any(|parameter| parameter.is_the_same(own)))
+        };
+        let touched: Vec<&Candidate<'_>> = candidates.iter().filter(is_touched).collect();
         let mut tried = self.clone();
         let mut most = tried.count(&touched);
         for number in 1..combinations(group) {
             let mut rest = number;
             for parameter in group.iter().rev() {
-                tried.options.insert(parameter.clone(), rest % parameter.1.len());
-                rest /= parameter.1.len();
+                let slot = tried.chosen.iter_mut().find(|(known, _)| known == parameter);
+                if let Some((_, chosen)) = slot {
+                    *chosen = rest % parameter.options.len();
+                }
+                rest /= parameter.options.len();
             }
             let count = tried.count(&touched);
             if count > most {
@@ -72,52 +94,64 @@ impl<'a> JointSetting<'a> {
 
     /// Index of the choice of an experiment that this setting means.
     pub fn choice(&self, experiment: &Experiment, grid: &Grid) -> usize {
-        let option = |parameter| self.options.get(&parameter).copied().unwrap_or(0);
-        let options: Vec<usize> = parameters(experiment).map(option).collect();
+        let option = |own: Parameter<'_>| {
+            let known = self.chosen.iter().find(|(parameter, _)| parameter.is_the_same(&own));
+            let name = known.map(|(parameter, chosen)| parameter.options[*chosen]);
+            own.options.iter().position(|option| Some(*option) == name).unwrap_or(0)
+        };
+        let options: Vec<usize> = parameters(experiment).into_iter().map(option).collect();
         grid.choice(&options)
     }
 
     /// `discipline = threshold 3`, for each parameter.
     pub fn names(&self) -> Vec<String> {
-        self.options
+        self.chosen
             .iter()
-            .map(|((name, options), chosen)| format!("{name} = {}", options[*chosen]))
+            .map(|(parameter, chosen)| format!("{} = {}", parameter.name, parameter.options[*chosen]))
             .collect()
     }
 }
 
 /// What an experiment leaves open.
-fn parameters(experiment: &Experiment) -> impl Iterator<Item = Parameter<'_>> {
-    experiment
-        .open
-        .iter()
-        .map(|(name, options)| (name.as_str(), options.keys().map(String::as_str).collect()))
+pub fn parameters(experiment: &Experiment) -> Vec<Parameter<'_>> {
+    let open = experiment.open.iter();
+    open.map(|(name, options)| Parameter { name, options: options.keys().map(String::as_str).collect() })
+        .collect()
+}
+
+/// The parameters of all of them, each once.
+fn united<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Parameter<'a>> {
+    let mut all: Vec<Parameter<'a>> = Vec::new();
+    for own in lists.iter().flatten() {
+        match all.iter_mut().find(|known| known.is_the_same(own)) {
+            Some(known) => known.options.retain(|option| own.options.contains(option)),
+            None => all.push(own.clone()),
+        }
+    }
+    all
 }
 
 /// Parameters that are linked by experiments which have several of them; the groups are independent of each other.
-pub fn groups<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Vec<Parameter<'a>>> {
-    let mut groups: Vec<Vec<Parameter<'a>>> = Vec::new();
-    for experiment in experiments {
-        let mut linked: Vec<Parameter<'a>> = parameters(experiment).collect();
-        if linked.is_empty() {
-            continue;
-        }
-        let (joined, apart): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|group| group.iter().any(|parameter| linked.contains(parameter)));
-        for parameter in joined.into_iter().flatten() {
-            if !linked.contains(&parameter) {
-                linked.push(parameter);
-            }
+pub fn groups<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Vec<Parameter<'a>>> {
+    let mut groups: Vec<Vec<Parameter<'a>>> =
+        united(lists).into_iter().map(|parameter| vec![parameter]).collect();
+    for linked in lists {
+        let is_linked = |group: &Vec<Parameter<'a>>| {
+            group.iter().any(|parameter| linked.iter().any(|own| parameter.is_the_same(own)))
+        };
+        let (joined, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_linked);
+        let joined: Vec<Parameter<'a>> = joined.into_iter().flatten().collect();
+        if !joined.is_empty() {
+            apart.push(joined);
         }
         groups = apart;
-        groups.push(linked);
     }
     groups
 }
 
 /// How many combinations of options a group has, at most [`usize::MAX`].
 pub fn combinations(group: &[Parameter<'_>]) -> usize {
-    group.iter().fold(1, |product: usize, (_, options)| product.saturating_mul(options.len()))
+    group.iter().fold(1, |product: usize, parameter| product.saturating_mul(parameter.options.len()))
 }
 
 #[cfg(test)]
@@ -145,25 +179,55 @@ title = "c"
 scenario = "geo-single"
 arm = { x = "reno" }
 open.queue = { none = {}, some = {} }
+[experiment.d]
+title = "d"
+scenario = "geo-single"
+arm = { x = "reno" }
+open.queue = { endless = {}, long = {}, short = {} }
 "#;
+
+    fn study_and_grids() -> (Study, Vec<Grid>) {
+        let study = Study::parse("four.toml", STUDY).unwrap();
+        let grids =
+            study.experiment.values().map(|experiment| Grid::of(experiment, Form::default())).collect();
+        (study, grids)
+    }
+
+    fn candidate<'a>((study, grids): &'a (Study, Vec<Grid>), name: &str, holds: &[bool]) -> Candidate<'a> {
+        let index = study.experiment.get_index_of(name).unwrap();
+        Candidate { experiment: &study.experiment[index], grid: &grids[index], holds: holds.to_vec() }
+    }
+
+    /// The queue of `d` is that of `b`, though its options stand in another order and are more. Only `d` has an endless one, so that is no setting for both.
+    #[test]
+    fn one_parameter_has_one_option_whatever_the_order_of_its_options() {
+        let both = study_and_grids();
+        let found = [
+            candidate(&both, "b", &[true, false]),
+            candidate(&both, "d", &[true, false, false]),
+            candidate(&both, "d", &[false, true, false]),
+            candidate(&both, "d", &[false, true, false]),
+        ];
+        let setting = JointSetting::of(&found);
+        assert_eq!(setting.names(), ["queue = long"]);
+        let chosen = |one: &Candidate<'_>| setting.choice(one.experiment, one.grid);
+        assert_eq!([chosen(&found[0]), chosen(&found[1])], [1, 1]);
+        let alone = JointSetting::of(&found[1..2]);
+        assert_eq!(alone.names(), ["queue = endless"]);
+        assert_eq!(JointSetting::of(&found[..2]).names(), ["queue = short"]);
+    }
 
     /// Two claims hold with the long queue only and one with the short one only; a parameter of the same name with other options is another one.
     #[test]
     fn most_claims_decide_and_the_default_wins_a_tie() {
-        let study = Study::parse("three.toml", STUDY).unwrap();
-        let grids: Vec<Grid> =
-            study.experiment.values().map(|experiment| Grid::of(experiment, Form::default())).collect();
-        let candidate = |name: &str, holds: &[bool]| {
-            let index = study.experiment.get_index_of(name).unwrap();
-            Candidate { experiment: &study.experiment[index], grid: &grids[index], holds: holds.to_vec() }
-        };
+        let both = study_and_grids();
         let (yes, no) = (true, false);
         // The choices of `a` are (short, 40), (short, 56), (long, 40), (long, 56).
         let all = [
-            candidate("a", &[no, no, no, yes]),
-            candidate("a", &[yes, yes, no, no]),
-            candidate("b", &[no, yes]),
-            candidate("c", &[yes, yes]),
+            candidate(&both, "a", &[no, no, no, yes]),
+            candidate(&both, "a", &[yes, yes, no, no]),
+            candidate(&both, "b", &[no, yes]),
+            candidate(&both, "c", &[yes, yes]),
         ];
         let setting = JointSetting::of(&all);
         assert_eq!(setting.names(), ["queue = long", "ack = 56", "queue = none"]);
@@ -171,7 +235,10 @@ open.queue = { none = {}, some = {} }
         assert_eq!(chosen, [3, 3, 1, 0]);
         assert_eq!(JointSetting::of(&all[1..3]).names(), ["queue = short", "ack = 40"]);
         assert_eq!(
-            groups(study.experiment.values()).iter().map(|group| combinations(group)).collect::<Vec<_>>(),
+            groups(&all.each_ref().map(Candidate::parameters))
+                .iter()
+                .map(|group| combinations(group))
+                .collect::<Vec<_>>(),
             [4, 2]
         );
     }

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::check::{Check, Expr, Place, Quantity, Relation};
 use crate::file::{ClaimFile, Experiment, FigureFile, OverTimeFile, ParameterFile, StatedFile, position};
 use crate::grid::Form;
-use crate::joint::{MOST_COMBINATIONS, combinations, groups};
+use crate::joint::{MOST_COMBINATIONS, combinations, groups, parameters};
 use crate::measure::{Curve, Measure, Measured};
 use crate::mistakes::{Mistakes, StudyError};
 
@@ -214,7 +214,8 @@ impl Study {
                 }
             }
         }
-        let largest = groups(study.experiment.values()).iter().map(|group| combinations(group)).max();
+        let open: Vec<_> = study.experiment.values().map(parameters).collect();
+        let largest = groups(&open).iter().map(|group| combinations(group)).max();
         if let Some(found) = largest.filter(|found| *found > MOST_COMBINATIONS) {
             let accepted = format!("at most {MOST_COMBINATIONS}");
             mistakes.add(
