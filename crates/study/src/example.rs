@@ -3,8 +3,12 @@
 use crate::check::{Check, Expr};
 use crate::grid::{Form, Grid};
 use crate::measure::{Measure, Measured};
+use crate::outcome::{
+    Choices, ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
+};
 use crate::results::Results;
 use crate::study::Study;
+use crate::verdict::Verdict;
 use bentpipe_table::Values;
 
 pub const STUDY: &str = r#"
@@ -76,4 +80,53 @@ pub fn results() -> Results {
         }
     }
     results
+}
+
+fn judged(id: &str, figure: Option<&str>) -> ClaimOutcome {
+    ClaimOutcome {
+        id: id.into(),
+        figure: figure.map(str::to_owned),
+        statement: "a | b".into(),
+        verdict: Verdict::Fails,
+        measured: "1 > 2".into(),
+        tolerance: Some("v(a) > v(b)".into()),
+        seeds: 3,
+        holds_for: vec!["queue = long".into()],
+        joint_verdict: Verdict::Holds,
+        choices: Choices { holding: 1, of: 2 },
+        measured_where_it_holds: Some("3 > 2".into()),
+        margin: None,
+        criteria: "0123456789abcdef0123".into(),
+        stated: vec![StatedOutcome { what: "v of a".into(), paper: 20.0, ours: Some(25.0), ci95: Some(1.0) }],
+        words: "the v of a is above that of b".into(),
+        note: Some("because".into()),
+        advice: None,
+        rerun: None,
+    }
+}
+
+/// A study of two claims, of which the first belongs to a figure.
+pub fn outcome() -> StudyOutcome {
+    StudyOutcome {
+        name: "mine".into(),
+        title: "Mine".into(),
+        citation: "Nobody".into(),
+        form: Form::default(),
+        joint_setting: vec!["queue = long".into()],
+        criteria: "0123456789abcdef0123".into(),
+        claims: vec![judged("A", Some("1")), judged("B", None)],
+        figures: vec![FigureOutcome { number: "1".into(), title: "Values".into(), charts: Vec::new() }],
+        parameters: vec![ParameterOutcome {
+            name: "Rate".into(),
+            value: "1 Mbit/s".into(),
+            source: "stated".into(),
+            place: "Table 1".into(),
+        }],
+        open: vec![OpenOutcome {
+            name: "queue".into(),
+            options: vec!["short".into(), "long".into()],
+            experiments: vec!["one".into()],
+        }],
+        text: String::new(),
+    }
 }

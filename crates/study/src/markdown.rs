@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use bentpipe_lab::number::short;
-
 use crate::outcome::{
     ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
 };
@@ -132,13 +130,7 @@ fn stated(claims: &[&ClaimOutcome]) -> String {
     let mut text =
         "\n| claim | number of the paper | paper | here | deviation |\n|---|---|---:|---:|---:|\n".to_owned();
     for (claim, one) in all {
-        let (ours, deviation) = match one.ours {
-            None => ("–".to_owned(), "–".to_owned()),
-            Some(mean) => {
-                let half = one.ci95.map_or(String::new(), |half| format!(" ± {}", short(half)));
-                (short(mean) + &half, format!("{:+.0} %", 100.0 * (mean / one.paper - 1.0)))
-            }
-        };
+        let (ours, deviation) = (one.ours_written(), one.deviation_written());
         let _ = writeln!(text, "| {claim} | {} | {} | {ours} | {deviation} |", cell(&one.what), one.paper);
     }
     text
@@ -188,63 +180,11 @@ fn shortened(measured: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Form;
-    use crate::outcome::Choices;
-
-    fn claim(id: &str, figure: Option<&str>) -> ClaimOutcome {
-        ClaimOutcome {
-            id: id.into(),
-            figure: figure.map(str::to_owned),
-            statement: "a | b".into(),
-            verdict: Verdict::Fails,
-            measured: "1 > 2".into(),
-            tolerance: Some("v(a) > v(b)".into()),
-            seeds: 3,
-            holds_for: vec!["queue = long".into()],
-            joint_verdict: Verdict::Holds,
-            choices: Choices { holding: 1, of: 2 },
-            measured_where_it_holds: Some("3 > 2".into()),
-            margin: None,
-            criteria: "0123456789abcdef0123".into(),
-            stated: vec![StatedOutcome {
-                what: "v of a".into(),
-                paper: 20.0,
-                ours: Some(25.0),
-                ci95: Some(1.0),
-            }],
-            words: "the v of a is above that of b".into(),
-            note: Some("because".into()),
-            advice: None,
-            rerun: None,
-        }
-    }
+    use crate::example;
 
     #[test]
     fn a_page_has_each_claim_where_its_figure_is_and_the_papers_number_beside_ours() {
-        let figure = FigureOutcome { number: "1".into(), title: "Values".into(), charts: Vec::new() };
-        let outcome = StudyOutcome {
-            name: "mine".into(),
-            title: "Mine".into(),
-            citation: "Nobody".into(),
-            form: Form::default(),
-            joint_setting: vec!["queue = long".into()],
-            criteria: "0123456789abcdef0123".into(),
-            claims: vec![claim("A", Some("1")), claim("B", None)],
-            figures: vec![figure],
-            parameters: vec![ParameterOutcome {
-                name: "Rate".into(),
-                value: "1 Mbit/s".into(),
-                source: "stated".into(),
-                place: "Table 1".into(),
-            }],
-            open: vec![OpenOutcome {
-                name: "queue".into(),
-                options: vec!["short".into(), "long".into()],
-                experiments: vec!["one".into()],
-            }],
-            text: String::new(),
-        };
-        let page = render(&outcome);
+        let page = render(&example::outcome());
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}\n{page}"));
         let row = "| FAILS | HOLDS | 1 of 2 | a \\| b | the v of a is above that of b | 1 > 2<br>holds for queue = long: 3 > 2 |";
         let order = [

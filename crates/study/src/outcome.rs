@@ -1,5 +1,6 @@
 //! What became of a study.
 
+use bentpipe_lab::number::short;
 use serde::Serialize;
 
 use crate::chart::Chart;
@@ -68,6 +69,20 @@ pub struct StatedOutcome {
     pub ours: Option<f64>,
     /// Half width of its 95 % confidence interval, if there are several seeds.
     pub ci95: Option<f64>,
+}
+
+impl StatedOutcome {
+    /// Ours with its interval.
+    pub fn ours_written(&self) -> String {
+        let half = self.ci95.map_or(String::new(), |half| format!(" ± {}", short(half)));
+        self.ours.map_or("–".to_owned(), |mean| short(mean) + &half)
+    }
+
+    /// By how much ours differs from the paper's, in per cent.
+    pub fn deviation_written(&self) -> String {
+        let deviation = |mean: f64| format!("{:+.0} %", 100.0 * (mean / self.paper - 1.0));
+        self.ours.map_or("–".to_owned(), deviation)
+    }
 }
 
 /// A claim and its verdict: an entry of `paper --json`.

@@ -6,7 +6,9 @@ use bentpipe_lab::report::{
 };
 
 use crate::chart::Chart;
-use crate::outcome::{ClaimOutcome, FigureOutcome, StudyOutcome};
+use crate::outcome::{
+    ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
+};
 use crate::verdict::Verdict;
 
 /// The page of a study.
@@ -106,23 +108,43 @@ fn traces(chart: &Chart) -> impl Iterator<Item = Trace> {
     })
 }
 
+/// The tables below the figures; those that would be empty are left out.
 fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
-    let cell = |text: &str| GridCell { text: text.to_owned(), best: false };
-    let row = |claim: &ClaimOutcome| GridRow {
-        names: vec![claim.id.clone()],
-        cells: vec![
-            GridCell { text: claim.verdict.to_string(), best: claim.verdict == Verdict::Holds },
-            cell(&claim.joint_verdict.to_string()),
-            cell(&claim.choices.to_string()),
-            cell(&claim.statement),
-            cell(&claim.measured),
-            cell(claim.tolerance.as_deref().unwrap_or("–")),
-            cell(claim.margin.as_deref().unwrap_or("")),
-            cell(&claim.seeds.to_string()),
-            cell(&claim.where_else()),
-            cell(claim.note.as_deref().unwrap_or("")),
-            cell(claim.rerun.as_deref().unwrap_or("")),
-        ],
+    let all = [claims(&outcome.claims), stated(&outcome.claims), parameters(outcome), open(outcome)];
+    all.into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+}
+
+fn grid(title: &str, head: &[&str], rows: Vec<GridRow>) -> Grid {
+    Grid { title: title.into(), head: head.iter().map(|name| (*name).to_owned()).collect(), rows }
+}
+
+/// A row of which nothing is emphasised.
+fn row(name: &str, cells: &[&str]) -> GridRow {
+    let cell = |text: &&str| GridCell { text: (*text).to_owned(), best: false };
+    GridRow { names: vec![name.to_owned()], cells: cells.iter().map(cell).collect() }
+}
+
+fn claims(claims: &[ClaimOutcome]) -> Grid {
+    let one = |claim: &ClaimOutcome| {
+        let mut row = row(
+            &claim.id,
+            &[
+                &claim.verdict.to_string(),
+                &claim.joint_verdict.to_string(),
+                &claim.choices.to_string(),
+                &claim.statement,
+                &claim.words,
+                &claim.measured,
+                claim.note.as_deref().unwrap_or(""),
+                &claim.where_else(),
+                claim.tolerance.as_deref().unwrap_or("–"),
+                claim.margin.as_deref().unwrap_or(""),
+                &claim.seeds.to_string(),
+                claim.rerun.as_deref().unwrap_or(""),
+            ],
+        );
+        row.cells[0].best = claim.verdict == Verdict::Holds;
+        row
     };
     let head = [
         "claim",
@@ -130,17 +152,64 @@ fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
         "joint",
         "choices",
         "statement",
+        "checked as",
         "measured",
+        "why",
+        "holds also for",
         "check",
         "margin",
         "seeds",
-        "holds also for",
-        "note",
         "first point",
     ];
-    vec![Grid {
-        title: "Claims".into(),
-        head: head.map(str::to_owned).to_vec(),
-        rows: outcome.claims.iter().map(row).collect(),
-    }]
+    grid("Claims", &head, claims.iter().map(one).collect())
+}
+
+/// The paper's own numbers beside ours.
+fn stated(claims: &[ClaimOutcome]) -> Grid {
+    let of_claim = |claim: &ClaimOutcome| {
+        let one = |one: &StatedOutcome| {
+            row(
+                &claim.id,
+                &[&one.what, &one.paper.to_string(), &one.ours_written(), &one.deviation_written()],
+            )
+        };
+        claim.stated.iter().map(one).collect::<Vec<_>>()
+    };
+    let head = ["claim", "number of the paper", "paper", "here", "deviation"];
+    grid("The paper's own numbers", &head, claims.iter().flat_map(of_claim).collect())
+}
+
+fn parameters(outcome: &StudyOutcome) -> Grid {
+    let one = |one: &ParameterOutcome| row(&one.name, &[&one.value, &one.source, &one.place]);
+    let head = ["parameter", "value", "source", "where, or why"];
+    grid("Parameters", &head, outcome.parameters.iter().map(one).collect())
+}
+
+fn open(outcome: &StudyOutcome) -> Grid {
+    let one = |one: &OpenOutcome| row(&one.name, &[&one.options.join("; "), &one.experiments.join(", ")]);
+    let head = ["parameter", "options, the default first", "experiments"];
+    grid("Left open by the paper", &head, outcome.open.iter().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    /// What the page of Markdown says of a claim and of a parameter, the page of HTML says as well.
+    #[test]
+    fn the_page_has_the_checks_in_words_the_papers_numbers_and_the_sources_of_parameters() {
+        let page = render(&example::outcome(), "bentpipe paper mine").unwrap();
+        for text in [
+            "the v of a is above that of b",
+            "because",
+            "v of a",
+            "25.00 ± 1.00",
+            "+25 %",
+            "Table 1",
+            "short; long",
+        ] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
 }
