@@ -21,6 +21,7 @@ pub mod dvegas;
 pub mod fast_start;
 #[cfg(test)]
 mod fixture;
+pub mod gaimd;
 pub mod highspeed;
 pub mod hybla;
 pub mod hystart;

@@ -40,6 +40,10 @@ pub struct Config {
     /// First step of the rapid convergence as a share of the window.
     #[serde(deserialize_with = "fraction")]
     pub convergence_share: f64,
+    /// Factor by which a step of the rapid convergence exceeds the one before while there is room: 1 repeats the first, 2 doubles until there is none, and
+    /// then halves back.
+    #[serde(deserialize_with = "positive")]
+    pub convergence_growth: f64,
     /// Round trips after which the rapid convergence is over in any case.
     pub convergence_rounds: u32,
     /// Segments that leave back to back: 2 for pairs, 1 for pacing alone.
@@ -61,6 +65,7 @@ impl Default for Config {
             beta: 3.0,
             gamma: 1.0,
             convergence_share: 0.125,
+            convergence_growth: 1.0,
             convergence_rounds: 16,
             pair: 2,
             pace_gain: 1.0,
@@ -168,7 +173,7 @@ impl NewVegas {
         if delta > self.config.beta {
             windows.cwnd = (windows.cwnd - steps.size).max(SMALLEST);
         }
-        let size = if grows { steps.size } else { steps.size / 2.0 };
+        let size = if grows { steps.size * self.config.convergence_growth } else { steps.size / 2.0 };
         let rounds = steps.rounds + 1;
         let over = size < 1.0 || rounds >= self.config.convergence_rounds;
         self.stage = if over { Stage::Avoidance } else { Stage::Converging(Steps { size, rounds }) };
@@ -325,6 +330,21 @@ mod tests {
             assert!((windows.cwnd - window).abs() < 0.05, "round {i}: {}", windows.cwnd);
         }
         assert_eq!(rule.stage, Stage::Avoidance);
+    }
+
+    /// 56 and steps of 7: 63, 77, 105, where equal steps are at 77.
+    #[test]
+    fn steps_that_double_reach_a_far_window_in_half_the_rounds() {
+        let mut rule = NewVegas::new(Config { convergence_growth: 2.0, ..Config::default() });
+        let mut windows = Windows { cwnd: 64.0, ssthresh: f64::INFINITY };
+        round(&mut rule, &mut windows, 2.0);
+        for window in [63.0, 77.0, 105.0] {
+            round(&mut rule, &mut windows, 0.0);
+            assert!((windows.cwnd - window).abs() < 0.05, "{}", windows.cwnd);
+        }
+        // Too far: the last step is taken back, and halved.
+        round(&mut rule, &mut windows, 5.0);
+        assert!((windows.cwnd - 49.0).abs() < 0.05, "{}", windows.cwnd);
     }
 
     #[test]

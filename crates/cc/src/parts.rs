@@ -10,4 +10,5 @@ pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
 pub(crate) mod prober;
 pub(crate) mod round;
+pub(crate) mod spike;
 pub(crate) mod windowed;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
+use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
     Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
     ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
@@ -43,6 +44,8 @@ pub struct Config {
     pub rapid_recovery: bool,
     /// Which ACK ends Rapid Recovery when several segments of a window were lost.
     pub recovery_ends: RecoveryEnds,
+    /// Whose Congestion Avoidance.
+    pub avoidance: Avoidance,
     /// Most probes of one Sudden Start and of one recovery, however large the receive window is.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
@@ -57,6 +60,7 @@ impl Default for Config {
             sudden_start: true,
             rapid_recovery: true,
             recovery_ends: RecoveryEnds::FullAck,
+            avoidance: Avoidance::Reno,
             max_probes: 1024,
             dsack_replies: true,
         }
@@ -92,6 +96,27 @@ pub enum RecoveryEnds {
     FullAck,
     /// The first new ACK, as the paper describes it for a single loss.
     FirstAck,
+}
+
+/// Congestion Avoidance may be that of either (section III).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Avoidance {
+    /// One segment per round trip.
+    Reno,
+    /// One segment more per round trip, one less, or neither, by how many segments wait in queues.
+    Vegas,
+}
+
+/// Segments in queues between which Vegas holds the window (its α and β).
+const LEAST_WAITING: f64 = 1.0;
+const MOST_WAITING: f64 = 3.0;
+
+/// Vegas's measurement of the path, and what it says until the next one.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    epoch: Epoch,
+    growth: Growth,
 }
 
 impl Config {
@@ -153,6 +178,8 @@ pub struct Peach {
     epoch: u16,
     before: Option<Windows>,
     exit_pace: Option<ExitPace>,
+    /// If Vegas avoids congestion.
+    watch: Option<Watch>,
 }
 
 impl Peach {
@@ -169,6 +196,8 @@ impl Peach {
             epoch: 0,
             before: None,
             exit_pace: None,
+            watch: (config.avoidance == Avoidance::Vegas)
+                .then(|| Watch { epoch: Epoch::new(0.0), growth: Growth::None }),
         }
     }
 
@@ -194,14 +223,33 @@ impl Peach {
         self.cwnd = (self.cwnd + segments).min(limit);
     }
 
-    /// Section III-A: Congestion Avoidance is Reno's, one segment per window. An ACK never adds more than one segment,
+    /// Section III-A: Congestion Avoidance is Reno's, one segment per window, or Vegas's. An ACK never adds more than one segment,
     /// however many it covers: the window is one segment when a timeout's hole is filled.
     fn avoid(&mut self, ack: &Ack, path: &Path) {
         if !ack.window_limited {
             return;
         }
         let acked = f64::from(ack.counted);
-        self.open(if self.in_slow_start() { acked } else { (acked / self.cwnd).min(1.0) }, path);
+        let per_segment = match self.watch.map(|watch| watch.growth) {
+            None => 1.0 / self.cwnd,
+            Some(Growth::PerSegment(step)) => step,
+            Some(_) => 0.0,
+        };
+        self.open(if self.in_slow_start() { acked } else { (acked * per_segment).min(1.0) }, path);
+    }
+
+    /// At the end of each round trip Vegas compares what it got with what the window should give.
+    fn measure(&mut self, ack: &Ack, path: &Path) {
+        let Some(watch) = &mut self.watch else { return };
+        let measured = if ack.acked > 0 { watch.epoch.on_ack(path) } else { None };
+        if let Some(measured) = measured.filter(|_| ack.phase == Phase::Open) {
+            let mut windows = Windows { cwnd: self.cwnd, ssthresh: self.ssthresh };
+            watch.growth = hold_between(LEAST_WAITING, MOST_WAITING, measured.delta, &mut windows);
+            self.cwnd = windows.cwnd;
+        }
+        if let Some(rtt) = ack.rtt {
+            watch.epoch.sample(rtt, path);
+        }
     }
 }
 
@@ -356,6 +404,9 @@ impl CongestionControl for Peach {
         if path.peer_probes == PeerProbes::Agreed {
             self.peer = Peer::Replies;
         }
+        if let Some(watch) = &mut self.watch {
+            watch.epoch.establish(path);
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
@@ -369,6 +420,7 @@ impl CongestionControl for Peach {
         if self.exit_pace.is_some_and(|pace| path.now >= pace.until) {
             self.exit_pace = None;
         }
+        self.measure(ack, path);
         let in_recovery = matches!(self.state, State::Recovery(_));
         if in_recovery && ack.phase == Phase::Recovery {
             return self.recover(ack, path);

@@ -232,6 +232,13 @@ registry! {
         in_kernel: true,
         ..SENDER_ONLY
     };
+    Gaimd, gaimd, Entry {
+        name: "gaimd",
+        title: "Reno's law with smaller steps: a third of a segment up per round trip, an eighth down at a loss",
+        paper: "Yang, Lam, IEEE ICNP",
+        year: 2000,
+        ..SENDER_ONLY
+    };
     HighSpeed, highspeed, Entry {
         name: "highspeed",
         title: "the larger the window, the faster it grows and the less a loss costs",

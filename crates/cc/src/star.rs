@@ -24,9 +24,13 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{at_least_zero, fraction};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, Sliding, segments};
+use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Ack, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Wants, Windows,
+    Ack, Cause, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Wants, Windows,
 };
+
+/// With the window this many times what the path was measured to carry, a loss is taken for congestion (θ of WestwoodBR).
+const RATE_GAP: f64 = 1.4;
 
 /// Where the bandwidth comes from: the paper leaves it open (section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -78,6 +82,19 @@ pub enum Growth {
     Segments,
 }
 
+/// How losses are told apart: the paper's future work (section 5), which names the discrimination of WestwoodBR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discriminator {
+    /// Not at all: every loss is answered by CWS.
+    #[default]
+    None,
+    /// Congestion is what a high delay and a gap between window and measured rate agree on.
+    Both,
+    /// A high delay alone is congestion.
+    Spike,
+}
+
 /// Parameters of STAR.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -110,6 +127,8 @@ pub struct Config {
     pub aen_max_probes: u32,
     /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
     pub aen_paced: bool,
+    /// A loss that this takes for congestion halves the window, and the window is not lifted before all that was sent by then is acknowledged.
+    pub discriminator: Discriminator,
 }
 
 impl Default for Config {
@@ -128,6 +147,7 @@ impl Default for Config {
             aen_probe: AenProbe::Newest,
             aen_max_probes: 3,
             aen_paced: true,
+            discriminator: Discriminator::None,
         }
     }
 }
@@ -227,6 +247,7 @@ pub struct Star {
     config: Config,
     count: AckedCount,
     estimate: Estimate,
+    spike: Spike,
     sizes: Sizes,
     /// Sizes before the last reduction.
     before: Option<Sizes>,
@@ -245,6 +266,7 @@ impl Star {
             config,
             count: AckedCount::new(config.credit),
             estimate: Estimate::new(&config),
+            spike: Spike::NONE,
             sizes: Sizes { cwnd: reno.cwnd, reno, own_ssthresh: reno.ssthresh },
             before: None,
             held_until: 0,
@@ -289,6 +311,26 @@ impl Star {
             (false, false) => self.pipe(path),
         };
         self.sizes.cwnd = self.sizes.reno.cwnd + lift;
+    }
+
+    /// Whether a loss is congestion, as far as that is told apart.
+    fn is_congested(&self, loss: &Loss, path: &Path) -> bool {
+        let usable = self.sizes.cwnd.min(f64::from(path.receive_window));
+        let found = match self.config.discriminator {
+            Discriminator::None => return false,
+            Discriminator::Both => self.spike.high && usable > RATE_GAP * self.pipe(path),
+            Discriminator::Spike => self.spike.high,
+        };
+        found || loss.cause == Cause::Mark
+    }
+
+    /// What New Reno would do: half of the flight, and no lift for a round trip.
+    fn yield_half(&mut self, loss: &Loss, path: &Path) {
+        let half = (f64::from(loss.outstanding).min(self.sizes.cwnd) / 2.0).max(2.0);
+        self.sizes.cwnd = half;
+        self.sizes.reno = Windows { cwnd: half, ssthresh: half };
+        self.sizes.own_ssthresh = half;
+        self.held_until = path.snd_nxt;
     }
 
     /// Case (I) of section 3.3: the data is lost, and the network is taken for congested.
@@ -350,6 +392,9 @@ impl CongestionControl for Star {
         let bytes = self.count.count(ack, path.mss);
         self.estimate.on_ack(bytes, path);
         self.unit_rate = f64::from(path.mss) / path.min_rtt.as_secs_f64();
+        if let Some(rtt) = ack.rtt {
+            self.spike.sample(rtt, path.min_rtt, &Bounds::WESTWOOD_BR);
+        }
         if ack.acked == 0 {
             return;
         }
@@ -367,8 +412,11 @@ impl CongestionControl for Star {
     }
 
     /// Congestion Window Setting, Figure 1.
-    fn on_loss(&mut self, _loss: &Loss, path: &Path) {
+    fn on_loss(&mut self, loss: &Loss, path: &Path) {
         self.before = Some(self.sizes);
+        if self.is_congested(loss, path) {
+            return self.yield_half(loss, path);
+        }
         let pipe = self.pipe(path).max(2.0);
         if self.sizes.cwnd >= self.threshold(path) {
             self.sizes.cwnd = pipe;

@@ -22,6 +22,7 @@ use crate::parameters::{at_least_zero, fraction, not_negative, positive};
 use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::RecentRtt;
+use crate::parts::spike::{Bounds, Spike};
 use crate::{
     Accounting, Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start,
     Timeout, Wants, Windows,
@@ -92,9 +93,9 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            spike_begins: 0.4,
-            spike_ends: 0.05,
-            least_range_s: 0.005,
+            spike_begins: Bounds::WESTWOOD_BR.begins,
+            spike_ends: Bounds::WESTWOOD_BR.ends,
+            least_range_s: Bounds::WESTWOOD_BR.least_range_s,
             rate_gap: 1.4,
             discriminator: Discriminator::Both,
             on_congestion: OnCongestion::Halve,
@@ -114,28 +115,9 @@ impl Config {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
         Box::new(Classic::new(windows, WestwoodBr::new(*self)))
     }
-}
 
-/// The delay's testimony: whether it stands near the largest ever seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Spike {
-    rtt_max: Duration,
-    high: bool,
-}
-
-impl Spike {
-    const NONE: Self = Self { rtt_max: Duration::ZERO, high: false };
-
-    fn sample(&mut self, rtt: Duration, rtt_min: Duration, config: &Config) {
-        self.rtt_max = self.rtt_max.max(rtt);
-        let range = self.rtt_max.saturating_sub(rtt_min);
-        if range < Duration::from_secs_f64(config.least_range_s) {
-            self.high = false;
-        } else if rtt > rtt_min + range.mul_f64(config.spike_begins) {
-            self.high = true;
-        } else if rtt < rtt_min + range.mul_f64(config.spike_ends) {
-            self.high = false;
-        }
+    fn spike_bounds(&self) -> Bounds {
+        Bounds { begins: self.spike_begins, ends: self.spike_ends, least_range_s: self.least_range_s }
     }
 }
 
@@ -239,7 +221,7 @@ impl Rule for WestwoodBr {
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
         self.base.observe(ack, path);
         if let Some(rtt) = ack.rtt {
-            self.spike.sample(rtt, self.base.get(path), &self.config);
+            self.spike.sample(rtt, self.base.get(path), &self.config.spike_bounds());
         }
         let bytes = self.count.count(ack, path.mss);
         let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
@@ -364,23 +346,6 @@ mod tests {
 
     fn in_recovery(acked: u32) -> Ack {
         Ack { phase: Phase::Recovery, ..fixture::ack(acked) }
-    }
-
-    #[test]
-    fn a_spike_begins_high_and_ends_low() {
-        let mut spike = Spike { rtt_max: ms(900), high: false };
-        let states = [510, 650, 661, 600, 521, 519].map(|rtt| {
-            spike.sample(ms(rtt), ms(500), &Config::default());
-            spike.high
-        });
-        assert_eq!(states, [false, false, true, true, true, false], "begins at 660 ms, ends at 520 ms");
-    }
-
-    #[test]
-    fn a_path_without_a_queue_has_no_spikes() {
-        let mut spike = Spike::NONE;
-        spike.sample(ms(504), ms(500), &Config::default());
-        assert!(!spike.high);
     }
 
     #[test]

@@ -635,3 +635,41 @@ fn a_loss_without_an_episode_only_halves() {
     world.peach.on_ack(&fixture::ack(0), &world.path());
     assert_eq!((world.peach.window(), world.peach.phase()), (15.0, "congestion-avoidance"));
 }
+
+/// ACKs of 30 segments that are under way at any time, 90 of them for each round-trip time in milliseconds; the window after each.
+fn windows_over(avoidance: Avoidance, rtts_ms: &[u64]) -> Vec<f64> {
+    let mut peach = World::new(Config { avoidance, ..Config::default() }).peach;
+    (peach.state, peach.cwnd) = (State::Avoidance, 30.0);
+    // A round trip after the handshake.
+    let (mut now, mut acked) = (at(RTT), 0);
+    let mut windows = Vec::new();
+    for rtt in rtts_ms.iter().map(|millis| Duration::from_millis(*millis)) {
+        for _ in 0..90 {
+            (now, acked) = (now + rtt / 30, acked + 1);
+            let snd_una = 1 + acked * MSS;
+            let path = Path {
+                now,
+                snd_una,
+                snd_nxt: snd_una + 29 * MSS,
+                outstanding: 29,
+                receive_window: RWND,
+                ..fixture::path()
+            };
+            peach.on_ack(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &path);
+        }
+        windows.push(peach.cwnd);
+    }
+    windows
+}
+
+/// Without a queue the window grows by one each round trip. At 640 ms 30 (1 - 550/640) = 4.2 segments wait, more than three: it shrinks by one. At 600 ms it is 2.5.
+/// What a round trip decides holds for the next: of three at 640 ms the first still grows, and the first after them shrinks.
+#[test]
+fn vegas_as_avoidance_holds_the_window_by_the_queue() {
+    let [empty, full, right] = windows_over(Avoidance::Vegas, &[550, 640, 600])[..] else { unreachable!() };
+    assert!((32.0..=33.1).contains(&empty), "{empty}");
+    assert!((empty - 1.2..=empty - 1.0).contains(&full), "{full} after {empty}");
+    assert!((full - 1.0..=full).contains(&right), "{right} after {full}");
+    let reno = windows_over(Avoidance::Reno, &[550, 640, 600]);
+    assert!(reno.is_sorted() && reno[2] > 36.0, "{reno:?}");
+}

@@ -275,3 +275,44 @@ fn a_mistake_gives_everything_back() {
     sender.on_undo(&path_at(10.5));
     assert_eq!((sender.window(), sender.sizes.reno.cwnd), (432.0, 50.0));
 }
+
+/// 432 segments where 276.24 are measured, 1.56 times as many; the delay has been seen at 900 ms.
+fn crowded(discriminator: Discriminator, high: bool) -> Star {
+    let mut star = star(432.0, 200.0, Config { discriminator, ..Config::default() });
+    star.estimate = Estimate::Abe(Abe::new(0.9, Duration::ZERO).having(0.8e6));
+    star.spike = Spike { rtt_max: Duration::from_millis(900), high };
+    star
+}
+
+#[test]
+fn a_loss_that_delay_and_rate_explain_halves_if_losses_are_told_apart() {
+    for (discriminator, high, window) in [
+        (Discriminator::None, true, 276.24),
+        (Discriminator::Both, true, 216.0),
+        (Discriminator::Both, false, 276.24),
+        (Discriminator::Spike, true, 216.0),
+    ] {
+        let mut star = crowded(discriminator, high);
+        star.on_loss(&fixture::loss(432), &path_at(1.0));
+        assert!(close(star.window(), window), "{discriminator:?}, {high}: {}", star.window());
+    }
+}
+
+#[test]
+fn a_loss_at_a_rate_that_the_path_carries_is_noise() {
+    let mut star = star(432.0, 200.0, Config { discriminator: Discriminator::Both, ..Config::default() });
+    star.spike = Spike { rtt_max: Duration::from_millis(900), high: true };
+    star.on_loss(&fixture::loss(432), &path_at(1.0));
+    assert!(close(star.window(), 345.30), "432 are less than 1.4 times 345.30");
+}
+
+#[test]
+fn after_congestion_the_window_is_not_lifted_for_a_round_trip() {
+    let mut star = crowded(Discriminator::Both, true);
+    let at_loss = path_at(1.0);
+    star.on_loss(&fixture::loss(432), &at_loss);
+    star.on_ack(&answer(1), &Path { snd_una: at_loss.snd_nxt - 1, ..path_at(1.4) });
+    assert!(star.window() < 217.0, "{}", star.window());
+    star.on_ack(&answer(1), &Path { snd_una: at_loss.snd_nxt + 1, ..path_at(1.6) });
+    assert!(star.window() > 400.0, "{}", star.window());
+}

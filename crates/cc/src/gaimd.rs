@@ -1,0 +1,96 @@
+//! GAIMD: Reno's law with other numbers, friendly to Reno and smoother: a smaller step up, and a smaller one down.
+//!
+//! Y. R. Yang, S. S. Lam, "General AIMD Congestion Control", IEEE ICNP 2000.
+//!
+//! | paper  | here                  | unit     |
+//! |--------|-----------------------|----------|
+//! | `W`    | `Windows::cwnd`       | segments |
+//! | `α`    | [`Config::increase`]  | segments / round trip |
+//! | `β`    | [`Config::remains`]   | -        |
+//!
+//! What differs from the paper stands in `papers/gaimd.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{fraction, positive};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+
+/// Parameters of GAIMD. Friendly to Reno are those with `α = 4 (1 - β²) / 3`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Segments that the window grows by in a round trip of congestion avoidance.
+    #[serde(deserialize_with = "positive")]
+    pub increase: f64,
+    /// Share of the window that a loss leaves.
+    #[serde(deserialize_with = "fraction")]
+    pub remains: f64,
+}
+
+impl Default for Config {
+    /// The pair that the paper recommends.
+    fn default() -> Self {
+        Self { increase: 0.31, remains: 0.875 }
+    }
+}
+
+impl Config {
+    /// A GAIMD sender.
+    pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
+        let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
+        Box::new(Classic::new(windows, Gaimd { config: *self }))
+    }
+}
+
+/// The window law of the paper.
+#[derive(Clone, Debug)]
+pub struct Gaimd {
+    config: Config,
+}
+
+impl Rule for Gaimd {
+    fn avoid(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
+        windows.cwnd += self.config.increase * f64::from(ack.acked) / windows.cwnd;
+    }
+
+    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+        // Slow start has overshot by up to the window itself, whatever the law above the threshold is.
+        let remains = if windows.in_slow_start() { 0.5 } else { self.config.remains };
+        f64::from(loss.outstanding).min(windows.cwnd) * remains
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn sender(config: Config, cwnd: f64, ssthresh: f64) -> Classic<Gaimd> {
+        Classic::new(Windows { cwnd, ssthresh }, Gaimd { config })
+    }
+
+    /// Section III: 4 (1 - 49/64) / 3 = 0.3125, rounded to 0.31 in the paper; Reno is the pair 1 and 1/2.
+    #[test]
+    fn the_recommended_pair_is_friendly_to_reno() {
+        for (increase, remains) in [(0.31, 0.875), (1.0, 0.5)] {
+            let friendly = 4.0 * (1.0 - remains * remains) / 3.0;
+            assert!(f64::abs(friendly - increase) < 0.003, "{remains}: {friendly}");
+        }
+    }
+
+    #[test]
+    fn a_round_trip_adds_a_third_of_a_segment_and_a_loss_takes_an_eighth() {
+        let mut sender = sender(Config::default(), 40.0, 20.0);
+        sender.on_ack(&fixture::ack(40), &fixture::path());
+        assert!((sender.window() - 40.31).abs() < 1e-9);
+        sender.on_loss(&fixture::loss(40), &fixture::path());
+        assert_eq!(sender.window(), 35.0);
+    }
+
+    #[test]
+    fn slow_start_ends_at_half() {
+        let mut sender = sender(Config::default(), 40.0, f64::INFINITY);
+        sender.on_loss(&fixture::loss(40), &fixture::path());
+        assert_eq!(sender.window(), 20.0);
+    }
+}
