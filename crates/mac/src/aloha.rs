@@ -56,14 +56,22 @@ impl Aloha {
     fn end<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, now: Instant) {
         let Some(place) = self.on_air.iter().position(|(sender, _)| *sender == terminal) else { return };
         let (_, met) = self.on_air.swap_remove(place);
+        air.stats.bursts_collided += u64::from(met);
         let contender = &mut self.contenders[terminal as usize];
+        if !self.config.detection {
+            match contender.finish() {
+                Some(burst) if met => air.give_up(terminal, burst, now),
+                Some(burst) => air.carry(terminal, burst, now),
+                None => {}
+            }
+            return self.go_on(air, terminal, now);
+        }
         if !met {
             if let Some(burst) = contender.finish() {
                 air.carry(terminal, burst, now);
             }
             return self.go_on(air, terminal, now + air.delay_one_way);
         }
-        air.stats.bursts_collided += 1;
         let mut known = now + self.config.timeout;
         if let Some(burst) = contender.collide(self.config.retries) {
             air.give_up(terminal, burst, now);

@@ -132,6 +132,8 @@ pub struct AlohaConfig {
     pub mean_backoff: Duration,
     /// Retransmissions after which a packet is given up.
     pub retries: u32,
+    /// Terminals listen for the echo. Without that nobody knows of a collision: what collides is lost, and the next packet leaves at once.
+    pub detection: bool,
 }
 
 /// Slotted Aloha (Roberts, "ALOHA packet system with and without slots and capture", 1975).
@@ -203,6 +205,7 @@ impl Default for AlohaConfig {
             timeout: Duration::from_millis(270),
             mean_backoff: Duration::from_secs(1),
             retries: 3,
+            detection: true,
         }
     }
 }
@@ -303,7 +306,8 @@ impl MediumConfig {
                 at_least_one("minislots", cf_dama.minislots, "at least 1 minislot")?;
                 at_least_one("request_limit", cf_dama.request_limit, "at least 1 slot")
             }
-            Access::Aloha(aloha) => self.check_timeout(aloha.timeout),
+            Access::Aloha(aloha) if aloha.detection => self.check_timeout(aloha.timeout),
+            Access::Aloha(_) => Ok(()),
             Access::SlottedAloha(slotted) => {
                 self.check_timeout(slotted.timeout)?;
                 check_backoff(slotted.backoff_limit)?;

@@ -207,6 +207,22 @@ fn a_terminal_of_aloha_sends_the_next_packet_when_it_hears_the_echo() {
 }
 
 #[test]
+fn without_collision_detection_the_next_packet_leaves_at_once_and_what_collides_is_lost() {
+    let config = AlohaConfig { header: 0, detection: false, ..AlohaConfig::default() };
+    let mut bench = Bench::new(&medium_of(Access::Aloha(config), rate()), 3, 1);
+    bench.offer(us(0), 0, 100);
+    bench.offer(us(0), 0, 100);
+    // Meets the second of the first terminal.
+    bench.offer(us(1_500), 1, 100);
+    bench.offer(us(1_500), 1, 100);
+    bench.finish();
+    assert_eq!(arrivals(&bench), [(1_000, 0), (3_500, 1)]);
+    let stats = bench.medium.stats();
+    assert_eq!((stats.bursts_sent, stats.bursts_collided, stats.given_up_packets), (4, 2, 2));
+    assert!(bench.dropped.iter().all(|(.., cause)| *cause == DropCause::Access));
+}
+
+#[test]
 fn a_burst_is_given_up_after_its_retries_with_every_packet_in_it() {
     let config = SlottedAlohaConfig {
         slot_bytes: 100,

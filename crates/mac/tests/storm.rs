@@ -50,10 +50,12 @@ fn access() -> impl Strategy<Value = Access> {
                     scheduler,
                 })
             }),
-        (again.clone(), 1..2_000_u64).prop_map(|((header, retries, timeout), backoff)| {
-            let mean_backoff = Duration::from_millis(backoff);
-            Access::Aloha(AlohaConfig { header, timeout, mean_backoff, retries })
-        }),
+        (again.clone(), 1..2_000_u64, any::<bool>()).prop_map(
+            |((header, retries, timeout), backoff, detection)| {
+                let mean_backoff = Duration::from_millis(backoff);
+                Access::Aloha(AlohaConfig { header, timeout, mean_backoff, retries, detection })
+            }
+        ),
         (again.clone(), 20..2_000_u32, 0..3_000_u64).prop_map(
             |((backoff_limit, retries, timeout), slot_bytes, guard)| {
                 let guard = Duration::from_micros(guard);

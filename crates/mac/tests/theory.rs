@@ -40,6 +40,7 @@ const SLOT: Duration = Duration::from_millis(10);
 #[test]
 fn aloha_carries_what_its_formulas_say() {
     let pure = AlohaConfig { header: 0, retries: 0, ..AlohaConfig::default() };
+    let deaf = medium_of(Access::Aloha(AlohaConfig { detection: false, ..pure.clone() }), rate());
     let pure = medium_of(Access::Aloha(pure), rate());
     let slotted = SlottedAlohaConfig {
         slot_bytes: 100,
@@ -53,6 +54,12 @@ fn aloha_carries_what_its_formulas_say() {
         let (sent, got) = throughput(&pure, load, (SLOT, 40_000));
         let expected = sent * libm::exp(-2.0 * sent);
         assert!((got / expected - 1.0).abs() < 0.03, "pure: G {sent}, S {got}, expected {expected}");
+        let (sent, got) = throughput(&deaf, load, (SLOT, 40_000));
+        let expected = sent * libm::exp(-2.0 * sent);
+        assert!(
+            (got / expected - 1.0).abs() < 0.03,
+            "without detection: G {sent}, S {got}, expected {expected}"
+        );
         let (sent, got) = throughput(&slotted, load, (SLOT, 40_000));
         let expected = sent * libm::exp(-sent);
         assert!((got / expected - 1.0).abs() < 0.03, "slotted: G {sent}, S {got}, expected {expected}");

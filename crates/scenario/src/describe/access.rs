@@ -4,7 +4,7 @@ use bentpipe_mac::{
 };
 
 use crate::form::{Form, Kind, Shorthand};
-use crate::unit::{Bytes, Count, FEW, PROBABILITY, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, Count, FEW, FLAG, PROBABILITY, TIME, TIME_ABOVE_ZERO, Words};
 
 const KINDS: &[Kind] = &[
     Kind { name: "none", keys: &[] },
@@ -27,7 +27,7 @@ const KINDS: &[Kind] = &[
             "scheduler",
         ],
     },
-    Kind { name: "aloha", keys: &["header", "timeout", "mean-backoff", "retries"] },
+    Kind { name: "aloha", keys: &["header", "timeout", "mean-backoff", "retries", "detection"] },
     Kind { name: "slotted-aloha", keys: &["slot", "guard", "header", "timeout", "backoff-limit", "retries"] },
     Kind {
         name: "crdsa",
@@ -87,6 +87,7 @@ pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
             form.field("timeout", &mut config.timeout, &TIME_ABOVE_ZERO);
             form.field("mean-backoff", &mut config.mean_backoff, &TIME);
             form.field("retries", &mut config.retries, &Count::FROM_ZERO);
+            form.field("detection", &mut config.detection, &FLAG);
         }
         Some(Access::SlottedAloha(config)) => {
             form.field("slot", &mut config.slot_bytes, &Bytes::PACKET);
