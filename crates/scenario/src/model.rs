@@ -269,6 +269,8 @@ pub enum Traffic {
     OnOff(on_off::Config),
     /// Live video of a stochastic model.
     Video {
+    /// Packets that nobody repeats, once packets of low priority have found room for them.
+    Admission,
         /// The video.
         video: mpeg::Config,
         /// How it is sent and judged.
@@ -307,14 +309,14 @@ pub enum Traffic {
 impl Traffic {
     /// What can carry it, the usual first.
     pub fn carriers(&self) -> &'static [Transport] {
-        use Transport::{Dtn, Petra, Sctp, Stp, Tcp, Tfrc, Udp};
+        use Transport::{Admission, Dtn, Petra, Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
             Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn, Petra],
             Self::File { .. } => &[Tcp, Stp, Sctp, Dtn, Petra],
             Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Stp, Sctp, Dtn, Petra],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Stp, Sctp, Dtn, Petra],
-            Self::Voice { .. } => &[Udp],
+            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
+            Self::Voice { .. } => &[Udp, Admission],
         }
     }
 }

@@ -303,3 +303,35 @@ fn flows_of_petra_share_the_satellite_equally() {
     assert!((0.9 * most..=most).contains(&outcome.totals.goodput_bps), "{}", outcome.totals.goodput_bps);
     assert!(outcome.totals.jain_index > 0.999, "{}", outcome.totals.jain_index);
 }
+
+/// Sixteen streams of 250 kbit/s ask for room on 2 Mbit/s one after the other: as many as fit are admitted, and what they send arrives. Without the asking half of
+/// everything is lost.
+#[test]
+fn streams_that_ask_in_low_priority_are_admitted_as_long_as_there_is_room() {
+    let world = |transport: &str| {
+        let asks = format!("flow.video.transport={transport}");
+        let changes = [
+            "duration=120 s",
+            "node.sender.count=16",
+            "node.viewer.count=16",
+            "flow.video.count=16",
+            "flow.video.stagger=60 s",
+            "flow.video.traffic={ kind = 'cbr', rate = '250 kbit/s', packet = '1056 bytes' }",
+            "link.satellite.rate=2 Mbit/s",
+            "link.satellite.loss=none",
+            "link.satellite.queue={ kind = 'strict', limit = '50 packets' }",
+            asks.as_str(),
+        ];
+        changed("geo-video", &changes)
+    };
+    let [admission, udp] = ["admission", "udp"].map(world);
+    let served = |outcome: &Outcome| outcome.flows.iter().filter(|flow| flow.sent_segments > 0).count();
+    assert!((6..=8).contains(&served(&admission)), "{}", served(&admission));
+    assert!(admission.flows.iter().filter(|flow| flow.aborted == Some("not admitted")).count() >= 8);
+    let arrives = |outcome: &Outcome| {
+        let sent: u64 = outcome.flows.iter().map(|flow| flow.sent_segments).sum();
+        outcome.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>() as f64 / (1000.0 * sent as f64)
+    };
+    assert!(arrives(&admission) > 0.98, "{}", arrives(&admission));
+    assert!(arrives(&udp) < 0.7, "{}", arrives(&udp));
+}

@@ -7,6 +7,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod admission;
 mod counts;
 pub mod dtn;
 mod outbox;
@@ -38,6 +39,8 @@ pub struct Config {
 /// What a flow chooses of its transport, for each.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Options {
+    /// Of [`admission`].
+    pub admission: admission::Options,
     /// Of [`stp`].
     pub stp: stp::Options,
     /// Of [`sctp`].
@@ -59,6 +62,8 @@ pub enum Packet {
     Dtn(dtn::Pdu),
     /// Of [`tfrc`].
     Tfrc(tfrc::Pdu),
+    /// Of [`admission`].
+    Admission(admission::Pdu),
     /// Of [`petra`].
     Petra(Box<petra::Pdu>),
 }
@@ -71,8 +76,14 @@ impl Packet {
             Self::Sctp(chunk) => chunk.bytes(),
             Self::Dtn(pdu) => pdu.bytes(),
             Self::Tfrc(pdu) => pdu.bytes(),
+            Self::Admission(pdu) => pdu.bytes(),
             Self::Petra(pdu) => pdu.bytes(),
         }
+    }
+
+    /// Whether queues may sacrifice it for others.
+    pub fn has_low_priority(&self) -> bool {
+        matches!(self, Self::Admission(pdu) if pdu.has_low_priority())
     }
 
     /// Whether it carries payload.
@@ -82,6 +93,7 @@ impl Packet {
             Self::Sctp(chunk) => matches!(chunk, sctp::Chunk::Data { .. }),
             Self::Dtn(pdu) => pdu.is_data(),
             Self::Tfrc(pdu) => pdu.is_data(),
+            Self::Admission(pdu) => pdu.is_data(),
             Self::Petra(pdu) => pdu.is_data(),
         }
     }
@@ -136,6 +148,10 @@ pub enum Agent {
     TfrcSender(tfrc::Sender),
     /// The end of [`tfrc`] that receives.
     TfrcReceiver(Box<tfrc::Receiver>),
+    /// The end of [`admission`] that sends.
+    AdmissionSender(admission::Sender),
+    /// The end of [`admission`] that receives.
+    AdmissionReceiver(admission::Receiver),
     /// Any agent of [`dtn`].
     Dtn(Box<dtn::Node>),
     /// Any agent of [`petra`].
@@ -151,6 +167,8 @@ macro_rules! each {
             Agent::SctpReceiver($agent) => $call,
             Agent::TfrcSender($agent) => $call,
             Agent::TfrcReceiver($agent) => $call,
+            Agent::AdmissionSender($agent) => $call,
+            Agent::AdmissionReceiver($agent) => $call,
             Agent::Dtn($agent) => $call,
             Agent::Petra($agent) => $call,
         }
@@ -164,9 +182,13 @@ impl Agent {
             Self::StpSender(sender) => sender.write(now, message),
             Self::SctpSender(sender) => sender.write(now, message),
             Self::TfrcSender(sender) => sender.write(now, message),
+            Self::AdmissionSender(sender) => sender.write(message),
             Self::Dtn(source) => source.write(now, message),
             Self::Petra(source) => source.write(now, message),
-            Self::StpReceiver(_) | Self::SctpReceiver(_) | Self::TfrcReceiver(_) => {
+            Self::StpReceiver(_)
+            | Self::SctpReceiver(_)
+            | Self::TfrcReceiver(_)
+            | Self::AdmissionReceiver(_) => {
                 debug_assert!(false, "a receiver has nothing to send");
             }
         }
@@ -190,6 +212,8 @@ impl Agent {
             (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
             (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, pdu),
             (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, pdu),
+            (Self::AdmissionSender(sender), Packet::Admission(pdu)) => sender.handle(pdu),
+            (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(pdu),
             (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
             (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, pdu),
             _ => {}
@@ -200,7 +224,11 @@ impl Agent {
     pub fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::StpSender(sender) => sender.handle_timeout(now),
-            Self::StpReceiver(_) | Self::TfrcSender(_) | Self::TfrcReceiver(_) => {}
+            Self::AdmissionSender(sender) => sender.handle_timeout(now),
+            Self::StpReceiver(_)
+            | Self::TfrcSender(_)
+            | Self::TfrcReceiver(_)
+            | Self::AdmissionReceiver(_) => {}
             Self::SctpSender(sender) => sender.handle_timeout(now),
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
             Self::Dtn(node) => node.handle_timeout(now),
@@ -217,6 +245,8 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.poll_transmit().map(of_sctp)?,
             Self::TfrcSender(sender) => (0, Packet::Tfrc(sender.poll_transmit(now)?)),
             Self::TfrcReceiver(receiver) => (0, Packet::Tfrc(receiver.poll_transmit()?)),
+            Self::AdmissionSender(sender) => (0, Packet::Admission(sender.poll_transmit()?)),
+            Self::AdmissionReceiver(receiver) => (0, Packet::Admission(receiver.poll_transmit()?)),
             Self::Dtn(node) => node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Dtn(pdu)))?,
             Self::Petra(node) => {
                 node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Petra(Box::new(pdu))))?
@@ -228,7 +258,8 @@ impl Agent {
     /// The next piece for the application, in the order of its stream.
     pub fn poll_delivery(&mut self) -> Option<Fragment> {
         match self {
-            Self::StpSender(_) | Self::SctpSender(_) | Self::TfrcSender(_) => None,
+            Self::StpSender(_) | Self::SctpSender(_) | Self::TfrcSender(_) | Self::AdmissionSender(_) => None,
+            Self::AdmissionReceiver(receiver) => receiver.poll_delivery(),
             Self::TfrcReceiver(receiver) => receiver.poll_delivery(),
             Self::StpReceiver(receiver) => receiver.poll_delivery(),
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
@@ -241,7 +272,8 @@ impl Agent {
     pub fn next_timeout(&self) -> Instant {
         match self {
             Self::StpSender(sender) => sender.next_timeout(),
-            Self::StpReceiver(_) | Self::TfrcReceiver(_) => Instant::FAR_FUTURE,
+            Self::StpReceiver(_) | Self::TfrcReceiver(_) | Self::AdmissionReceiver(_) => Instant::FAR_FUTURE,
+            Self::AdmissionSender(sender) => sender.next_timeout(),
             Self::TfrcSender(sender) => sender.next_timeout(),
             Self::SctpSender(sender) => sender.next_timeout(),
             Self::SctpReceiver(receiver) => receiver.next_timeout(),

@@ -4,13 +4,14 @@ use bentpipe_transports::petra::{self, RelayConfig};
 
 use crate::form::{Form, Kind, Shorthand};
 use crate::model::{FlowGroup, Transport};
-use crate::unit::{Bytes, FLAG, OrWord, PART, RATE, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, FLAG, OrWord, PART, PROBABILITY, RATE, TIME, TIME_ABOVE_ZERO, Words};
 
 /// What carries a flow, by name.
 pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("tcp", Transport::Tcp),
     ("udp", Transport::Udp),
     ("tfrc", Transport::Tfrc),
+    ("admission", Transport::Admission),
     ("stp", Transport::Stp),
     ("sctp", Transport::Sctp),
     ("dtn", Transport::Dtn),
@@ -21,6 +22,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "tcp", keys: &[] },
     Kind { name: "udp", keys: &[] },
     Kind { name: "tfrc", keys: &[] },
+    Kind { name: "admission", keys: &["rate", "probe", "threshold"] },
     Kind { name: "stp", keys: &["rate", "outage-tolerant"] },
     Kind { name: "sctp", keys: &["unordered"] },
     Kind {
@@ -44,9 +46,14 @@ pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
         let kind = form.kind(current, KINDS);
         let chosen = TRANSPORTS.0.iter().find(|(name, _)| *name == kind);
         flow.transport = chosen.map_or(flow.transport, |(_, transport)| *transport);
-        let Options { stp, sctp, dtn, petra } = &mut flow.options;
+        let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
         match flow.transport {
             Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
+            Transport::Admission => {
+                form.field("rate", &mut admission.rate, &RATE);
+                form.field("probe", &mut admission.probe, &TIME_ABOVE_ZERO);
+                form.field("threshold", &mut admission.threshold, &PROBABILITY);
+            }
             Transport::Stp => {
                 form.field("rate", &mut stp.rate, &OrWord("window", RATE));
                 form.field("outage-tolerant", &mut stp.outage_tolerant, &FLAG);

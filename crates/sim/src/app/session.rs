@@ -139,6 +139,7 @@ impl<M: Monitor> Simulation<M> {
         let size = packet.bytes();
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
+        marks.set(Marks::LOW_PRIORITY, packet.has_low_priority());
         let segment = Segment { seq: u64::from(at), ..Segment::default() };
         let packet_index = self.pool.put(&PacketContents { to: id, incarnation: u32::from(to), segment });
         let label = self.flows[id as usize].labels[usize::from(usize::from(to) < from)];

@@ -11,7 +11,7 @@ use bentpipe_scenario::{
 use bentpipe_tcp::ReceiveWindow;
 use bentpipe_transports::dtn::{self, Contacts, Convergence, Hop};
 use bentpipe_transports::petra::{self, Layer, Place, RelayConfig};
-use bentpipe_transports::{Agent, Config, sctp, stp, tfrc};
+use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 
 use crate::BuildError;
 use crate::app::session::{Binding, Session, Way};
@@ -41,6 +41,10 @@ impl World {
                 let sender = tfrc::Sender::new(law, (group.sender.mss, header), is_greedy, flow.start);
                 [Agent::TfrcSender(sender), Agent::TfrcReceiver(Box::new(tfrc::Receiver::new(header)))]
             }
+            Transport::Admission => [
+                Agent::AdmissionSender(admission::Sender::new(config, group.options.admission, flow.start)),
+                Agent::AdmissionReceiver(admission::Receiver::default()),
+            ],
             Transport::Stp => [
                 Agent::StpSender(stp::Sender::new(config, group.options.stp)),
                 Agent::StpReceiver(stp::Receiver::new(config)),

@@ -171,6 +171,7 @@ fn carrier(group: &FlowGroup) -> String {
     match group.transport {
         Transport::Udp => "udp".to_owned(),
         Transport::Tfrc => "tfrc".to_owned(),
+        Transport::Admission => "admission".to_owned(),
         Transport::Stp => "stp".to_owned(),
         Transport::Sctp => "sctp".to_owned(),
         // TCP may carry both over a hop.

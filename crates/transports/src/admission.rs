@@ -1,0 +1,282 @@
+//! Datagrams that the network admits: packets of low priority ask first whether a stream has room, and only then it begins.
+//!
+//! G. Bianchi, A. Capone, C. Petrioli, "Throughput Analysis of End-to-End Measurement-Based Admission Control in IP", IEEE INFOCOM 2000, which TCP-Peach
+//! names for its packets of low priority. What differs stands in `papers/admission.md`.
+
+use bentpipe_base::{Duration, Instant, Rate};
+
+use crate::outbox::Outbox;
+use crate::{Config, Fragment, IP_HEADER, Message, Progress};
+
+/// Header of UDP.
+const UDP_HEADER: u32 = 8;
+/// What the last probe may still wait in queues that serve low priority last.
+const GRACE: Duration = Duration::from_millis(500);
+/// A question is repeated after so long, and so often at most.
+const PATIENCE: Duration = Duration::from_secs(2);
+const MOST_QUESTIONS: u32 = 5;
+
+/// What a stream chooses.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// Rate at which it asks, on the wire: the most that the stream will send.
+    pub rate: Rate,
+    /// How long it asks.
+    pub probe: Duration,
+    /// Part of the probes that may be lost, from 0 to 1.
+    pub threshold: f64,
+}
+
+impl Default for Options {
+    /// A video of the defaults with a quarter to spare; 31 of its packets a second, of which one may be lost.
+    fn default() -> Self {
+        Self { rate: Rate::from_bps(250_000), probe: Duration::from_secs(2), threshold: 0.02 }
+    }
+}
+
+/// A packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pdu {
+    /// Worth nothing, in low priority, with so many bytes of padding.
+    Probe(u32),
+    /// So many probes were sent.
+    Question(u64),
+    /// So many arrived.
+    Answer(u64),
+    /// A part of a message.
+    Data(Fragment),
+}
+
+impl Pdu {
+    pub(crate) fn bytes(&self) -> u32 {
+        let payload = match self {
+            Self::Probe(bytes) => *bytes,
+            Self::Question(_) | Self::Answer(_) => 8,
+            Self::Data(fragment) => fragment.bytes,
+        };
+        IP_HEADER + UDP_HEADER + payload
+    }
+
+    pub(crate) fn has_low_priority(&self) -> bool {
+        matches!(self, Self::Probe(_))
+    }
+
+    pub(crate) fn is_data(&self) -> bool {
+        matches!(self, Self::Probe(_) | Self::Data(_))
+    }
+}
+
+/// How far the admission is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The next probe leaves then.
+    Probing(Instant),
+    /// The next question leaves then; so many were asked.
+    Asking(Instant, u32),
+    Admitted,
+    Refused,
+}
+
+/// The end that sends.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    options: Options,
+    packet_bytes: u32,
+    begins: Instant,
+    stage: Stage,
+    probes: u64,
+    due: Option<Pdu>,
+    outbox: Outbox,
+    progress: Progress,
+}
+
+impl Sender {
+    /// A sender that begins to ask at `start`.
+    pub fn new(config: Config, options: Options, start: Instant) -> Self {
+        Self {
+            options,
+            packet_bytes: config.packet_bytes,
+            begins: start,
+            stage: Stage::Probing(start),
+            probes: 0,
+            due: None,
+            outbox: Outbox::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// What is not admitted is not sent: a stream is live, and what it would have said is past.
+    pub(crate) fn write(&mut self, message: Message) {
+        if self.stage == Stage::Admitted {
+            self.outbox.push(message);
+        }
+    }
+
+    pub(crate) fn handle(&mut self, pdu: &Pdu) {
+        if let (Pdu::Answer(arrived), Stage::Asking(..)) = (*pdu, self.stage) {
+            let lost = self.probes.saturating_sub(arrived) as f64 / self.probes as f64;
+            self.decide(lost <= self.options.threshold);
+        }
+    }
+
+    fn decide(&mut self, admitted: bool) {
+        self.stage = if admitted { Stage::Admitted } else { Stage::Refused };
+        self.progress.failed = (!admitted).then_some("not admitted");
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        match self.stage {
+            Stage::Probing(at) | Stage::Asking(at, _) => at,
+            Stage::Admitted | Stage::Refused => Instant::FAR_FUTURE,
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        match self.stage {
+            Stage::Probing(at) if at <= now => {
+                let probe = Pdu::Probe(self.packet_bytes);
+                self.probes += 1;
+                self.due = Some(probe);
+                // From the start, so that rounding does not add up.
+                let sent = self.probes.saturating_mul(u64::from(probe.bytes()));
+                let next = self.begins + self.options.rate.time_for(sent);
+                let over = next >= self.begins + self.options.probe;
+                self.stage = if over { Stage::Asking(next + GRACE, 0) } else { Stage::Probing(next) };
+            }
+            Stage::Asking(at, asked) if at <= now && asked < MOST_QUESTIONS => {
+                self.due = Some(Pdu::Question(self.probes));
+                self.stage = Stage::Asking(now + PATIENCE, asked + 1);
+            }
+            // Nobody answers: the way there is no way for a stream.
+            Stage::Asking(at, _) if at <= now => self.decide(false),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Pdu> {
+        if let Some(due) = self.due.take() {
+            self.progress.control_packets += 1;
+            self.progress.control_bytes += u64::from(due.bytes());
+            return Some(due);
+        }
+        let fragment = self.outbox.fragment(self.packet_bytes)?;
+        self.progress.sent_packets += 1;
+        Some(Pdu::Data(fragment))
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+    }
+}
+
+/// The end that receives.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    probes: u64,
+    answer: Option<Pdu>,
+    part: Option<Fragment>,
+    progress: Progress,
+}
+
+impl Receiver {
+    pub(crate) fn handle(&mut self, pdu: &Pdu) {
+        match *pdu {
+            Pdu::Probe(_) => self.probes += 1,
+            Pdu::Question(_) => self.answer = Some(Pdu::Answer(self.probes)),
+            Pdu::Data(fragment) => {
+                self.progress.fresh_packets += 1;
+                self.part = Some(fragment);
+            }
+            Pdu::Answer(_) => {}
+        }
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Pdu> {
+        self.answer.take()
+    }
+
+    pub(crate) fn poll_delivery(&mut self) -> Option<Fragment> {
+        self.part.take()
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: Config = Config { packet_bytes: 972, initial_window: 1, window: 1 };
+
+    fn message(number: u64) -> Message {
+        Message { number, stream: 0, bytes: 1500 }
+    }
+
+    /// Asks for a second at 80 kbit/s: ten packets of 1000 bytes, of which the `lost` first get nowhere.
+    fn asked(lost: usize) -> (Sender, Receiver) {
+        let options = Options { rate: Rate::from_bps(80_000), probe: Duration::from_secs(1), threshold: 0.1 };
+        let mut sender = Sender::new(CONFIG, options, Instant::ZERO);
+        let mut receiver = Receiver::default();
+        sender.write(message(1));
+        let mut probes = 0;
+        while let Stage::Probing(at) = sender.stage {
+            sender.handle_timeout(at);
+            let probe = sender.poll_transmit().unwrap();
+            assert!(probe.has_low_priority() && probe.bytes() == 1000);
+            probes += 1;
+            if probes > lost {
+                receiver.handle(&probe);
+            }
+        }
+        assert_eq!(probes, 10);
+        (sender, receiver)
+    }
+
+    fn answered((mut sender, mut receiver): (Sender, Receiver)) -> Sender {
+        let at = sender.next_timeout();
+        assert_eq!(at, Instant::ZERO + Duration::from_millis(1500));
+        sender.handle_timeout(at);
+        receiver.handle(&sender.poll_transmit().unwrap());
+        sender.handle(&receiver.poll_transmit().unwrap());
+        sender
+    }
+
+    #[test]
+    fn a_stream_whose_probes_arrive_is_sent_from_then_on() {
+        let mut sender = answered(asked(1));
+        assert_eq!((sender.poll_transmit(), sender.next_timeout()), (None, Instant::FAR_FUTURE));
+        sender.write(message(2));
+        let parts: Vec<_> = std::iter::from_fn(|| sender.poll_transmit()).map(|pdu| pdu.bytes()).collect();
+        assert_eq!(parts, [1000, 556]);
+        assert_eq!((sender.progress().sent_packets, sender.progress().failed), (2, None));
+    }
+
+    #[test]
+    fn a_stream_that_would_find_no_room_is_not_sent() {
+        let mut sender = answered(asked(2));
+        sender.write(message(2));
+        assert_eq!((sender.poll_transmit(), sender.progress().failed), (None, Some("not admitted")));
+    }
+
+    #[test]
+    fn a_question_without_an_answer_is_repeated_and_then_given_up() {
+        let (mut sender, _) = asked(0);
+        let mut questions = 0;
+        while sender.next_timeout() < Instant::FAR_FUTURE {
+            sender.handle_timeout(sender.next_timeout());
+            questions += sender.poll_transmit().iter().count();
+        }
+        assert_eq!((questions, sender.progress().failed), (5, Some("not admitted")));
+    }
+
+    #[test]
+    fn what_was_delivered_is_handed_over_once() {
+        let mut receiver = Receiver::default();
+        let part = Fragment { message: 3, stream: 0, bytes: 100 };
+        receiver.handle(&Pdu::Data(part));
+        assert_eq!((receiver.poll_delivery(), receiver.poll_delivery()), (Some(part), None));
+        assert_eq!(receiver.progress().fresh_packets, 1);
+    }
+}
