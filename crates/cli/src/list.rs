@@ -34,6 +34,7 @@ const NODES: &[Kind] = &[
     kind("ack-filter", "a router; where bare ACKs would wait, only the latest of each connection does"),
     kind("ack-decimator", "a router; lets one of so many bare ACKs pass"),
     kind("snoop", "a router; repairs losses behind it and keeps them from the sender"),
+    kind("wtcp", "a router; repairs losses behind it and hides from the sender's clock how long that took"),
     kind("spoofing", "a router; acknowledges data in the receiver's name and answers for their delivery"),
     kind("satpep", "the same, with windows that follow how much of the link behind it is used"),
     kind("xcp", "a router; tells XCP's senders how much they may change their rate"),
@@ -41,6 +42,7 @@ const NODES: &[Kind] = &[
     kind("ba-tcp", "a router; tells BA-TCP's receivers the length of the path and their share of it"),
     kind("link-notices", "a router; tells the ends when its links lose to errors, go out, and are back"),
     kind("dvegas", "a router; tells DVegas's senders beside it whether its queue has room"),
+    kind("fuzzy", "a router; tells ends of congestion, or drops, by rules in words on its queue"),
 ];
 
 /// `link.NAME.queue.kind`.

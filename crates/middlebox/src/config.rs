@@ -10,12 +10,17 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
     ),
     ("ack-decimator", "lets one of so many bare ACKs pass"),
     ("snoop", "repairs losses behind it and keeps them from the sender"),
+    ("wtcp", "repairs losses behind it and hides from the sender's clock how long that took"),
     ("spoofing", "acknowledges data in the receiver's name, keeps them and answers for their delivery"),
     ("satpep", "the same, with windows that follow how much of the link behind it is used"),
     ("xcp", "tells XCP's senders how much they may change their rate"),
     ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
     ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
     ("link-notices", "tells the ends when its links lose to errors, go out, and are back (SCPS-TP, PBS)"),
+    (
+        "fuzzy",
+        "tells ends of congestion, or drops, by rules in words on how full a queue is and how fast it fills",
+    ),
     ("dvegas", "tells DVegas's senders beside it whether its queue has room"),
 ];
 
@@ -28,6 +33,8 @@ pub enum MiddleboxConfig {
     AckDecimator(AckDecimatorConfig),
     /// Repairs losses behind it (Balakrishnan et al. 1995).
     Snoop(SnoopConfig),
+    /// Repairs losses behind it and hides the time that it takes (Ratnam, Matta 1998).
+    Wtcp(WtcpConfig),
     /// Acknowledges early and answers for it (TCP spoofing).
     Spoofing(SpoofingConfig),
     /// The same with windows that follow the use of the link (Velenis et al. 2002).
@@ -36,6 +43,8 @@ pub enum MiddleboxConfig {
     Xcp(XcpConfig),
     /// A BA-TCP router (Gerla et al. 1999).
     BaTcp(BaTcpConfig),
+    /// Fuzzy control of congestion, with ECN, BECN or losses.
+    Fuzzy(FuzzyConfig),
     /// The queue of DVegas (Wu et al. 2004).
     DVegas(DVegasConfig),
     /// A ground station that says what becomes of its links (CCSDS 714.0, Xu and Wu 2005).
@@ -76,12 +85,28 @@ pub struct SnoopConfig {
     pub most_repairs: u32,
     /// Least time without an ACK after which the oldest segment is repaired.
     pub least_timeout: Duration,
+    /// When it crashes, with all copies; it forwards what comes then.
+    pub dies_at: Option<Duration>,
 }
 
 impl Default for SnoopConfig {
     /// Limits as in ns-2; copies until the default queue of a link is full but for one place.
     fn default() -> Self {
-        Self { congested_at: 49, most_repairs: 10, least_timeout: Duration::from_millis(100) }
+        Self { congested_at: 49, most_repairs: 10, least_timeout: Duration::from_millis(100), dies_at: None }
+    }
+}
+
+/// Parameters of a WTCP base station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WtcpConfig {
+    /// Bytes that it keeps for each connection; what comes when they are full passes as at a router.
+    pub buffer: u64,
+}
+
+impl Default for WtcpConfig {
+    /// Room as a proxy has it.
+    fn default() -> Self {
+        Self { buffer: 2_000_000 }
     }
 }
 
@@ -153,6 +178,43 @@ impl Default for BaTcpConfig {
     }
 }
 
+/// Who hears of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tells {
+    /// The receiver, by the ECN field of the packet, and by it the sender a round trip later (RFC 3168).
+    Receiver,
+    /// The sender, by the next ACK that passes on its way back (backward ECN).
+    Sender,
+    /// The sender where the queue is rather long than right, else the receiver.
+    #[default]
+    Graded,
+}
+
+/// Parameters of fuzzy control.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FuzzyConfig {
+    /// Packets that the queue behind it holds, above 0.
+    pub room: u32,
+    /// Part of the room that is right, above 0 and at most 1.
+    pub target: f64,
+    /// Time between two judgements.
+    pub interval: Duration,
+    /// Most of the data packets that hear of congestion, as a part, above 0.
+    pub most: f64,
+    /// Who is told.
+    pub tells: Tells,
+    /// What cannot be marked is dropped instead, and where the queue is rather long than right all of low priority.
+    pub drops: bool,
+}
+
+impl Default for FuzzyConfig {
+    /// The default queue of a link, and a fifth of the packets: less than one a window stops no window from growing.
+    fn default() -> Self {
+        let interval = Duration::from_millis(50);
+        Self { room: 50, target: 0.3, interval, most: 0.2, tells: Tells::default(), drops: false }
+    }
+}
+
 /// Parameters of the queue of DVegas.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DVegasConfig {
@@ -196,11 +258,13 @@ impl MiddleboxConfig {
             Self::AckFilter => "ack-filter",
             Self::AckDecimator(_) => "ack-decimator",
             Self::Snoop(_) => "snoop",
+            Self::Wtcp(_) => "wtcp",
             Self::Spoofing(_) => "spoofing",
             Self::SatPep(_) => "satpep",
             Self::Xcp(config) if config.compensates => "p-xcp",
             Self::Xcp(_) => "xcp",
             Self::BaTcp(_) => "ba-tcp",
+            Self::Fuzzy(_) => "fuzzy",
             Self::DVegas(_) => "dvegas",
             Self::LinkNotices(_) => "link-notices",
         }
@@ -213,10 +277,12 @@ impl MiddleboxConfig {
             "ack-decimator" => Self::AckDecimator(AckDecimatorConfig::default()),
             "snoop" => Self::Snoop(SnoopConfig::default()),
             "satpep" => Self::SatPep(SatPepConfig::default()),
+            "wtcp" => Self::Wtcp(WtcpConfig::default()),
             "spoofing" => Self::Spoofing(SpoofingConfig::default()),
             "xcp" => Self::Xcp(XcpConfig::default()),
             "p-xcp" => Self::Xcp(XcpConfig { compensates: true, ..XcpConfig::default() }),
             "ba-tcp" => Self::BaTcp(BaTcpConfig::default()),
+            "fuzzy" => Self::Fuzzy(FuzzyConfig::default()),
             "dvegas" => Self::DVegas(DVegasConfig::default()),
             "link-notices" => Self::LinkNotices(LinkNoticesConfig::default()),
             _ => return None,

@@ -38,6 +38,8 @@ pub(crate) struct Hop {
     /// Segments on the way.
     pub flight: u32,
     duplicates: u32,
+    /// The destination names what it has by one number (no SACK): what lies behind the oldest may have arrived.
+    pub by_number: bool,
     /// The window is assigned: neither ACKs nor losses change it.
     pub assigned: bool,
     /// Segments.
@@ -166,6 +168,14 @@ impl Hop {
 
     /// What the ACK says of losses, and what becomes of the window.
     pub fn react(&mut self, segment: &Segment, fresh: u32) {
+        if self.by_number {
+            self.order.clear();
+            if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied()
+                && serial + DUP_THRESH <= self.arrived
+            {
+                self.lose(segment.seq, serial);
+            }
+        }
         while let Some(&(serial, seq)) =
             self.order.front().filter(|(serial, _)| serial + DUP_THRESH <= self.arrived)
         {
@@ -233,15 +243,20 @@ impl Hop {
         segment
     }
 
+    /// The oldest is lost, whatever else is; its repair waits for no window.
+    pub fn lose_oldest(&mut self) {
+        self.repairs_at_once = true;
+        if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied() {
+            self.lose(segment.seq, serial);
+        }
+    }
+
     /// Nothing was heard: everything on the way is lost, and the window begins anew (RFC 5681 section 3.1).
     pub fn expire(&mut self) {
         if self.assigned {
             // The oldest is the question: its answer says what became of the others.
             self.backoff += 1;
-            self.repairs_at_once = true;
-            if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied() {
-                self.lose(segment.seq, serial);
-            }
+            self.lose_oldest();
             return;
         }
         self.ssthresh = (self.place(self.nxt) as f64 / 2.0).max(2.0);

@@ -17,6 +17,7 @@ mod config;
 mod dvegas;
 #[cfg(test)]
 mod fixture;
+mod fuzzy;
 mod hop;
 mod link_notices;
 mod middlebox;
@@ -25,11 +26,12 @@ mod satpep;
 mod snoop;
 mod spoofing;
 mod table;
+mod wtcp;
 mod xcp;
 
 pub use config::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MIDDLEBOXES, MiddleboxConfig,
-    SatPepConfig, SnoopConfig, SpoofingConfig, Told, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, FuzzyConfig, LinkNoticesConfig, MIDDLEBOXES,
+    MiddleboxConfig, SatPepConfig, SnoopConfig, SpoofingConfig, Tells, Told, WtcpConfig, XcpConfig,
 };
 pub use middlebox::Middlebox;
 pub use passing::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};

@@ -6,9 +6,11 @@ use crate::ack_decimator::AckDecimator;
 use crate::ack_filter::AckFilter;
 use crate::ba_tcp::BaTcp;
 use crate::dvegas::DVegas;
+use crate::fuzzy::Fuzzy;
 use crate::link_notices::LinkNotices;
 use crate::snoop::Snoop;
 use crate::spoofing::Spoofing;
+use crate::wtcp::Wtcp;
 use crate::xcp::Xcp;
 use crate::{Emission, MiddleboxConfig, Passing, Spoilt, Verdict};
 
@@ -26,12 +28,16 @@ pub enum Middlebox {
     AckDecimator(AckDecimator),
     /// Repairs losses behind it.
     Snoop(Snoop),
+    /// Repairs losses behind it and hides the time that it takes.
+    Wtcp(Wtcp),
     /// Acknowledges early and answers for it, SaTPEP among others.
     Spoofing(Spoofing),
     /// An XCP or P-XCP router.
     Xcp(Xcp),
     /// A BA-TCP router.
     BaTcp(BaTcp),
+    /// Fuzzy control of congestion.
+    Fuzzy(Fuzzy),
     /// The queue of DVegas.
     DVegas(DVegas),
     /// A ground station that says what becomes of its links.
@@ -45,13 +51,21 @@ impl Middlebox {
             MiddleboxConfig::AckFilter => Self::AckFilter(AckFilter::default()),
             MiddleboxConfig::AckDecimator(config) => Self::AckDecimator(AckDecimator::new(*config)),
             MiddleboxConfig::Snoop(config) => Self::Snoop(Snoop::new(*config)),
+            MiddleboxConfig::Wtcp(config) => Self::Wtcp(Wtcp::new(*config)),
             MiddleboxConfig::SatPep(config) => Self::Spoofing(Spoofing::satpep(*config)),
             MiddleboxConfig::Spoofing(config) => Self::Spoofing(Spoofing::new(*config)),
             MiddleboxConfig::Xcp(config) => Self::Xcp(Xcp::new(*config)),
             MiddleboxConfig::BaTcp(config) => Self::BaTcp(BaTcp::new(*config)),
+            MiddleboxConfig::Fuzzy(config) => Self::Fuzzy(Fuzzy::new(*config)),
             MiddleboxConfig::DVegas(config) => Self::DVegas(DVegas::new(*config)),
             MiddleboxConfig::LinkNotices(config) => Self::LinkNotices(LinkNotices::new(*config)),
         }
+    }
+
+    /// True if it needs only to tell which acknowledgement belongs to which data: it holds packets back and sends copies of what passed, and makes
+    /// none of its own. What it writes into a packet besides may be lost.
+    pub fn works_on_copies(&self) -> bool {
+        matches!(self, Self::AckFilter(_) | Self::AckDecimator(_) | Self::Snoop(_))
     }
 
     /// A packet passes: what becomes of it.
@@ -60,9 +74,11 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.handle(now, passing, out),
             Self::AckDecimator(decimator) => decimator.handle(now, passing, out),
             Self::Snoop(snoop) => snoop.handle(now, passing, out),
+            Self::Wtcp(station) => station.handle(now, passing, out),
             Self::Spoofing(gateway) => gateway.handle(now, passing, out),
             Self::Xcp(router) => router.handle(now, passing),
             Self::BaTcp(router) => router.handle(now, passing),
+            Self::Fuzzy(node) => node.handle(now, passing),
             Self::DVegas(queue) => queue.handle(now, passing),
             Self::LinkNotices(station) => station.handle(now, passing, out),
         }
@@ -82,8 +98,9 @@ impl Middlebox {
             Self::AckDecimator(decimator) => decimator.next_timeout(),
             Self::Snoop(snoop) => snoop.next_timeout(),
             Self::LinkNotices(station) => station.next_timeout(),
+            Self::Wtcp(station) => station.next_timeout(),
             Self::Spoofing(gateway) => gateway.next_timeout(),
-            Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => Instant::FAR_FUTURE,
+            Self::Xcp(_) | Self::BaTcp(_) | Self::Fuzzy(_) | Self::DVegas(_) => Instant::FAR_FUTURE,
         }
     }
 
@@ -94,8 +111,9 @@ impl Middlebox {
             Self::AckDecimator(decimator) => decimator.handle_timeout(now, out),
             Self::Snoop(snoop) => snoop.handle_timeout(now, out),
             Self::LinkNotices(station) => station.handle_timeout(now, out),
+            Self::Wtcp(station) => station.handle_timeout(now, out),
             Self::Spoofing(gateway) => gateway.handle_timeout(now, out),
-            Self::Xcp(_) | Self::BaTcp(_) | Self::DVegas(_) => {}
+            Self::Xcp(_) | Self::BaTcp(_) | Self::Fuzzy(_) | Self::DVegas(_) => {}
         }
     }
 
@@ -105,9 +123,11 @@ impl Middlebox {
             Self::AckFilter(filter) => filter.counters(),
             Self::AckDecimator(decimator) => decimator.counters(),
             Self::Snoop(snoop) => snoop.counters(),
+            Self::Wtcp(station) => station.counters(),
             Self::Spoofing(gateway) => gateway.counters(),
             Self::Xcp(router) => router.counters(),
             Self::BaTcp(router) => router.counters(),
+            Self::Fuzzy(node) => node.counters(),
             Self::DVegas(queue) => queue.counters(),
             Self::LinkNotices(station) => station.counters(),
         }

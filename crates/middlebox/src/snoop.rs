@@ -152,7 +152,9 @@ impl Snoop {
         passing: &mut Passing<'_>,
         out: &mut Vec<Emission>,
     ) -> Verdict {
-        let Some(connection) = passing.connection else { return Verdict::Forward };
+        let Some(connection) = passing.connection.filter(|_| !self.is_dead(now)) else {
+            return Verdict::Forward;
+        };
         let reverse = passing.direction == Direction::Reverse;
         let segment = &*passing.segment;
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
@@ -254,7 +256,15 @@ impl Snoop {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, ..)| *at)
     }
 
+    /// From some time on it is a router, and knows nothing of what it kept.
+    fn is_dead(&self, now: Instant) -> bool {
+        self.config.dies_at.is_some_and(|after| Instant::ZERO + after <= now)
+    }
+
     pub(crate) fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
+        if self.is_dead(now) {
+            (self.agents, self.timers) = Default::default();
+        }
         while let Some(due) = self.timers.first().copied().filter(|(at, ..)| *at <= now) {
             self.timers.remove(&due);
             let (_, connection, reverse) = due;
@@ -369,6 +379,19 @@ mod tests {
         // From now on the sender hears of it.
         bench.agent().expected = 0;
         assert_eq!(bench.ack(10), Verdict::Forward);
+    }
+
+    /// The copies were nobody's but its own: the ends hold all that they need.
+    #[test]
+    fn a_dead_agent_is_a_router() {
+        let mut bench = Bench::with_ten_cached();
+        bench.snoop.config.dies_at = Some(Duration::from_millis(100));
+        for _ in 0..9 {
+            assert_eq!(bench.ack(10), Verdict::Forward);
+        }
+        let at = bench.snoop.next_timeout();
+        bench.snoop.handle_timeout(at, &mut bench.out);
+        assert_eq!((bench.out.len(), bench.snoop.next_timeout()), (0, Instant::FAR_FUTURE));
     }
 
     #[test]

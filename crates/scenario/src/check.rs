@@ -128,12 +128,12 @@ impl Checker<'_> {
             let key = if is_own { own } else { "tcp.rto".to_owned() };
             self.mistake(format!("{key}.floor"), found, "a floor of at most the ceiling");
         }
-        let packet = u64::from(flow.sender.mss) + u64::from(flow.header_bytes);
+        let packet = u64::from(flow.sender.mss) + u64::from(flow.headers_on_wire());
         if packet > MOST_PACKET_BYTES {
             let own = format!("{path}.tcp.mss");
             let is_own = self.root.as_table().is_some_and(|root| root.find(&own).is_some());
             let key = if is_own { own } else { "tcp.mss".to_owned() };
-            let found = format!("{} bytes with {} of headers", flow.sender.mss, flow.header_bytes);
+            let found = format!("{} bytes with {} of headers", flow.sender.mss, flow.headers_on_wire());
             self.mistake(key, found, "packets of at most 65535 bytes");
         }
         self.transport(&path, flow);
@@ -150,6 +150,10 @@ impl Checker<'_> {
                 format!("{} under traffic of kind \"{}\"", name(&flow.transport), kind_of(&flow.traffic));
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
+        }
+        if flow.esp.is_some() && flow.transport != Transport::Tcp {
+            let found = format!("encapsulation of {}", TRANSPORTS.show(&flow.transport));
+            self.mistake(format!("{path}.esp"), found, "\"none\", or flows over \"tcp\"");
         }
         let rate = match flow.transport {
             Transport::Petra => flow.options.petra.rate,

@@ -38,8 +38,8 @@ pub use error::{Error, Mistake, Place};
 pub use file::read_text;
 pub use members::Name;
 pub use model::{
-    Connect, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Routing, Scenario,
-    Streaming, Traffic, Transport,
+    Connect, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals, Routing,
+    Scenario, Streaming, Traffic, Transport,
 };
 pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;

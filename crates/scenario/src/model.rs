@@ -216,6 +216,48 @@ pub struct FlowGroup {
     pub second_path: Option<String>,
     /// What it chooses of transports that are not TCP.
     pub options: Options,
+    /// Encapsulation of its packets from host to host.
+    pub esp: Option<Esp>,
+    /// Its receiving host has no half of an algorithm that wants one there.
+    pub plain_receiver: bool,
+}
+
+/// IPsec's Encapsulating Security Payload around every packet of a flow, from host to host (RFC 4303): nodes on the way can neither read nor write
+/// the header of TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Esp {
+    /// What the hosts let nodes on the way know in spite of it.
+    pub reveals: Reveals,
+    /// Bytes that the encapsulation adds to every packet.
+    pub overhead_bytes: u32,
+}
+
+/// What nodes on the way may know of encrypted packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reveals {
+    /// Where the packets come from and go to.
+    Nothing,
+    /// Which data an acknowledgement belongs to: each packet carries hash values of so many bytes to match them by.
+    Hashes(u32),
+    /// The same, by a table of connections and sequence numbers that the hosts fill in at the node; no packet grows.
+    Mapping,
+}
+
+impl Esp {
+    /// Bytes by which a packet grows.
+    pub fn bytes_added(&self) -> u32 {
+        match self.reveals {
+            Reveals::Hashes(bytes) => self.overhead_bytes + bytes,
+            Reveals::Nothing | Reveals::Mapping => self.overhead_bytes,
+        }
+    }
+}
+
+impl FlowGroup {
+    /// Bytes of all headers of a packet on the wire, encapsulation included.
+    pub fn headers_on_wire(&self) -> u32 {
+        self.header_bytes + self.esp.map_or(0, |esp| esp.bytes_added())
+    }
 }
 
 /// What carries the data of a flow.
@@ -227,6 +269,8 @@ pub enum Transport {
     Udp,
     /// Packets that nobody repeats, at the rate that TCP would have (RFC 5348).
     Tfrc,
+    /// Packets that nobody repeats, once packets of low priority have found room for them.
+    Admission,
     /// The Satellite Transport Protocol.
     Stp,
     /// An association in the manner of SCTP.
@@ -269,8 +313,6 @@ pub enum Traffic {
     OnOff(on_off::Config),
     /// Live video of a stochastic model.
     Video {
-    /// Packets that nobody repeats, once packets of low priority have found room for them.
-    Admission,
         /// The video.
         video: mpeg::Config,
         /// How it is sent and judged.

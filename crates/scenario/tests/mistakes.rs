@@ -413,7 +413,7 @@ fn transports_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"stp\", \"sctp\", \"dtn\", \"petra\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"admission\", \"stp\", \"sctp\", \"dtn\", \"petra\"; did you mean \"udp\"?",
         ),
         (
             "\"bulk\"\ntransport = { kind = \"dtn\", bundle = \"1 MB\", store = \"100 kB\" }",

@@ -36,6 +36,37 @@ fn every_algorithm_with_its_parameters() {
 }
 
 #[test]
+fn encryption_and_helpers() {
+    for changes in [
+        &["flow.bulk.esp=opaque"][..],
+        &["flow.bulk.esp={ kind = 'hashes', overhead = '38 bytes', hash = '12 bytes' }"],
+        &["flow.bulk.esp=mapping", "flow.bulk.esp.overhead=40 bytes"],
+        &["flow.bulk.plain-receiver=true"],
+        &["node.gateway.kind=wtcp", "node.gateway.buffer=1 MB"],
+        &["node.gateway={ kind = 'fuzzy', room = '80 packets', tells = 'sender', drops = true, most = 1 }"],
+        &["node.gateway={ kind = 'snoop', dies-at = '20 s' }"],
+        &["link.satellite.reverse.medium={ kind = 'aloha', detection = false }"],
+        &[
+            "flow.bulk.traffic={ kind = 'voice' }",
+            "flow.bulk.transport={ kind = 'admission', threshold = 0.05 }",
+        ],
+    ] {
+        let mut draft = Draft::load("geo-dumbbell").unwrap();
+        changes.iter().for_each(|change| draft.set(change).unwrap());
+        check_round_trip(&draft.scenario().unwrap_or_else(|error| panic!("{changes:?}: {error}")));
+    }
+}
+
+#[test]
+fn encryption_is_for_tcp() {
+    let mut draft = Draft::load("geo-dumbbell").unwrap();
+    draft.set("flow.bulk.esp=opaque").unwrap();
+    draft.set("flow.bulk.transport=stp").unwrap();
+    let refused = draft.scenario().unwrap_err().to_string();
+    assert!(refused.contains("encapsulation of \"stp\"") && refused.contains("\"tcp\""), "{refused}");
+}
+
+#[test]
 fn every_default_is_spelled_out() {
     let text = builtin("geo-dumbbell").unwrap().to_toml();
     for line in [

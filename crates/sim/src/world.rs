@@ -9,7 +9,7 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Routing, Scenario, Topology, Traffic, Transport,
+    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, Scenario, Topology, Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::on_off;
@@ -96,6 +96,8 @@ pub(crate) struct Flow {
     /// When it begins.
     pub start: Instant,
     pub header_bytes: u32,
+    /// What nodes on the way may know of its packets, if they are encrypted.
+    pub reveals: Option<Reveals>,
     /// Where the routes of sender and receiver begin.
     pub routes: [u32; 2],
     /// The nodes of sender and receiver.
@@ -396,7 +398,8 @@ impl Flow {
             group: group_index,
             index: 0,
             start,
-            header_bytes: group.header_bytes,
+            header_bytes: group.headers_on_wire(),
+            reveals: group.esp.map(|esp| esp.reveals),
             routes,
             nodes: [0; 2],
             labels: [label(name, ">"), label(name, "<")],
@@ -433,7 +436,10 @@ fn sender_config(group: &FlowGroup) -> Arc<Config> {
 }
 
 /// The configuration of a group's receivers.
-fn receiver_config(group: &FlowGroup) -> Arc<Config> {
+pub(crate) fn receiver_config(group: &FlowGroup) -> Arc<Config> {
+    if group.plain_receiver {
+        return group.receiver.clone();
+    }
     with_receiver_half(&group.receiver, &group.sender)
 }
 

@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_cc::{Algorithm, pbs, scps_tp};
-use bentpipe_middlebox::{LinkNoticesConfig, MiddleboxConfig, Told};
+use bentpipe_middlebox::{FuzzyConfig, LinkNoticesConfig, MiddleboxConfig, Tells, Told};
 use bentpipe_net::{LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages};
-use bentpipe_scenario::{NodeKind, Scenario, Traffic, builtin};
+use bentpipe_scenario::{Draft, NodeKind, Scenario, Traffic, builtin};
 use bentpipe_sim::{Outcome, RunOptions, Series, run};
 use bentpipe_tcp::{Config, Recovery};
 use common::{Dumbbell, drop_tail, flows, ms, paper_tcp};
@@ -34,6 +36,84 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     assert!(with.totals.goodput_bps > 0.9 * possible, "{}", with.totals.goodput_bps);
     let [with, without] = [&with.flows[0], &without.flows[0]];
     assert!(5 * with.retransmitted_segments < without.retransmitted_segments, "{with:?} {without:?}");
+}
+
+/// The copies of Snoop are nobody's but its own: when it dies, the ends go on as if it had never been there.
+#[test]
+fn a_transfer_outlives_its_snoop_agent() {
+    let world = |dies_at: &str| {
+        let mut draft = Draft::load("wired-snoop").expect("it is built in");
+        draft.set(&format!("node.station.dies-at={dies_at}")).expect("a well-formed change");
+        draft.scenario().expect("a world")
+    };
+    let goodput = |dies_at| verified(&world(dies_at)).totals.goodput_bps;
+    let [lives, dies, never] = ["never", "60 s", "0 s"].map(goodput);
+    let half = f64::midpoint(lives, never);
+    assert!((dies / half - 1.0).abs() < 0.15, "{dies} is neither {lives} nor {never}");
+}
+
+/// WTCP fills a last hop that loses one packet in twenty, and the sender, with selective acknowledgements or without, sends nothing again.
+#[test]
+fn wtcp_repairs_the_last_hop_and_keeps_its_losses_from_the_sender() {
+    let world = |kind: &str, cc: &str| {
+        let mut draft = Draft::load("wired-snoop").expect("it is built in");
+        let node = format!("node.station.kind={kind}");
+        for change in [&node, "tcp.timestamps=true", "link.air.loss.rate=0.05"] {
+            draft.set(change).expect("a well-formed change");
+        }
+        draft.set_cc(cc).expect("it is registered");
+        verified(&draft.scenario().expect("a world"))
+    };
+    let possible = 2e6 * 0.96 * 0.95;
+    for (cc, share) in [("sack", 0.9), ("newreno", 0.7)] {
+        let [wtcp, none] = ["wtcp", "router"].map(|kind| world(kind, cc));
+        assert!(wtcp.totals.goodput_bps > share * possible, "{cc}: {}", wtcp.totals.goodput_bps);
+        assert!(wtcp.totals.goodput_bps > 2.0 * none.totals.goodput_bps, "{cc}: {}", none.totals.goodput_bps);
+        assert_eq!(wtcp.flows[0].retransmitted_segments, 0, "{cc}");
+    }
+}
+
+/// A receiver that knows nothing of XCP says so in the handshake, and the sender is New Reno over routers that would have told it more; a proxy in front
+/// of the receiver knows it.
+#[test]
+fn xcp_finds_out_in_the_handshake_whether_the_far_end_knows_it() {
+    let fair = |change: fn(&mut Scenario)| {
+        let mut scenario = shared(middlebox("xcp"), "xcp", 0.0);
+        change(&mut scenario);
+        verified(&scenario)
+    };
+    let told = |outcome: &Outcome| outcome.nodes.iter().flat_map(|node| node.counters.values()).sum::<u64>();
+    let [known, plain] = [fair(|_| {}), fair(|scenario| scenario.flows[0].plain_receiver = true)];
+    let drops = |outcome: &Outcome| outcome.links.iter().map(|link| link.dropped_by_queue).sum::<u64>();
+    assert!(told(&known) > 1000 && drops(&known) == 0, "{}", told(&known));
+    assert!(drops(&plain) > 100, "{}", drops(&plain));
+}
+
+/// A long queue on its way to the receiver: the mark that goes back at once keeps it from overflowing, as the one through the receiver does, and less of it
+/// waits.
+#[test]
+fn fuzzy_marks_keep_a_queue_from_overflowing() {
+    let outcome = |tells: Option<Tells>| {
+        let config = tells.map(|tells| FuzzyConfig { room: 350, tells, ..FuzzyConfig::default() });
+        let kind =
+            config.map_or(NodeKind::Router, |config| NodeKind::Middlebox(MiddleboxConfig::Fuzzy(config)));
+        let mut scenario = shared(kind, "reno", 0.0);
+        let sender = Config { ecn: true, ..Config::clone(&scenario.flows[0].sender) };
+        scenario.flows[0].sender = Arc::new(sender.clone());
+        scenario.flows[0].receiver = Arc::new(sender);
+        verified(&scenario)
+    };
+    let drops = |outcome: &Outcome| outcome.links.iter().map(|link| link.dropped_by_queue).sum::<u64>();
+    let none = outcome(None);
+    for tells in [Tells::Receiver, Tells::Sender, Tells::Graded] {
+        let told = outcome(Some(tells));
+        assert!(drops(&told) < drops(&none) / 2, "{tells:?}: {} and {}", drops(&told), drops(&none));
+        assert!(
+            told.totals.goodput_bps > 0.6 * none.totals.goodput_bps,
+            "{tells:?}: {}",
+            told.totals.goodput_bps
+        );
+    }
 }
 
 /// Ten Mbit/s over a GEO satellite with `kind` in front of it, for flows of this algorithm.

@@ -20,8 +20,8 @@ use bentpipe_net::{
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_scenario::{
-    Connect, ConstellationGroup, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits, Position,
-    ProxyConfig, Routing, Scenario, Side, Split, Streaming, Traffic,
+    Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits,
+    Position, ProxyConfig, Reveals, Routing, Scenario, Side, Split, Streaming, Traffic, Transport,
 };
 use bentpipe_sim::{
     Ended, LinkEvent, NodeOutcome, Observer, Passing, RunOptions, RunResult, run, run_observed,
@@ -35,7 +35,7 @@ use bentpipe_traffic::on_off::Spacing;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
 use bentpipe_transports::petra::{self, RelayConfig};
-use bentpipe_transports::{Options, sctp, stp};
+use bentpipe_transports::{Options, admission, sctp, stp};
 use bentpipe_weather::{Modem, SlantPath, Weather};
 use common::{Dumbbell, flows, links};
 
@@ -279,8 +279,12 @@ impl Dice {
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
         let transport = self.pick(traffic.carriers());
         let options = self.options();
+        let reveals = self.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
+        let encrypts = self.one_in(6) && transport == Transport::Tcp;
         FlowGroup {
             options,
+            esp: encrypts.then_some(Esp { reveals, overhead_bytes: 56 }),
+            plain_receiver: self.one_in(6),
             receiver: Arc::new(receiver),
             start: self.millis(0, 3_000),
             transport,
@@ -312,7 +316,12 @@ impl Dice {
             timeout: self.millis(1_000, 20_000),
             rate: None,
         };
-        Options { stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn, petra }
+        let admission = admission::Options {
+            rate: Rate::from_bps(self.between(8_000, 500_000)),
+            probe: self.millis(100, 3_000),
+            threshold: self.magnitude(1e-3, 1.0),
+        };
+        Options { admission, stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn, petra }
     }
 
     /// Traffic that never ends.

@@ -5,7 +5,7 @@ use bentpipe_tcp::Config;
 
 use super::cc;
 use super::tcp::tcp;
-use super::{traffic, transport};
+use super::{esp, traffic, transport};
 use crate::algorithm::resolve_cc;
 use crate::form::{self, Form, Named, Report, Shorthand};
 use crate::model::{FlowGroup, Traffic, Transport};
@@ -37,6 +37,8 @@ impl Named for FlowGroup {
             transport: Transport::Tcp,
             second_path: None,
             options: Default::default(),
+            esp: None,
+            plain_receiver: false,
         }
     }
     fn name(&self) -> &str {
@@ -60,7 +62,9 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
         flow.transport = flow.traffic.carriers()[0];
     }
     transport::transport(form, flow);
+    form.table("esp", esp::SHORTHAND, |form| esp::esp(form, &mut flow.esp));
     form.field("second-path", &mut flow.second_path, &OrWord("none", TEXT));
+    form.field("plain-receiver", &mut flow.plain_receiver, &FLAG);
     receiver(form, flow);
 }
 

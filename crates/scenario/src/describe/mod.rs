@@ -4,6 +4,7 @@ mod access;
 mod cc;
 mod constellation;
 mod ends;
+mod esp;
 mod link;
 mod loss;
 mod media;

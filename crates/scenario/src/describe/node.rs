@@ -1,6 +1,6 @@
 use bentpipe_middlebox::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, LinkNoticesConfig, MiddleboxConfig, SatPepConfig,
-    SnoopConfig, SpoofingConfig, Told, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, FuzzyConfig, LinkNoticesConfig, MiddleboxConfig,
+    SatPepConfig, SnoopConfig, SpoofingConfig, Tells, Told, WtcpConfig, XcpConfig,
 };
 use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_transports::petra::RelayConfig;
@@ -13,7 +13,7 @@ use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
 use crate::unit::{
-    Bytes, COUNT, FACTOR, MEMBERS, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
+    Bytes, COUNT, FACTOR, FLAG, MEMBERS, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
 };
 
 impl Named for NodeGroup {
@@ -34,7 +34,8 @@ const KINDS: &[Kind] = &[
     Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },
     Kind { name: "ack-filter", keys: &[] },
     Kind { name: "ack-decimator", keys: &["every", "patience"] },
-    Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout"] },
+    Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout", "dies-at"] },
+    Kind { name: "wtcp", keys: &["buffer"] },
     Kind { name: "spoofing", keys: &["buffer", "initial-window", "dies-at"] },
     Kind { name: "satpep", keys: &["buffer", "utilisation", "dies-at"] },
     Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
@@ -42,9 +43,13 @@ const KINDS: &[Kind] = &[
     Kind { name: "ba-tcp", keys: &["utilisation"] },
     Kind { name: "link-notices", keys: &["errors-to", "repeat"] },
     Kind { name: "dvegas", keys: &["frame", "low", "high", "room"] },
+    Kind { name: "fuzzy", keys: &["room", "target", "interval", "most", "tells", "drops"] },
 ];
 
 const TOLD: Words<Told> = Words(&[("sender", Told::Sender), ("receiver", Told::Receiver)]);
+
+const TELLS: Words<Tells> =
+    Words(&[("receiver", Tells::Receiver), ("sender", Tells::Sender), ("graded", Tells::Graded)]);
 
 /// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
 pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&Node>) {
@@ -84,11 +89,13 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
             form.field("every", every, &COUNT);
             form.field("patience", patience, &TIME_ABOVE_ZERO);
         }
-        MiddleboxConfig::Snoop(SnoopConfig { congested_at, most_repairs, least_timeout }) => {
+        MiddleboxConfig::Snoop(SnoopConfig { congested_at, most_repairs, least_timeout, dies_at }) => {
             form.field("congested-at", congested_at, &ROOM);
             form.field("most-repairs", most_repairs, &COUNT);
             form.field("least-timeout", least_timeout, &TIME_ABOVE_ZERO);
+            form.field("dies-at", dies_at, &OrWord("never", TIME));
         }
+        MiddleboxConfig::Wtcp(WtcpConfig { buffer }) => form.field("buffer", buffer, &Bytes::at_least(1)),
         MiddleboxConfig::Spoofing(SpoofingConfig { buffer, initial_window, dies_at }) => {
             form.field("buffer", buffer, &Bytes::at_least(1));
             form.field("initial-window", initial_window, &COUNT);
@@ -110,6 +117,14 @@ fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {
         MiddleboxConfig::LinkNotices(LinkNoticesConfig { errors_to, repeat }) => {
             form.field("errors-to", errors_to, &TOLD);
             form.field("repeat", repeat, &TIME_ABOVE_ZERO);
+        }
+        MiddleboxConfig::Fuzzy(FuzzyConfig { room, target, interval, most, tells, drops }) => {
+            form.field("room", room, &ROOM);
+            form.field("target", target, &PART);
+            form.field("interval", interval, &TIME_ABOVE_ZERO);
+            form.field("most", most, &PART);
+            form.field("tells", tells, &TELLS);
+            form.field("drops", drops, &FLAG);
         }
         MiddleboxConfig::DVegas(DVegasConfig { frame, low, high, room }) => {
             form.field("frame", frame, &TIME_ABOVE_ZERO);

@@ -15,7 +15,7 @@ use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 
 use crate::BuildError;
 use crate::app::session::{Binding, Session, Way};
-use crate::world::{Flow, World, with_receiver_half};
+use crate::world::{Flow, World, receiver_config};
 
 impl World {
     /// The session of flow `index` of a group, if its transport needs one.
@@ -194,7 +194,7 @@ impl World {
             ..bentpipe_tcp::Config::clone(config)
         };
         let sender = self.remembering(&Arc::new(plain(&group.sender)), ends);
-        let mut receiver = plain(&with_receiver_half(&group.receiver, &group.sender));
+        let mut receiver = plain(&receiver_config(group));
         if let Some(packed) = packed.filter(|packed| *packed < receiver.receive_window.limit()) {
             receiver.receive_window = ReceiveWindow::Fixed(packed.max(u64::from(group.sender.mss)));
         }

@@ -109,7 +109,8 @@ impl World {
     /// Splits the flow that was added last at the proxies on its way.
     pub fn split(&mut self, topology: &mut Topology<'_>, group: &FlowGroup) -> Result<(), BuildError> {
         let flow = self.flows.len() - 1;
-        if self.core.proxies.is_empty() {
+        // Who cannot read a SYN answers none, and cannot make segments that the ends would accept.
+        if self.core.proxies.is_empty() || group.esp.is_some() {
             return Ok(());
         }
         let (routes, [from, to]) = (self.flows[flow].routes, self.flows[flow].nodes);
@@ -150,7 +151,12 @@ impl World {
             }
             let (onward, cc) = of(part - 1, part);
             sender = self.remembering(&onward, (stops[0], stops[1]));
-            let configs = [sender.clone(), with_receiver_half(&receives, &sender)];
+            let receives = if part == passed.len() && group.plain_receiver {
+                receives
+            } else {
+                with_receiver_half(&receives, &sender)
+            };
+            let configs = [sender.clone(), receives];
             let proxy = passed[part - 1];
             let name = format!("{name}.{}", self.core.proxies[proxy].name);
             let leg = Leg {

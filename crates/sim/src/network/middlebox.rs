@@ -1,8 +1,8 @@
 //! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
 
-use bentpipe_base::EcnField;
+use bentpipe_base::{EcnField, Segment};
 use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
-use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_scenario::{LinkId, NodeId, Reveals};
 
 use crate::network::forward::Here;
 use crate::observe::monitor::{HostEvent, Monitor};
@@ -21,7 +21,32 @@ pub(crate) struct MiddleboxNode {
     pub exits: Vec<u32>,
 }
 
+/// What a middlebox may do with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sight {
+    /// It reads and writes the header.
+    Open,
+    /// It knows which data and acknowledgements belong together, and can write nothing.
+    Matches,
+    /// It sees that there is a packet.
+    Sealed,
+}
+
 impl<M: Monitor> Simulation<M> {
+    /// What a middlebox may do with a packet to an end.
+    fn sight(&self, id: u32, to: u32) -> Sight {
+        let flow = self.ends[to as usize].flow;
+        match self.flows[flow as usize].reveals {
+            None => Sight::Open,
+            Some(Reveals::Hashes(_) | Reveals::Mapping)
+                if self.core.middleboxes[id as usize].middlebox.works_on_copies() =>
+            {
+                Sight::Matches
+            }
+            Some(_) => Sight::Sealed,
+        }
+    }
+
     /// Shows a packet to a middlebox; true if it goes on.
     pub(crate) fn serve(&mut self, id: u32, handle: &mut PacketHandle, onward: LinkId) -> bool {
         let port = self.port(onward);
@@ -31,16 +56,26 @@ impl<M: Monitor> Simulation<M> {
         }
         let plain = handle.has(Marks::PLAIN);
         let forward = if plain { handle.has(Marks::DATA) } else { contents.to % 2 == 1 };
+        let sight = if plain { Sight::Open } else { self.sight(id, contents.to) };
+        let mut seen = match sight {
+            Sight::Open | Sight::Matches => contents.segment,
+            Sight::Sealed => sealed(&contents.segment),
+        };
         let mut passing = Passing {
-            connection: (!plain).then(|| connection(&contents)),
+            connection: (!plain && sight != Sight::Sealed).then(|| connection(&contents)),
             direction: if forward { Direction::Forward } else { Direction::Reverse },
-            segment: &mut contents.segment,
+            segment: &mut seen,
             size: handle.size(),
             port,
         };
         let mut out = std::mem::take(&mut self.core.emissions);
         let middlebox = &mut self.core.middleboxes[id as usize].middlebox;
         let verdict = middlebox.handle(self.now, &mut passing, &mut out);
+        match sight {
+            Sight::Open => contents.segment = seen,
+            // The outer header of IP is everyone's, and its mark is handed on to the inner one (RFC 6040).
+            Sight::Matches | Sight::Sealed => contents.segment.ecn = seen.ecn,
+        }
         self.pool.replace(handle.index(), &contents);
         if !plain {
             let packed = handle.marks() & (Marks::CONGESTED | Marks::COPY);
@@ -61,6 +96,9 @@ impl<M: Monitor> Simulation<M> {
         // Of a plain packet `to` is no end.
         let contents = self.pool.get(handle.index());
         if handle.has(Marks::PLAIN) || self.ends[contents.to as usize].incarnation != contents.incarnation {
+            return;
+        }
+        if self.sight(id, contents.to) != Sight::Open {
             return;
         }
         let forward = contents.to % 2 == 1;
@@ -124,6 +162,12 @@ impl<M: Monitor> Simulation<M> {
             out_until: state.out_until(now),
         }
     }
+}
+
+/// What is to be seen of an encrypted packet.
+fn sealed(segment: &Segment) -> Segment {
+    let Segment { len, ecn, low_priority, .. } = *segment;
+    Segment { len, ecn, low_priority, ..Segment::default() }
 }
 
 /// The connection of a packet to an end: the pair of ends, and which of those that use them one after the other.

@@ -61,6 +61,8 @@ pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGr
         transport: traffic.carriers()[0],
         second_path: None,
         options: Default::default(),
+        esp: None,
+        plain_receiver: false,
         traffic,
     }
 }
