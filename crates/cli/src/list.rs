@@ -48,7 +48,7 @@ const NODES: &[Kind] = &[
 /// `link.NAME.queue.kind`.
 const QUEUES: &[Kind] = &[
     kind("drop-tail", "first in, first out; what finds no room is dropped"),
-    kind("threshold", "drop-tail, and low priority only while fewer than theta packets wait"),
+    kind("threshold", "drop-tail, and low priority only while at most theta packets wait"),
     kind("push-out", "drop-tail, and an ordinary packet pushes out one of low priority"),
     kind("strict", "push-out, and low priority waits until no ordinary packet is left"),
     kind("priority", "two queues with room of their own; low priority waits for ordinary packets"),

@@ -7,10 +7,11 @@ use bentpipe_net::Link;
 use bentpipe_transports::Packet;
 
 use crate::RunOptions;
-use crate::engine::key::{Class, EventKey, EventTarget};
+use crate::engine::key::{EventKey, EventTarget};
 use crate::engine::partition::find_processes;
 use crate::engine::process::Processes;
 use crate::engine::shared_link::{SharedLink, find_shared_links};
+use crate::engine::targets::Targets;
 use crate::engine::tuning::EVENTS_PER_CHECK;
 use crate::engine::wheel::Wheel;
 use crate::network::core::NetworkCore;
@@ -18,7 +19,7 @@ use crate::network::hop::Hop;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketContents, PacketPool};
-use crate::world::{End, EndId, Flow, World, label};
+use crate::world::{End, EndId, Flow, World};
 use bentpipe_scenario::{LinkId, Transport};
 
 /// A world while it is executed.
@@ -38,22 +39,7 @@ pub(crate) struct Simulation<M> {
     /// The packet that is being written or read.
     pub scratch: PacketContents,
     pub wheel: Wheel,
-    /// First of the event targets that are middleboxes; flows come before.
-    pub first_middlebox: EventTarget,
-    pub first_proxy: EventTarget,
-    /// The target of changes of the routes.
-    pub routing: EventTarget,
-    /// The target of the samples of goodput.
-    pub sampler: EventTarget,
-    /// First of the targets that are shared media.
-    pub first_medium: EventTarget,
-    /// First of the targets that are shared links.
-    pub first_shared_link: EventTarget,
-    /// First of the targets that are processes.
-    pub first_process: EventTarget,
-    /// First of the targets that are links; connection ends come after.
-    pub first_link: EventTarget,
-    pub first_end: EventTarget,
+    pub targets: Targets,
     pub until: Instant,
     /// Nothing is followed ahead of time beyond this: the end, or the next change of the routes.
     pub horizon: Instant,
@@ -94,27 +80,9 @@ impl<M: Monitor> Simulation<M> {
         let processes =
             find_processes((&mut links, &mut shared_links), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
-        // Other salts than those of the ends of their connections.
-        wheel.add_targets(Class::Timer, flows.iter().map(|flow| !flow.labels[0]));
-        let of_middleboxes = core.middleboxes.iter().map(|middlebox| label(&middlebox.name, "middlebox"));
-        let first_middlebox = wheel.add_targets(Class::Timer, of_middleboxes);
-        let of_proxies = core.proxies.iter().map(|proxy| label(&proxy.name, "proxy"));
-        let first_proxy = wheel.add_targets(Class::Network, of_proxies);
-        for (proxy, state) in core.proxies.iter().enumerate() {
-            wheel.schedule(first_proxy + proxy as EventTarget, state.dies_at);
-        }
-        let routing = wheel.add_targets(Class::Network, core.routing.iter().map(|_| 0));
-        if let Some(state) = &core.routing {
-            wheel.schedule(routing, state.next_change());
-        }
-        let sampler = wheel.add_targets(Class::Measurement, [0]);
-        wheel.schedule(sampler, Instant::ZERO);
-        let of_media = core.media.shared.iter().map(|shared| label(&shared.group, shared.direction));
-        let first_medium = wheel.add_targets(Class::Arrival, of_media);
-        let first_shared_link = wheel.add_targets(Class::Network, shared_links.iter().map(|_| 0));
-        let first_process = wheel.add_targets(Class::Network, (0..processes.len()).map(|_| 0));
-        let first_link = wheel.add_targets(Class::Arrival, salts);
-        let first_end = wheel.add_targets(Class::Timer, []);
+        let counts = (shared_links.len(), processes.len());
+        let targets = Targets::add(&mut wheel, (&flows, &core), counts, salts);
+        targets.schedule(&mut wheel, &core);
         // What grows bit by bit would leave holes in memory behind it.
         let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
         let ends = Vec::with_capacity(2 * (connections + core.legs.len()));
@@ -137,15 +105,7 @@ impl<M: Monitor> Simulation<M> {
             pool: PacketPool::default(),
             scratch: PacketContents::default(),
             wheel,
-            first_middlebox,
-            first_proxy,
-            routing,
-            sampler,
-            first_medium,
-            first_shared_link,
-            first_process,
-            first_link,
-            first_end,
+            targets,
             until,
             horizon: until,
             now: Instant::ZERO,
@@ -169,7 +129,10 @@ impl<M: Monitor> Simulation<M> {
         for link in 0..self.links.len() {
             // Queues decide when they are asked.
             self.links[link].backlog(self.now);
-            self.reclaim_dropped(link as LinkId, self.wheel.key(self.now, self.first_link + link as LinkId));
+            self.reclaim_dropped(
+                link as LinkId,
+                self.wheel.key(self.now, self.targets.first_link + link as LinkId),
+            );
         }
         self.settle_media(self.now);
         debug_assert_eq!(
@@ -226,15 +189,15 @@ impl<M: Monitor> Simulation<M> {
     }
 
     fn happen(&mut self, target: EventTarget) {
-        if target >= self.first_end {
-            self.check_deadline(target - self.first_end);
-        } else if target >= self.first_link {
-            self.deliver(target - self.first_link);
-        } else if target >= self.first_process {
-            self.wake_process(target - self.first_process);
-        } else if target >= self.first_shared_link {
+        if target >= self.targets.first_end {
+            self.check_deadline(target - self.targets.first_end);
+        } else if target >= self.targets.first_link {
+            self.deliver(target - self.targets.first_link);
+        } else if target >= self.targets.first_process {
+            self.wake_process(target - self.targets.first_process);
+        } else if target >= self.targets.first_shared_link {
             if self.processes.is_empty() {
-                self.happen_at_shared_link(target - self.first_shared_link);
+                self.happen_at_shared_link(target - self.targets.first_shared_link);
             } else {
                 self.happen_between_processes();
             }
@@ -247,15 +210,15 @@ impl<M: Monitor> Simulation<M> {
     /// An event of an application, a middlebox, a proxy, a shared medium or the routes, or a sample of goodput.
     #[inline(never)]
     fn happen_elsewhere(&mut self, target: EventTarget) {
-        if target < self.first_middlebox {
+        if target < self.targets.first_middlebox {
             self.wake(target);
-        } else if target < self.first_proxy {
-            self.wake_middlebox(target - self.first_middlebox);
-        } else if target < self.routing {
-            self.kill_proxy(target - self.first_proxy);
-        } else if target >= self.first_medium {
-            self.deliver_medium(target - self.first_medium);
-        } else if target == self.sampler {
+        } else if target < self.targets.first_proxy {
+            self.wake_middlebox(target - self.targets.first_middlebox);
+        } else if target < self.targets.routing {
+            self.kill_proxy(target - self.targets.first_proxy);
+        } else if target >= self.targets.first_medium {
+            self.deliver_medium(target - self.targets.first_medium);
+        } else if target == self.targets.sampler {
             self.sample_goodput(target);
         } else {
             self.change_routes(self.now);

@@ -300,7 +300,7 @@ fn what_a_dead_spoofing_gateway_had_acknowledged_is_lost_and_reported() {
 /// for ACKs: 3.64 s. The proxy beside the server has the request 5 ms before the server and the reply six short round trips later, and
 /// sends it at once: 1.08 s, and 42 ms of transmission.
 #[test]
-fn a_dialogue_is_split_in_both_directions() {
+fn a_client_and_its_server_are_split_in_both_directions() {
     let fetch = fetch::Config { mean_bytes: 50_000, deviation_bytes: 0, ..fetch::Config::default() };
     let world = |west| {
         let mut scenario = short_world();

@@ -108,7 +108,7 @@ impl<M: Monitor> Simulation<M> {
             Some(first) => {
                 for (id, new) in (first..).zip(pair) {
                     let tie = Tie { class: Class::Timer, salt: new.label };
-                    self.wheel.set_tie(self.first_end + id, tie);
+                    self.wheel.set_tie(self.targets.first_end + id, tie);
                     let end = &mut self.ends[id as usize];
                     *end = End { incarnation: end.incarnation, ..new };
                 }
@@ -226,7 +226,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         for (side, end) in pair.into_iter().enumerate() {
-            self.wheel.cancel(self.first_end + end);
+            self.wheel.cancel(self.targets.first_end + end);
             let end = &mut self.ends[end as usize];
             flow.counts.retire(side, &end.connection);
             end.incarnation += 1;

@@ -125,7 +125,7 @@ mod tests {
     /// Packets join in another order than they were put down, or get lost: each queue keeps its order.
     #[test]
     fn every_queue_keeps_its_order() {
-        let mut rng = Rng::stream(1, "mailroom");
+        let mut rng = Rng::stream(1, "channels");
         let (mut queues, mut pool) = (MessageQueues::new(5), PacketPool::default());
         let mut waiting: Vec<PacketIndex> = Vec::new();
         let mut models: [VecDeque<PacketIndex>; 5] = Default::default();

@@ -33,7 +33,7 @@ impl<M: Monitor> Simulation<M> {
 
     /// The wheel wakes the executor when the next window must begin.
     fn schedule_window(&mut self) {
-        self.wheel.schedule(self.first_shared_link, self.processes.next_window());
+        self.wheel.schedule(self.targets.first_shared_link, self.processes.next_window());
     }
 
     /// A window may have to begin.
@@ -152,7 +152,7 @@ impl<M: Monitor> Simulation<M> {
         if due <= now + window {
             self.processes.schedule(id, due);
         } else {
-            self.wheel.schedule(self.first_process + id, due - window);
+            self.wheel.schedule(self.targets.first_process + id, due - window);
         }
     }
 
@@ -254,7 +254,7 @@ impl<M: Monitor> Simulation<M> {
             see(state.timer, (state.flow, self.wheel.tie(state.flow).salt), Next::Member(member));
             for end in state.ends.iter() {
                 let End { timer, label, .. } = self.ends[end as usize];
-                see(timer, (self.first_end + end, label), Next::End(end));
+                see(timer, (self.targets.first_end + end, label), Next::End(end));
             }
         }
         first
@@ -266,7 +266,7 @@ impl<M: Monitor> Simulation<M> {
         while let Some(Message { at, handle }) = self.processes.messages.pop(channel, &self.pool) {
             self.enter_arrival(at, handle);
             if let Some((passing, last)) = self.follow_to_host((at, link), handle) {
-                let target = self.first_link + last;
+                let target = self.targets.first_link + last;
                 let key = self.wheel.key(passing.at, target);
                 self.processes.channels[channel as usize].front = (key, passing.packet);
                 return;

@@ -9,5 +9,6 @@ pub(crate) mod partition;
 mod prefetch;
 pub(crate) mod process;
 pub(crate) mod shared_link;
+pub(crate) mod targets;
 pub(crate) mod tuning;
 pub(crate) mod wheel;

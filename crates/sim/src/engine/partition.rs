@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_of_a_dumbbell_is_an_process() {
+    fn each_host_of_a_dumbbell_is_a_process() {
         let mut scenario = dumbbell();
         let hosts = 2 * scenario.flows[0].count as usize;
         assert_eq!(processes_of(&scenario), hosts);

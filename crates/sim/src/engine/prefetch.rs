@@ -21,16 +21,16 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         if let Some(target) = self.wheel.upcoming(6) {
-            if target >= self.first_end {
-                prefetch(&self.ends[(target - self.first_end) as usize]);
-            } else if target >= self.first_link {
-                prefetch(&self.links[(target - self.first_link) as usize]);
+            if target >= self.targets.first_end {
+                prefetch(&self.ends[(target - self.targets.first_end) as usize]);
+            } else if target >= self.targets.first_link {
+                prefetch(&self.links[(target - self.targets.first_link) as usize]);
             }
         }
         let first_of = |ahead| {
             let target = self.wheel.upcoming(ahead)?;
-            let is_link = (self.first_link..self.first_end).contains(&target);
-            if is_link { self.links[(target - self.first_link) as usize].in_flight(0) } else { None }
+            let is_link = (self.targets.first_link..self.targets.first_end).contains(&target);
+            if is_link { self.links[(target - self.targets.first_link) as usize].in_flight(0) } else { None }
         };
         if let Some(handle) = first_of(4) {
             self.pool.prefetch(handle.index());
@@ -124,20 +124,20 @@ impl<M: Monitor> Simulation<M> {
             prefetch(&channels[process.channels.places()]);
             process.channels.iter().for_each(|channel| messages.prefetch(channel));
             prefetch(&members[process.members.places()]);
-            self.wheel.prefetch(self.first_process + scheduled[4]);
+            self.wheel.prefetch(self.targets.first_process + scheduled[4]);
         }
         if let Some(process) = process(2) {
             for (id, channel) in process.channels.iter().zip(&channels[process.channels.places()]) {
                 prefetch(&self.links[channel.link as usize]);
                 prefetch_item(&self.routes, channel.position as usize);
-                self.wheel.prefetch(self.first_link + channel.link);
+                self.wheel.prefetch(self.targets.first_link + channel.link);
                 messages.prefetch_first(id, &self.pool);
             }
             for member in &members[process.members.places()] {
                 prefetch(&self.ends[member.ends.places()]);
                 for link in member.links() {
                     prefetch(&self.links[*link as usize]);
-                    self.wheel.prefetch(self.first_link + *link);
+                    self.wheel.prefetch(self.targets.first_link + *link);
                 }
             }
         }

@@ -154,14 +154,14 @@ impl<M: Monitor> Simulation<M> {
                 let shared_link = &mut self.shared_links[next as usize];
                 shared_link.batch.push(arrival, &mut self.pool);
                 if let Some(window) = self.processes.note_message(shared_link.group, at) {
-                    self.wheel.schedule(self.first_shared_link, window);
+                    self.wheel.schedule(self.targets.first_shared_link, window);
                 }
             }
             (Onward::SharedLink(next), _) => {
                 let salt = self.salt(link);
                 let shared_link = &mut self.shared_links[next as usize];
                 shared_link.input.push(passing, salt);
-                self.wheel.schedule_as(self.first_shared_link + next, shared_link.next_event());
+                self.wheel.schedule_as(self.targets.first_shared_link + next, shared_link.next_event());
             }
             (Onward::Channel(channel), _) => self.processes.post(channel, passing, &mut self.pool),
             (_, Some(through)) => {
@@ -185,7 +185,7 @@ impl<M: Monitor> Simulation<M> {
     /// The salt of a link.
     #[inline(always)]
     fn salt(&self, link: LinkId) -> u32 {
-        self.wheel.tie(self.first_link + link).salt
+        self.wheel.tie(self.targets.first_link + link).salt
     }
 
     /// Offers a packet to a link behind which it is known to go to a channel.
@@ -209,7 +209,7 @@ impl<M: Monitor> Simulation<M> {
     /// A packet stays on a link, or is lost there.
     #[inline]
     fn keep_on(&mut self, link: LinkId, key: EventKey) {
-        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+        self.wheel.schedule(self.targets.first_link + link, self.links[link as usize].next_event());
         self.reclaim_dropped(link, key);
     }
 
@@ -257,7 +257,7 @@ impl<M: Monitor> Simulation<M> {
                 }
             };
             if M::MONITORS {
-                key = self.wheel.key(passing.at, self.first_link + link);
+                key = self.wheel.key(passing.at, self.targets.first_link + link);
                 self.note_delivered(key, link, passing.packet);
             }
             (at, handle, link) = (passing.at, passing.packet, next);
@@ -298,7 +298,8 @@ impl<M: Monitor> Simulation<M> {
             self.enter_arrival(at, handle);
             self.arrive(handle);
         }
-        self.wheel.schedule_as(self.first_shared_link + id, self.shared_links[id as usize].next_event());
+        self.wheel
+            .schedule_as(self.targets.first_shared_link + id, self.shared_links[id as usize].next_event());
     }
 
     /// At the end, all packets go through that came before it.

@@ -31,7 +31,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline(always)]
     pub(crate) fn wake_end_at(&mut self, id: EndId, at: Instant) {
         if self.processes.is_empty() {
-            self.wheel.schedule(self.first_end + id, at);
+            self.wheel.schedule(self.targets.first_end + id, at);
         } else {
             self.processes.note_timer(at);
             self.ends[id as usize].timer.set(at, self.until);

@@ -291,7 +291,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         for end in ends {
-            self.wheel.cancel(self.first_end + end);
+            self.wheel.cancel(self.targets.first_end + end);
             self.keep_books(end);
             let end = &mut self.ends[end as usize];
             end.relay = Relay::None;
@@ -342,7 +342,7 @@ impl<M: Monitor> Simulation<M> {
                 continue;
             }
             self.keep_books(id);
-            self.wheel.cancel(self.first_end + id);
+            self.wheel.cancel(self.targets.first_end + id);
             let end = &mut self.ends[id as usize];
             let mut nothing = Connection::listen(Arc::new(Config::default()), 0);
             nothing.close(self.now);

@@ -55,7 +55,7 @@ impl<M: Monitor> Simulation<M> {
             }
         }
         self.reclaim_dropped(link, self.key);
-        self.wheel.schedule(self.first_link + link, self.links[link as usize].next_event());
+        self.wheel.schedule(self.targets.first_link + link, self.links[link as usize].next_event());
     }
 
     /// Offers a packet to a link.
@@ -99,7 +99,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline(always)]
     pub(crate) fn enter_arrival_by(&mut self, at: Instant, link: LinkId, handle: PacketHandle) {
         if M::MONITORS {
-            self.key = self.wheel.key(at, self.first_link + link);
+            self.key = self.wheel.key(at, self.targets.first_link + link);
             self.note_delivered(self.key, link, handle);
         }
     }

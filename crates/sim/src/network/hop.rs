@@ -11,7 +11,7 @@ pub(crate) type Hop = u32;
 /// Bits of a number; the kind stands above.
 const NUMBER_BITS: u32 = 29;
 
-/// Steps from here on are not links.
+/// Hops from here on are not links.
 pub(crate) const FIRST_SPECIAL: Hop = 1 << NUMBER_BITS;
 
 /// Stands in the routes after the last link of each.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_special_step_says_what_it_was_made_of() {
+    fn a_special_hop_says_what_it_was_made_of() {
         for special in [
             Special::Middlebox(0),
             Special::Middlebox(77),

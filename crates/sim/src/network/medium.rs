@@ -112,7 +112,7 @@ impl<M: Monitor> Simulation<M> {
     fn leave_medium(&mut self, medium: u32) {
         self.reclaim_from_medium(medium);
         let next = self.core.media.shared[medium as usize].medium.next_event();
-        let target = self.first_medium + medium;
+        let target = self.targets.first_medium + medium;
         self.wheel.schedule(target, next);
     }
 

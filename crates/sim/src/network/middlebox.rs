@@ -147,7 +147,7 @@ impl<M: Monitor> Simulation<M> {
         }
         // What a segment changed may have been due before it came.
         let next = self.core.middleboxes[id as usize].middlebox.next_timeout().max(self.now);
-        self.wheel.schedule(self.first_middlebox + id, next);
+        self.wheel.schedule(self.targets.first_middlebox + id, next);
     }
 
     pub(crate) fn port(&mut self, link: LinkId) -> Port {

@@ -170,7 +170,7 @@ impl<M: Monitor> Simulation<M> {
         let Some(routing) = &mut self.core.routing else { return };
         routing.change(now);
         let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
-        self.wheel.schedule(self.routing, next);
+        self.wheel.schedule(self.targets.routing, next);
         self.forget_chains(now);
         for link in given_up {
             self.give_up(link, in_flight);
@@ -198,7 +198,7 @@ impl<M: Monitor> Simulation<M> {
                 }
             }
         }
-        self.wheel.schedule(self.first_link + id, self.links[id as usize].next_event());
+        self.wheel.schedule(self.targets.first_link + id, self.links[id as usize].next_event());
     }
 }
 

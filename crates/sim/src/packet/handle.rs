@@ -31,7 +31,7 @@ bitflags::bitflags! {
 /// Two words, so that a handle travels in registers: memory that is written in pieces and read as a whole makes a processor wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PacketHandle {
-    /// PacketIndex in the low half, position in the high one.
+    /// The index in the low half, the position in the routes in the high one.
     place: u64,
     /// Size in the low half, above it 24 bits of label and 8 of marks.
     nature: u64,
@@ -62,7 +62,7 @@ impl PacketHandle {
         ((self.place >> 32) as u32, self.nature)
     }
 
-    /// With a index.
+    /// The same of a packet at an index.
     #[inline(always)]
     pub fn with_index(index: PacketIndex, (position, nature): (u32, u64)) -> Self {
         Self { place: u64::from(index) | u64::from(position) << 32, nature }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticket_keeps_what_was_written_on_it() {
+    fn a_handle_keeps_what_it_was_given() {
         let mut handle = PacketHandle::new((u32::MAX, 7), u32::MAX, 0xab12_3456, Marks::DATA | Marks::AGENT);
         handle.set_index(5);
         handle.advance();

@@ -187,7 +187,7 @@ impl PacketPool {
         }
     }
 
-    /// Encloses the SACK blocks of an ACK that is usual otherwise, or the segment.
+    /// Keeps the SACK blocks of an ACK that is usual otherwise out of line, or the whole segment.
     #[inline(never)]
     fn put_out_of_line(&mut self, index: PacketIndex, segment: &Segment, is_usual: bool) {
         let packed = &mut self.packets[index];
@@ -233,13 +233,13 @@ impl PacketPool {
         segment.extension = Extension::None;
         segment.sack.clear();
         if let Some(out_of_line) = packed.out_of_line() {
-            self.unfold(out_of_line, segment);
+            self.read_out_of_line(out_of_line, segment);
         }
     }
 
-    /// Copies what is out of line.
+    /// Copies what is kept out of line.
     #[inline(never)]
-    fn unfold(&self, out_of_line: OutOfLine, segment: &mut Segment) {
+    fn read_out_of_line(&self, out_of_line: OutOfLine, segment: &mut Segment) {
         match out_of_line {
             OutOfLine::SackBlocks(len, place) => {
                 let SackLine(blocks) = self.sack_lines.items[place as usize];
@@ -284,7 +284,7 @@ impl PacketPool {
         Waiting { time, handle: PacketHandle::with_index(index, (position, nature)), salt_or_next, channel }
     }
 
-    /// The channel that a packet goes to behind the shared_link that it waits at; [`NO_CHANNEL`] if it goes elsewhere.
+    /// The channel that a packet goes to behind the shared link that it waits at; [`NO_CHANNEL`] if it goes elsewhere.
     #[inline(always)]
     pub fn channel(&self, index: PacketIndex) -> u32 {
         self.packets[index].channel
@@ -306,7 +306,7 @@ impl PacketPool {
         }
     }
 
-    /// Releases a index.
+    /// Releases a packet.
     #[inline(always)]
     pub fn release(&mut self, index: PacketIndex) {
         self.release_out_of_line(index);

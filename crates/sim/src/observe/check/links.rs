@@ -68,9 +68,9 @@ fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
 impl LinkBook {
     /// Of one direction of a link.
     pub fn new(edge: &Edge<'_>) -> Self {
-        // Behind a door packets are on a shared channel, which is not this link any more.
-        let door = edge.medium.map(|_| port_config());
-        let config = door.as_ref().unwrap_or(edge.config);
+        // A link into a shared medium ends where the medium begins.
+        let port = edge.medium.map(|_| port_config());
+        let config = port.as_ref().unwrap_or(edge.config);
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name: format!("link.{}.{}", edge.name, edge.direction),
