@@ -279,12 +279,14 @@ impl Dice {
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
         let transport = self.pick(traffic.carriers());
         let options = self.options();
-        let reveals = self.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
-        let encrypts = self.one_in(6) && transport == Transport::Tcp;
+        // Dice of their own: the other worlds stay what they were.
+        let mut apart = Self(Rng::stream(self.0.clone().bits(), "encryption"));
+        let reveals = apart.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
+        let encrypts = apart.one_in(6) && transport == Transport::Tcp;
         FlowGroup {
             options,
             esp: encrypts.then_some(Esp { reveals, overhead_bytes: 56 }),
-            plain_receiver: self.one_in(6),
+            plain_receiver: apart.one_in(6),
             receiver: Arc::new(receiver),
             start: self.millis(0, 3_000),
             transport,
@@ -316,10 +318,11 @@ impl Dice {
             timeout: self.millis(1_000, 20_000),
             rate: None,
         };
+        let mut apart = Self(Rng::stream(self.0.clone().bits(), "admission"));
         let admission = admission::Options {
-            rate: Rate::from_bps(self.between(8_000, 500_000)),
-            probe: self.millis(100, 3_000),
-            threshold: self.magnitude(1e-3, 1.0),
+            rate: Rate::from_bps(apart.between(8_000, 500_000)),
+            probe: apart.millis(100, 3_000),
+            threshold: apart.magnitude(1e-3, 1.0),
         };
         Options { admission, stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn, petra }
     }

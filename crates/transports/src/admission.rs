@@ -6,6 +6,7 @@
 use bentpipe_base::{Duration, Instant, Rate};
 
 use crate::outbox::Outbox;
+use crate::seen::Seen;
 use crate::{Config, Fragment, IP_HEADER, Message, Progress};
 
 /// Header of UDP.
@@ -36,7 +37,14 @@ impl Default for Options {
 
 /// A packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pdu {
+pub struct Pdu {
+    /// Number among the packets of its sender.
+    number: u64,
+    content: Content,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Content {
     /// Worth nothing, in low priority, with so many bytes of padding.
     Probe(u32),
     /// So many probes were sent.
@@ -49,20 +57,20 @@ pub enum Pdu {
 
 impl Pdu {
     pub(crate) fn bytes(&self) -> u32 {
-        let payload = match self {
-            Self::Probe(bytes) => *bytes,
-            Self::Question(_) | Self::Answer(_) => 8,
-            Self::Data(fragment) => fragment.bytes,
+        let payload = match self.content {
+            Content::Probe(bytes) => bytes,
+            Content::Question(_) | Content::Answer(_) => 8,
+            Content::Data(fragment) => fragment.bytes,
         };
         IP_HEADER + UDP_HEADER + payload
     }
 
     pub(crate) fn has_low_priority(&self) -> bool {
-        matches!(self, Self::Probe(_))
+        matches!(self.content, Content::Probe(_))
     }
 
     pub(crate) fn is_data(&self) -> bool {
-        matches!(self, Self::Probe(_) | Self::Data(_))
+        matches!(self.content, Content::Probe(_) | Content::Data(_))
     }
 }
 
@@ -85,7 +93,9 @@ pub struct Sender {
     begins: Instant,
     stage: Stage,
     probes: u64,
-    due: Option<Pdu>,
+    due: Option<Content>,
+    /// Packets sent.
+    sent: u64,
     outbox: Outbox,
     progress: Progress,
 }
@@ -100,6 +110,7 @@ impl Sender {
             stage: Stage::Probing(start),
             probes: 0,
             due: None,
+            sent: 0,
             outbox: Outbox::default(),
             progress: Progress::default(),
         }
@@ -113,7 +124,7 @@ impl Sender {
     }
 
     pub(crate) fn handle(&mut self, pdu: &Pdu) {
-        if let (Pdu::Answer(arrived), Stage::Asking(..)) = (*pdu, self.stage) {
+        if let (Content::Answer(arrived), Stage::Asking(..)) = (pdu.content, self.stage) {
             let lost = self.probes.saturating_sub(arrived) as f64 / self.probes as f64;
             self.decide(lost <= self.options.threshold);
         }
@@ -134,17 +145,17 @@ impl Sender {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         match self.stage {
             Stage::Probing(at) if at <= now => {
-                let probe = Pdu::Probe(self.packet_bytes);
+                self.due = Some(Content::Probe(self.packet_bytes));
                 self.probes += 1;
-                self.due = Some(probe);
                 // From the start, so that rounding does not add up.
-                let sent = self.probes.saturating_mul(u64::from(probe.bytes()));
+                let bytes = u64::from(IP_HEADER + UDP_HEADER + self.packet_bytes);
+                let sent = self.probes.saturating_mul(bytes);
                 let next = self.begins + self.options.rate.time_for(sent);
                 let over = next >= self.begins + self.options.probe;
                 self.stage = if over { Stage::Asking(next + GRACE, 0) } else { Stage::Probing(next) };
             }
             Stage::Asking(at, asked) if at <= now && asked < MOST_QUESTIONS => {
-                self.due = Some(Pdu::Question(self.probes));
+                self.due = Some(Content::Question(self.probes));
                 self.stage = Stage::Asking(now + PATIENCE, asked + 1);
             }
             // Nobody answers: the way there is no way for a stream.
@@ -154,14 +165,19 @@ impl Sender {
     }
 
     pub(crate) fn poll_transmit(&mut self) -> Option<Pdu> {
-        if let Some(due) = self.due.take() {
+        let content = match self.due.take() {
+            Some(due) => due,
+            None => Content::Data(self.outbox.fragment(self.packet_bytes)?),
+        };
+        let pdu = Pdu { number: self.sent, content };
+        self.sent += 1;
+        if let Content::Data(_) = content {
+            self.progress.sent_packets += 1;
+        } else {
             self.progress.control_packets += 1;
-            self.progress.control_bytes += u64::from(due.bytes());
-            return Some(due);
+            self.progress.control_bytes += u64::from(pdu.bytes());
         }
-        let fragment = self.outbox.fragment(self.packet_bytes)?;
-        self.progress.sent_packets += 1;
-        Some(Pdu::Data(fragment))
+        Some(pdu)
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -172,6 +188,7 @@ impl Sender {
 /// The end that receives.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
+    seen: Seen,
     probes: u64,
     answer: Option<Pdu>,
     part: Option<Fragment>,
@@ -180,14 +197,19 @@ pub struct Receiver {
 
 impl Receiver {
     pub(crate) fn handle(&mut self, pdu: &Pdu) {
-        match *pdu {
-            Pdu::Probe(_) => self.probes += 1,
-            Pdu::Question(_) => self.answer = Some(Pdu::Answer(self.probes)),
-            Pdu::Data(fragment) => {
+        if !self.seen.is_new(pdu.number) {
+            return;
+        }
+        match pdu.content {
+            Content::Probe(_) => self.probes += 1,
+            Content::Question(_) => {
+                self.answer = Some(Pdu { number: 0, content: Content::Answer(self.probes) });
+            }
+            Content::Data(fragment) => {
                 self.progress.fresh_packets += 1;
                 self.part = Some(fragment);
             }
-            Pdu::Answer(_) => {}
+            Content::Answer(_) => {}
         }
     }
 
@@ -271,12 +293,16 @@ mod tests {
         assert_eq!((questions, sender.progress().failed), (5, Some("not admitted")));
     }
 
+    /// The network may make two of one: neither a probe nor a part counts twice.
     #[test]
-    fn what_was_delivered_is_handed_over_once() {
+    fn a_copy_is_none() {
         let mut receiver = Receiver::default();
         let part = Fragment { message: 3, stream: 0, bytes: 100 };
-        receiver.handle(&Pdu::Data(part));
+        for content in [Content::Probe(972), Content::Data(part)] {
+            let number = u64::from(content != Content::Probe(972));
+            (0..2).for_each(|_| receiver.handle(&Pdu { number, content }));
+        }
         assert_eq!((receiver.poll_delivery(), receiver.poll_delivery()), (Some(part), None));
-        assert_eq!(receiver.progress().fresh_packets, 1);
+        assert_eq!((receiver.probes, receiver.progress().fresh_packets), (1, 1));
     }
 }

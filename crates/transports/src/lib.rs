@@ -14,6 +14,7 @@ mod outbox;
 pub mod petra;
 mod ranges;
 pub mod sctp;
+mod seen;
 pub mod stp;
 mod tcp_end;
 pub mod tfrc;

@@ -8,6 +8,7 @@ use bentpipe_cc::tfrc::{Config, StreamReceiver, StreamSender};
 
 use crate::Progress;
 use crate::outbox::{Fragment, Message};
+use crate::seen::Seen;
 
 /// A packet of TFRC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,9 +114,7 @@ impl Sender {
 pub struct Receiver {
     stream: StreamReceiver,
     header_bytes: u32,
-    /// Packets that arrived, as bits downward from the highest number: what is as old as that counts as a copy.
-    highest: u64,
-    seen: u128,
+    seen: Seen,
     report: Option<Pdu>,
     part: Option<Fragment>,
     progress: Progress,
@@ -125,25 +124,12 @@ impl Receiver {
     /// A receiver whose reports have so many bytes of headers.
     pub fn new(header_bytes: u32) -> Self {
         let (stream, progress) = (StreamReceiver::default(), Progress::default());
-        Self { stream, header_bytes, highest: 0, seen: 0, report: None, part: None, progress }
-    }
-
-    /// Notes the arrival of a number; true if it is the first.
-    fn is_new(&mut self, number: u64) -> bool {
-        if number > self.highest {
-            let ahead = (number - self.highest).min(128) as u32;
-            self.seen = self.seen.checked_shl(ahead).unwrap_or(0);
-            self.highest = number;
-        }
-        let bit = u32::try_from(self.highest - number).ok().and_then(|behind| 1_u128.checked_shl(behind));
-        let is_new = bit.is_some_and(|bit| self.seen & bit == 0);
-        self.seen |= bit.unwrap_or(0);
-        is_new
+        Self { stream, header_bytes, seen: Seen::default(), report: None, part: None, progress }
     }
 
     pub(crate) fn handle(&mut self, now: Instant, pdu: &Pdu) {
         let Content::Data { message, bytes, left, stamp } = pdu.content else { return };
-        if !self.is_new(pdu.number) {
+        if !self.seen.is_new(pdu.number) {
             return;
         }
         self.progress.fresh_packets += 1;
@@ -203,12 +189,5 @@ mod tests {
         assert_eq!(sender.progress().srtt, Some(bentpipe_base::Duration::from_millis(100)));
         let second = sender.poll_transmit(at(100)).unwrap();
         assert_eq!((second.bytes(), sender.poll_transmit(at(100))), (552, None));
-    }
-
-    #[test]
-    fn numbers_count_once_in_any_order() {
-        let mut receiver = Receiver::new(52);
-        let new = [0, 5, 3, 5, 3, 4, 0, 200, 100, 5].map(|number| receiver.is_new(number));
-        assert_eq!(new, [true, true, true, false, false, true, false, true, true, false]);
     }
 }
