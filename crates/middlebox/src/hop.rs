@@ -6,6 +6,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Flags, Instant, Segment};
 
+use crate::Connection;
+
 /// Transmissions that must have been overtaken before one counts as lost (RFC 6675: DupThresh).
 const DUP_THRESH: u64 = 3;
 /// The retransmission timeout exceeds the round-trip time by so much at least, as many hosts have it.
@@ -151,6 +153,20 @@ impl Hop {
         let plain =
             self.srtt.map_or(Duration::from_secs(1), |srtt| srtt + (self.rttvar * 4).max(LEAST_MARGIN));
         (plain * (1 << self.backoff.min(16))).min(LONGEST_TIMEOUT)
+    }
+
+    /// Starts the timer anew among those of all connections, or stops it when nothing is kept.
+    pub fn arm(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        timers: &mut BTreeSet<(Instant, Connection)>,
+    ) {
+        let at = (!self.held.is_empty()).then(|| now + self.timeout());
+        if let Some(before) = std::mem::replace(&mut self.timer, at) {
+            timers.remove(&(before, connection));
+        }
+        timers.extend(at.map(|at| (at, connection)));
     }
 
     /// Marks a transmission as lost, if it is still on the way.

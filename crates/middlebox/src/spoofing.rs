@@ -373,13 +373,9 @@ impl Spoofing {
 
     /// Starts the timer anew, or stops it when nothing is kept.
     fn arm(&mut self, now: Instant, connection: Connection) {
-        let Some(agent) = self.agents.get_mut(connection) else { return };
-        let hop = &mut agent.hop;
-        let at = (!hop.held.is_empty()).then(|| now + hop.timeout());
-        if let Some(before) = std::mem::replace(&mut hop.timer, at) {
-            self.timers.remove(&(before, connection));
+        if let Some(agent) = self.agents.get_mut(connection) {
+            agent.hop.arm(now, connection, &mut self.timers);
         }
-        self.timers.extend(at.map(|at| (at, connection)));
     }
 
     fn dies_by(&self, now: Instant) -> bool {
