@@ -28,6 +28,17 @@ const volatile bp_u8 bp_cong_control_arguments = 4;
 #define BP_OWNS_RECOVERY 0
 #endif
 
+#ifdef BP_PROBES
+/* Reports of duplicates (RFC 2883), and reductions that the kernel takes back because of them. */
+struct bp_reports {
+	bp_u32 seen;		/* dsack_dups at the last ACK */
+	bp_u32 at_loss;		/* and when the last episode began */
+	bp_u32 recover;		/* snd_nxt then */
+	bp_u8 copied;		/* copies were or have been under way since */
+	bp_u8 refused;		/* the kernel left that episode because copies were reported */
+};
+#endif
+
 /* The private state of a connection: 104 bytes. `watch` reads what stands before the law. */
 struct bp_private {
 	bp_u32 una;		/* snd_una at the last ACK */
@@ -35,6 +46,9 @@ struct bp_private {
 	bp_u32 marks;		/* delivered_ce at the last ACK */
 	bp_u8 state;		/* icsk_ca_state at the last ACK */
 	bp_u8 begins;		/* ssthresh was asked for: an episode begins with the next state */
+#ifdef BP_PROBES
+	struct bp_reports reports;
+#endif
 #ifndef BP_STORED
 	struct bp_law law;
 #endif
@@ -84,13 +98,65 @@ BP_INLINE void bp_look(const struct tcp_sock *tp, struct bp_path *path)
 	path->outstanding = tp->packets_out;
 	path->in_flight = bp_in_flight(tp);
 	path->delivered = tp->delivered;
+	path->rto = path->srtt + tp->rttvar_us;
 	path->receive_window = tp->snd_wnd / path->mss;
 	path->una = tp->snd_una;
 	path->nxt = tp->snd_nxt;
+	path->unsent = tp->write_seq - tp->snd_nxt;
 	path->peer_clock = tp->rx_opt.rcv_tsval;
 	path->has_peer_clock = BP_BITS(tp, rx_opt.saw_tstamp);
 	path->ecn = tp->ecn_flags & BP_ECN_OK;
+	path->ordinary = 0;
 }
+
+#ifdef BP_PROBES
+BP_INLINE void bp_look_at_copies(const struct tcp_sock *tp, const struct bp_law *law, struct bp_path *path)
+{
+	bp_look(tp, path);
+	path->ordinary = bp_answers_are_of_data(&law->answers, tp->total_retrans, tp->data_segs_out);
+}
+
+/* An episode of loss begins. False if it is the last one, which the kernel left because copies were reported. */
+BP_INLINE bp_u8 bp_reports_begin(const struct tcp_sock *tp, struct bp_reports *reports, const struct bp_law *law)
+{
+	bp_u8 same = reports->refused && bp_after(reports->recover, tp->snd_una);
+
+	reports->refused = 0;
+	if (same)
+		return 0;
+	reports->at_loss = tp->dsack_dups;
+	reports->recover = tp->snd_nxt;
+	reports->copied = law->answers.open > 0;
+	return 1;
+}
+
+/*
+ * The kernel takes a reduction back when every retransmission was reported as a duplicate. Reports of copies look the same to it. Where copies
+ * explain what was reported, the reduction stands.
+ */
+BP_INLINE bp_u8 bp_reports_refuse(const struct tcp_sock *tp, struct bp_reports *reports, const struct bp_law *law)
+{
+	bp_u8 copied = reports->copied || law->answers.open;
+
+	reports->refused = tp->undo_retrans <= 0 && copied && tp->dsack_dups != reports->at_loss;
+	return reports->refused;
+}
+
+/* The copies that an ACK answers. What the kernel took for retransmissions that arrived twice it has counted as delivered. */
+BP_INLINE void bp_reports_take(const struct tcp_sock *tp, struct bp_reports *reports, struct bp_law *law, struct bp_ack *ack, struct bp_path *path)
+{
+	bp_u32 seen = tp->dsack_dups - reports->seen;
+
+	reports->seen = tp->dsack_dups;
+	if (law->answers.open)
+		reports->copied = 1;
+	if (tp->dsack_dups <= tp->total_retrans)
+		ack->delivered -= BP_MIN(seen, ack->delivered);
+	ack->answers = bp_answers_take(&law->answers, seen, path);
+}
+#else
+#define bp_look_at_copies(tp, law, path) bp_look(tp, path)
+#endif
 
 /* The law's window becomes the kernel's. */
 BP_INLINE void bp_set_window(struct tcp_sock *tp, const struct bp_law *law)
@@ -205,6 +271,11 @@ void bp_init(bp_u64 *context)
 	own->marks = tp->delivered_ce;
 	bp_clear(law);
 	bp_established(law, BP_SEGMENTS(tp->snd_cwnd), &path);
+#ifdef BP_PROBES
+	own->reports.seen = tp->dsack_dups;
+	if (!(BP_BITS(tp, rx_opt.sack_ok) & BP_SACK_SEEN))
+		bp_do_without(law);
+#endif
 	bp_set_window(tp, law);
 	bp_set_pace(sk, law, &path);
 }
@@ -224,6 +295,16 @@ bp_u32 bp_get_ssthresh(bp_u64 *context)
 	return BP_LAW_OF(sk, 0) ? tp->snd_ssthresh : BP_MAX(tp->snd_cwnd / 2, 2U);
 }
 
+/* False where what the kernel takes for an episode of loss is the one before. */
+BP_INLINE bp_u8 bp_begins(const struct tcp_sock *tp, struct bp_private *own, const struct bp_law *law)
+{
+#ifdef BP_PROBES
+	return bp_reports_begin(tp, &own->reports, law);
+#else
+	return 1;
+#endif
+}
+
 SEC("struct_ops/bp_set_state")
 void bp_set_state(bp_u64 *context)
 {
@@ -238,12 +319,15 @@ void bp_set_state(bp_u64 *context)
 	if (!law)
 		return;
 	if (state == BP_CA_LOSS) {
+#ifdef BP_PROBES
+		bp_reports_begin(tp, &own->reports, law);
+#endif
 		bp_look(tp, &path);
 		loss.consecutive = own->begins ? 1 : tp->inet_conn.icsk_retransmits + 1U;
 		loss.outstanding = path.outstanding;
 		bp_on_timeout(law, &loss, &path);
 		bp_set_window(tp, law);
-	} else if (own->begins && state >= BP_CA_CWR) {
+	} else if (own->begins && state >= BP_CA_CWR && bp_begins(tp, own, law)) {
 		bp_look(tp, &path);
 		loss.cause = state == BP_CA_CWR && tp->delivered_ce != own->marks ? BP_MARKED : BP_LOST;
 		loss.outstanding = path.outstanding;
@@ -262,6 +346,10 @@ bp_u32 bp_undo(bp_u64 *context)
 
 	if (!law)
 		return tp->snd_cwnd;
+#ifdef BP_PROBES
+	if (bp_reports_refuse(tp, &BP_PRIVATE(sk)->reports, law))
+		return tp->snd_cwnd;
+#endif
 	bp_on_undo(law);
 	return BP_MAX(bp_whole(bp_cwnd(law)), tp->snd_cwnd);
 }
@@ -336,10 +424,11 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 		tp->snd_cwnd = BP_MIN(tp->snd_cwnd, tp->snd_ssthresh);
 		return;
 	}
-	bp_look(tp, &path);
+	bp_look_at_copies(tp, law, &path);
 	ack.acked = (tp->snd_una - own->una + path.mss - 1) / path.mss;
 	ack.delivered = rs->acked_sacked;
 	ack.lost = rs->losses > 0 ? rs->losses : 0;
+	ack.answers = 0;
 	ack.rtt = bp_rtt_of(rs->rtt_us, &path);
 	ack.phase = bp_phase_of(BP_MAX(own->state, state));
 	ack.ends_episode = ack.phase != BP_OPEN && bp_phase_of(state) == BP_OPEN;
@@ -347,6 +436,9 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 	ack.ecn_echo = tp->delivered_ce != own->marks;
 #ifdef BP_WANTS_RATE
 	bp_sample_rate(tp, law, rs, &ack);
+#endif
+#ifdef BP_PROBES
+	bp_reports_take(tp, &own->reports, law, &ack, &path);
 #endif
 	own->una = tp->snd_una;
 	own->marks = tp->delivered_ce;
@@ -369,6 +461,15 @@ void bp_cong_control(bp_u64 *context)
 		bp_control((struct sock *)context[0], (const struct rate_sample *)context[1]);
 }
 
+#ifdef BP_PROBES
+/* Trains of segments can only be copied whole: let them be short. */
+SEC("struct_ops/bp_min_tso_segs")
+bp_u32 bp_min_tso_segs(bp_u64 *context)
+{
+	return 1;
+}
+#endif
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops bp_ops = {
 	.init = (void *)bp_init,
@@ -377,6 +478,9 @@ struct tcp_congestion_ops bp_ops = {
 	.undo_cwnd = (void *)bp_undo,
 	.cwnd_event = (void *)bp_event,
 	.cong_control = (void *)bp_cong_control,
+#ifdef BP_PROBES
+	.min_tso_segs = (void *)bp_min_tso_segs,
+#endif
 	.flags = BP_CONG_NON_RESTRICTED | BP_FLAGS,
 	.name = BP_NAME,
 };

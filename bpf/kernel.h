@@ -84,6 +84,7 @@ struct minmax {
 struct tcp_options_received {
 	bp_u32 rcv_tsval;
 	unsigned short saw_tstamp : 1;
+	unsigned short sack_ok : 3;
 } BP_RELOCATED;
 
 struct tcp_sock {
@@ -92,6 +93,7 @@ struct tcp_sock {
 	bp_u32 mss_cache;
 	bp_u32 snd_una;
 	bp_u32 snd_nxt;
+	bp_u32 write_seq;
 	bp_u32 snd_wnd;
 	bp_u32 snd_cwnd;
 	bp_u32 snd_cwnd_clamp;
@@ -111,6 +113,9 @@ struct tcp_sock {
 	bp_u32 delivered;
 	bp_u32 delivered_ce;
 	bp_u32 total_retrans;
+	bp_u32 data_segs_out;
+	bp_u32 dsack_dups;
+	int undo_retrans;
 	bp_u64 bytes_acked;
 	bp_u64 tcp_mstamp;
 	struct minmax rtt_min;
@@ -147,6 +152,7 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, bp_u8 new_state);
 	void (*cwnd_event)(struct sock *sk, int event);
 	bp_u32 (*undo_cwnd)(struct sock *sk);
+	bp_u32 (*min_tso_segs)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, bp_u32 ack, int flag, const struct rate_sample *rs);
 	void (*init)(struct sock *sk);
 	char name[16];
@@ -163,6 +169,7 @@ struct tcp_congestion_ops {
 #define BP_CA_LOSS 4
 #define BP_CA_EVENT_TX_START 0
 #define BP_ECN_OK 1
+#define BP_SACK_SEEN 1
 #define BP_PACING_NONE 0
 #define BP_PACING_NEEDED 1
 

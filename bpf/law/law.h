@@ -58,15 +58,18 @@ struct bp_path {
 	bp_u32 srtt;		/* smoothed round-trip time, us; 0 before the first sample */
 	bp_u32 rttvar;		/* its variation, us */
 	bp_u32 min_rtt;		/* least round-trip sample, us; BP_UNKNOWN before the first */
+	bp_u32 rto;		/* retransmission timeout without back-off, us */
 	bp_u32 outstanding;	/* segments sent and not cumulatively acknowledged */
 	bp_u32 in_flight;	/* segments believed to be in the network */
 	bp_u32 delivered;	/* segments known to have arrived since the connection began, modulo 2^32 */
 	bp_u32 receive_window;	/* whole segments */
 	bp_u32 una;		/* first unacknowledged sequence number */
 	bp_u32 nxt;		/* next new sequence number */
+	bp_u32 unsent;		/* bytes written by the application and never sent */
 	bp_u32 peer_clock;	/* the peer's timestamp on the newest segment (RFC 7323) */
 	bp_u8 has_peer_clock;	/* there was one */
 	bp_u8 ecn;		/* both ends agreed on marks (RFC 3168) */
+	bp_u8 ordinary;		/* nothing on the path knows low priority: copies prove nothing */
 };
 
 /* An ACK. */
@@ -74,6 +77,7 @@ struct bp_ack {
 	bp_u32 acked;		/* segments newly acknowledged cumulatively; 0 for a duplicate */
 	bp_u32 delivered;	/* segments newly acknowledged or reported by SACK */
 	bp_u32 lost;		/* segments newly marked lost */
+	bp_u32 answers;		/* copies that it answers; filled in where BP_PROBES is defined */
 	bp_u32 rtt;		/* round-trip sample, us; 0 without one */
 	/* The delivery-rate sample; filled in where BP_WANTS_RATE is defined. */
 	bp_u32 rate_interval;	/* us; 0 without a sample */

@@ -351,6 +351,7 @@ registry! {
         year: 2001,
         needs_receiver: true,
         needs_routers: true,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     PeachPlus, peach_plus, Entry {
@@ -369,6 +370,7 @@ registry! {
         year: 2004,
         needs_receiver: true,
         needs_routers: true,
+        in_kernel: true,
         ..SENDER_ONLY
     };
     Xcp, xcp, Entry {

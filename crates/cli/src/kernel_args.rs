@@ -61,6 +61,9 @@ pub struct LoadArgs {
     /// Rate at which scps-tp sends: `8mbit`
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
+    /// Interface through which peach and swift send probes (repeatable); all of this network namespace unless said. For those that come later, load again
+    #[arg(long, value_name = "NAME")]
+    pub interface: Vec<String>,
 }
 
 /// Arguments of `unload`.

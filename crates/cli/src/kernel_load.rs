@@ -16,13 +16,22 @@ use crate::output;
 
 pub fn load(args: &LoadArgs) -> Result<(), Failure> {
     let controls = wanted(args)?;
-    let done = bentpipe_kernel::load(&controls, &Options { rate_bps: args.rate })?;
+    let done = bentpipe_kernel::load(
+        &controls,
+        &Options { rate_bps: args.rate, interfaces: args.interface.clone() },
+    )?;
     for (control, loaded) in controls.iter().zip(done) {
         let words = match loaded {
             Loaded::Now => "loaded",
             Loaded::Before => "was loaded before, and stays as it is",
         };
         output::print(&format!("{}: {words}\n", control.kernel_name))?;
+        if control.sends_probes() && bentpipe_kernel::places(control).is_empty() {
+            output::print(&format!(
+                "{}: no interface sends its probes, so it is NewReno: load it again when there is one\n",
+                control.kernel_name
+            ))?;
+        }
     }
     Ok(())
 }
@@ -68,16 +77,36 @@ pub fn unload(args: &UnloadArgs) -> Result<(), Failure> {
 struct Status {
     loaded: Vec<&'static str>,
     rules: Vec<Rule>,
+    probes: Vec<Sends>,
+}
+
+/// An interface that sends the probes of a control.
+#[derive(Serialize)]
+struct Sends {
+    control: &'static str,
+    /// Number of its network namespace.
+    namespace: u32,
+    /// Its number there.
+    interface: u32,
 }
 
 pub fn status(json: bool) -> Result<(), Failure> {
     let loaded = bentpipe_kernel::loaded()?.iter().map(|control| control.kernel_name).collect();
-    let status = Status { loaded, rules: bentpipe_kernel::rules()? };
+    let probes = CONTROLS.iter().flat_map(|control| {
+        let sends = |(namespace, interface)| Sends { control: control.kernel_name, namespace, interface };
+        bentpipe_kernel::places(control).into_iter().map(sends)
+    });
+    let status = Status { loaded, rules: bentpipe_kernel::rules()?, probes: probes.collect() };
     if json {
         return output::print_json(&status);
     }
     let loaded = if status.loaded.is_empty() { "nothing".to_owned() } else { status.loaded.join(" ") };
     output::print(&format!("loaded: {loaded}\n"))?;
+    for Sends { control, namespace, interface } in &status.probes {
+        output::print(&format!(
+            "probes of {control}: through interface {interface} of network namespace {namespace}\n"
+        ))?;
+    }
     if status.rules.is_empty() {
         return output::print(
             "rules: none; connections ask for an algorithm themselves, or get the system's\n",

@@ -116,6 +116,50 @@ fn every_algorithm_transfers_under_loss_and_goes_again() {
     assert_eq!(offered(), before);
 }
 
+/// An unmodified receiver reports the copies, none of its reports takes a reduction back, and the data is right.
+#[test]
+fn probes_leave_in_low_priority_and_are_answered() {
+    let Some(_alone) = ready() else { return };
+    if lacks(&["python3", "ip", "nft"]) {
+        return;
+    }
+    let _clean = Clean;
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    let listen = format!("python3 {here}/kernel_transfer.py receive 5001");
+    for (name, control) in [("peach", "bp_peach"), ("swift", "bp_swift")] {
+        // The program stands at the interfaces of the network namespace in which the command runs.
+        let send = format!(
+            "{} kernel load {name} && python3 {here}/kernel_probes.py $BENTPIPE_HOST 5001 {control} 4000000",
+            env!("CARGO_BIN_EXE_bentpipe")
+        );
+        #[rustfmt::skip]
+        let link = [
+            "emulate", "geo-single", "--at", "sender", "--rate", "20mbit", "--delay-one-way", "20ms", "--loss", "5e-3", "--queue", "200p",
+            "--quiet", "--listen", &listen, "--", "sh", "-c", &send,
+        ];
+        let said = done(&link);
+        println!("{said}");
+        let words = |first: &str| -> Vec<String> {
+            let line = said.lines().find(|line| line.starts_with(first)).unwrap_or_default();
+            line.split(' ').map(str::to_owned).collect()
+        };
+        let number = |words: &[String], at: usize| -> u64 {
+            words.get(at).and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+        };
+        let (equal, probes) = (words("equal "), words("copies "));
+        let (copies, reports) = (number(&probes, 1), number(&probes, 3));
+        assert!(number(&equal, 2) > 0, "the link lost nothing: {said}");
+        assert!(copies > 35, "no more than those of the start: {said}");
+        // The link loses of copies as of data, and a receiver may merge neighbouring reports.
+        assert!((copies * 4 / 5..=copies + number(&equal, 2)).contains(&reports), "{said}");
+        assert_eq!(number(&probes, 5), 0, "{said}");
+        let status = done(&["kernel", "status"]);
+        assert!(status.contains(&format!("probes of {control}: through interface ")), "{status}");
+        done(&["kernel", "unload", name]);
+        assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
+    }
+}
+
 #[test]
 fn loading_twice_and_unloading_twice_are_no_mistakes() {
     let Some(_alone) = ready() else { return };
@@ -141,6 +185,11 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
     assert!(refused(&["kernel", "load", "cubic"], 2).contains("there are hybla, "));
     assert!(refused(&["kernel", "load", "hybla", "scps-tp"], 2).contains("--rate"));
     assert!(refused(&["kernel", "load", "hybla", "--rate", "8mbit"], 2).contains("only scps-tp"));
+    assert!(refused(&["kernel", "load", "hybla", "--interface", "lo"], 2).contains("only peach and swift"));
+    assert!(
+        refused(&["kernel", "load", "peach", "--interface", "nowhere"], 2)
+            .contains("no interface \"nowhere\"")
+    );
     assert!(
         refused(&["kernel", "use", "veno", "--to", "10.0.0.0/8"], 2).contains("bentpipe kernel load veno")
     );

@@ -51,6 +51,23 @@ void BP_NATIVE(start)(struct bp_law *law, const struct bp_path *path)
 #endif
 }
 
+/* Copies that may leave with data that leaves now; laws without copies have none. */
+unsigned BP_NATIVE(may_ask)(struct bp_law *law, const struct bp_path *path)
+{
+#ifdef BP_PROBES
+	return bp_may_ask(law, path);
+#else
+	return 0;
+#endif
+}
+
+void BP_NATIVE(asked)(struct bp_law *law, unsigned copies, const struct bp_path *path)
+{
+#ifdef BP_PROBES
+	bp_asked(law, copies, path);
+#endif
+}
+
 bp_window BP_NATIVE(cwnd)(const struct bp_law *law)
 {
 	return bp_cwnd(law);

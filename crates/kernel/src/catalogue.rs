@@ -15,6 +15,13 @@ pub struct Control {
     pub differs: &'static str,
 }
 
+impl Control {
+    /// Whether it asks the path with probes, which a program at the interfaces sends.
+    pub fn sends_probes(&self) -> bool {
+        matches!(self.name, "peach" | "swift")
+    }
+}
+
 /// All of them.
 pub const CONTROLS: &[Control] = &[
     Control {
@@ -68,6 +75,16 @@ pub const CONTROLS: &[Control] = &[
         differs: "what was in flight and lost when a segment left is known to a sixteenth of a window",
     },
     Control {
+        name: "peach",
+        kernel_name: "bp_peach",
+        differs: "probes leave with data, two with a segment, and begin with the initial window; answers are counted, not told apart",
+    },
+    Control {
+        name: "swift",
+        kernel_name: "bp_swift",
+        differs: "as peach; a probe copies the segment that is leaving, not any outstanding one",
+    },
+    Control {
         name: "zenith",
         kernel_name: "bp_zenith",
         differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off; no proportional rate reduction",
@@ -114,6 +131,7 @@ mod tests {
                 control.name
             );
             assert!(program.contains(&format!("law/{}.h", control.name)));
+            assert_eq!(program.contains("copies.h"), control.sends_probes(), "{}", control.name);
         }
     }
 }

@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use nix::net::if_::{if_nameindex, if_nametoindex};
 use serde::Serialize;
 
 use crate::catalogue::Control;
 use crate::error::Error;
+use crate::interface::Interface;
 use crate::loader::prepare_folder;
 use crate::objects;
 use crate::pins::FOLDER;
@@ -148,31 +148,6 @@ fn detach(pins: &Path) -> Result<(), Error> {
     // Loaded controls or rules of other groups keep our folder.
     let _ = fs::remove_dir(FOLDER);
     Ok(())
-}
-
-/// An interface of a network namespace; zeros stand for any.
-#[derive(Clone, Copy, Default)]
-struct Interface {
-    namespace: u32,
-    number: u32,
-}
-
-impl Interface {
-    /// That of this name in our network namespace.
-    fn find(name: &str) -> Result<Self, Error> {
-        let number = if_nametoindex(name).map_err(|_| {
-            let there = if_nameindex().into_iter().flat_map(|all| {
-                all.iter().map(|one| one.name().to_string_lossy().into_owned()).collect::<Vec<_>>()
-            });
-            Error::Request(format!(
-                "no interface {name:?}; there are {}",
-                there.collect::<Vec<_>>().join(", ")
-            ))
-        })?;
-        let own = Path::new("/proc/thread-self/ns/net");
-        let namespace = fs::metadata(own).map_err(|error| Error::file(own, &error))?.ino();
-        Ok(Self { namespace: namespace as u32, number })
-    }
 }
 
 /// Where control groups of version 2 are mounted.

@@ -1,6 +1,7 @@
 //! What this machine has and lacks for algorithms in its kernel, and how to get it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use serde::Serialize;
 
@@ -52,6 +53,7 @@ pub fn examine() -> Vec<Check> {
         btf(types.as_deref()),
         struct_ops(types.as_deref()),
         links(types.as_deref()),
+        interfaces(types.as_deref()),
         jit(&read("/proc/sys/net/core/bpf_jit_enable")),
         rights(&read("/proc/self/status")),
         lockdown(&read("/sys/kernel/security/lockdown")),
@@ -123,6 +125,32 @@ fn links(types: Option<&[u8]>) -> Check {
             "they came with kernel 6.4; a control is held by its map, and only `unload` takes it out",
             "a newer kernel",
         ),
+    }
+}
+
+fn interfaces(types: Option<&[u8]>) -> Check {
+    const WHAT: &str = "programs at interfaces (tcx)";
+    if !knows(types, "tcx_link_attach") {
+        return doubtful(
+            WHAT,
+            "they came with kernel 6.6; peach and swift cannot be loaded",
+            "a newer kernel",
+        );
+    }
+    let own = fs::metadata("/proc/thread-self/ns/net").map(|namespace| namespace.ino() as u32).ok();
+    let silent = crate::loaded().unwrap_or_default().into_iter().find(|control| {
+        control.sends_probes() && !crate::places(control).iter().any(|(namespace, _)| Some(*namespace) == own)
+    });
+    match silent {
+        Some(control) => doubtful(
+            WHAT,
+            format!(
+                "no interface of this network namespace sends the probes of {}: it is NewReno here",
+                control.name
+            ),
+            format!("bentpipe kernel load {}", control.name),
+        ),
+        None => ok(WHAT, "peach and swift can send probes"),
     }
 }
 
@@ -251,6 +279,7 @@ mod tests {
         }
         assert_eq!(links(None).finding, Finding::Doubtful);
         assert_eq!(links(Some(b"\0bpf_struct_ops_link_create\0")).finding, Finding::Ok);
+        assert_eq!(interfaces(None).finding, Finding::Doubtful);
         assert_eq!(rights("CapEff:\t000001ffffffffff").finding, Finding::Ok);
         assert_eq!(lockdown("[none] integrity confidentiality").finding, Finding::Ok);
         assert_eq!(mounted("none /sys/fs/bpf bpf rw 0 0", "bpf"), Some("/sys/fs/bpf"));

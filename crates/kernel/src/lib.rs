@@ -12,6 +12,10 @@ mod pins;
 #[cfg(feature = "bpf")]
 mod choose;
 #[cfg(feature = "bpf")]
+mod copies;
+#[cfg(feature = "bpf")]
+mod interface;
+#[cfg(feature = "bpf")]
 mod loader;
 #[cfg(feature = "bpf")]
 mod objects;
@@ -28,7 +32,7 @@ pub use choose::{Match, Rule, rules, use_for};
 pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use loader::{Loaded, Options, load};
-pub use pins::loaded;
+pub use pins::{loaded, places};
 #[cfg(feature = "bpf")]
 pub use unload::{Unloaded, unload};
 

@@ -10,16 +10,19 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::Control;
+use crate::copies;
 use crate::error::Error;
 use crate::objects;
 use crate::pins::{BPF_FS, FOLDER, pin_of};
 use crate::unload::{AVAILABLE, is_offered, unload};
 
 /// What a control may be told when it is loaded.
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Options {
     /// Bits per second of `scps-tp`'s fixed rate, payload.
     pub rate_bps: Option<u64>,
+    /// Interfaces that send the probes of `peach` and `swift`; all of this network namespace but the loopback if none.
+    pub interfaces: Vec<String>,
 }
 
 /// What became of a control that was to be loaded.
@@ -62,6 +65,9 @@ fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> 
             Err(Error::Request("scps-tp sends at a fixed rate: say which, as --rate 8mbit".into()))
         }
         Some(_) if !fixed => Err(Error::Request("only scps-tp has a fixed rate".into())),
+        _ if !options.interfaces.is_empty() && !controls.iter().any(|control| control.sends_probes()) => {
+            Err(Error::Request("only peach and swift send probes, through interfaces".into()))
+        }
         // Above that the arithmetic of the programs would saturate.
         Some(rate) if !(1_000..=100_000_000_000).contains(&rate) => {
             Err(Error::Request(format!("{rate} bit/s is no rate between 1 kbit/s and 100 Gbit/s")))
@@ -104,10 +110,29 @@ impl Held {
 }
 
 fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Error> {
+    let before = pin_of(control).exists();
     let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
     let held = Held::in_this_kernel(&kernel);
-    load_held(control, options, &kernel, held)
+    if control.sends_probes() && kernel.type_by_name::<Func<'_>>(TCX).is_none() {
+        return Err(Error::Missing(format!(
+            "{} needs programs at interfaces (tcx), which came with kernel 6.6",
+            control.name
+        )));
+    }
+    let loaded = load_held(control, options, &kernel, held);
+    if !control.sends_probes() {
+        return loaded;
+    }
+    let done = loaded.and_then(|loaded| copies::attach(control, &options.interfaces).map(|()| loaded));
+    if done.is_err() && !before {
+        // An error of its own would hide the one that matters.
+        let _ = unload(control);
+    }
+    done
 }
+
+/// The function of the kernel that lets programs stand at interfaces by links.
+const TCX: &str = "tcx_link_attach";
 
 fn load_held(
     control: &'static Control,
@@ -134,6 +159,9 @@ fn load_held(
         operations.set_map_flags(flags).map_err(refused)?;
     }
     let mut object = objects::give(control.name, open)?;
+    if control.sends_probes() {
+        copies::pin(control, &mut object)?;
+    }
     let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect(HAS_OPERATIONS);
     let mut link = operations.attach_struct_ops().map_err(refused)?;
     let pinned = match held {

@@ -1,5 +1,6 @@
 //! What keeps a loaded algorithm alive after the command that loaded it: a pin in the file system of BPF.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::catalogue::{CONTROLS, Control};
@@ -12,6 +13,28 @@ pub(crate) const FOLDER: &str = "/sys/fs/bpf/bentpipe";
 
 pub(crate) fn pin_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(control.name)
+}
+
+/// The name of the pin of the program that sends a control's probes, in its folder.
+pub(crate) const PROGRAM: &str = "program";
+
+/// The folder of the pins of the program that sends a control's probes: the program, and a link for each interface.
+pub(crate) fn copies_of(control: &Control) -> PathBuf {
+    Path::new(FOLDER).join(format!("{}-copies", control.name))
+}
+
+/// Where the program that sends a control's probes stands: network namespace and number of the interface there.
+pub fn places(control: &Control) -> Vec<(u32, u32)> {
+    let pins = fs::read_dir(copies_of(control)).into_iter().flatten().flatten();
+    let mut places: Vec<(u32, u32)> = pins
+        .filter_map(|pin| {
+            let name = pin.file_name();
+            let (namespace, number) = name.to_str()?.split_once('-')?;
+            Some((namespace.parse().ok()?, number.parse().ok()?))
+        })
+        .collect();
+    places.sort_unstable();
+    places
 }
 
 /// The controls that are loaded now.

@@ -6,6 +6,7 @@ use std::{fs, thread};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
 use crate::catalogue::Control;
+use crate::copies;
 use crate::error::Error;
 use crate::pins::{FOLDER, pin_of};
 
@@ -40,6 +41,7 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
             control.kernel_name
         )));
     }
+    copies::detach(control)?;
     let pin = pin_of(control);
     // Before kernel 6.4 the pin is that of the map, whose entry holds the control. A link looks like a map of another type.
     if let Ok(map) = MapHandle::from_pinned_path(&pin)

@@ -11,7 +11,7 @@ fn every_program_is_taken_and_goes() {
         return eprintln!("skipped: no right to look, or algorithms are loaded on this machine already");
     }
     let all: Vec<&Control> = CONTROLS.iter().collect();
-    match load(&all, &Options { rate_bps: Some(8_000_000) }) {
+    match load(&all, &Options { rate_bps: Some(8_000_000), ..Options::default() }) {
         Err(Error::Missing(words)) => return eprintln!("skipped: {words}"),
         done => assert!(done.expect("the kernel takes them").iter().all(|one| *one == Loaded::Now)),
     }

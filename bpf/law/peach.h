@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * TCP-Peach: worthless low-priority copies ask the path what it could carry.
+ *
+ * I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion Control Scheme for Satellite IP Networks", IEEE/ACM
+ * Transactions on Networking 9(3), 2001. `papers/peach.md` says what the kernel's interface makes different.
+ */
+#include "law.h"
+
+#define BP_INFLATES 1
+#define BP_EXPANDS 0
+#include "prober.h"

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+#include "law/swift.h"
+#define BP_NAME "bp_swift"
+#define BP_STORED
+#include "glue.h"
+#include "copies.h"
