@@ -52,7 +52,7 @@ pub struct LoadArgs {
     /// Names of algorithms (`bentpipe kernel list`)
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "file"])]
     pub names: Vec<String>,
-    /// All but scps-tp, unless --rate says how fast that shall send
+    /// All but scps-tp, unless --rate says how fast that shall send, and before kernel 6.6 but peach and swift
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
     /// Names from a file, one in a line; `#` begins a remark. The systemd unit loads what /etc/bentpipe/kernel names

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::thread;
 use std::time::SystemTime;
 
+use bentpipe_kernel::doctor::has_tcx;
 use bentpipe_kernel::watch::{Connection, Watch};
 use bentpipe_kernel::{CONTROLS, Control, Loaded, Match, Options, Rule, Unloaded};
 use bentpipe_lab::table;
@@ -39,7 +40,12 @@ pub fn load(args: &LoadArgs) -> Result<(), Failure> {
 fn wanted(args: &LoadArgs) -> Result<Vec<&'static Control>, Failure> {
     if args.all {
         let fixed = args.rate.is_some();
-        return Ok(CONTROLS.iter().filter(|control| fixed || control.name != "scps-tp").collect());
+        let probes = has_tcx();
+        return Ok(CONTROLS
+            .iter()
+            .filter(|control| fixed || control.name != "scps-tp")
+            .filter(|control| probes || !control.sends_probes())
+            .collect());
     }
     let names = match &args.file {
         Some(path) => fs::read_to_string(path)

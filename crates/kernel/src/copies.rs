@@ -12,8 +12,10 @@ use libbpf_rs::{Link, Object, Program};
 use crate::catalogue::Control;
 use crate::error::Error;
 use crate::interface::Interface;
-use crate::pins::{self, PROGRAM, copies_of};
+use crate::pins::{self, copies_of};
 
+/// The name of the pin of the program, in the folder of its control.
+const PROGRAM: &str = "program";
 /// Its name in the objects of the controls that have one.
 const COPY: &str = "bp_copy";
 

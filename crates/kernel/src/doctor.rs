@@ -128,9 +128,17 @@ fn links(types: Option<&[u8]>) -> Check {
     }
 }
 
+/// Whether programs can stand at interfaces here, which send the probes of `peach` and `swift` (tcx, kernel 6.6).
+pub fn has_tcx() -> bool {
+    knows(fs::read("/sys/kernel/btf/vmlinux").ok().as_deref(), TCX)
+}
+
+/// The function of the kernel that lets programs stand at interfaces by links.
+const TCX: &str = "tcx_link_attach";
+
 fn interfaces(types: Option<&[u8]>) -> Check {
     const WHAT: &str = "programs at interfaces (tcx)";
-    if !knows(types, "tcx_link_attach") {
+    if !knows(types, TCX) {
         return doubtful(
             WHAT,
             "they came with kernel 6.6; peach and swift cannot be loaded",

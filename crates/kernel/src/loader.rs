@@ -11,6 +11,7 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::Control;
 use crate::copies;
+use crate::doctor::has_tcx;
 use crate::error::Error;
 use crate::objects;
 use crate::pins::{BPF_FS, FOLDER, pin_of};
@@ -113,7 +114,7 @@ fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Erro
     let before = pin_of(control).exists();
     let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
     let held = Held::in_this_kernel(&kernel);
-    if control.sends_probes() && kernel.type_by_name::<Func<'_>>(TCX).is_none() {
+    if control.sends_probes() && !has_tcx() {
         return Err(Error::Missing(format!(
             "{} needs programs at interfaces (tcx), which came with kernel 6.6",
             control.name
@@ -130,9 +131,6 @@ fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Erro
     }
     done
 }
-
-/// The function of the kernel that lets programs stand at interfaces by links.
-const TCX: &str = "tcx_link_attach";
 
 fn load_held(
     control: &'static Control,

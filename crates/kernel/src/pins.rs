@@ -15,9 +15,6 @@ pub(crate) fn pin_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(control.name)
 }
 
-/// The name of the pin of the program that sends a control's probes, in its folder.
-pub(crate) const PROGRAM: &str = "program";
-
 /// The folder of the pins of the program that sends a control's probes: the program, and a link for each interface.
 pub(crate) fn copies_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(format!("{}-copies", control.name))
