@@ -62,7 +62,7 @@ fn bring_agent() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // The name is taken only if a policy of this process has it, and then that one acts.
-        let _ = bring_algorithms(&[Custom { name: AGENT, build: &build }]);
+        let _ = bring_algorithms(&[Custom::new(AGENT, build)]);
     });
 }
 

@@ -1,7 +1,10 @@
 //! A sender whose window and pacing rate somebody else decides, once in each interval.
 
-use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_cc::{Accounting, Ack, CongestionControl, Loss, Path, RtoAction, Start, Timeout, Wants};
+use bentpipe_base::{Duration, Instant, Rate, WindowState};
+use bentpipe_cc::{
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Loss, Path, Sleeper, Spacing, Start,
+    Timeout, Wake, Wants, state,
+};
 
 /// What is observed over an interval, with units; the order of [`Observation`].
 pub const OBSERVATIONS: [&str; 12] = [
@@ -140,21 +143,6 @@ impl CongestionControl for Pilot {
         self.window
     }
 
-    fn phase(&self) -> &'static str {
-        "decided"
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, wakes: true, ..Wants::default() }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.began = path.now;
-        self.next = path.now;
-        self.silent = path.unsent == 0 && path.outstanding == 0;
-        self.look(path);
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.silent &= ack.acked == 0;
         self.delivered_bytes += ack.delivered_bytes;
@@ -168,20 +156,44 @@ impl CongestionControl for Pilot {
 
     fn on_loss(&mut self, _: &Loss, _: &Path) {}
 
-    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
+    fn on_rto(&mut self, _: &Timeout, _: &Path) -> BackOff {
         self.timeouts += 1;
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing
+    fn spacing(&self) -> Spacing {
+        Spacing::at(self.pacing)
     }
 
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.began = path.now;
+            self.next = path.now;
+            self.silent = path.unsent == 0 && path.outstanding == 0;
+            self.look(path);
+        }
+    }
+
+    fn snapshot(&self) -> WindowState {
+        state(self, f64::INFINITY, "decided")
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Sleeper for Pilot {
     fn wake_at(&self) -> Instant {
         if self.silent { Instant::FAR_FUTURE } else { self.next }
     }
 
-    fn on_wake(&mut self, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         self.look(path);
+        Wake::Quiet
     }
 }

@@ -59,8 +59,8 @@ pub fn register(name: String, factory: Py<PyAny>, interval_s: Option<f64>) -> Py
     if !makers.contains_key(&name) {
         // Algorithms are known by their names until the process ends.
         let leaked: &'static str = Box::leak(name.clone().into_boxed_str());
-        let build = Box::leak(Box::new(move |start: &Start| build(leaked, start)));
-        bring_algorithms(&[Custom { name: leaked, build }]).map_err(fault::request)?;
+        bring_algorithms(&[Custom::new(leaked, move |start: &Start| build(leaked, start))])
+            .map_err(fault::request)?;
     }
     let former = makers.insert(name, Maker { factory, every, cost: Arc::default() });
     drop(makers);

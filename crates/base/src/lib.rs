@@ -2,7 +2,10 @@
 //!
 //! Nothing here reads a clock, rolls unseeded dice or touches the machine.
 
+#![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+extern crate alloc;
 
 mod prefetch;
 mod rate;

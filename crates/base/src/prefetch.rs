@@ -6,7 +6,7 @@ const LINE: usize = 64;
 /// Fetches `value` into the cache, all of it. Changes nothing else, and does nothing where there is no such instruction.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
-    fetch(std::ptr::from_ref(value).cast(), size_of_val(value), align_of_val(value));
+    fetch(core::ptr::from_ref(value).cast(), size_of_val(value), align_of_val(value));
 }
 
 /// The same of an item of a slice; nothing of value if there is no such item, which is not looked at.

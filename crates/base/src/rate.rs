@@ -1,3 +1,4 @@
+use alloc::format;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -74,13 +74,13 @@ impl Snack {
         let top = (0..u64::from(self.len) * 8).rfind(|bit| held(*bit)).map_or(0, |bit| bit + 1);
         let first = (SackRange { start: at(hole), end: at(base) }, false);
         let mut bit = 0;
-        let others = std::iter::from_fn(move || {
+        let others = core::iter::from_fn(move || {
             let start = bit;
             let kind = (start < top).then(|| held(start))?;
             bit = (start..top).find(|bit| held(*bit) != kind).unwrap_or(top);
             Some((SackRange { start: at(base + start), end: at(base + bit) }, kind))
         });
-        std::iter::once(first).chain(others)
+        core::iter::once(first).chain(others)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Segment};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
-    REGISTRY, RateSample, Reflector, Sent, Start,
+    Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path, PeerProbes,
+    Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Sent, Start, Wants,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -17,8 +17,17 @@ const RECOVERY: u64 = 64;
 /// The window may grow as long as it is smaller.
 const LARGEST_WINDOW: f64 = 1000.0;
 
+/// What the engine asks once.
+struct Has {
+    wants: Wants,
+    prober: bool,
+    detector: bool,
+    sleeper: bool,
+}
+
 /// A full pipe: each ACK lets one segment go.
 struct Pipe {
+    has: Has,
     cc: Box<dyn CongestionControl>,
     receiver: Option<Box<dyn Reflector>>,
     path: Path,
@@ -54,16 +63,24 @@ impl Pipe {
             ecn: false,
         };
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
-        cc.on_established(&path);
-        Self { cc, receiver: entry.receiver.map(|half| (half.build)()), path, probe: None, acks: 0 }
+        cc.on_event(ConnectionEvent::Established, &path);
+        let has = Has {
+            wants: cc.wants(),
+            prober: cc.prober().is_some(),
+            detector: cc.detector().is_some(),
+            sleeper: cc.sleeper().is_some(),
+        };
+        Self { has, cc, receiver: entry.receiver.map(|half| (half.build)()), path, probe: None, acks: 0 }
     }
 
     /// One ACK, all that follows from it, and the segment that it lets go. Returns the window, which the engine reads.
     fn ack(&mut self) -> f64 {
         self.path.now += RTT / u64::from(OUTSTANDING);
-        let wants = self.cc.wants();
-        if (wants.wakes || wants.probes) && self.cc.wake_at() <= self.path.now {
-            self.cc.on_wake(&self.path);
+        if self.has.sleeper
+            && let Some(sleeper) = self.cc.sleeper()
+            && sleeper.wake_at() <= self.path.now
+        {
+            sleeper.on_wake(&self.path);
         }
         let place = self.acks % EPISODE;
         let phase = if place < RECOVERY && self.acks >= EPISODE { Phase::Recovery } else { Phase::Open };
@@ -72,11 +89,11 @@ impl Pipe {
         }
         self.acknowledge(phase, place == RECOVERY - 1);
         self.send();
-        if wants.probes {
+        if self.has.prober {
             self.probe(phase);
         }
         self.acks += 1;
-        let _ = self.cc.pacing_rate();
+        let _ = self.cc.spacing();
         self.cc.window()
     }
 
@@ -119,22 +136,28 @@ impl Pipe {
             dsack: false,
         };
         if let Some(receiver) = &mut self.receiver {
-            self.cc.on_feedback(&receiver.reply(self.path.now), &self.path);
+            let fields = receiver.reply(self.path.now);
+            if let Some(feedback) = self.cc.feedback() {
+                feedback.on_feedback(&fields, &self.path);
+            }
         }
         self.cc.on_ack(&ack, &self.path);
-        if self.cc.wants().doubts {
-            self.cc.doubt(self.path.now - RTT, &self.path);
+        if self.has.detector
+            && let Some(detector) = self.cc.detector()
+        {
+            detector.doubt(self.path.now - RTT, &self.path);
         }
     }
 
     fn send(&mut self) {
         let sent = Sent { seq: self.path.snd_nxt, len: MSS, retransmission: false };
         self.path.snd_nxt += u64::from(MSS);
-        if self.cc.wants().sent {
+        if self.has.wants.sent {
             self.cc.on_sent(&sent, &self.path);
         }
         if let Some(receiver) = &mut self.receiver {
-            let extension: Extension = self.cc.stamp(&sent, &self.path);
+            let stamp = |feedback: &mut dyn Feedback| feedback.stamp(&sent, &self.path);
+            let extension = self.cc.feedback().map_or(Extension::None, stamp);
             let segment = Segment { seq: sent.seq, len: MSS, extension, ..Segment::default() };
             receiver.on_data(self.path.now, &segment, false);
         }
@@ -142,11 +165,12 @@ impl Pipe {
 
     /// Answers the probe that left with the last segment, and asks for the next.
     fn probe(&mut self, phase: Phase) {
+        let Some(prober) = self.cc.prober() else { return };
         if let Some(tag) = self.probe.take() {
-            self.cc.on_probe_acked(&ProbeReply { tag, acked: 0, phase }, &self.path);
+            prober.on_probe_acked(&ProbeReply { tag, acked: 0, phase }, &self.path);
         }
         let moment = ProbeMoment { data_sent: 1 };
-        self.probe = self.cc.next_probe(&moment, &self.path).map(|request| request.tag);
+        self.probe = prober.next_probe(&moment, &self.path).map(|request| request.tag);
     }
 }
 

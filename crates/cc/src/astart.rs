@@ -11,6 +11,8 @@
 //!
 //! What differs from the paper stands in `papers/astart.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::BaseRtt;
 use crate::parts::deliveries::Deliveries;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of Astart.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -110,9 +112,15 @@ impl Astart {
 }
 
 impl Rule for Astart {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.base.sample(path.min_rtt);
-        self.rounds.begin(path.now);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                self.base.sample(path.min_rtt);
+                self.rounds.begin(path.now);
+            }
+            ConnectionEvent::Idle { .. } => self.rounds.rest(),
+            _ => {}
+        }
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -131,18 +139,12 @@ impl Rule for Astart {
         }
     }
 
-    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         self.stage = Stage::Started;
-        self.pipe(path)
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
-        self.stage = Stage::Started;
-        let pipe = self.pipe(path);
-        if self.config.forget_rtt_min {
+        windows.reduce_to(self.pipe(path), loss.cause);
+        if loss.cause == Cause::Timeout && self.config.forget_rtt_min {
             self.base.forget();
         }
-        pipe
     }
 
     /// The measurements go on.
@@ -150,15 +152,10 @@ impl Rule for Astart {
         self.stage = before.stage;
     }
 
-    fn idle(&mut self, _path: &Path) {
-        self.rounds.rest();
-    }
-
     fn phase(&self, windows: &Windows) -> &'static str {
         match self.stage {
             Stage::Starting => "adaptive-start",
-            Stage::Started if windows.in_slow_start() => "slow-start",
-            Stage::Started => "congestion-avoidance",
+            Stage::Started => windows.phase(),
         }
     }
 }
@@ -168,7 +165,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::fixture;
+    use crate::{Timeout, fixture};
 
     fn path_at(seconds: f64) -> Path {
         let rtt = Duration::from_millis(500);
@@ -195,7 +192,7 @@ mod tests {
         {
             let mut sender = astart(64.0);
             sender.on_ack(&recently(rate), &path_at(1.0));
-            assert_eq!((sender.ssthresh(), sender.window()), (ssthresh, window));
+            assert_eq!((sender.snapshot().ssthresh, sender.window()), (ssthresh, window));
         }
     }
 
@@ -203,26 +200,26 @@ mod tests {
     fn the_first_loss_ends_the_start_with_the_measured_window() {
         let mut sender = astart(400.0);
         sender.on_loss(&fixture::loss(400), &path_at(0.0));
-        assert_eq!((sender.window(), sender.ssthresh()), (250.0, 250.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (250.0, 250.0));
         sender.on_ack(&recently(900_000), &path_at(1.0));
-        assert_eq!(sender.ssthresh(), 250.0, "the threshold no longer follows");
+        assert_eq!(sender.snapshot().ssthresh, 250.0, "the threshold no longer follows");
     }
 
     #[test]
     fn a_timeout_ends_the_start_and_forgets_the_route() {
         let mut sender = astart(400.0);
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 400, answered: false }, &path_at(0.0));
-        assert_eq!((sender.window(), sender.ssthresh()), (1.0, 250.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, 250.0));
         sender.on_ack(&Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) }, &path_at(0.0));
-        assert_eq!(sender.rule().base.get(), Duration::from_millis(600));
-        assert_eq!(sender.phase(), "slow-start");
+        assert_eq!(sender.rule.base.get(), Duration::from_millis(600));
+        assert_eq!(sender.snapshot().phase, "slow-start");
     }
 
     /// Window and threshold after each round trip over 10 Mbit/s, 500 ms and a queue without end.
     fn start_up(config: Config) -> Vec<Windows> {
         let mut sender =
             Classic::new(Windows { cwnd: 4.0, ssthresh: config.initial_ssthresh }, Astart::new(config));
-        sender.on_established(&path_at(0.0));
+        sender.on_event(ConnectionEvent::Established, &path_at(0.0));
         let (mut now, mut link_free) = (0.0_f64, 0.0_f64);
         let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
         let mut rounds = Vec::new();
@@ -236,7 +233,7 @@ mod tests {
             let rtt = Duration::from_secs_f64(arrival - sent);
             sender.on_ack(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &Path { srtt: rtt, ..path_at(now) });
             if now >= 0.5 * (rounds.len() + 1) as f64 {
-                rounds.push(sender.windows());
+                rounds.push(sender.windows);
             }
         }
         rounds

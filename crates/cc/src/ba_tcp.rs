@@ -11,12 +11,14 @@
 //!
 //! The routers' share of the work, measuring and dividing, belongs to the network. `papers/ba-tcp.md` says what is rebuilt.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Extension, Instant, Rate, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accounting, Ack, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, Rule, Sent, Start,
-    Wants, Windows,
+    Accounting, Ack, Cause, Classic, CongestionControl, Feedback, Loss, Path, ReceiverHalf, Reflector, Rule,
+    Sent, Spacing, Start, Wants, Windows, forward,
 };
 
 /// Parameters of BA-TCP.
@@ -37,7 +39,7 @@ impl Config {
     /// A BA-TCP sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, BaTcp { config: *self, granted: None }))
+        Box::new(Sender::new(windows, BaTcp { config: *self, granted: None }))
     }
 }
 
@@ -86,7 +88,7 @@ impl PathReport {
 }
 
 /// What BA-TCP's sender does: it takes the window that it is given.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct BaTcp {
     config: Config,
     /// The rate of the window granted; without a grant the sender is Reno.
@@ -106,26 +108,61 @@ impl Rule for BaTcp {
         }
     }
 
-    /// Congestion shows in the bandwidth that routers report; a loss is an error.
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
-        if self.granted.is_none() {
-            windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
-            windows.cwnd = windows.cwnd.min(windows.ssthresh);
+    /// Congestion shows in the bandwidth that routers report; a loss is an error. A timeout is believed.
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        if self.granted.is_none() || loss.cause == Cause::Timeout {
+            windows.halve(loss);
         }
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
+    fn phase(&self, windows: &Windows) -> &'static str {
+        if self.granted.is_some() { "told-by-routers" } else { windows.phase() }
+    }
+}
+
+/// A window that the receiver makes of the reports of routers.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<BaTcp>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: BaTcp) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+
+    fn spacing(&self) -> Spacing {
+        let BaTcp { config, granted } = self.classic.rule;
+        Spacing::at(granted.filter(|_| config.paced))
     }
 
-    fn stamp(&mut self, _windows: &Windows, _sent: &Sent, _path: &Path) -> Extension {
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+}
+
+impl Feedback for Sender {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn stamp(&mut self, _sent: &Sent, _path: &Path) -> Extension {
         Extension::Value(PathReport::blank().to_bits())
     }
 
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let Classic { windows, rule, .. } = &mut self.classic;
         let Extension::Value(gaw) = *fields else {
             // A router on the way has stopped to take part: go on from here as Reno does.
-            if self.granted.take().is_some() {
+            if rule.granted.take().is_some() {
                 windows.ssthresh = windows.cwnd;
             }
             return;
@@ -134,19 +171,7 @@ impl Rule for BaTcp {
         windows.cwnd = (gaw as f64 / f64::from(path.mss.max(1))).clamp(1.0, limit);
         let rtt = path.min_rtt.min(path.srtt).max(Duration::from_micros(1));
         let bytes = windows.cwnd * f64::from(path.mss);
-        self.granted = Some(Rate::from_bytes_per_s(bytes / rtt.as_secs_f64()));
-    }
-
-    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
-        self.granted.filter(|_| self.config.paced)
-    }
-
-    fn phase(&self, windows: &Windows) -> &'static str {
-        match (self.granted, windows.in_slow_start()) {
-            (Some(_), _) => "told-by-routers",
-            (None, true) => "slow-start",
-            (None, false) => "congestion-avoidance",
-        }
+        rule.granted = Some(Rate::from_bytes_per_s(bytes / rtt.as_secs_f64()));
     }
 }
 
@@ -241,9 +266,9 @@ mod tests {
         }
     }
 
-    fn sender(cwnd: f64) -> Classic<BaTcp> {
+    fn sender(cwnd: f64) -> Sender {
         let rule = BaTcp { config: Config::default(), granted: None };
-        Classic::new(Windows { cwnd, ssthresh: f64::INFINITY }, rule)
+        Sender::new(Windows { cwnd, ssthresh: f64::INFINITY }, rule)
     }
 
     fn wide() -> Path {
@@ -305,8 +330,8 @@ mod tests {
     fn the_first_window_may_be_taken_at_once_but_paced() {
         let mut sender = sender(2.0);
         sender.on_feedback(&Extension::Value(110_000), &wide());
-        assert_eq!((sender.window(), sender.phase()), (110.0, "told-by-routers"));
-        assert!((sender.pacing_rate().unwrap().bytes_per_s() - 200_000.0).abs() < 1.0);
+        assert_eq!((sender.window(), sender.snapshot().phase), (110.0, "told-by-routers"));
+        assert!((sender.spacing().rate().unwrap().bytes_per_s() - 200_000.0).abs() < 1.0);
         sender.on_ack(&fixture::ack(50), &wide());
         assert_eq!(sender.window(), 110.0, "it does not grow by itself");
     }
@@ -319,7 +344,7 @@ mod tests {
         assert_eq!(sender.window(), 100.0);
         sender.on_feedback(&Extension::None, &wide());
         sender.on_loss(&fixture::loss(100), &wide());
-        assert_eq!((sender.window(), sender.pacing_rate()), (50.0, None));
+        assert_eq!((sender.window(), sender.spacing().rate()), (50.0, None));
     }
 
     #[test]

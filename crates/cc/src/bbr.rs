@@ -23,17 +23,19 @@
 
 mod linux;
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 use self::linux::{Aggregation, Counted, Policer, Sign};
 use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
-use crate::parts::round::DeliveryRound;
 use crate::parts::windowed::WindowedMax;
+use crate::rounds::DeliveryRound;
 use crate::{
-    Accounting, Ack, Cause, CongestionControl, Loss, Path, Phase, RateSample, RtoAction, Start, Timeout,
-    Wants,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, RateSample,
+    Spacing, Start, Timeout, Undo, Wants, WindowState, state,
 };
 
 /// Whose version 1.
@@ -491,34 +493,6 @@ impl CongestionControl for Bbr {
         self.cwnd
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.state {
-            State::Startup => "startup",
-            State::Drain => "drain",
-            State::ProbeBandwidth { .. } => "probe-bw",
-            State::EmptyForRtt | State::ProbeRtt { .. } => "probe-rtt",
-        }
-    }
-
-    /// Sections 4.2.1 and 4.1.2: a first rate from the initial window and the handshake.
-    fn on_established(&mut self, path: &Path) {
-        self.rtprop_at = path.now;
-        if let Some(linux) = &mut self.linux {
-            linux.aggregation.restart(path.now);
-        }
-        let srtt = if path.srtt.is_zero() {
-            Duration::from_millis(1)
-        } else {
-            self.rtprop = path.srtt;
-            path.srtt
-        };
-        self.pacing = self.config.startup_gain * self.initial_window * self.mss / srtt.as_secs_f64();
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         let step = self.update_model(ack, path);
         self.update_aggregation(&step, path);
@@ -545,7 +519,7 @@ impl CongestionControl for Bbr {
     }
 
     /// The kernel also takes it for the end of a round with a loss, and looks anew whether the pipe is full.
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         self.save_cwnd();
         self.recovery = Recovery::Growing;
         self.cwnd = 1.0;
@@ -561,10 +535,14 @@ impl CongestionControl for Bbr {
             };
             self.seek_policer(&step, path);
         }
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, _path: &Path) {
+    fn spacing(&self) -> Spacing {
+        Spacing::at((self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing)))
+    }
+
+    fn on_undo(&mut self, _undo: Undo, _path: &Path) {
         self.recovery = Recovery::None;
         self.restore_cwnd();
         if let Some(linux) = &mut self.linux {
@@ -573,8 +551,47 @@ impl CongestionControl for Bbr {
         }
     }
 
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.begin(path),
+            ConnectionEvent::Idle { .. } => self.restart_from_idle(path),
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBandwidth { .. } => "probe-bw",
+            State::EmptyForRtt | State::ProbeRtt { .. } => "probe-rtt",
+        };
+        state(self, f64::INFINITY, phase)
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+}
+
+impl Bbr {
+    /// Sections 4.2.1 and 4.1.2: a first rate from the initial window and the handshake.
+    fn begin(&mut self, path: &Path) {
+        self.rtprop_at = path.now;
+        if let Some(linux) = &mut self.linux {
+            linux.aggregation.restart(path.now);
+        }
+        let srtt = if path.srtt.is_zero() {
+            Duration::from_millis(1)
+        } else {
+            self.rtprop = path.srtt;
+            path.srtt
+        };
+        self.pacing = self.config.startup_gain * self.initial_window * self.mss / srtt.as_secs_f64();
+    }
+
     /// Section 4.3.4.4: after an idle time the window stands, and the rate is that of the bottleneck.
-    fn on_idle_restart(&mut self, _restart: f64, path: &Path) {
+    fn restart_from_idle(&mut self, path: &Path) {
         self.idle_restart = true;
         if let Some(linux) = &mut self.linux {
             linux.aggregation.restart(path.now);
@@ -582,10 +599,6 @@ impl CongestionControl for Bbr {
         if matches!(self.state, State::ProbeBandwidth { .. }) {
             self.set_pacing(1.0);
         }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing))
     }
 }
 
@@ -611,7 +624,7 @@ mod tests {
 
     fn bbr() -> Bbr {
         let mut bbr = Bbr::new(Config::default(), &start());
-        bbr.on_established(&fixture::path_at(RTT_S));
+        bbr.on_event(ConnectionEvent::Established, &fixture::path_at(RTT_S));
         bbr
     }
 
@@ -729,7 +742,7 @@ mod tests {
         let timeout = Timeout { consecutive: 1, outstanding: 600, answered: false };
         bbr.on_rto(&timeout, &fixture::path_at(line.now));
         assert_eq!(bbr.window(), 1.0);
-        bbr.on_undo(&fixture::path_at(line.now));
+        bbr.on_undo(Undo::Reduction, &fixture::path_at(line.now));
         assert_eq!(bbr.window(), window);
     }
 
@@ -742,7 +755,7 @@ mod tests {
             |seconds, in_flight| Path { in_flight, delivered: line.delivered, ..fixture::path_at(seconds) };
         let now = line.now + 11.0;
         bbr.on_ack(&ack(0.7), &at(now, 600));
-        assert_eq!((bbr.phase(), bbr.window()), ("probe-rtt", 4.0));
+        assert_eq!((bbr.snapshot().phase, bbr.window()), ("probe-rtt", 4.0));
         bbr.on_ack(&ack(0.6), &at(now + 0.6, 4));
         let done = RateSample {
             delivered: 4000,
@@ -753,7 +766,7 @@ mod tests {
             lost: 0,
         };
         bbr.on_ack(&Ack { rate: Some(done), ..ack(0.56) }, &at(now + 1.2, 4));
-        assert_eq!(bbr.phase(), "probe-bw");
+        assert_eq!(bbr.snapshot().phase, "probe-bw");
         assert!((bbr.window() - window).abs() < 2.0);
         assert_eq!(bbr.rtprop, Duration::from_millis(560));
     }

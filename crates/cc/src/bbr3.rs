@@ -23,14 +23,19 @@
 //!
 //! Volumes are segments here; the constants carry the draft's names in their descriptions.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
-use crate::parts::round::DeliveryRound;
 use crate::parts::windowed::WindowedMax;
-use crate::{Accounting, Ack, Cause, CongestionControl, Loss, Path, Phase, RtoAction, Start, Timeout, Wants};
+use crate::rounds::DeliveryRound;
+use crate::{
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Spacing, Start,
+    Timeout, Wants, WindowState, state,
+};
 
 /// Parameters of BBR version 3. The gains are those of section 5.6.1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -843,35 +848,6 @@ impl CongestionControl for Bbr3 {
         self.cwnd
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.state {
-            State::Startup => "startup",
-            State::Drain { .. } => "drain",
-            State::Down => "probe-bw-down",
-            State::Cruise => "probe-bw-cruise",
-            State::Refill => "probe-bw-refill",
-            State::Up => "probe-bw-up",
-            State::EmptyForRtt | State::ProbeRtt { .. } => "probe-rtt",
-        }
-    }
-
-    /// `BBROnInit`, `BBRInitPacingRate`.
-    fn on_established(&mut self, path: &Path) {
-        let srtt = if path.srtt.is_zero() { Duration::from_millis(1) } else { path.srtt };
-        if !path.srtt.is_zero() {
-            self.trip.min = srtt;
-            self.trip.recent = srtt;
-        }
-        self.trip.min_at = path.now;
-        self.trip.recent_at = path.now;
-        self.aggregation.since = path.now;
-        self.pacing = self.config.startup_pacing_gain * self.initial_window * self.mss / srtt.as_secs_f64();
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         let step = self.step(ack, path);
         // A loss that a tail loss probe repaired opens no episode: the next ACK finds none.
@@ -893,16 +869,20 @@ impl CongestionControl for Bbr3 {
     }
 
     /// `BBROnEnterRTO`.
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         self.note_loss(path.delivered);
         self.save_cwnd();
         self.in_recovery = true;
         self.cwnd = 1.0;
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
+    }
+
+    fn spacing(&self) -> Spacing {
+        Spacing::at((self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing)))
     }
 
     /// `BBRHandleSpuriousLossDetection`.
-    fn on_undo(&mut self, path: &Path) {
+    fn on_undo(&mut self, _undo: crate::Undo, path: &Path) {
         self.in_recovery = false;
         self.restore_cwnd();
         let Some(undo) = self.undo.take() else { return };
@@ -921,8 +901,48 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.begin(path),
+            ConnectionEvent::Idle { .. } => self.restart_from_idle(path),
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.state {
+            State::Startup => "startup",
+            State::Drain { .. } => "drain",
+            State::Down => "probe-bw-down",
+            State::Cruise => "probe-bw-cruise",
+            State::Refill => "probe-bw-refill",
+            State::Up => "probe-bw-up",
+            State::EmptyForRtt | State::ProbeRtt { .. } => "probe-rtt",
+        };
+        state(self, f64::INFINITY, phase)
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+}
+
+impl Bbr3 {
+    /// `BBROnInit`, `BBRInitPacingRate`.
+    fn begin(&mut self, path: &Path) {
+        let srtt = if path.srtt.is_zero() { Duration::from_millis(1) } else { path.srtt };
+        if !path.srtt.is_zero() {
+            self.trip.min = srtt;
+            self.trip.recent = srtt;
+        }
+        self.trip.min_at = path.now;
+        self.trip.recent_at = path.now;
+        self.aggregation.since = path.now;
+        self.pacing = self.config.startup_pacing_gain * self.initial_window * self.mss / srtt.as_secs_f64();
+    }
+
     /// `BBRHandleRestartFromIdle` (section 5.4): the window stands, and the rate is that of the model.
-    fn on_idle_restart(&mut self, _restart: f64, path: &Path) {
+    fn restart_from_idle(&mut self, path: &Path) {
         self.idle_restart = true;
         self.aggregation.since = path.now;
         if self.state.is_probe_bw() {
@@ -930,10 +950,6 @@ impl CongestionControl for Bbr3 {
         } else {
             self.check_probe_rtt_done(path.now, path.delivered);
         }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing))
     }
 }
 

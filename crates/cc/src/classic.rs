@@ -1,48 +1,52 @@
 //! What Reno and its descendants share: slow start, threshold, reduction and undo, written once.
 
-use bentpipe_base::{Extension, Instant, Rate};
+use bentpipe_base::WindowState;
 
-use crate::{Ack, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Sent, Timeout, Wants};
+use crate::control::state;
+use crate::windows::Windows;
+use crate::{
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Timeout, Undo, Wants,
+};
 
 /// RFC 5681 equation 4: a threshold is never below two segments.
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The two numbers of every window-based sender, in segments.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Windows {
-    /// Congestion window, at least one.
-    pub cwnd: f64,
-    /// Slow-start threshold; infinite until the first loss unless configured.
-    pub ssthresh: f64,
-}
-
+/// What a reduction does to windows.
 impl Windows {
-    /// True below the threshold.
-    pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+    /// A new threshold, at least two segments, for a [`Rule::reduce`]: no window stays above it, and a timeout leaves a window of one
+    /// segment (RFC 5681 section 3.1).
+    pub fn reduce_to(&mut self, threshold: f64, cause: Cause) {
+        self.ssthresh = threshold.max(MIN_SSTHRESH);
+        self.cwnd = if cause == Cause::Timeout { 1.0 } else { self.cwnd.min(self.ssthresh) };
     }
 
-    /// The threshold that lets slow start come back to what these windows were: that of congestion avoidance is the window itself.
-    pub fn threshold_to_restore(&self) -> f64 {
-        if self.in_slow_start() { self.ssthresh } else { self.ssthresh.max(self.cwnd) }
+    /// Reno's reduction: half of what was outstanding (RFC 5681 equation 4).
+    pub fn halve(&mut self, loss: &Loss) {
+        let outstanding = f64::from(loss.outstanding);
+        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        let flight = if loss.cause == Cause::Timeout { outstanding } else { outstanding.min(self.cwnd) };
+        self.reduce_to(flight / 2.0, loss.cause);
+    }
+
+    /// Half of a window that was not used; the threshold leads back to three quarters of it (RFC 7661 section 4.4.3).
+    pub fn give_up_unvalidated(&mut self, floor: f64) {
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        self.cwnd = (self.cwnd / 2.0).max(floor);
     }
 
     /// No rule goes below a window of one and a threshold of two.
-    fn hold_minima(&mut self) {
+    pub fn hold_minima(&mut self) {
         self.cwnd = self.cwnd.max(1.0);
         self.ssthresh = self.ssthresh.max(MIN_SSTHRESH);
     }
 }
 
-/// A window law to plug into [`Classic`]: how the window grows and to what it shrinks.
+/// A window law to plug into [`Classic`]: three short functions say how the window grows and to what it shrinks. The others are for laws that
+/// measure. All have Reno's defaults (RFC 5681), so a rule states only what it changes.
 ///
-/// The defaults are Reno's (RFC 5681), so a rule states only what it changes.
+/// A scheme that spaces its segments, reads fields or has another capability is no rule: it implements [`CongestionControl`] around a
+/// [`Classic`], and [`forward!`](crate::forward) leaves to that what it does not change.
 pub trait Rule: Clone + Send {
-    /// The handshake is complete; `path.srtt` holds its round trip. Default: nothing changes.
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        let _ = (windows, path);
-    }
-
     /// Growth in slow start for an ACK of `ack.acked` segments. Default: one segment per segment acknowledged.
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = path;
@@ -55,44 +59,21 @@ pub trait Rule: Clone + Send {
         windows.cwnd += f64::from(ack.acked) / windows.cwnd;
     }
 
-    /// New threshold after a loss episode began; the window falls to it, and stays if it is smaller already. Default: half of
-    /// what was outstanding (RFC 5681 equation 4).
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+    /// What a loss, a mark or a timeout leaves of both windows; most laws call [`Windows::reduce_to`]. A further timeout in a row is the same
+    /// event: it only leads back to the window that the first one left. Default: half of what was outstanding.
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let _ = path;
-        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
-        f64::from(loss.outstanding).min(windows.cwnd) / 2.0
+        windows.halve(loss);
     }
 
-    /// New threshold after a timeout. Default: half of what was outstanding.
-    fn reduce_at_timeout(&mut self, windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
-        let _ = (windows, path);
-        f64::from(timeout.outstanding) / 2.0
+    /// Sees every ACK first, duplicates included: estimators live here. Default: nothing.
+    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
+        let _ = (windows, ack, path);
     }
 
-    /// Window after a timeout; the threshold of [`reduce_at_timeout`](Self::reduce_at_timeout) is set already. Default: one
-    /// segment (RFC 5681 section 3.1).
-    fn window_after_timeout(&self, windows: &Windows) -> f64 {
-        let _ = windows;
-        1.0
-    }
-
-    /// What a loss or a mark leaves of both windows. Default: the threshold of [`reduce`](Self::reduce), at least two segments,
-    /// and no window above it. A rule that tells kinds of losses apart decides here instead.
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
-        windows.ssthresh = self.reduce(windows, loss, path).max(MIN_SSTHRESH);
-        windows.cwnd = windows.cwnd.min(windows.ssthresh);
-    }
-
-    /// What a timeout leaves of both windows, and what becomes of the timer. Default: the threshold of
-    /// [`reduce_at_timeout`](Self::reduce_at_timeout), at least two segments; the window of
-    /// [`window_after_timeout`](Self::window_after_timeout); and the timer doubles.
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
-        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
-        if timeout.consecutive == 1 {
-            windows.ssthresh = self.reduce_at_timeout(windows, timeout, path).max(MIN_SSTHRESH);
-        }
-        windows.cwnd = self.window_after_timeout(windows);
-        RtoAction::Retransmit { back_off: true }
+    /// Something happened that happens rarely; [`Classic`] sees to the windows after an idle time and to unused ones. Default: nothing.
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        let _ = (windows, event, path);
     }
 
     /// The last reduction was a mistake, and the windows are as they were before it; `before` is the rule as it was. Default: all of
@@ -101,160 +82,65 @@ pub trait Rule: Clone + Send {
         *self = before;
     }
 
-    /// What an idle time leaves of the window; `restart` is the restart window of RFC 5681 section 4.1. Default: not more than that.
-    fn restart(&mut self, windows: &mut Windows, restart: f64, path: &Path) {
-        let _ = path;
-        windows.cwnd = windows.cwnd.min(restart);
-    }
-
-    /// See [`CongestionControl::on_closed`].
-    fn closed(&mut self, windows: &Windows, path: &Path) {
-        let _ = (windows, path);
-    }
-
-    /// See [`CongestionControl::on_abandoned`].
-    fn abandoned(&mut self) {}
-
-    /// See [`CongestionControl::asks`].
-    fn asks(&mut self) -> bool {
-        false
-    }
-
-    /// See [`CongestionControl::wake_at`].
-    fn wake_at(&self) -> Instant {
-        Instant::FAR_FUTURE
-    }
-
-    /// See [`CongestionControl::on_wake`].
-    fn woken(&mut self, windows: &mut Windows, path: &Path) {
-        let _ = (windows, path);
-    }
-
-    /// See [`CongestionControl::sends_low`].
-    fn sends_low(&self, sent: &Sent) -> bool {
-        let _ = sent;
-        false
-    }
-
-    /// See [`CongestionControl::withholds`].
-    fn withholds(&self) -> bool {
-        false
-    }
-
-    /// The sender was idle and is about to send again: what is measured until the next ACK says nothing of the path.
-    fn idle(&mut self, path: &Path) {
-        let _ = path;
-    }
-
-    /// Sees every ACK first, duplicates included: estimators live here.
-    fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
-        let _ = (windows, ack, path);
-    }
-
-    /// The rate at which to space segments. Default: none of its own.
-    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        let _ = windows;
-        None
-    }
-
-    /// See [`CongestionControl::pacing_quantum`].
-    fn pacing_quantum(&self) -> u32 {
-        1
-    }
-
     /// Name of the current phase. Default: slow start below the threshold, congestion avoidance above.
     fn phase(&self, windows: &Windows) -> &'static str {
-        if windows.in_slow_start() { "slow-start" } else { "congestion-avoidance" }
-    }
-
-    /// See [`CongestionControl::wants`]. Probes have no place in a rule.
-    fn wants(&self) -> Wants {
-        Wants::default()
-    }
-
-    /// See [`CongestionControl::on_sent`].
-    fn sent(&mut self, sent: &Sent, path: &Path) {
-        let _ = (sent, path);
-    }
-
-    /// See [`CongestionControl::doubt`]; a rule that retransmits on evidence of its own reduces the window itself.
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
-        let _ = (windows, oldest_sent, path);
-        Doubt::None
-    }
-
-    /// See [`CongestionControl::stamp`].
-    fn stamp(&mut self, windows: &Windows, sent: &Sent, path: &Path) -> Extension {
-        let _ = (windows, sent, path);
-        Extension::None
-    }
-
-    /// See [`CongestionControl::on_feedback`].
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
-        let _ = (windows, fields, path);
+        windows.phase()
     }
 }
 
 /// A classical sender: slow start up to ssthresh, congestion avoidance above, one reduction per loss episode, a window of
-/// one after a timeout, and undo.
+/// one after a timeout, and undo. It holds nothing back but by its window, and asks for no delivery rate.
 #[derive(Clone, Debug)]
 pub struct Classic<R> {
-    windows: Windows,
-    rule: R,
+    /// Window and threshold.
+    pub windows: Windows,
+    /// The law and its state.
+    pub rule: R,
     /// State before the last reduction, for [`CongestionControl::on_undo`].
     before: Option<(Windows, R)>,
+    /// The window that the last timeout left.
+    after_timeout: f64,
 }
 
 impl<R: Rule> Classic<R> {
     /// A sender with these initial windows.
     pub fn new(windows: Windows, rule: R) -> Self {
-        Self { windows, rule, before: None }
+        Self { windows, rule, before: None, after_timeout: 1.0 }
     }
 
-    /// Current window and threshold.
-    pub fn windows(&self) -> Windows {
-        self.windows
+    /// For a scheme that reduces the windows itself: what an undo would take back is as it is now.
+    pub fn remember(&mut self) {
+        self.before = Some((self.windows, self.rule.clone()));
     }
 
-    /// The rule and its state.
-    pub fn rule(&self) -> &R {
-        &self.rule
+    /// A timeout of which a scheme decides everything itself: `reduce` gets the rule and the windows, and says what becomes of the timer.
+    pub fn time_out(
+        &mut self,
+        timeout: &Timeout,
+        reduce: impl FnOnce(&mut R, &mut Windows) -> BackOff,
+    ) -> BackOff {
+        if timeout.consecutive == 1 {
+            self.remember();
+        }
+        let back_off = reduce(&mut self.rule, &mut self.windows);
+        self.windows.hold_minima();
+        back_off
+    }
+
+    fn reduce(&mut self, loss: &Loss, path: &Path) {
+        self.remember();
+        self.rule.reduce(&mut self.windows, loss, path);
+        self.windows.hold_minima();
     }
 }
 
 impl<R: Rule> CongestionControl for Classic<R> {
+    #[inline]
     fn window(&self) -> f64 {
         self.windows.cwnd
     }
 
-    fn ssthresh(&self) -> f64 {
-        self.windows.ssthresh
-    }
-
-    fn phase(&self) -> &'static str {
-        self.rule.phase(&self.windows)
-    }
-
-    fn wants(&self) -> Wants {
-        self.rule.wants()
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.rule.established(&mut self.windows, path);
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.rule.pacing_rate(&self.windows)
-    }
-
-    fn pacing_quantum(&self) -> u32 {
-        self.rule.pacing_quantum()
-    }
-
-    fn withholds(&self) -> bool {
-        self.rule.withholds()
-    }
-
+    #[inline]
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.rule.observe(&mut self.windows, ack, path);
         // In fast recovery the window stands still; after a timeout slow start begins at once.
@@ -278,87 +164,97 @@ impl<R: Rule> CongestionControl for Classic<R> {
     }
 
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
-        self.before = Some((self.windows, self.rule.clone()));
-        self.rule.lose(&mut self.windows, loss, path);
-        self.windows.hold_minima();
+        self.reduce(loss, path);
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
         if timeout.consecutive == 1 {
-            self.before = Some((self.windows, self.rule.clone()));
+            self.reduce(&timeout.as_loss(path), path);
+            self.after_timeout = self.windows.cwnd;
+        } else {
+            self.windows.cwnd = self.after_timeout;
         }
-        let action = self.rule.time_out(&mut self.windows, timeout, path);
-        self.windows.hold_minima();
-        action
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, _path: &Path) {
-        if let Some((before, rule)) = self.before.take() {
-            self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
-            // A sender that has outgrown its old window meanwhile keeps what it has (RFC 9438 section 4.9.2).
-            if before.cwnd > self.windows.cwnd {
-                self.windows.cwnd = before.cwnd;
-                self.rule.undo(rule);
-            }
-        }
-    }
-
-    fn on_undo_threshold(&mut self, _path: &Path) {
-        if let Some((before, _)) = self.before.take() {
+    fn on_undo(&mut self, undo: Undo, _path: &Path) {
+        let Some((before, rule)) = self.before.take() else { return };
+        if undo == Undo::Threshold {
             self.windows.ssthresh = self.windows.ssthresh.max(before.threshold_to_restore());
+            return;
+        }
+        self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
+        // A sender that has outgrown its old window meanwhile keeps what it has (RFC 9438 section 4.9.2).
+        if before.cwnd > self.windows.cwnd {
+            self.windows.cwnd = before.cwnd;
+            self.rule.undo(rule);
         }
     }
 
-    fn on_sent(&mut self, sent: &Sent, path: &Path) {
-        self.rule.sent(sent, path);
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        self.rule.on_event(&mut self.windows, event, path);
+        match event {
+            ConnectionEvent::Established | ConnectionEvent::Closed => {}
+            ConnectionEvent::Idle { restart } => {
+                self.windows.cwnd = self.windows.cwnd.min(restart);
+                self.windows.hold_minima();
+            }
+            ConnectionEvent::Unvalidated { floor } => self.windows.give_up_unvalidated(floor),
+            ConnectionEvent::Abandoned => self.before = None,
+        }
     }
 
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
-        self.rule.doubt(&mut self.windows, oldest_sent, path)
+    fn snapshot(&self) -> WindowState {
+        state(self, self.windows.ssthresh, self.rule.phase(&self.windows))
     }
 
-    fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
-        self.rule.stamp(&self.windows, sent, path)
+    fn wants(&self) -> Wants {
+        Wants { window_only: true, ..Wants::default() }
     }
+}
 
-    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
-        self.rule.feedback(&mut self.windows, fields, path);
-    }
-
-    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
-        self.rule.idle(path);
-        self.rule.restart(&mut self.windows, restart, path);
-        self.windows.hold_minima();
-    }
-
-    fn on_closed(&mut self, path: &Path) {
-        self.rule.closed(&self.windows, path);
-    }
-
-    fn on_abandoned(&mut self) {
-        self.before = None;
-        self.rule.abandoned();
-    }
-
-    fn asks(&mut self) -> bool {
-        self.rule.asks()
-    }
-
-    fn wake_at(&self) -> Instant {
-        self.rule.wake_at()
-    }
-
-    fn on_wake(&mut self, path: &Path) {
-        self.rule.woken(&mut self.windows, path);
-        self.windows.hold_minima();
-    }
-
-    fn sends_low(&self, sent: &Sent) -> bool {
-        self.rule.sends_low(sent)
-    }
-
-    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
-        self.windows.ssthresh = self.windows.ssthresh.max(0.75 * self.windows.cwnd);
-        self.windows.cwnd = (self.windows.cwnd / 2.0).max(floor);
-    }
+/// Leaves methods of [`CongestionControl`] to a field that implements it: `forward!(classic: window, on_ack);` within the implementation of
+/// the trait.
+#[macro_export]
+macro_rules! forward {
+    ($field:ident: $($method:ident),+ $(,)?) => { $($crate::forward!(@ $field $method);)+ };
+    (@ $field:ident window) => {
+        #[inline]
+        fn window(&self) -> f64 {
+            $crate::CongestionControl::window(&self.$field)
+        }
+    };
+    (@ $field:ident on_ack) => {
+        fn on_ack(&mut self, ack: &$crate::Ack, path: &$crate::Path) {
+            $crate::CongestionControl::on_ack(&mut self.$field, ack, path);
+        }
+    };
+    (@ $field:ident on_loss) => {
+        fn on_loss(&mut self, loss: &$crate::Loss, path: &$crate::Path) {
+            $crate::CongestionControl::on_loss(&mut self.$field, loss, path);
+        }
+    };
+    (@ $field:ident on_rto) => {
+        fn on_rto(&mut self, timeout: &$crate::Timeout, path: &$crate::Path) -> $crate::BackOff {
+            $crate::CongestionControl::on_rto(&mut self.$field, timeout, path)
+        }
+    };
+    (@ $field:ident on_undo) => {
+        fn on_undo(&mut self, undo: $crate::Undo, path: &$crate::Path) {
+            $crate::CongestionControl::on_undo(&mut self.$field, undo, path);
+        }
+    };
+    (@ $field:ident on_event) => {
+        fn on_event(&mut self, event: $crate::ConnectionEvent, path: &$crate::Path) {
+            $crate::CongestionControl::on_event(&mut self.$field, event, path);
+        }
+    };
+    // What the field shows, with the spacing of the whole.
+    (@ $field:ident snapshot) => {
+        fn snapshot(&self) -> $crate::WindowState {
+            let inner = $crate::CongestionControl::snapshot(&self.$field);
+            $crate::state(self, inner.ssthresh, inner.phase)
+        }
+    };
 }

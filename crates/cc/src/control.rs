@@ -2,7 +2,9 @@
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment, WindowState};
 
-use crate::PathMemory;
+use serde::{Deserialize, Serialize};
+
+use crate::memory::PathMemory;
 
 /// What an algorithm knows when its connection is established.
 #[derive(Clone, PartialEq, Debug)]
@@ -153,6 +155,9 @@ pub enum Cause {
     Loss,
     /// A router marked congestion (RFC 3168).
     Mark,
+    /// The retransmission timer expired for the first time since an ACK made progress. Only a [`Rule`](crate::Rule) sees this: algorithms have
+    /// [`CongestionControl::on_rto`] for it.
+    Timeout,
 }
 
 /// A loss or mark episode begins; reported once per episode.
@@ -177,20 +182,109 @@ pub struct Timeout {
     pub consecutive: u32,
     /// Segments outstanding.
     pub outstanding: u32,
-    /// The probe of [`RtoAction::ProbeFirst`] was answered without progress: this is not a further expiry.
+    /// The probe of a [`Questioner`] was answered without progress: this is not a further expiry.
     pub answered: bool,
 }
 
-/// What the engine does about a timeout.
+impl Timeout {
+    /// The same as a loss of all that is outstanding, for a [`Rule`](crate::Rule).
+    pub fn as_loss(&self, path: &Path) -> Loss {
+        let Self { outstanding, .. } = *self;
+        Loss {
+            cause: Cause::Timeout,
+            lost: outstanding,
+            outstanding,
+            in_flight: path.in_flight,
+            validated: None,
+        }
+    }
+}
+
+/// What a timeout that is believed does to the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RtoAction {
-    /// Mark everything lost and retransmit from the first unacknowledged segment.
-    Retransmit {
-        /// Double the timer (RFC 6298 section 5.5), or keep it.
-        back_off: bool,
+pub enum BackOff {
+    /// It doubles (RFC 6298 section 5.5).
+    Double,
+    /// It stays as long as it is.
+    Keep,
+}
+
+impl BackOff {
+    /// Doubles if so, stays otherwise.
+    pub fn if_true(doubles: bool) -> Self {
+        if doubles { Self::Double } else { Self::Keep }
+    }
+}
+
+/// Drop priority of a data segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Priority {
+    /// As everything else.
+    #[default]
+    Normal,
+    /// A full queue drops it first.
+    Low,
+}
+
+/// How segments are spaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Spacing {
+    /// The algorithm sets no rate; a rate of zero means the same.
+    #[default]
+    None,
+    /// At this rate.
+    At {
+        /// Rate of the payload.
+        rate: Rate,
+        /// Segments that leave back to back each time the pacer lets something go; the spacing after them makes up for it.
+        quantum: u32,
     },
-    /// Do not take the timeout for a loss yet: send this probe, and no data until it is answered or times out.
-    ProbeFirst(ProbeKind),
+    /// No data may leave, retransmissions included. Probes still may. The retransmission timer rests, and starts anew when data may leave
+    /// again.
+    Withheld,
+}
+
+impl Spacing {
+    /// Segment by segment at a rate, if there is one.
+    pub fn at(rate: Option<Rate>) -> Self {
+        rate.map_or(Self::None, |rate| Self::At { rate, quantum: 1 })
+    }
+
+    /// The rate, if there is one.
+    pub fn rate(self) -> Option<Rate> {
+        if let Self::At { rate, .. } = self { Some(rate) } else { None }
+    }
+}
+
+/// What happens now and then in the life of a connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ConnectionEvent {
+    /// The handshake is complete; [`Path::srtt`] holds its round trip.
+    Established,
+    /// The sender was idle for longer than a retransmission timeout and is about to send.
+    Idle {
+        /// The restart window of RFC 5681 section 4.1 in segments.
+        restart: f64,
+    },
+    /// A window went unused for so long that it no longer says anything about the path (RFC 7661 section 4.4.3): it is halved.
+    Unvalidated {
+        /// Not below this, in segments.
+        floor: f64,
+    },
+    /// All that the application will ever send is acknowledged, its end included: what was learnt may be kept for others.
+    Closed,
+    /// The connection ended before its time and will not call again: what is shared with others is given back.
+    Abandoned,
+}
+
+/// What is taken back when a reduction turns out to be a mistake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undo {
+    /// All of the last reduction.
+    Reduction,
+    /// Of the last timeout only the threshold: slow start goes on, up to where the window was (Hasegawa's Enhanced TCP). An algorithm without a
+    /// threshold takes all of it back.
+    Threshold,
 }
 
 /// A segment just left.
@@ -219,6 +313,30 @@ pub enum ProbeKind {
     Newest,
     /// No new bytes, just below the first unacknowledged one: asks the receiver for an ACK.
     AckPath,
+}
+
+/// What asks the peer, before a timeout is believed, whether data or only ACKs were lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutProbe {
+    /// The newest outstanding segment: it repairs no loss of an older one, so that the answer shows whether one was lost.
+    #[default]
+    Newest,
+    /// The segment that timed out.
+    Oldest,
+    /// No data, just below the first unacknowledged byte.
+    Keepalive,
+}
+
+impl TimeoutProbe {
+    /// As the engine sends it.
+    pub fn kind(self) -> ProbeKind {
+        match self {
+            Self::Newest => ProbeKind::Newest,
+            Self::Oldest => ProbeKind::Outstanding(0),
+            Self::Keepalive => ProbeKind::AckPath,
+        }
+    }
 }
 
 /// A probe to send now.
@@ -262,7 +380,7 @@ pub enum Accounting {
     Outstanding,
 }
 
-/// What the algorithm says of the oldest outstanding segment when asked.
+/// What a [`Detector`] says of the oldest outstanding segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
     /// Nothing special.
@@ -273,37 +391,25 @@ pub enum Doubt {
     Everything,
 }
 
-/// Which of the optional calls an algorithm wants; asked once. The engine skips the others altogether.
+/// What an algorithm asks of the engine; asked once. What it does not want is left out altogether.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants {
     /// Window arithmetic during recovery.
     pub accounting: Accounting,
-    /// Call [`CongestionControl::next_probe`] and offer probes in the handshake.
-    pub probes: bool,
-    /// Where the handshake agreed on no replies to probes, take the peer's report of a duplicate (RFC 2883) with the range of a probe
-    /// for the reply to it.
-    pub reports: bool,
     /// Call [`CongestionControl::on_sent`].
     pub sent: bool,
-    /// Ask [`CongestionControl::wake_at`] after every call. Implied by `probes`.
-    pub wakes: bool,
-    /// Call [`CongestionControl::doubt`] on every ACK and after every wake-up.
-    pub doubts: bool,
-    /// Ask [`CongestionControl::sends_low`] of every new data segment.
-    pub low_priority: bool,
-    /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::withholds`],
-    /// [`CongestionControl::pacing_rate`] and [`Ack::rate`].
+    /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::spacing`] and
+    /// [`Ack::rate`].
     pub window_only: bool,
-    /// Answers timeouts with [`RtoAction::ProbeFirst`] where it sees fit: the engine then sends no RTO probe of its own.
-    pub rto_probes: bool,
-    /// Registry number of the receiver half to ask of the peer; zero if none. Turns on `stamp` and `on_feedback`.
-    pub feedback: u8,
 }
 
 /// A congestion control algorithm.
 ///
-/// The engine calls `on_*` as things happen and then reads [`window`](Self::window), the pacing rate and the next wake-up.
-/// Only the first three methods are required. All times come from [`Path::now`].
+/// The engine calls `on_*` as things happen and then reads [`window`](Self::window) and [`spacing`](Self::spacing). Four methods are required:
+/// `window`, `on_ack`, `on_loss` and `on_rto`; they carry most algorithms. All times come from [`Path::now`].
+///
+/// Below the ten methods stand the capabilities that few algorithms have. The engine asks once which there are, when a connection begins, and
+/// skips the others; an algorithm that has one returns `Some(self)`, and must not change its mind over the life of the connection.
 pub trait CongestionControl: Send {
     /// Congestion window in segments, at least one.
     fn window(&self) -> f64;
@@ -316,85 +422,79 @@ pub trait CongestionControl: Send {
     /// no recovery: the next ACK arrives in [`Phase::Open`].
     fn on_loss(&mut self, loss: &Loss, path: &Path);
 
-    /// Slow-start threshold in segments, infinite if the algorithm has none yet.
-    fn ssthresh(&self) -> f64 {
-        f64::INFINITY
+    /// The retransmission timer expired, and everything outstanding is taken for lost. Says what becomes of the timer.
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff;
+
+    /// How segments are spaced (unless [`Wants::window_only`]).
+    fn spacing(&self) -> Spacing {
+        Spacing::None
     }
 
-    /// Name of the current phase for traces, in the words of the paper.
-    fn phase(&self) -> &'static str {
-        if self.window() < self.ssthresh() { "slow-start" } else { "congestion-avoidance" }
+    /// A data segment leaves (if [`Wants::sent`]). Says with which drop priority; retransmissions never leave with a low one.
+    fn on_sent(&mut self, sent: &Sent, path: &Path) -> Priority {
+        let _ = (sent, path);
+        Priority::Normal
     }
 
-    /// Which optional calls to make. Must not change over the life of the connection.
+    /// The last `on_loss` or `on_rto` turned out to be a mistake.
+    fn on_undo(&mut self, undo: Undo, path: &Path) {
+        let _ = (undo, path);
+    }
+
+    /// Something happened that happens rarely.
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        let _ = (event, path);
+    }
+
+    /// What traces and figures show: window and slow-start threshold in segments (infinite if the algorithm has none yet), and the name of
+    /// the current phase in the words of the paper.
+    fn snapshot(&self) -> WindowState {
+        state(self, f64::INFINITY, "slow-start")
+    }
+
+    /// What it asks of the engine.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// The handshake is complete; `path.srtt` holds its round trip.
-    fn on_established(&mut self, path: &Path) {
-        let _ = path;
-    }
-
-    /// The retransmission timer expired.
-    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction;
-
-    /// The last `on_loss` or `on_rto` turned out to be a mistake: take the reduction back.
-    fn on_undo(&mut self, path: &Path) {
-        let _ = path;
-    }
-
-    /// The last `on_rto` turned out to be a mistake, but only the threshold is taken back: slow start goes on, up to where the
-    /// window was (Hasegawa's Enhanced TCP). Default: all is taken back, for algorithms without a threshold.
-    fn on_undo_threshold(&mut self, path: &Path) {
-        self.on_undo(path);
-    }
-
-    /// The sender was idle for longer than a retransmission timeout and is about to send; `restart` is the restart
-    /// window of RFC 5681 section 4.1 in segments.
-    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
-        let _ = (restart, path);
-    }
-
-    /// A window went unused for so long that it no longer says anything about the path (RFC 7661 section 4.4.3):
-    /// halve it, not below `floor` segments.
-    fn on_unvalidated(&mut self, floor: f64, path: &Path) {
-        let _ = (floor, path);
-    }
-
-    /// All that the application will ever send is acknowledged, its end included: what was learnt may be kept for others.
-    fn on_closed(&mut self, path: &Path) {
-        let _ = path;
-    }
-
-    /// The connection ended before its time and will not call again: what is shared with others is given back.
-    fn on_abandoned(&mut self) {}
-
-    /// A data segment left (if [`Wants::sent`]).
-    fn on_sent(&mut self, sent: &Sent, path: &Path) {
-        let _ = (sent, path);
-    }
-
-    /// The rate at which to space segments, if the algorithm sets one.
-    fn pacing_rate(&self) -> Option<Rate> {
+    /// Capability: sends probes.
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
         None
     }
 
-    /// Segments that leave back to back each time the pacer lets something go; the spacing after them makes up for it.
-    fn pacing_quantum(&self) -> u32 {
-        1
-    }
-
-    /// Asked after data until it returns `None` (if [`Wants::probes`]): the next probe to send now.
-    fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
-        let _ = (moment, path);
+    /// Capability: reads fields that the receiver or routers write.
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
         None
     }
+
+    /// Capability: asks the peer before it believes a timeout.
+    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+        None
+    }
+
+    /// Capability: finds losses by evidence of its own.
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        None
+    }
+
+    /// Capability: is woken at times of its choice.
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        None
+    }
+}
+
+/// A [`CongestionControl::snapshot`] with this threshold and this phase.
+pub fn state<C: CongestionControl + ?Sized>(cc: &C, ssthresh: f64, phase: &'static str) -> WindowState {
+    WindowState { cwnd: cc.window(), ssthresh, pacing_bps: cc.spacing().rate().map_or(0, Rate::bps), phase }
+}
+
+/// An algorithm that sends probes: dummies, or copies of outstanding segments (TCP-Peach, TCP-Swift). Probes are offered in the handshake.
+pub trait Prober {
+    /// Asked after data until it returns `None`: the next probe to send now.
+    fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest>;
 
     /// A probe was answered.
-    fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
-        let _ = (reply, path);
-    }
+    fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path);
 
     /// True while duplicate ACKs that report nothing new by SACK must not count as a sign of loss, because they may be the answers of a
     /// receiver that does not know probes.
@@ -402,61 +502,60 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// Whether this new data segment leaves with low drop priority (if [`Wants::low_priority`]); retransmissions never do.
-    fn sends_low(&self, sent: &Sent) -> bool {
-        let _ = sent;
+    /// Where the handshake agreed on no replies to probes, the peer's report of a duplicate (RFC 2883) with the range of a probe is taken for
+    /// the reply to it. Asked once.
+    fn takes_reports(&self) -> bool {
         false
     }
+}
 
-    /// True while no data may leave, retransmissions included. Probes still may. The retransmission timer rests, and starts anew when
-    /// data may leave again.
-    fn withholds(&self) -> bool {
-        false
-    }
+/// An algorithm that puts fields into its segments and reads what the receiver or routers make of them (XCP, TCP Real).
+pub trait Feedback {
+    /// Registry number of the receiver half to ask of the peer; zero if there is none, and only notices of the network are heard.
+    /// Asked once.
+    fn receiver(&self) -> u8;
 
-    /// Asked on every ACK and after every wake-up (if [`Wants::doubts`]): should something be retransmitted ahead of the usual evidence?
-    /// `oldest_sent` is the time at which the oldest outstanding segment last left.
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
-        let _ = (oldest_sent, path);
-        Doubt::None
-    }
-
-    /// Whether to ask the peer for an ACK with an empty segment now, though data may be withheld. Asked after every wake-up.
-    fn asks(&mut self) -> bool {
-        false
-    }
-
-    /// Time of the next wake-up; [`Instant::FAR_FUTURE`] for none.
-    fn wake_at(&self) -> Instant {
-        Instant::FAR_FUTURE
-    }
-
-    /// The wake-up time has come.
-    fn on_wake(&mut self, path: &Path) {
-        let _ = path;
-    }
-
-    /// Fields to put into a data segment about to leave (if the peer agreed to [`Wants::feedback`]).
+    /// Fields to put into a data segment about to leave (if the peer agreed to [`receiver`](Self::receiver)).
     fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
         let _ = (sent, path);
         Extension::None
     }
 
-    /// Fields that came back with an ACK (if the peer agreed to [`Wants::feedback`]), or a [`Notice`](bentpipe_base::Notice) that came from the network
-    /// by itself (if there is a [`Wants::feedback`]).
-    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
-        let _ = (fields, path);
-    }
+    /// Fields that came back with an ACK (if the peer agreed to [`receiver`](Self::receiver)), or a [`Notice`](bentpipe_base::Notice) that
+    /// came from the network by itself.
+    fn on_feedback(&mut self, fields: &Extension, path: &Path);
+}
 
-    /// What traces and figures show.
-    fn snapshot(&self) -> WindowState {
-        WindowState {
-            cwnd: self.window(),
-            ssthresh: self.ssthresh(),
-            pacing_bps: self.pacing_rate().map_or(0, Rate::bps),
-            phase: self.phase(),
-        }
-    }
+/// An algorithm that asks the peer before it believes a timeout (TCP-STAR). The engine then asks no question of its own.
+pub trait Questioner {
+    /// The retransmission timer expired: the probe to send before the timeout is believed, or `None` to believe it, which calls
+    /// [`CongestionControl::on_rto`]. After a probe no data leaves until it is answered or times out as well.
+    fn question(&mut self, timeout: &Timeout, path: &Path) -> Option<ProbeKind>;
+}
+
+/// An algorithm that finds losses by evidence of its own (TCP Vegas, WestwoodBR).
+pub trait Detector {
+    /// Asked on every ACK and after every wake-up: should something be retransmitted ahead of the usual evidence?
+    /// `oldest_sent` is the time at which the oldest outstanding segment last left.
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt;
+}
+
+/// An algorithm that is woken at times of its choice.
+pub trait Sleeper {
+    /// Time of the next wake-up, asked after every call; [`Instant::FAR_FUTURE`] for none.
+    fn wake_at(&self) -> Instant;
+
+    /// The wake-up time has come. Says whether to ask the peer for an ACK with an empty segment, though data may be withheld.
+    fn on_wake(&mut self, path: &Path) -> Wake;
+}
+
+/// What follows a wake-up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wake {
+    /// Nothing but what the algorithm changed.
+    Quiet,
+    /// An empty segment asks the peer for an ACK.
+    AskForAck,
 }
 
 /// The receiver half of an algorithm that has one.

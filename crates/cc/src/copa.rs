@@ -13,15 +13,19 @@
 //! | λ = cwnd / RTTstanding | `Copa::rate`             | segments / s   |
 //! | v                   | `Velocity::v`               | -              |
 
+use alloc::boxed::Box;
 use core::cmp::Reverse;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::parts::round::Round;
 use crate::parts::windowed::WindowedMax;
-use crate::{Accounting, Ack, CongestionControl, Loss, Path, RtoAction, Start, Timeout, Wants};
+use crate::rounds::Round;
+use crate::{
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Loss, Path, Spacing, Start, Timeout, Undo,
+    Wants, WindowState, state,
+};
 
 /// Parameters of Copa.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -248,26 +252,6 @@ impl CongestionControl for Copa {
         self.cwnd
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.mode {
-            _ if self.slow_start => "slow-start",
-            Mode::Default => "default",
-            Mode::Competitive => "competitive",
-        }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.mss = f64::from(path.mss);
-        self.nearly_empty_at = path.now;
-        if !path.srtt.is_zero() {
-            self.sample(path.srtt, path);
-        }
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.mss = f64::from(path.mss);
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
@@ -291,18 +275,23 @@ impl CongestionControl for Copa {
         }
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> BackOff {
         if timeout.consecutive == 1 {
             self.remember();
         }
         self.cwnd = 1.0;
         self.slow_start = true;
         self.velocity = Velocity { v: 1.0, direction: Direction::Up, rounds: 0, window_before: 1.0 };
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
+    }
+
+    fn spacing(&self) -> Spacing {
+        let bytes_per_s = self.config.pace_gain * self.rate() * self.mss;
+        Spacing::at((bytes_per_s > 0.0).then(|| Rate::from_bytes_per_s(bytes_per_s)))
     }
 
     /// A window that has outgrown what it was stays.
-    fn on_undo(&mut self, _path: &Path) {
+    fn on_undo(&mut self, _undo: Undo, _path: &Path) {
         let Some(before) = self.before.take() else { return };
         self.lost_in_round = false;
         self.delta = self.delta.min(before.delta);
@@ -313,9 +302,28 @@ impl CongestionControl for Copa {
         }
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        let bytes_per_s = self.config.pace_gain * self.rate() * self.mss;
-        (bytes_per_s > 0.0).then(|| Rate::from_bytes_per_s(bytes_per_s))
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if event != ConnectionEvent::Established {
+            return;
+        }
+        self.mss = f64::from(path.mss);
+        self.nearly_empty_at = path.now;
+        if !path.srtt.is_zero() {
+            self.sample(path.srtt, path);
+        }
+    }
+
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.mode {
+            _ if self.slow_start => "slow-start",
+            Mode::Default => "default",
+            Mode::Competitive => "competitive",
+        };
+        state(self, f64::INFINITY, phase)
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 }
 
@@ -326,7 +334,7 @@ mod tests {
 
     fn copa(cwnd: f64) -> Copa {
         let mut copa = Copa::new(Config::default(), cwnd);
-        copa.on_established(&fixture::path());
+        copa.on_event(ConnectionEvent::Established, &fixture::path());
         copa.slow_start = false;
         copa
     }
@@ -360,13 +368,13 @@ mod tests {
     #[test]
     fn slow_start_doubles_until_the_rate_passes_the_target() {
         let mut copa = Copa::new(Config::default(), 10.0);
-        copa.on_established(&fixture::path());
+        copa.on_event(ConnectionEvent::Established, &fixture::path());
         for _ in 0..10 {
             copa.on_ack(&ack(550), &at(550));
         }
-        assert_eq!((copa.window(), copa.phase()), (20.0, "slow-start"));
+        assert_eq!((copa.window(), copa.snapshot().phase), (20.0, "slow-start"));
         copa.on_ack(&ack(750), &at(1200));
-        assert_eq!(copa.phase(), "default", "20 / 0.75 s is more than 10 a second");
+        assert_eq!(copa.snapshot().phase, "default", "20 / 0.75 s is more than 10 a second");
         assert!(copa.window() < 20.0);
     }
 
@@ -395,10 +403,10 @@ mod tests {
             let timeout = Timeout { consecutive, outstanding: 100, answered: false };
             copa.on_rto(&timeout, &at(0));
         }
-        assert_eq!((copa.window(), copa.phase()), (1.0, "slow-start"));
-        copa.on_undo(&at(100));
-        assert_eq!((copa.window(), copa.phase()), (100.0, "default"));
-        copa.on_undo(&at(200));
+        assert_eq!((copa.window(), copa.snapshot().phase), (1.0, "slow-start"));
+        copa.on_undo(Undo::Reduction, &at(100));
+        assert_eq!((copa.window(), copa.snapshot().phase), (100.0, "default"));
+        copa.on_undo(Undo::Reduction, &at(200));
         assert_eq!(copa.window(), 100.0, "once");
     }
 
@@ -415,9 +423,9 @@ mod tests {
     fn a_queue_that_never_empties_asks_for_competition() {
         let mut copa = copa(100.0);
         crowd(&mut copa, 1, 3);
-        assert_eq!(copa.phase(), "default");
+        assert_eq!(copa.snapshot().phase, "default");
         crowd(&mut copa, 4, 4);
-        assert_eq!(copa.phase(), "competitive");
+        assert_eq!(copa.snapshot().phase, "competitive");
         assert!(copa.delta < 0.5, "1 / delta grows by one a round trip");
         let before = copa.delta;
         copa.on_loss(&fixture::loss(100), &at(6000));
@@ -430,7 +438,7 @@ mod tests {
         crowd(&mut copa, 1, 8);
         copa.on_ack(&ack(555), &Path { snd_una: 1000, snd_nxt: 1010, ..at(6500) });
         copa.on_ack(&ack(555), &Path { snd_una: 1020, snd_nxt: 1030, ..at(7200) });
-        assert_eq!((copa.phase(), copa.delta), ("default", 0.5));
+        assert_eq!((copa.snapshot().phase, copa.delta), ("default", 0.5));
     }
 
     #[test]
@@ -438,6 +446,6 @@ mod tests {
         let mut copa = copa(100.0);
         copa.on_ack(&ack(550), &at(1000));
         let expected = 2.0 * copa.window() * 1000.0 / 0.55;
-        assert!((copa.pacing_rate().unwrap().bytes_per_s() - expected).abs() < 1.0);
+        assert!((copa.spacing().rate().unwrap().bytes_per_s() - expected).abs() < 1.0);
     }
 }

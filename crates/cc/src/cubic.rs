@@ -16,12 +16,14 @@
 //!
 //! What differs from the RFC stands in `papers/cubic.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Wants, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -128,10 +130,6 @@ impl Cubic {
 }
 
 impl Rule for Cubic {
-    fn wants(&self) -> Wants {
-        Wants { window_only: true, ..Wants::default() }
-    }
-
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         self.stage = None;
         self.hystart.grow(windows, ack, path);
@@ -157,21 +155,17 @@ impl Rule for Cubic {
         windows.cwnd = (cwnd + acked * (target - cwnd) / cwnd).min(target);
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
         let smaller_than_before = self.w_max.is_some_and(|w_max| windows.cwnd < w_max);
-        self.w_max = Some(if smaller_than_before && self.config.fast_convergence {
-            windows.cwnd * (1.0 + self.config.beta) / 2.0 // section 4.7, Figure 6
+        self.w_max = if loss.cause == Cause::Timeout {
+            None // section 4.8: the next stage begins with K = 0
+        } else if smaller_than_before && self.config.fast_convergence {
+            Some(windows.cwnd * (1.0 + self.config.beta) / 2.0) // section 4.7, Figure 6
         } else {
-            windows.cwnd
-        });
+            Some(windows.cwnd)
+        };
         self.end_stage(windows);
-        self.survivors(windows, loss.outstanding)
-    }
-
-    fn reduce_at_timeout(&mut self, windows: &Windows, timeout: &Timeout, _path: &Path) -> f64 {
-        self.w_max = None; // section 4.8: the next stage begins with K = 0
-        self.end_stage(windows);
-        self.survivors(windows, timeout.outstanding)
+        windows.reduce_to(self.survivors(windows, loss.outstanding), loss.cause);
     }
 
     /// Moves `t` on. Time passes only between ACKs that find the window in use (section 5.8). No ACK for a whole
@@ -190,7 +184,7 @@ impl Rule for Cubic {
 mod tests {
     use super::*;
     use crate::fixture::{self, MSS, path_at};
-    use crate::{Phase, RtoAction};
+    use crate::{BackOff, Phase, Timeout, Undo};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9 * b.abs().max(1.0)
@@ -215,7 +209,7 @@ mod tests {
         sender.on_loss(&fixture::loss(100), &path_at(0.0));
         assert!(close(sender.window(), 70.0));
         sender.on_ack(&fixture::ack(1), &path_at(1.0));
-        let stage = sender.rule().stage.unwrap();
+        let stage = sender.rule.stage.unwrap();
         assert!(close(stage.k_s, libm::cbrt(30.0 / 0.4)), "Figure 2: 4.217 s");
         assert!(close(stage.w_cubic(0.0, 0.4), 70.0));
         assert!(close(stage.w_cubic(stage.k_s, 0.4), 100.0));
@@ -267,7 +261,7 @@ mod tests {
                 sender.on_ack(&fixture::ack(1), &path_at(1.0));
             }
             sender.on_loss(&fixture::loss(80), &path_at(5.0));
-            assert!((sender.rule().w_max.unwrap() - w_max).abs() < 0.1);
+            assert!((sender.rule.w_max.unwrap() - w_max).abs() < 0.1);
         }
     }
 
@@ -275,12 +269,12 @@ mod tests {
     fn a_timeout_leaves_one_segment_and_a_curve_without_plateau() {
         let mut sender = cubic(100.0, Config::default());
         let timeout = Timeout { consecutive: 1, outstanding: 100, answered: false };
-        assert_eq!(sender.on_rto(&timeout, &path_at(0.0)), RtoAction::Retransmit { back_off: true });
+        assert_eq!(sender.on_rto(&timeout, &path_at(0.0)), BackOff::Double);
         assert_eq!(sender.window(), 1.0);
-        assert!(close(sender.ssthresh(), 70.0));
+        assert!(close(sender.snapshot().ssthresh, 70.0));
         sender.on_ack(&fixture::ack(69), &path_at(1.0));
         sender.on_ack(&fixture::ack(1), &path_at(1.1));
-        let stage = sender.rule().stage.unwrap();
+        let stage = sender.rule.stage.unwrap();
         assert_eq!((stage.k_s, stage.w_max), (0.0, 70.0));
     }
 
@@ -288,18 +282,18 @@ mod tests {
     fn a_spurious_loss_is_taken_back() {
         let mut sender = cubic(100.0, Config::default());
         sender.on_ack(&fixture::ack(1), &path_at(0.0));
-        let (window, elapsed) = (sender.window(), sender.rule().stage.unwrap().elapsed_s);
+        let (window, elapsed) = (sender.window(), sender.rule.stage.unwrap().elapsed_s);
         sender.on_loss(&fixture::loss(100), &path_at(0.1));
-        sender.on_undo(&path_at(0.2));
+        sender.on_undo(Undo::Reduction, &path_at(0.2));
         assert_eq!(sender.window(), window);
-        assert_eq!(sender.rule().stage.unwrap().elapsed_s, elapsed);
+        assert_eq!(sender.rule.stage.unwrap().elapsed_s, elapsed);
     }
 
     #[test]
     fn time_without_data_does_not_count() {
         let mut sender = cubic(100.0, Config::default());
         sender.on_loss(&fixture::loss(100), &path_at(0.0));
-        let elapsed = |sender: &Classic<Cubic>| sender.rule().stage.unwrap().elapsed_s;
+        let elapsed = |sender: &Classic<Cubic>| sender.rule.stage.unwrap().elapsed_s;
         sender.on_ack(&fixture::ack(1), &path_at(1.0));
         sender.on_ack(&fixture::ack(1), &path_at(1.5));
         assert!(close(elapsed(&sender), 0.5));
@@ -334,9 +328,9 @@ mod tests {
             sender.on_ack(&Ack { rtt: Some(rtt), ..fixture::ack(1) }, &path);
             nxt = una + sender.window() as u64;
         }
-        let Windows { cwnd, ssthresh } = sender.windows();
+        let Windows { cwnd, ssthresh } = sender.windows;
         assert!(ssthresh < 100.0 && cwnd >= ssthresh, "{cwnd} {ssthresh}");
-        assert!(sender.rule().cwnd_prior > 0.0, "section 4.10");
+        assert!(sender.rule.cwnd_prior > 0.0, "section 4.10");
     }
 
     #[test]

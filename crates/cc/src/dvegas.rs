@@ -13,14 +13,16 @@
 //! In a split connection the sender stands beside the queue of its satellite terminal. That queue knows of congestion a round trip
 //! earlier than any ACK, and what it did not drop was lost to noise. Without signals this is Vegas.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Extension, Instant, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
 use crate::vegas::{self, Vegas};
 use crate::{
-    Ack, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule, Sent,
-    Start, Timeout, Wants, Windows,
+    Ack, BackOff, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback, Loss, Path,
+    Priority, ReceiverHalf, Reflector, Rule, Sent, Spacing, Start, Timeout, Wants, Windows, forward,
 };
 
 /// What the queue says, in [`Extension::Value`] of the segments that pass it on their way to the sender.
@@ -119,7 +121,7 @@ impl Config {
     /// A DVegas sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, DVegas::new(*self)))
+        Box::new(Sender::new(windows, DVegas::new(*self)))
     }
 }
 
@@ -174,43 +176,12 @@ impl DVegas {
 }
 
 impl Rule for DVegas {
-    fn wants(&self) -> Wants {
-        Wants { feedback: RECEIVER.number, ..self.vegas.wants() }
-    }
-
     fn phase(&self, windows: &Windows) -> &'static str {
-        match self.told.map(|told| told.signal) {
-            Some(Signal::Stop) => "stopped",
-            _ if windows.in_slow_start() => "slow-start",
-            _ => "congestion-avoidance",
-        }
+        if self.is_stopped() { "stopped" } else { windows.phase() }
     }
 
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        self.vegas.established(windows, path);
-    }
-
-    fn sent(&mut self, sent: &Sent, path: &Path) {
-        self.vegas.sent(sent, path);
-    }
-
-    /// The signal of the queue.
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
-        let Extension::Value(value) = fields else { return };
-        let Some(signal) = Signal::from_value(*value) else { return };
-        let mut told =
-            self.told.unwrap_or(Told { signal, reduced_at: path.now, consecutive: 0, congested_at: None });
-        told.signal = signal;
-        if matches!(signal, Signal::Down | Signal::Stop) {
-            told.congested_at = Some(path.now);
-        }
-        if signal != Signal::Down {
-            told.consecutive = 0;
-        }
-        self.told = Some(told);
-        if signal == Signal::Down {
-            self.reduce_by_signal(windows, path.now);
-        }
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        self.vegas.on_event(windows, event, path);
     }
 
     /// Vegas goes on measuring; it decides only where no queue does.
@@ -239,15 +210,39 @@ impl Rule for DVegas {
     }
 
     /// Where the queue speaks, a loss is an error of the channel and takes nothing.
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         if self.told.is_none() {
-            self.vegas.lose(windows, loss, path);
+            self.vegas.reduce(windows, loss, path);
+        }
+    }
+}
+
+impl DVegas {
+    fn is_stopped(&self) -> bool {
+        self.told.is_some_and(|told| told.signal == Signal::Stop)
+    }
+
+    /// The signal of the queue.
+    fn hear(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
+        let Extension::Value(value) = fields else { return };
+        let Some(signal) = Signal::from_value(*value) else { return };
+        let mut told =
+            self.told.unwrap_or(Told { signal, reduced_at: path.now, consecutive: 0, congested_at: None });
+        told.signal = signal;
+        if matches!(signal, Signal::Down | Signal::Stop) {
+            told.congested_at = Some(path.now);
+        }
+        if signal != Signal::Down {
+            told.consecutive = 0;
+        }
+        self.told = Some(told);
+        if signal == Signal::Down {
+            self.reduce_by_signal(windows, path.now);
         }
     }
 
     /// A timeout without a word of the queue for a timeout's time is a burst of errors: half the window, and no longer timer.
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
-        let Some(told) = self.told else { return self.vegas.time_out(windows, timeout, path) };
+    fn time_out(windows: &mut Windows, told: Told, (timeout, path): (&Timeout, &Path)) -> BackOff {
         let congested = told.congested_at.is_some_and(|at| path.now.since(at) <= path.rto);
         if congested {
             if timeout.consecutive == 1 {
@@ -257,16 +252,71 @@ impl Rule for DVegas {
         } else {
             windows.cwnd = (windows.cwnd / 2.0).max(vegas::SMALLEST);
         }
-        RtoAction::Retransmit { back_off: congested }
+        BackOff::if_true(congested)
+    }
+}
+
+/// A window after Vegas, or after the signals of the queue.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<DVegas>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: DVegas) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_undo, on_event, snapshot);
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        match self.classic.rule.told {
+            None => self.classic.on_rto(timeout, path),
+            Some(told) => {
+                self.classic.time_out(timeout, |_, windows| DVegas::time_out(windows, told, (timeout, path)))
+            }
+        }
     }
 
-    fn withholds(&self) -> bool {
-        self.told.is_some_and(|told| told.signal == Signal::Stop)
+    fn spacing(&self) -> Spacing {
+        if self.classic.rule.is_stopped() { Spacing::Withheld } else { Spacing::None }
     }
 
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
-        match self.told {
-            None => self.vegas.doubt(windows, oldest_sent, path),
+    fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
+        self.classic.rule.vegas.on_sent(sent);
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: true, ..Wants::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        Some(self)
+    }
+}
+
+impl Feedback for Sender {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        self.classic.rule.hear(&mut self.classic.windows, fields, path);
+    }
+}
+
+impl Detector for Sender {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        let Classic { windows, rule, .. } = &mut self.classic;
+        match rule.told {
+            None => rule.vegas.doubt(windows, oldest_sent, path),
             Some(_) => Doubt::None,
         }
     }
@@ -277,11 +327,11 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn dvegas(cwnd: f64, ssthresh: f64) -> Classic<DVegas> {
-        Classic::new(Windows { cwnd, ssthresh }, DVegas::new(Config::default()))
+    fn dvegas(cwnd: f64, ssthresh: f64) -> Sender {
+        Sender::new(Windows { cwnd, ssthresh }, DVegas::new(Config::default()))
     }
 
-    fn tell(sender: &mut Classic<DVegas>, signal: Signal, frame: u32) {
+    fn tell(sender: &mut Sender, signal: Signal, frame: u32) {
         let path = fixture::path_at(1.0 + 0.024 * f64::from(frame));
         sender.on_feedback(&Extension::Value(signal.value()), &path);
     }
@@ -295,7 +345,7 @@ mod tests {
             *left = sender.window();
         }
         assert_eq!(left, [39.0, 38.0, 33.25, 32.25]);
-        assert_eq!(sender.ssthresh(), 32.25, "and slow start is over");
+        assert_eq!(sender.snapshot().ssthresh, 32.25, "and slow start is over");
     }
 
     #[test]
@@ -334,9 +384,9 @@ mod tests {
     fn stop_withholds_everything_until_another_signal() {
         let mut sender = dvegas(40.0, 2.0);
         tell(&mut sender, Signal::Stop, 0);
-        assert!(sender.withholds());
+        assert_eq!(sender.spacing(), Spacing::Withheld);
         tell(&mut sender, Signal::Hold, 1);
-        assert!(!sender.withholds());
+        assert_eq!(sender.spacing(), Spacing::None);
     }
 
     #[test]
@@ -357,12 +407,12 @@ mod tests {
         let mut sender = dvegas(40.0, 30.0);
         tell(&mut sender, Signal::Down, 0);
         let later = sender.on_rto(&timeout, &fixture::path_at(5.0));
-        assert_eq!((later, sender.window()), (RtoAction::Retransmit { back_off: false }, 19.5));
+        assert_eq!((later, sender.window()), (BackOff::Keep, 19.5));
         let mut sender = dvegas(41.0, 30.0);
         tell(&mut sender, Signal::Down, 0);
         let soon = sender.on_rto(&timeout, &fixture::path_at(1.5));
-        assert_eq!((soon, sender.window()), (RtoAction::Retransmit { back_off: true }, 2.0));
-        assert_eq!(sender.ssthresh(), 20.0);
+        assert_eq!((soon, sender.window()), (BackOff::Double, 2.0));
+        assert_eq!(sender.snapshot().ssthresh, 20.0);
     }
 
     #[test]

@@ -13,14 +13,17 @@
 //!
 //! Everything else is Reno's. We could read the abstract only: `papers/fast-start.md` says what is rebuilt.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::parts::round::Round;
+use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, Classic, CongestionControl, Doubt, Loss, Path, PathMemory, Phase, RtoAction, Rule,
-    Saved, Sent, Start, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss,
+    Path, PathMemory, Phase, Priority, Rule, Saved, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants,
+    Windows, forward,
 };
 
 /// Parameters of Fast Start.
@@ -50,7 +53,7 @@ impl Config {
     /// A Fast Start sender; Reno if there is no [`Start::memory`].
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, FastStart::new(*self, start)))
+        Box::new(Sender::new(windows, FastStart::new(*self, start)))
     }
 }
 
@@ -191,45 +194,14 @@ impl FastStart {
 }
 
 impl Rule for FastStart {
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        self.begin(windows, path);
-    }
-
-    fn restart(&mut self, windows: &mut Windows, restart: f64, path: &Path) {
-        if !self.begin(windows, path) {
-            windows.cwnd = windows.cwnd.min(restart);
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                self.begin(windows, path);
+            }
+            ConnectionEvent::Closed => self.save(windows, path),
+            _ => {}
         }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants {
-            accounting: Accounting::Own,
-            sent: true,
-            wakes: true,
-            doubts: true,
-            low_priority: self.config.low_priority,
-            ..Wants::default()
-        }
-    }
-
-    fn sent(&mut self, sent: &Sent, path: &Path) {
-        if let State::Armed { cwnd } = self.state {
-            let end = sent.seq + cwnd as u64 * u64::from(self.mss);
-            self.state = State::Running(Attempt { cwnd, end, reset_at: Self::reset_at(path) });
-        }
-    }
-
-    fn sends_low(&self, sent: &Sent) -> bool {
-        match self.state {
-            State::Running(attempt) => sent.seq < attempt.end,
-            _ => false,
-        }
-    }
-
-    /// Over a round trip, not in one burst.
-    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
-        let (State::Armed { cwnd } | State::Running(Attempt { cwnd, .. })) = self.state else { return None };
-        (self.srtt_s > 0.0).then(|| Rate::from_bytes_per_s(cwnd * f64::from(self.mss) / self.srtt_s))
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -241,62 +213,120 @@ impl Rule for FastStart {
         }
     }
 
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         self.proven.lossy = true;
-        if let State::Running(Attempt { cwnd, .. }) = self.state {
+        if loss.cause == Cause::Timeout {
+            self.state = State::Off;
+        } else if let State::Running(Attempt { cwnd, .. }) = self.state {
             if self.many(loss.lost, cwnd) {
                 self.state = State::Off;
                 return self.give_up(windows);
             }
             self.state = State::Repairing { cwnd, lost: loss.lost, counted_at: path.now };
         }
-        windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
-        windows.cwnd = windows.cwnd.min(windows.ssthresh);
+        windows.halve(loss);
     }
 
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
-        self.proven.lossy = true;
-        self.state = State::Off;
-        if timeout.consecutive == 1 {
-            windows.ssthresh = self.reduce_at_timeout(windows, timeout, path).max(2.0);
-        }
-        windows.cwnd = 1.0;
-        RtoAction::Retransmit { back_off: true }
-    }
-
-    fn wake_at(&self) -> Instant {
+    fn phase(&self, windows: &Windows) -> &'static str {
         match self.state {
+            State::Armed { .. } | State::Running(_) => "fast-start",
+            _ => windows.phase(),
+        }
+    }
+}
+
+/// Reno's window, and a first window that leaves with low priority.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<FastStart>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: FastStart) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_undo, snapshot);
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        let back_off = self.classic.on_rto(timeout, path);
+        self.classic.rule.proven.lossy = true;
+        self.classic.rule.state = State::Off;
+        back_off
+    }
+
+    /// After an idle time the saved window counts again.
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        let Classic { windows, rule, .. } = &mut self.classic;
+        if matches!(event, ConnectionEvent::Idle { .. }) && rule.begin(windows, path) {
+            return windows.hold_minima();
+        }
+        self.classic.on_event(event, path);
+    }
+
+    /// Over a round trip, not in one burst.
+    fn spacing(&self) -> Spacing {
+        let FastStart { state, mss, srtt_s, .. } = self.classic.rule;
+        let (State::Armed { cwnd } | State::Running(Attempt { cwnd, .. })) = state else {
+            return Spacing::None;
+        };
+        Spacing::at((srtt_s > 0.0).then(|| Rate::from_bytes_per_s(cwnd * f64::from(mss) / srtt_s)))
+    }
+
+    fn on_sent(&mut self, sent: &Sent, path: &Path) -> Priority {
+        let rule = &mut self.classic.rule;
+        if let State::Armed { cwnd } = rule.state {
+            let end = sent.seq + cwnd as u64 * u64::from(rule.mss);
+            rule.state = State::Running(Attempt { cwnd, end, reset_at: FastStart::reset_at(path) });
+        }
+        match rule.state {
+            State::Running(attempt) if rule.config.low_priority && sent.seq < attempt.end => Priority::Low,
+            _ => Priority::Normal,
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, sent: true, ..Wants::default() }
+    }
+
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        Some(self)
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Detector for Sender {
+    fn doubt(&mut self, _oldest_sent: Instant, _path: &Path) -> Doubt {
+        if self.classic.rule.state != State::Failed {
+            return Doubt::None;
+        }
+        self.classic.rule.state = State::Off;
+        Doubt::Everything
+    }
+}
+
+impl Sleeper for Sender {
+    fn wake_at(&self) -> Instant {
+        match self.classic.rule.state {
             State::Running(attempt) => attempt.reset_at,
             _ => Instant::FAR_FUTURE,
         }
     }
 
     /// The reset timer: nothing at all came back.
-    fn woken(&mut self, windows: &mut Windows, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         if path.now >= self.wake_at() {
-            self.give_up(windows);
-            self.state = State::Failed;
+            let Classic { windows, rule, .. } = &mut self.classic;
+            rule.give_up(windows);
+            windows.hold_minima();
+            rule.state = State::Failed;
         }
-    }
-
-    fn doubt(&mut self, _windows: &mut Windows, _oldest_sent: Instant, _path: &Path) -> Doubt {
-        if self.state != State::Failed {
-            return Doubt::None;
-        }
-        self.state = State::Off;
-        Doubt::Everything
-    }
-
-    fn closed(&mut self, windows: &Windows, path: &Path) {
-        self.save(windows, path);
-    }
-
-    fn phase(&self, windows: &Windows) -> &'static str {
-        match self.state {
-            State::Armed { .. } | State::Running(_) => "fast-start",
-            _ if windows.in_slow_start() => "slow-start",
-            _ => "congestion-avoidance",
-        }
+        Wake::Quiet
     }
 }
 
@@ -330,11 +360,11 @@ mod tests {
         }
     }
 
-    fn open(memory: &PathMemory, path: &Path) -> Classic<FastStart> {
+    fn open(memory: &PathMemory, path: &Path) -> Sender {
         let start = start(memory);
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        let mut sender = Classic::new(windows, FastStart::new(Config::default(), &start));
-        sender.on_established(path);
+        let mut sender = Sender::new(windows, FastStart::new(Config::default(), &start));
+        sender.on_event(ConnectionEvent::Established, path);
         sender
     }
 
@@ -343,7 +373,7 @@ mod tests {
     }
 
     /// A connection that has sent its first segment.
-    fn running() -> Classic<FastStart> {
+    fn running() -> Sender {
         let mut sender = open(&memory(32.0), &path_at(0.0));
         sender.on_sent(&sent(1), &path_at(0.0));
         sender
@@ -353,13 +383,17 @@ mod tests {
     #[test]
     fn the_first_window_is_that_of_the_last_transfer() {
         let mut sender = running();
-        assert_eq!((sender.window(), sender.ssthresh(), sender.phase()), (32.0, 40.0, "fast-start"));
-        let gap = sender.pacing_rate().unwrap().time_for(1000).as_secs_f64();
+        assert_eq!(
+            (sender.window(), sender.snapshot().ssthresh, sender.snapshot().phase),
+            (32.0, 40.0, "fast-start")
+        );
+        let gap = sender.spacing().rate().unwrap().time_for(1000).as_secs_f64();
         assert!((4.0 * gap - 0.06875).abs() < 1e-6, "four segments in 68.75 ms: {gap}");
-        assert!(sender.sends_low(&sent(31_001)) && !sender.sends_low(&sent(32_001)));
+        let last = sender.on_sent(&sent(31_001), &path_at(0.1));
+        assert_eq!((last, sender.on_sent(&sent(32_001), &path_at(0.1))), (Priority::Low, Priority::Normal));
         sender.on_ack(&fixture::ack(32), &Path { snd_una: 32_001, snd_nxt: 40_001, ..path_at(0.6) });
-        assert_eq!((sender.phase(), sender.pacing_rate()), ("congestion-avoidance", None));
-        assert!(!sender.sends_low(&sent(31_001)));
+        assert_eq!((sender.snapshot().phase, sender.spacing().rate()), ("congestion-avoidance", None));
+        assert_eq!(sender.on_sent(&sent(31_001), &path_at(0.6)), Priority::Normal);
     }
 
     /// All of it dropped: the reset timer ends it after RTT + 4 RTTVAR, before any retransmission timeout.
@@ -370,7 +404,10 @@ mod tests {
         sender.on_wake(&path_at(0.59));
         assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::Everything);
         assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::None);
-        assert_eq!((sender.window(), sender.ssthresh(), sender.phase()), (1.0, f64::INFINITY, "slow-start"));
+        assert_eq!(
+            (sender.window(), sender.snapshot().ssthresh, sender.snapshot().phase),
+            (1.0, f64::INFINITY, "slow-start")
+        );
         assert_eq!(sender.wake_at(), Instant::FAR_FUTURE);
     }
 
@@ -387,7 +424,7 @@ mod tests {
         sender.on_loss(&Loss { lost: 3, ..fixture::loss(32) }, &path_at(0.6));
         sender.on_ack(&Ack { lost: 3, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.6));
         sender.on_ack(&Ack { lost: 5, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.61));
-        assert_eq!((sender.window(), sender.ssthresh()), (16.0, 16.0), "eight of 32");
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (16.0, 16.0), "eight of 32");
     }
 
     #[test]
@@ -395,7 +432,7 @@ mod tests {
         let mut sender = running();
         sender.on_loss(&Loss { lost: 3, ..fixture::loss(32) }, &path_at(0.6));
         sender.on_ack(&Ack { lost: 6, phase: Phase::Recovery, ..fixture::ack(0) }, &path_at(0.61));
-        assert_eq!((sender.window(), sender.ssthresh()), (1.0, f64::INFINITY), "nine of 32");
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, f64::INFINITY), "nine of 32");
     }
 
     #[test]
@@ -431,15 +468,15 @@ mod tests {
         }
         sender.on_ack(&fixture::ack(30), &Path { snd_una: 150_000, snd_nxt: 150_000, ..path_at(5.0) });
         assert_eq!(memory.saved().unwrap().windows.cwnd, 30.0);
-        sender.on_idle_restart(4.0, &path_at(20.0));
-        assert_eq!((sender.window(), sender.phase()), (30.0, "fast-start"));
+        sender.on_event(ConnectionEvent::Idle { restart: 4.0 }, &path_at(20.0));
+        assert_eq!((sender.window(), sender.snapshot().phase), (30.0, "fast-start"));
     }
 
     #[test]
     fn without_a_memory_it_is_reno() {
         let mut sender = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
-        sender.on_established(&path_at(0.0));
+        sender.on_event(ConnectionEvent::Established, &path_at(0.0));
         sender.on_ack(&fixture::ack(1), &path_at(0.5));
-        assert_eq!((sender.window(), sender.phase()), (2.0, "slow-start"));
+        assert_eq!((sender.window(), sender.snapshot().phase), (2.0, "slow-start"));
     }
 }

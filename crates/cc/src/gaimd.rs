@@ -10,10 +10,12 @@
 //!
 //! What differs from the paper stands in `papers/gaimd.md`.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of GAIMD. Friendly to Reno are those with `α = 4 (1 - β²) / 3`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -53,10 +55,13 @@ impl Rule for Gaimd {
         windows.cwnd += self.config.increase * f64::from(ack.acked) / windows.cwnd;
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
         // Slow start has overshot by up to the window itself, whatever the law above the threshold is.
-        let remains = if windows.in_slow_start() { 0.5 } else { self.config.remains };
-        f64::from(loss.outstanding).min(windows.cwnd) * remains
+        if loss.cause == Cause::Timeout || windows.in_slow_start() {
+            return windows.halve(loss);
+        }
+        let flight = f64::from(loss.outstanding).min(windows.cwnd);
+        windows.reduce_to(flight * self.config.remains, loss.cause);
     }
 }
 

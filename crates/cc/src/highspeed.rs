@@ -15,10 +15,12 @@
 //!
 //! What differs from the RFC stands in `papers/highspeed.md`.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Where `a(w)` and `b(w)` are taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -139,7 +141,7 @@ impl Rule for HighSpeed {
         let held_back = self.config.limited_slow_start && windows.cwnd > self.config.max_ssthresh;
         let pace = if held_back {
             // RFC 3742 section 2: at most max_ssthresh / 2 per round trip.
-            (windows.cwnd / (0.5 * self.config.max_ssthresh)).floor()
+            libm::floor(windows.cwnd / (0.5 * self.config.max_ssthresh))
         } else {
             1.0
         };
@@ -150,10 +152,13 @@ impl Rule for HighSpeed {
         windows.cwnd += f64::from(ack.acked) * self.increase(windows.cwnd) / windows.cwnd;
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        if loss.cause == Cause::Timeout {
+            return windows.halve(loss);
+        }
         // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
         let flight = f64::from(loss.outstanding).min(windows.cwnd);
-        flight * (1.0 - self.config.decrease(windows.cwnd))
+        windows.reduce_to(flight * (1.0 - self.config.decrease(windows.cwnd)), loss.cause);
     }
 }
 

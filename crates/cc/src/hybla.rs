@@ -15,12 +15,17 @@
 //! The continuous law that the two per-ACK laws below follow is `W(t) = ρ 2^(ρ t / RTT)` until `t_γ = RTT0 log2 γ`, then
 //! `W(t) = ρ (ρ (t - t_γ) / RTT + γ)`: W / RTT is that of the reference connection at every t.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::positive;
 use crate::parts::pair::Train;
-use crate::{Ack, Classic, CongestionControl, Path, Phase, Rule, Sent, Start, Wants, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Phase, Priority, Rule, Sent,
+    Spacing, Start, Wants, Windows, forward,
+};
 
 /// Parameters of TCP Hybla.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -90,7 +95,7 @@ impl Config {
     /// A Hybla sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Hybla::new(*self)))
+        Box::new(Sender::new(windows, Hybla::new(*self)))
     }
 
     fn estimates(&self) -> bool {
@@ -245,11 +250,10 @@ impl Hybla {
 }
 
 impl Rule for Hybla {
-    fn wants(&self) -> Wants {
-        Wants { sent: self.config.estimates(), ..Wants::default() }
-    }
-
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event != ConnectionEvent::Established {
+            return;
+        }
         self.rescale(path);
         if self.is_linux() {
             windows.cwnd = libm::floor(self.scale.rho);
@@ -261,16 +265,6 @@ impl Rule for Hybla {
             windows.ssthresh = reference.min(f64::from(path.receive_window)).max(2.0);
         }
         self.bytes_per_s_per_segment = bytes_per_s_per_segment(path);
-    }
-
-    fn sent(&mut self, sent: &Sent, _path: &Path) {
-        if let Estimate::Pending { end, left, .. } = &mut self.estimate
-            && *left > 0
-            && !sent.retransmission
-        {
-            *left -= 1;
-            *end = sent.seq + u64::from(sent.len);
-        }
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -302,19 +296,51 @@ impl Rule for Hybla {
         }
     }
 
-    fn window_after_timeout(&self, windows: &Windows) -> f64 {
-        match self.config.after_timeout {
-            AfterTimeout::One => 1.0,
-            AfterTimeout::Rho => self.scale.rho.min(windows.ssthresh),
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        windows.halve(loss);
+        if loss.cause == Cause::Timeout && self.config.after_timeout == AfterTimeout::Rho {
+            windows.cwnd = self.scale.rho.min(windows.ssthresh);
         }
     }
+}
+
+/// Hybla's window, and segments that are spaced.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<Hybla>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: Hybla) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
     /// RTT / W between segments, but the train leaves back to back.
-    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        let in_train = matches!(self.estimate, Estimate::Pending { left: 1.., .. });
-        let paced = self.config.spacing && !self.is_linux() && !in_train;
-        let rate = self.config.pace_gain * windows.cwnd * self.bytes_per_s_per_segment;
-        (paced && rate > 0.0).then(|| Rate::from_bytes_per_s(rate))
+    fn spacing(&self) -> Spacing {
+        let Hybla { config, estimate, bytes_per_s_per_segment, .. } = &self.classic.rule;
+        let in_train = matches!(estimate, Estimate::Pending { left: 1.., .. });
+        let paced = config.spacing && !self.classic.rule.is_linux() && !in_train;
+        let rate = config.pace_gain * self.classic.windows.cwnd * bytes_per_s_per_segment;
+        Spacing::at((paced && rate > 0.0).then(|| Rate::from_bytes_per_s(rate)))
+    }
+
+    fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
+        if let Estimate::Pending { end, left, .. } = &mut self.classic.rule.estimate
+            && *left > 0
+            && !sent.retransmission
+        {
+            *left -= 1;
+            *end = sent.seq + u64::from(sent.len);
+        }
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: self.classic.rule.config.estimates(), ..Wants::default() }
     }
 }
 
@@ -328,7 +354,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{self, MSS};
-    use crate::{RtoAction, Timeout};
+    use crate::{BackOff, Timeout};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-4 * b.abs()
@@ -340,12 +366,12 @@ mod tests {
     }
 
     /// Without the estimate, which holds the window back until it is made.
-    fn hybla(cwnd: f64, ssthresh: f64) -> Classic<Hybla> {
+    fn hybla(cwnd: f64, ssthresh: f64) -> Sender {
         let config = Config { estimate: false, ..Config::default() };
-        Classic::new(Windows { cwnd, ssthresh }, Hybla::new(config))
+        Sender::new(Windows { cwnd, ssthresh }, Hybla::new(config))
     }
 
-    fn acks(sender: &mut Classic<Hybla>, count: u32, path: &Path) {
+    fn acks(sender: &mut Sender, count: u32, path: &Path) {
         for _ in 0..count {
             sender.on_ack(&fixture::ack(1), path);
         }
@@ -387,9 +413,9 @@ mod tests {
     #[test]
     fn the_handshake_sets_window_and_threshold() {
         let mut sender = hybla(2.0, f64::INFINITY);
-        sender.on_established(&path(550));
-        assert_eq!((sender.window(), sender.ssthresh()), (22.0, 704.0));
-        assert_eq!(sender.pacing_rate(), Some(Rate::from_bytes_per_s(22.0 * 1000.0 / 0.55)));
+        sender.on_event(ConnectionEvent::Established, &path(550));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (22.0, 704.0));
+        assert_eq!(sender.spacing().rate(), Some(Rate::from_bytes_per_s(22.0 * 1000.0 / 0.55)));
     }
 
     #[test]
@@ -397,10 +423,10 @@ mod tests {
         let mut sender = hybla(10.0, 2.0);
         acks(&mut sender, 1, &path(50));
         acks(&mut sender, 1, &path(500));
-        assert_eq!(sender.rule().scale.rho, 2.0);
+        assert_eq!(sender.classic.rule.scale.rho, 2.0);
     }
 
-    fn send(sender: &mut Classic<Hybla>, segments: u64) {
+    fn send(sender: &mut Sender, segments: u64) {
         for i in 0..segments {
             let sent = Sent { seq: 1 + i * u64::from(MSS), len: MSS, retransmission: false };
             sender.on_sent(&sent, &path(500));
@@ -410,38 +436,38 @@ mod tests {
     #[test]
     fn the_first_threshold_is_what_the_bottleneck_carries_in_a_round_trip() {
         let windows = Windows { cwnd: 2.0, ssthresh: f64::INFINITY };
-        let mut sender = Classic::new(windows, Hybla::new(Config::default()));
-        sender.on_established(&path(500));
-        assert_eq!(sender.pacing_rate(), None, "the train leaves back to back");
+        let mut sender = Sender::new(windows, Hybla::new(Config::default()));
+        sender.on_event(ConnectionEvent::Established, &path(500));
+        assert_eq!(sender.spacing().rate(), None, "the train leaves back to back");
         send(&mut sender, 20);
-        assert!(sender.pacing_rate().is_some(), "the rest is spaced");
+        assert!(sender.spacing().rate().is_some(), "the rest is spaced");
         for (i, micros) in [(1, 0), (2, 1660), (3, 3330)] {
             assert_eq!(sender.window(), 20.0, "it stands still until the train is back");
             let now = Instant::ZERO + Duration::from_micros(500_000 + micros);
             sender.on_ack(&fixture::ack(1), &Path { now, snd_una: 1 + i * u64::from(MSS), ..path(500) });
         }
-        assert!(close(sender.ssthresh(), 0.5 / 0.001665), "300 segments of 1.665 ms in 0.5 s");
-        assert_eq!(sender.window(), sender.ssthresh());
+        assert!(close(sender.snapshot().ssthresh, 0.5 / 0.001665), "300 segments of 1.665 ms in 0.5 s");
+        assert_eq!(sender.window(), sender.snapshot().ssthresh);
     }
 
     #[test]
     fn a_train_that_measures_nothing_leaves_the_reference() {
         let windows = Windows { cwnd: 2.0, ssthresh: f64::INFINITY };
-        let mut sender = Classic::new(windows, Hybla::new(Config::default()));
-        sender.on_established(&path(500));
+        let mut sender = Sender::new(windows, Hybla::new(Config::default()));
+        sender.on_event(ConnectionEvent::Established, &path(500));
         send(&mut sender, 3);
         sender.on_ack(&fixture::ack(3), &Path { snd_una: 1 + 3 * u64::from(MSS), ..path(500) });
-        assert_eq!(sender.ssthresh(), 640.0);
+        assert_eq!(sender.snapshot().ssthresh, 640.0);
     }
 
     #[test]
     fn a_timeout_leaves_one_segment_of_ours_or_of_the_reference() {
         for (after_timeout, window) in [(AfterTimeout::One, 1.0), (AfterTimeout::Rho, 22.0)] {
             let config = Config { estimate: false, after_timeout, ..Config::default() };
-            let mut sender = Classic::new(Windows { cwnd: 100.0, ssthresh: 50.0 }, Hybla::new(config));
+            let mut sender = Sender::new(Windows { cwnd: 100.0, ssthresh: 50.0 }, Hybla::new(config));
             acks(&mut sender, 1, &path(550));
             let timeout = Timeout { consecutive: 1, outstanding: 100, answered: false };
-            assert_eq!(sender.on_rto(&timeout, &path(550)), RtoAction::Retransmit { back_off: true });
+            assert_eq!(sender.on_rto(&timeout, &path(550)), BackOff::Double);
             assert_eq!(sender.window(), window);
             sender.on_ack(&Ack { phase: Phase::Loss, ..fixture::ack(1) }, &path(550));
             assert_eq!(sender.window(), window + 1.0, "Reno until the hole is filled");
@@ -465,11 +491,11 @@ mod tests {
     fn linux_grows_by_acks_and_starts_with_rho_segments() {
         let config = Config { compat: Compat::Linux, ..Config::default() };
         let windows = Windows { cwnd: 10.0, ssthresh: f64::INFINITY };
-        let mut sender = Classic::new(windows, Hybla::new(config));
-        sender.on_established(&path(55));
-        assert_eq!((sender.window(), sender.pacing_rate()), (2.0, None));
+        let mut sender = Sender::new(windows, Hybla::new(config));
+        sender.on_event(ConnectionEvent::Established, &path(55));
+        assert_eq!((sender.window(), sender.spacing().rate()), (2.0, None));
         sender.on_ack(&fixture::ack(2), &path(55));
         // 2.125 -> 8 * 2.125 = 17: 4 * 139 - 128 = 428 128ths.
-        assert_eq!((sender.window(), sender.rule().fixed_point.cents), (5.0, 428 - 3 * 128));
+        assert_eq!((sender.window(), sender.classic.rule.fixed_point.cents), (5.0, 428 - 3 * 128));
     }
 }

@@ -15,6 +15,8 @@
 //! A component for the slow start of any [`Rule`](crate::Rule): call [`HyStart::grow`] instead of adding the
 //! acknowledged segments, and [`HyStart::stop`] at the first loss or timeout.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Duration;
 
 use crate::{Ack, Path, Windows};

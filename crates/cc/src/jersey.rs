@@ -14,13 +14,15 @@
 //!
 //! What differs from the paper stands in `papers/jersey.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::positive;
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{AckedCount, Sliding, segments};
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
 
 /// Round-trip time that the measured rate is multiplied with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -145,8 +147,12 @@ impl Jersey {
 }
 
 impl Rule for Jersey {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.estimate.begin(path.now);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.estimate.begin(path.now),
+            ConnectionEvent::Idle { .. } => self.estimate.rest(),
+            _ => {}
+        }
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -157,7 +163,10 @@ impl Rule for Jersey {
         self.estimate.on_ack(bytes, path);
     }
 
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        if loss.cause == Cause::Timeout {
+            return windows.reduce_to(self.optimal(path), loss.cause);
+        }
         match self.judge(loss, path) {
             Verdict::Noise => {}
             Verdict::Congestion => {
@@ -165,26 +174,15 @@ impl Rule for Jersey {
                 windows.ssthresh = optimal;
                 windows.cwnd = if self.config.may_raise { optimal } else { windows.cwnd.min(optimal) };
             }
-            Verdict::Unknown => {
-                windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
-                windows.cwnd = windows.cwnd.min(windows.ssthresh);
-            }
+            Verdict::Unknown => windows.halve(loss),
         }
         if loss.cause == Cause::Mark {
             self.warnings = Warnings::Last(path.now);
         }
     }
 
-    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
-        self.optimal(path)
-    }
-
     /// The estimate goes on, and what the routers said was said.
     fn undo(&mut self, _before: Self) {}
-
-    fn idle(&mut self, _path: &Path) {
-        self.estimate.rest();
-    }
 }
 
 #[cfg(test)]
@@ -192,7 +190,7 @@ mod tests {
     use bentpipe_base::Duration;
 
     use super::*;
-    use crate::fixture;
+    use crate::{Timeout, fixture};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-4 * b.abs()
@@ -220,7 +218,11 @@ mod tests {
         let mut sender = jersey(Config::default());
         sender.on_ack(&warning(), &path_at(1.0));
         sender.on_loss(&fixture::loss(432), &path_at(1.4));
-        assert!(close(sender.window(), 345.30) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+        assert!(
+            close(sender.window(), 345.30) && close(sender.snapshot().ssthresh, 345.30),
+            "{}",
+            sender.window()
+        );
     }
 
     #[test]
@@ -228,7 +230,7 @@ mod tests {
         let mut sender = jersey(Config::default());
         sender.on_ack(&warning(), &path_at(1.0));
         sender.on_loss(&fixture::loss(432), &path_at(1.6));
-        assert_eq!((sender.window(), sender.ssthresh()), (432.0, 200.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (432.0, 200.0));
     }
 
     #[test]
@@ -256,10 +258,10 @@ mod tests {
     #[test]
     fn one_ack_moves_the_estimate_little() {
         let mut sender = jersey(Config::default());
-        sender.on_established(&path_at(1.0));
+        sender.on_event(ConnectionEvent::Established, &path_at(1.0));
         sender.on_ack(&Ack { delivered_bytes: 1448, ..fixture::ack(1) }, &path_at(1.0012));
-        assert!((sender.rule().estimate.rate() - 1_000_494.8).abs() < 0.1);
-        assert_eq!(sender.rule().optimal(&path_at(1.0012)).floor(), 345.0);
+        assert!((sender.rule.estimate.rate() - 1_000_494.8).abs() < 0.1);
+        assert_eq!(sender.rule.optimal(&path_at(1.0012)).floor(), 345.0);
     }
 
     #[test]
@@ -267,6 +269,6 @@ mod tests {
         let mut sender = jersey(Config { window_rtt: WindowRtt::Minimum, ..Config::default() });
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path_at(1.0));
         assert_eq!(sender.window(), 1.0);
-        assert!(close(sender.ssthresh(), 345.30));
+        assert!(close(sender.snapshot().ssthresh, 345.30));
     }
 }

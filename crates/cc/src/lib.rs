@@ -7,7 +7,10 @@
 //!
 //! Reading order: [`CongestionControl`], then [`Classic`] with [`reno`], then any other algorithm beside its paper.
 
+#![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+extern crate alloc;
 
 pub mod astart;
 pub mod ba_tcp;
@@ -17,6 +20,7 @@ mod classic;
 mod control;
 pub mod copa;
 pub mod cubic;
+pub mod delivery_rate;
 pub mod dvegas;
 pub mod fast_start;
 #[cfg(test)]
@@ -29,6 +33,7 @@ pub mod jersey;
 mod memory;
 pub mod new_vegas;
 pub mod p_xcp;
+mod pacer;
 mod parameters;
 mod parts;
 pub mod pbs;
@@ -39,6 +44,7 @@ pub mod rcs;
 pub mod real;
 mod registry;
 pub mod reno;
+pub mod rounds;
 pub mod scalable;
 pub mod scps_tp;
 pub mod sharing;
@@ -51,13 +57,18 @@ pub mod veno;
 pub mod westwood;
 pub mod westwood_br;
 pub mod westwood_plus;
+mod windows;
 pub mod xcp;
 pub mod zenith;
 
-pub use classic::{Classic, Rule, Windows};
+pub use bentpipe_base::WindowState;
+pub use classic::{Classic, Rule};
 pub use control::{
-    Accounting, Ack, Cause, CongestionControl, Doubt, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, RateSample, Reflector, RtoAction, Sent, Start, Timeout, Wants,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback, Loss,
+    Path, PeerProbes, Phase, Priority, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Questioner,
+    RateSample, Reflector, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, Undo, Wake, Wants, state,
 };
 pub use memory::{PathMemory, Saved, Seat};
+pub use pacer::Pacer;
 pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf, SENDER_ONLY};
+pub use windows::Windows;

@@ -4,12 +4,14 @@
 //! them in [`Start::memory`](crate::Start::memory). Nothing is shared otherwise, and the memory has no clock: what it holds
 //! depends on the calls of its connections only.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bentpipe_base::{Duration, Instant};
+use spin::{Mutex, MutexGuard};
 
-use crate::Windows;
+use crate::windows::Windows;
 
 /// What an earlier connection left behind (RFC 9040 section 6).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -53,8 +55,7 @@ impl PathMemory {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // Whoever panicked with the lock in hand left whole values: every change below is one assignment.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// What was saved last.

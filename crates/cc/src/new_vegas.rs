@@ -15,13 +15,16 @@
 //! that acknowledges every second segment answers at once and the round-trip time is not that of its timer; *rapid window
 //! convergence*, so that a slow start that ended too early costs few round trips instead of one per segment.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, not_negative, positive};
 use crate::vegas::{Epoch, Growth, Lifeline, Measured, SMALLEST, hold_between, leave_slow_start};
 use crate::{
-    Ack, Classic, CongestionControl, Doubt, Loss, Path, Phase, Rule, Sent, Start, Timeout, Wants, Windows,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss, Path, Phase, Priority,
+    Rule, Sent, Spacing, Start, Wants, Windows, forward,
 };
 
 /// Parameters of TCP New Vegas.
@@ -89,7 +92,7 @@ impl Config {
     /// A New Vegas sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, NewVegas::new(*self)))
+        Box::new(Sender::new(windows, NewVegas::new(*self)))
     }
 }
 
@@ -196,25 +199,11 @@ impl NewVegas {
 }
 
 impl Rule for NewVegas {
-    fn wants(&self) -> Wants {
-        Wants { doubts: true, sent: true, ..Wants::default() }
-    }
-
-    fn phase(&self, windows: &Windows) -> &'static str {
-        match self.stage {
-            Stage::SlowStart if windows.in_slow_start() => "slow-start",
-            Stage::Converging(_) => "rapid-convergence",
-            Stage::SlowStart | Stage::Avoidance => "congestion-avoidance",
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.epoch.establish(path);
+            self.note_rate(path);
         }
-    }
-
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.epoch.establish(path);
-        self.note_rate(path);
-    }
-
-    fn sent(&mut self, sent: &Sent, _path: &Path) {
-        self.lifeline.sent(sent);
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -239,39 +228,76 @@ impl Rule for NewVegas {
         self.growth.avoid(windows, ack);
     }
 
-    fn reduce(&mut self, windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
-        self.stop_growing();
-        self.lifeline.lost(windows, path)
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
-        self.lifeline.mark_cut(path);
-        self.stage = Stage::SlowStart;
-        self.growth = Growth::Doubling;
-        f64::from(timeout.outstanding) / 2.0
-    }
-
-    fn window_after_timeout(&self, _windows: &Windows) -> f64 {
-        SMALLEST
-    }
-
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
-        let before = windows.cwnd;
-        let doubt = self.lifeline.doubt(windows, oldest_sent, path);
-        if windows.cwnd < before {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        if loss.cause == Cause::Timeout {
+            self.lifeline.mark_cut(path);
+            self.stage = Stage::SlowStart;
+            self.growth = Growth::Doubling;
+            windows.halve(loss);
+            windows.cwnd = SMALLEST;
+        } else {
             self.stop_growing();
+            windows.reduce_to(self.lifeline.lost(windows, path), loss.cause);
         }
-        doubt
     }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.stage {
+            Stage::SlowStart if windows.in_slow_start() => "slow-start",
+            Stage::Converging(_) => "rapid-convergence",
+            Stage::SlowStart | Stage::Avoidance => "congestion-avoidance",
+        }
+    }
+}
+
+/// A window after Vegas, whose segments leave in spaced pairs.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<NewVegas>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: NewVegas) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
     /// The window of now over a round trip; what it doubles to is spaced over the next.
-    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        let rate = self.config.pace_gain * windows.cwnd * self.bytes_per_s_per_segment;
-        (rate > 0.0).then(|| Rate::from_bytes_per_s(rate))
+    fn spacing(&self) -> Spacing {
+        let NewVegas { config, bytes_per_s_per_segment, .. } = &self.classic.rule;
+        let rate = config.pace_gain * self.classic.windows.cwnd * bytes_per_s_per_segment;
+        match rate > 0.0 {
+            true => Spacing::At { rate: Rate::from_bytes_per_s(rate), quantum: config.pair.max(1) },
+            false => Spacing::None,
+        }
     }
 
-    fn pacing_quantum(&self) -> u32 {
-        self.config.pair.max(1)
+    fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
+        self.classic.rule.lifeline.sent(sent);
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: true, ..Wants::default() }
+    }
+
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        Some(self)
+    }
+}
+
+impl Detector for Sender {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        let Classic { windows, rule, .. } = &mut self.classic;
+        let before = windows.cwnd;
+        let doubt = rule.lifeline.doubt(windows, oldest_sent, path);
+        if windows.cwnd < before {
+            rule.stop_growing();
+        }
+        doubt
     }
 }
 
@@ -308,11 +334,12 @@ mod tests {
 
     #[test]
     fn pairs_share_the_round_trip() {
-        let mut rule = NewVegas::new(Config::default());
-        let mut windows = Windows { cwnd: 20.0, ssthresh: f64::INFINITY };
-        rule.established(&mut windows, &Path { srtt: Duration::from_millis(600), ..fixture::path() });
-        let rate = rule.pacing_rate(&windows).unwrap();
-        let gap = rate.time_for(u64::from(rule.pacing_quantum()) * u64::from(fixture::MSS));
+        let windows = Windows { cwnd: 20.0, ssthresh: f64::INFINITY };
+        let mut sender = Sender::new(windows, NewVegas::new(Config::default()));
+        let path = Path { srtt: Duration::from_millis(600), ..fixture::path() };
+        sender.on_event(ConnectionEvent::Established, &path);
+        let Spacing::At { rate, quantum } = sender.spacing() else { panic!("it is spaced") };
+        let gap = rate.time_for(u64::from(quantum) * u64::from(fixture::MSS));
         assert!((gap.as_secs_f64() - 0.06).abs() < 1e-6, "10 pairs in 0.6 s: {gap}");
     }
 
@@ -378,11 +405,12 @@ mod tests {
 
     #[test]
     fn a_loss_ends_the_convergence_and_takes_a_quarter() {
-        let windows = Windows { cwnd: 64.0, ssthresh: 2.0 };
+        let mut windows = Windows { cwnd: 64.0, ssthresh: 2.0 };
         let mut rule = NewVegas::new(Config::default());
         rule.stage = Stage::Converging(Steps { size: 7.0, rounds: 1 });
         let path = Path { snd_nxt: 64_001, receive_window: 1000, ..fixture::path_at(1.0) };
-        assert_eq!(rule.reduce(&windows, &fixture::loss(64), &path), 48.0);
+        rule.reduce(&mut windows, &fixture::loss(64), &path);
+        assert_eq!(windows.cwnd, 48.0);
         assert_eq!(rule.stage, Stage::Avoidance);
     }
 

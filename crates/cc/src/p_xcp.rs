@@ -11,14 +11,19 @@
 //!
 //! Header and receiver half are those of [`crate::xcp`]. We could read the abstract only: `papers/p-xcp.md` says what is rebuilt.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Extension;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::fraction;
-use crate::parts::round::Round;
+use crate::rounds::Round;
 use crate::xcp::{Header, change};
 pub use crate::xcp::{RECEIVER, Unrouted};
-use crate::{Accounting, Ack, Classic, CongestionControl, Loss, Path, Rule, Sent, Start, Wants, Windows};
+use crate::{
+    Accounting, Ack, Cause, Classic, CongestionControl, Feedback, Loss, Path, Rule, Sent, Start, Wants,
+    Windows, forward,
+};
 
 /// Parameters of P-XCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -43,7 +48,7 @@ impl Config {
     /// A P-XCP sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, PXcp::new(*self)))
+        Box::new(Sender::new(windows, PXcp::new(*self)))
     }
 }
 
@@ -103,35 +108,58 @@ impl Rule for PXcp {
         }
     }
 
-    /// "Maintain the transmission rate of an XCP sender when triple duplicate ACK is detected."
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
-        if !self.header.told {
-            windows.ssthresh = self.reduce(windows, loss, path).max(2.0);
-            windows.cwnd = windows.cwnd.min(windows.ssthresh);
+    /// "Maintain the transmission rate of an XCP sender when triple duplicate ACK is detected." A timeout is believed.
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        if !self.header.told || loss.cause == Cause::Timeout {
+            windows.halve(loss);
         }
     }
 
     fn phase(&self, windows: &Windows) -> &'static str {
-        match (self.header.told, windows.in_slow_start()) {
-            (true, _) => "told-by-routers",
-            (false, true) => "slow-start",
-            (false, false) => "congestion-avoidance",
-        }
+        if self.header.told { "told-by-routers" } else { windows.phase() }
     }
+}
+
+/// A window that routers change.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<PXcp>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: PXcp) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
-    fn stamp(&mut self, windows: &Windows, _sent: &Sent, path: &Path) -> Extension {
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+}
+
+impl Feedback for Sender {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
+        let Classic { windows, rule, .. } = &mut self.classic;
         let usable = windows.cwnd.min(f64::from(path.receive_window)).max(1.0);
-        self.used.now = self.used.now.max(f64::from(path.outstanding) / usable);
-        Header::request(windows, self.limited(windows, path), path)
+        rule.used.now = rule.used.now.max(f64::from(path.outstanding) / usable);
+        Header::request(windows, rule.limited(windows, path), path)
     }
 
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
-        let Some(segments) = self.header.grant(fields, path) else { return };
-        if segments < 0.0 || !self.config.limited_ignores_gains || !self.limited(windows, path) {
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let Classic { windows, rule, .. } = &mut self.classic;
+        let Some(segments) = rule.header.grant(fields, path) else { return };
+        if segments < 0.0 || !rule.config.limited_ignores_gains || !rule.limited(windows, path) {
             change(windows, segments, path);
         }
     }
@@ -142,10 +170,10 @@ mod tests {
     use super::*;
     use crate::{Timeout, fixture};
 
-    fn told(cwnd: f64) -> Classic<PXcp> {
+    fn told(cwnd: f64) -> Sender {
         let mut rule = PXcp::new(Config::default());
         rule.header.told = true;
-        Classic::new(Windows { cwnd, ssthresh: f64::INFINITY }, rule)
+        Sender::new(Windows { cwnd, ssthresh: f64::INFINITY }, rule)
     }
 
     fn fields(delta_bytes_per_s: f32) -> Extension {
@@ -153,7 +181,7 @@ mod tests {
     }
 
     /// A round trip in which so many segments were outstanding at most.
-    fn round(sender: &mut Classic<PXcp>, outstanding: u32, from: u64) -> bool {
+    fn round(sender: &mut Sender, outstanding: u32, from: u64) -> bool {
         let path =
             Path { snd_una: from, snd_nxt: from + 999, outstanding, receive_window: 1000, ..fixture::path() };
         sender.on_ack(&fixture::ack(1), &path);
@@ -179,13 +207,13 @@ mod tests {
     fn a_timeout_is_believed() {
         let mut sender = told(100.0);
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 100, answered: false }, &fixture::path());
-        assert_eq!((sender.window(), sender.ssthresh()), (1.0, 50.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, 50.0));
     }
 
     #[test]
     fn without_routers_it_is_reno() {
         let rule = PXcp::new(Config::default());
-        let mut sender = Classic::new(Windows { cwnd: 20.0, ssthresh: f64::INFINITY }, rule);
+        let mut sender = Sender::new(Windows { cwnd: 20.0, ssthresh: f64::INFINITY }, rule);
         sender.on_loss(&fixture::loss(20), &fixture::path());
         assert_eq!(sender.window(), 10.0);
     }

@@ -3,12 +3,12 @@
 pub(crate) mod bandwidth;
 pub(crate) mod base_rtt;
 pub(crate) mod deliveries;
+pub(crate) mod mode;
 pub(crate) mod notices;
 pub(crate) mod pair;
 pub(crate) mod plateau;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
 pub(crate) mod prober;
-pub(crate) mod round;
 pub(crate) mod spike;
 pub(crate) mod windowed;

@@ -16,13 +16,15 @@
 //! Accelerative Start and Expeditious Recovery are those of `parts/prober.rs`; this file holds the first window, the copies in
 //! turn, the growth after start and recovery, and the error notification. `papers/pbs.md` says what is rebuilt.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Extension, Instant, Notice};
 use serde::{Deserialize, Serialize};
 
 use crate::parts::notices::Notices;
-use crate::parts::prober::{Law, Prober, Terms, Words};
+use crate::parts::prober::{Inquirer, Law, Terms, Words};
+pub use crate::parts::{mode::Mode, prober::Form};
 use crate::{Ack, CongestionControl, Path, ProbeKind, ReceiverHalf, Start, Windows};
-pub use crate::{parts::prober::Form, peach::Mode};
 
 /// Parameters of TCP PBS.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -56,7 +58,7 @@ impl Default for Config {
 impl Config {
     /// A TCP PBS sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
-        Box::new(Prober::new(Pbs::new(*self), start.initial_ssthresh))
+        Box::new(Inquirer::new(Pbs::new(*self), start.initial_ssthresh))
     }
 }
 
@@ -169,8 +171,9 @@ impl Law for Pbs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Feedback;
     use crate::parts::prober::episode::{self, Outcome};
-    use crate::{Phase, RtoAction, Timeout, fixture};
+    use crate::{BackOff, Phase, Timeout, fixture};
     use bentpipe_base::Duration;
 
     fn pbs() -> Pbs {
@@ -188,7 +191,7 @@ mod tests {
 
     #[test]
     fn accelerative_start_opens_the_window_in_two_round_trips() {
-        let mut prober = Prober::new(pbs(), f64::INFINITY);
+        let mut prober = Inquirer::new(pbs(), f64::INFINITY);
         let probes = episode::train(&mut prober, &fixture::path());
         assert_eq!(probes.len(), 60);
         assert_eq!(probes[0].0.now, Instant::ZERO + Duration::from_nanos(8_593_750));
@@ -226,7 +229,7 @@ mod tests {
         let path = Path { snd_una: 5000, outstanding: 30, ..fixture::path() };
         prober.on_feedback(&Extension::Notice(Notice::Spoilt(5000)), &path);
         prober.on_loss(&fixture::loss(30), &path);
-        assert_eq!(prober.phase(), "expeditious-recovery");
+        assert_eq!(prober.snapshot().phase, "expeditious-recovery");
         prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
         assert_eq!(prober.window(), 33.0, "inflated by the three duplicates");
         assert!(episode::drain(&mut prober, 0, &path).is_empty());
@@ -252,13 +255,13 @@ mod tests {
     fn a_timeout_starts_over_unless_it_was_an_error() {
         let path = Path { snd_una: 5000, ..fixture::path() };
         let mut prober = episode::avoiding(pbs(), 30.0);
-        assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: true });
-        assert_eq!((prober.window(), prober.phase()), (1.0, "accelerative-start"));
+        assert_eq!(prober.on_rto(&TIMEOUT, &path), BackOff::Double);
+        assert_eq!((prober.window(), prober.snapshot().phase), (1.0, "accelerative-start"));
         let mut prober = episode::avoiding(pbs(), 30.0);
         prober.on_feedback(&Extension::Notice(Notice::Spoilt(5000)), &path);
-        assert_eq!(prober.on_rto(&TIMEOUT, &path), RtoAction::Retransmit { back_off: false });
+        assert_eq!(prober.on_rto(&TIMEOUT, &path), BackOff::Keep);
         assert_eq!(prober.window(), 30.0);
         let later = Path { now: path.now + path.rto * 2, ..path };
-        assert_eq!(prober.on_rto(&TIMEOUT, &later), RtoAction::Retransmit { back_off: true });
+        assert_eq!(prober.on_rto(&TIMEOUT, &later), BackOff::Double);
     }
 }

@@ -19,15 +19,19 @@
 //! Congestion Avoidance from the very first instant; the dummies of both algorithms are answered there (III-A).
 //! Several formulas and both listings are reconstructed: `papers/peach.md` says which, and what differs, with reasons.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
+pub use crate::parts::mode::Mode;
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
-    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, RtoAction, Start, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, Phase,
+    ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Spacing, Start, Timeout, Undo, Wake,
+    Wants, WindowState, Windows, state,
 };
 
 /// Parameters of TCP-Peach.
@@ -65,17 +69,6 @@ impl Default for Config {
             dsack_replies: true,
         }
     }
-}
-
-/// How literally to take the paper.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// To the letter.
-    Paper,
-    /// Replies count only in the episode that asked, probes are bounded by [`Config::max_probes`] and by the data that is
-    /// left to send, the window at a loss by the flight, and the burst at the end of a recovery is spaced.
-    Safe,
 }
 
 /// Window arithmetic of Rapid Recovery.
@@ -203,6 +196,10 @@ impl Peach {
 
     fn peer_is_plain(&self) -> bool {
         self.peer.is_plain()
+    }
+
+    fn sends_dummies(&self) -> bool {
+        self.config.sudden_start || self.config.rapid_recovery
     }
 
     fn starts_suddenly(&self) -> bool {
@@ -377,38 +374,6 @@ impl CongestionControl for Peach {
         self.cwnd
     }
 
-    fn ssthresh(&self) -> f64 {
-        if self.starts_suddenly() { f64::INFINITY } else { self.ssthresh }
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.state {
-            State::Armed | State::SuddenStart(_) => "sudden-start",
-            State::Recovery(_) if self.recovers_rapidly() => "rapid-recovery",
-            State::Recovery(_) => "fast-recovery",
-            State::Avoidance if self.in_slow_start() => "slow-start",
-            State::Avoidance => "congestion-avoidance",
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        let accounting = match self.config.form {
-            Form::Inflation => Accounting::Outstanding,
-            Form::Pipe => Accounting::Own,
-        };
-        let probes = self.config.sudden_start || self.config.rapid_recovery;
-        Wants { accounting, probes, reports: self.config.dsack_replies, ..Wants::default() }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        if path.peer_probes == PeerProbes::Agreed {
-            self.peer = Peer::Replies;
-        }
-        if let Some(watch) = &mut self.watch {
-            watch.epoch.establish(path);
-        }
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due.dummies = 0;
         if self.peer.suspect(ack, path) {
@@ -448,17 +413,25 @@ impl CongestionControl for Peach {
         }
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> BackOff {
         if timeout.consecutive == 1 {
             self.before = Some(Windows { cwnd: self.cwnd, ssthresh: self.ssthresh });
             self.ssthresh = (f64::from(timeout.outstanding) / 2.0).max(2.0);
         }
         self.start_over();
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, _path: &Path) {
+    fn spacing(&self) -> Spacing {
+        Spacing::at(self.exit_pace.map(|pace| pace.rate))
+    }
+
+    fn on_undo(&mut self, undo: Undo, _path: &Path) {
         let Some(before) = self.before.take() else { return };
+        if undo == Undo::Threshold {
+            self.ssthresh = self.ssthresh.max(before.threshold_to_restore());
+            return;
+        }
         self.deflate(u32::MAX);
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
@@ -469,29 +442,59 @@ impl CongestionControl for Peach {
         self.wdsn = u32::MAX;
     }
 
-    fn on_undo_threshold(&mut self, _path: &Path) {
-        if let Some(before) = self.before.take() {
-            self.ssthresh = self.ssthresh.max(before.threshold_to_restore());
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                if path.peer_probes == PeerProbes::Agreed {
+                    self.peer = Peer::Replies;
+                }
+                if let Some(watch) = &mut self.watch {
+                    watch.epoch.establish(path);
+                }
+            }
+            ConnectionEvent::Idle { .. } if self.peer == Peer::Replies && self.config.sudden_start => {
+                self.start_over();
+            }
+            ConnectionEvent::Idle { restart } => self.cwnd = self.cwnd.min(restart),
+            ConnectionEvent::Unvalidated { floor } => {
+                let mut windows = Windows { cwnd: self.cwnd, ssthresh: self.ssthresh };
+                windows.give_up_unvalidated(floor);
+                (self.cwnd, self.ssthresh) = (windows.cwnd, windows.ssthresh);
+            }
+            _ => {}
         }
     }
 
-    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
-        if self.peer == Peer::Replies && self.config.sudden_start {
-            self.start_over();
-        } else {
-            self.cwnd = self.cwnd.min(restart);
-        }
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.state {
+            State::Armed | State::SuddenStart(_) => "sudden-start",
+            State::Recovery(_) if self.recovers_rapidly() => "rapid-recovery",
+            State::Recovery(_) => "fast-recovery",
+            State::Avoidance if self.in_slow_start() => "slow-start",
+            State::Avoidance => "congestion-avoidance",
+        };
+        let ssthresh = if self.starts_suddenly() { f64::INFINITY } else { self.ssthresh };
+        state(self, ssthresh, phase)
     }
 
-    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
-        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
-        self.cwnd = (self.cwnd / 2.0).max(floor);
+    fn wants(&self) -> Wants {
+        let accounting = match self.config.form {
+            Form::Inflation => Accounting::Outstanding,
+            Form::Pipe => Accounting::Own,
+        };
+        Wants { accounting, ..Wants::default() }
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.exit_pace.map(|pace| pace.rate)
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
+        if self.sends_dummies() { Some(self) } else { None }
     }
 
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        if self.sends_dummies() { Some(self) } else { None }
+    }
+}
+
+impl Prober for Peach {
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.pace_dummies(path);
@@ -532,6 +535,12 @@ impl CongestionControl for Peach {
         self.peer.blurs_duplicates()
     }
 
+    fn takes_reports(&self) -> bool {
+        self.config.dsack_replies
+    }
+}
+
+impl Sleeper for Peach {
     fn wake_at(&self) -> Instant {
         match self.state {
             State::SuddenStart(train) => train.next.min(self.peer.verdict_at()),
@@ -539,7 +548,7 @@ impl CongestionControl for Peach {
         }
     }
 
-    fn on_wake(&mut self, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         if path.now >= self.peer.verdict_at() && self.peer.give_verdict() {
             self.behave_like_reno(path);
         }
@@ -548,6 +557,7 @@ impl CongestionControl for Peach {
         {
             self.send_next(train, path);
         }
+        Wake::Quiet
     }
 }
 

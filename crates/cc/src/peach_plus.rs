@@ -17,12 +17,14 @@
 //! Jump Start and Quick Recovery are those of `parts/prober.rs`; this file holds which segment becomes a NIL. We could read the
 //! abstract only: `papers/peach-plus.md` says what is rebuilt, and from what.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::parts::prober::{Law, Prober, Terms, Words};
+use crate::parts::prober::{Inquirer, Law, Terms, Words};
+pub use crate::parts::{mode::Mode, prober::Form};
 use crate::{CongestionControl, Path, ProbeKind, Start};
-pub use crate::{parts::prober::Form, peach::Mode};
 
 /// Parameters of TCP-Peach+.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -68,7 +70,7 @@ pub enum NilOrder {
 impl Config {
     /// A TCP-Peach+ sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
-        Box::new(Prober::new(PeachPlus::new(*self, start.seed), start.initial_ssthresh))
+        Box::new(Inquirer::new(PeachPlus::new(*self, start.seed), start.initial_ssthresh))
     }
 }
 
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn jump_start_opens_the_window_in_two_round_trips() {
-        let mut prober = Prober::new(PeachPlus::new(Config::default(), 1), f64::INFINITY);
+        let mut prober = Inquirer::new(PeachPlus::new(Config::default(), 1), f64::INFINITY);
         let probes = episode::train(&mut prober, &fixture::path());
         assert_eq!((probes.len(), prober.window()), (63, 1.0));
         prober.on_ack(&fixture::ack(1), &fixture::path_at(0.55));
@@ -168,7 +170,7 @@ mod tests {
         let path = Path { outstanding: 20, ..fixture::path() };
         prober.on_loss(&fixture::loss(30), &path);
         prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(10) }, &path);
-        assert_eq!((prober.window(), prober.phase()), (15.0, "quick-recovery"));
+        assert_eq!((prober.window(), prober.snapshot().phase), (15.0, "quick-recovery"));
         assert_eq!(episode::drain(&mut prober, 0, &path).len(), 2);
     }
 

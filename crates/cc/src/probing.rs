@@ -15,13 +15,16 @@
 //! there is no queue: the sender goes on as if nothing had happened. Otherwise it does what Reno does. A fade that swallows the
 //! probes prolongs the cycle, and costs neither window nor data.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{not_negative, positive};
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, RtoAction, Rule, Start, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes,
+    ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Rule, Sleeper, Spacing, Start, Timeout, Undo,
+    Wake, Wants, WindowState, Windows, forward, state,
 };
 
 /// Parameters of TCP-Probing.
@@ -63,12 +66,8 @@ impl Config {
 struct Halves;
 
 impl Rule for Halves {
-    fn reduce(&mut self, windows: &Windows, _loss: &Loss, _path: &Path) -> f64 {
-        windows.cwnd / 2.0
-    }
-
-    fn reduce_at_timeout(&mut self, windows: &Windows, _timeout: &Timeout, _path: &Path) -> f64 {
-        windows.cwnd / 2.0
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        windows.reduce_to(windows.cwnd / 2.0, loss.cause);
     }
 }
 
@@ -200,26 +199,7 @@ impl Probing {
 }
 
 impl CongestionControl for Probing {
-    fn window(&self) -> f64 {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> &'static str {
-        if self.cycle.is_some() { "probing" } else { self.reno.phase() }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, probes: true, ..Wants::default() }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.peer_replies = path.peer_probes == PeerProbes::Agreed;
-        self.last_rtt = path.srtt;
-    }
+    forward!(reno: window);
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         if self.spaced.is_some_and(|(_, until)| path.now >= until) {
@@ -245,41 +225,57 @@ impl CongestionControl for Probing {
     }
 
     /// Within a cycle there is none, because no data leaves.
-    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         if self.cycle.is_some() {
-            return RtoAction::Retransmit { back_off: true };
+            return BackOff::Double;
         }
         if !self.peer_replies {
             return self.reno.on_rto(timeout, path);
         }
         self.begin(Trigger::Timeout(Timeout { consecutive: 1, ..*timeout }), path);
-        RtoAction::Retransmit { back_off: false }
+        BackOff::Keep
     }
 
-    fn on_undo(&mut self, path: &Path) {
-        if self.cycle.take().is_none() {
-            self.reno.on_undo(path);
+    fn spacing(&self) -> Spacing {
+        match self.spaced {
+            _ if self.cycle.is_some() => Spacing::Withheld,
+            spaced => Spacing::at(spaced.map(|(rate, _)| rate)),
         }
     }
 
-    fn on_undo_threshold(&mut self, path: &Path) {
+    fn on_undo(&mut self, undo: Undo, path: &Path) {
         if self.cycle.take().is_none() {
-            self.reno.on_undo_threshold(path);
+            self.reno.on_undo(undo, path);
         }
     }
 
-    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
-        self.reno.on_idle_restart(restart, path);
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.peer_replies = path.peer_probes == PeerProbes::Agreed;
+            self.last_rtt = path.srtt;
+        }
+        self.reno.on_event(event, path);
     }
 
-    fn on_unvalidated(&mut self, floor: f64, path: &Path) {
-        self.reno.on_unvalidated(floor, path);
+    fn snapshot(&self) -> WindowState {
+        let Windows { ssthresh, .. } = self.reno.windows;
+        state(self, ssthresh, if self.cycle.is_some() { "probing" } else { self.reno.windows.phase() })
     }
 
-    fn withholds(&self) -> bool {
-        self.cycle.is_some()
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
+        Some(self)
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Prober for Probing {
     fn next_probe(&mut self, _moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
         let cycle = self.cycle.as_mut().filter(|cycle| cycle.due)?;
         cycle.due = false;
@@ -304,17 +300,15 @@ impl CongestionControl for Probing {
             Step::Second(first) => self.decide(&cycle, [first, rtt], path),
         }
     }
+}
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.spaced.map(|(rate, _)| rate)
-    }
-
+impl Sleeper for Probing {
     fn wake_at(&self) -> Instant {
         self.cycle.map_or(Instant::FAR_FUTURE, |cycle| cycle.expires_at.min(self.gives_up_at(&cycle)))
     }
 
-    fn on_wake(&mut self, path: &Path) {
-        let Some(cycle) = self.cycle else { return };
+    fn on_wake(&mut self, path: &Path) -> Wake {
+        let Some(cycle) = self.cycle else { return Wake::Quiet };
         if path.now >= self.gives_up_at(&cycle) {
             self.cycle = None;
             let timeout = Timeout { consecutive: 1, outstanding: path.outstanding, answered: false };
@@ -322,6 +316,7 @@ impl CongestionControl for Probing {
         } else if path.now >= cycle.expires_at {
             self.ask_again(path);
         }
+        Wake::Quiet
     }
 }
 
@@ -344,7 +339,7 @@ mod tests {
     /// A window of 40 whose last round-trip time was 0.56 s.
     fn probing() -> Probing {
         let mut probing = Probing::new(Config::default(), Windows { cwnd: 40.0, ssthresh: 30.0 });
-        probing.on_established(&at(0.5));
+        probing.on_event(ConnectionEvent::Established, &at(0.5));
         let rtt = Some(Duration::from_millis(560));
         probing.on_ack(&Ack { rtt, window_limited: false, ..fixture::ack(1) }, &at(0.9));
         probing
@@ -376,14 +371,14 @@ mod tests {
     fn two_good_round_trips_give_everything_back() {
         let mut probing = probing();
         probing.on_loss(&fixture::loss(40), &at(1.0));
-        assert!(probing.withholds());
+        assert!((probing.spacing() == Spacing::Withheld));
         let now = answer(&mut probing, [0.52, 0.57]);
         assert!((now - 1.0 - 1.09).abs() < 1e-9, "the pause");
-        assert!(!probing.withholds());
-        assert_eq!((probing.window(), probing.ssthresh()), (40.0, 30.0));
-        assert!(probing.pacing_rate().is_some(), "the first window is spaced");
+        assert!(!(probing.spacing() == Spacing::Withheld));
+        assert_eq!((probing.window(), probing.snapshot().ssthresh), (40.0, 30.0));
+        assert!(probing.spacing().rate().is_some(), "the first window is spaced");
         probing.on_ack(&fixture::ack(1), &at(now + 0.6));
-        assert_eq!(probing.pacing_rate(), None);
+        assert_eq!(probing.spacing().rate(), None);
     }
 
     #[test]
@@ -391,12 +386,12 @@ mod tests {
         let mut duplicates = probing();
         duplicates.on_loss(&fixture::loss(40), &at(1.0));
         answer(&mut duplicates, [0.52, 0.70]);
-        assert_eq!((duplicates.window(), duplicates.ssthresh()), (20.0, 20.0));
+        assert_eq!((duplicates.window(), duplicates.snapshot().ssthresh), (20.0, 20.0));
         let mut timeout = probing();
         let action = timeout.on_rto(&TIMEOUT, &at(1.0));
-        assert_eq!((action, timeout.window()), (RtoAction::Retransmit { back_off: false }, 40.0));
+        assert_eq!((action, timeout.window()), (BackOff::Keep, 40.0));
         answer(&mut timeout, [0.52, 0.70]);
-        assert_eq!((timeout.window(), timeout.ssthresh()), (1.0, 20.0));
+        assert_eq!((timeout.window(), timeout.snapshot().ssthresh), (1.0, 20.0));
     }
 
     #[test]
@@ -427,8 +422,8 @@ mod tests {
         let mut probing = probing();
         probing.on_loss(&fixture::loss(40), &at(1.0));
         probing.on_wake(&at(61.0));
-        assert!(!probing.withholds());
-        assert_eq!((probing.window(), probing.ssthresh()), (1.0, 20.0));
+        assert!(!(probing.spacing() == Spacing::Withheld));
+        assert_eq!((probing.window(), probing.snapshot().ssthresh), (1.0, 20.0));
     }
 
     #[test]
@@ -447,20 +442,20 @@ mod tests {
         let mut probing = probing();
         probing.on_loss(&fixture::loss(40), &at(1.0));
         probing.on_ack(&fixture::ack(40), &Path { outstanding: 0, ..at(1.2) });
-        assert!(!probing.withholds());
+        assert!(!(probing.spacing() == Spacing::Withheld));
         assert_eq!(probing.window(), 40.0);
     }
 
     #[test]
     fn small_windows_and_plain_receivers_do_what_reno_does() {
         let mut small = Probing::new(Config::default(), Windows { cwnd: 4.0, ssthresh: 2.0 });
-        small.on_established(&at(0.5));
+        small.on_event(ConnectionEvent::Established, &at(0.5));
         small.on_loss(&fixture::loss(4), &at(1.0));
-        assert_eq!((small.withholds(), small.window()), (false, 2.0));
+        assert_eq!(((small.spacing() == Spacing::Withheld), small.window()), (false, 2.0));
         let mut plain = Probing::new(Config::default(), Windows { cwnd: 40.0, ssthresh: 2.0 });
-        plain.on_established(&Path { peer_probes: PeerProbes::Unknown, ..at(0.5) });
+        plain.on_event(ConnectionEvent::Established, &Path { peer_probes: PeerProbes::Unknown, ..at(0.5) });
         plain.on_loss(&fixture::loss(40), &at(1.0));
-        assert_eq!((plain.withholds(), plain.window()), (false, 20.0));
-        assert_eq!(plain.on_rto(&TIMEOUT, &at(2.0)), RtoAction::Retransmit { back_off: true });
+        assert_eq!(((plain.spacing() == Spacing::Withheld), plain.window()), (false, 20.0));
+        assert_eq!(plain.on_rto(&TIMEOUT, &at(2.0)), BackOff::Double);
     }
 }

@@ -19,6 +19,8 @@
 //! The papers control a real-time flow that repairs nothing; here the law drives a reliable sender. `papers/rcs.md` says what
 //! is rebuilt.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +28,9 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::Train;
 use crate::{
-    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, ProbeKind, ProbeMoment, ProbeReply,
-    ProbeRequest, RtoAction, Start, Timeout, Wants,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, ProbeKind,
+    ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Spacing, Start, Timeout, Undo, Wake, Wants,
+    WindowState, state,
 };
 
 /// Parameters of RCS.
@@ -268,32 +271,6 @@ impl CongestionControl for Rcs {
         }
     }
 
-    fn phase(&self) -> &'static str {
-        match self.state {
-            State::Armed | State::Initial { .. } => "initial",
-            State::Steady { .. } => "steady",
-            State::Detection { .. } => "detection",
-            State::Backoff { .. } => "backoff",
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, probes: true, ..Wants::default() }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bytes_per_s(self.rate * f64::from(self.mss)))
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.note(path);
-        self.last_ack = path.now;
-        self.set_rate(0.0);
-        if path.peer_probes == PeerProbes::Agreed {
-            self.peer = Peer::Replies;
-        }
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.hear(path);
         if self.peer.suspect(ack, path) {
@@ -304,7 +281,7 @@ impl CongestionControl for Rcs {
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         self.note(path);
         match loss.cause {
-            Cause::Loss => self.halve(path),
+            Cause::Loss | Cause::Timeout => self.halve(path),
             // Congestion is known: there is nothing to ask.
             Cause::Mark => {
                 self.rate_before = self.rate;
@@ -314,28 +291,68 @@ impl CongestionControl for Rcs {
         }
     }
 
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         self.note(path);
         self.halve(path);
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, path: &Path) {
+    fn spacing(&self) -> Spacing {
+        Spacing::at(Some(Rate::from_bytes_per_s(self.rate * f64::from(self.mss))))
+    }
+
+    fn on_undo(&mut self, _undo: Undo, path: &Path) {
         self.set_rate(self.rate.max(self.rate_before));
         self.ignored = u32::MAX;
         self.stop_dummies(path);
     }
 
-    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
-        self.last_ack = path.now;
-        self.set_rate(self.rate.min(restart * self.one_per_rtt()));
-        self.begin_steady(path);
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                self.note(path);
+                self.last_ack = path.now;
+                self.set_rate(0.0);
+                if path.peer_probes == PeerProbes::Agreed {
+                    self.peer = Peer::Replies;
+                }
+            }
+            ConnectionEvent::Idle { restart } => {
+                self.last_ack = path.now;
+                self.set_rate(self.rate.min(restart * self.one_per_rtt()));
+                self.begin_steady(path);
+            }
+            ConnectionEvent::Unvalidated { floor } => {
+                self.set_rate((self.rate / 2.0).max(floor * self.one_per_rtt()));
+            }
+            ConnectionEvent::Closed | ConnectionEvent::Abandoned => {}
+        }
     }
 
-    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
-        self.set_rate((self.rate / 2.0).max(floor * self.one_per_rtt()));
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.state {
+            State::Armed | State::Initial { .. } => "initial",
+            State::Steady { .. } => "steady",
+            State::Detection { .. } => "detection",
+            State::Backoff { .. } => "backoff",
+        };
+        state(self, f64::INFINITY, phase)
     }
 
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
+        Some(self)
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Prober for Rcs {
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
         self.note(path);
         if self.state == State::Armed && moment.data_sent > 0 {
@@ -365,12 +382,14 @@ impl CongestionControl for Rcs {
     fn distrusts_duplicates(&self) -> bool {
         self.peer.blurs_duplicates()
     }
+}
 
+impl Sleeper for Rcs {
     fn wake_at(&self) -> Instant {
         self.step_at().min(self.outage_at()).min(self.peer.verdict_at())
     }
 
-    fn on_wake(&mut self, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         self.note(path);
         if path.now >= self.peer.verdict_at() && self.peer.give_verdict() {
             self.stop_dummies(path);
@@ -380,6 +399,7 @@ impl CongestionControl for Rcs {
         } else if path.now >= self.step_at() {
             self.step(path);
         }
+        Wake::Quiet
     }
 }
 
@@ -434,7 +454,7 @@ mod tests {
     /// In Steady at 90.91 segments per second.
     fn steady() -> Rcs {
         let mut rcs = Rcs::new(config(), &start());
-        rcs.on_established(&path_at(0.0));
+        rcs.on_event(ConnectionEvent::Established, &path_at(0.0));
         rcs.rate = 50.0 / RTT_S;
         rcs.last_ack = path_at(10.0).now;
         rcs.begin_steady(&path_at(10.0));
@@ -444,9 +464,9 @@ mod tests {
     #[test]
     fn the_first_rate_is_that_of_the_replies() {
         let mut rcs = Rcs::new(config(), &start());
-        rcs.on_established(&path_at(0.0));
+        rcs.on_event(ConnectionEvent::Established, &path_at(0.0));
         assert_eq!(rcs.next_probe(&ProbeMoment { data_sent: 1 }, &path_at(0.0)), None);
-        assert_eq!((rcs.phase(), rcs.window()), ("initial", 1.0));
+        assert_eq!((rcs.snapshot().phase, rcs.window()), ("initial", 1.0));
         assert!(close(rcs.rate, 1.818), "one segment per round trip");
         let tags = run(&mut rcs, RTT_S);
         assert_eq!(tags.len(), 55);
@@ -468,7 +488,7 @@ mod tests {
         rcs.on_loss(&fixture::loss(50), &path_at(10.1));
         assert!(close(rcs.rate, 45.45));
         let tags = run(&mut rcs, 10.1 + RTT_S - 0.001);
-        assert_eq!((tags.len(), rcs.ignored, rcs.phase()), (50, 25, "detection"));
+        assert_eq!((tags.len(), rcs.ignored, rcs.snapshot().phase), (50, 25, "detection"));
         for (i, tag) in tags.into_iter().enumerate() {
             assert!(close(rcs.rate, 45.45 + 1.818 * i.saturating_sub(25) as f64));
             reply(&mut rcs, tag, 10.1 + RTT_S + 0.011 * i as f64);
@@ -510,26 +530,29 @@ mod tests {
                 dummies += u32::from(silence);
             }
         }
-        assert_eq!((rcs.phase(), rcs.window(), dummies), ("backoff", 1.0, 6));
+        assert_eq!((rcs.snapshot().phase, rcs.window(), dummies), ("backoff", 1.0, 6));
         reply(&mut rcs, ProbeTag(0), 16.2);
-        assert_eq!(rcs.phase(), "detection");
+        assert_eq!(rcs.snapshot().phase, "detection");
         assert!(close(rcs.rate, 90.91));
     }
 
     #[test]
     fn a_receiver_that_does_not_reply_gets_no_dummies() {
         let mut rcs = Rcs::new(config(), &start());
-        rcs.on_established(&Path { peer_probes: PeerProbes::Unknown, ..path_at(0.0) });
+        rcs.on_event(
+            ConnectionEvent::Established,
+            &Path { peer_probes: PeerProbes::Unknown, ..path_at(0.0) },
+        );
         rcs.next_probe(&ProbeMoment { data_sent: 1 }, &path_at(0.0));
         run(&mut rcs, RTT_S);
         rcs.on_ack(&fixture::ack(0), &path_at(RTT_S + 0.1));
-        assert_eq!((rcs.phase(), rcs.distrusts_duplicates()), ("steady", true));
+        assert_eq!((rcs.snapshot().phase, rcs.distrusts_duplicates()), ("steady", true));
         rcs.on_loss(&fixture::loss(50), &path_at(5.0));
         assert!(run(&mut rcs, 5.6).is_empty());
     }
 
     #[test]
     fn the_pace_is_the_rate() {
-        assert_eq!(steady().pacing_rate(), Some(Rate::from_bytes_per_s(1000.0 * 50.0 / RTT_S)));
+        assert_eq!(steady().spacing().rate(), Some(Rate::from_bytes_per_s(1000.0 * 50.0 / RTT_S)));
     }
 }

@@ -15,14 +15,16 @@
 //! the rate: the receiver divides the span of the indices, not the number of arrivals, by the time. A rate that holds while
 //! segments are lost says that they were lost to errors.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Extension, Instant, Rate, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::fraction;
-use crate::parts::round::Round;
+use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Loss, Path, ReceiverHalf, Reflector, RtoAction, Rule,
-    Sent, Start, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Feedback, Loss, Path,
+    ReceiverHalf, Reflector, Rule, Sent, Spacing, Start, Timeout, Wants, Windows, forward,
 };
 
 /// The receiver half: measures waves.
@@ -58,7 +60,7 @@ impl Config {
     /// A TCP Real sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Real::new(*self)))
+        Box::new(Sender::new(windows, Real::new(*self)))
     }
 }
 
@@ -90,9 +92,9 @@ enum Verdict {
     Error,
 }
 
-/// The sender half.
+/// The rule of the sender half.
 #[derive(Clone, Copy, Debug)]
-pub struct Real {
+struct Real {
     config: Config,
     wave: Wave,
     round: Round,
@@ -112,7 +114,7 @@ pub struct Real {
 
 impl Real {
     /// The rule before the handshake.
-    pub fn new(config: Config) -> Self {
+    fn new(config: Config) -> Self {
         Self {
             config,
             wave: Wave::default(),
@@ -186,29 +188,9 @@ impl Real {
 }
 
 impl Rule for Real {
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
-    }
-
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        self.end_round(windows, path);
-    }
-
-    fn stamp(&mut self, _windows: &Windows, sent: &Sent, path: &Path) -> Extension {
-        let Wave { id, first, size } = self.wave;
-        if sent.retransmission || sent.seq < first {
-            return Extension::None;
-        }
-        let index = (sent.seq - first) / u64::from(path.mss.max(1));
-        let index = u16::try_from(index).unwrap_or(u16::MAX);
-        Extension::Wave { id, size, index, limited: self.limited }
-    }
-
-    fn feedback(&mut self, _windows: &mut Windows, fields: &Extension, path: &Path) {
-        if let Extension::ReceiveRate { id, rate, valid: true } = fields
-            && self.latest.is_none_or(|report| report.id != *id)
-        {
-            self.latest = Some(Report { id: *id, bytes_per_s: rate.bytes_per_s(), at: path.now });
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.end_round(windows, path);
         }
     }
 
@@ -232,16 +214,18 @@ impl Rule for Real {
     }
 
     /// An error is repaired and takes nothing; congestion takes β.
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let marked = loss.cause == Cause::Mark;
         if marked || self.classify(path) == Verdict::Congestion {
             windows.ssthresh = (windows.cwnd * (1.0 - self.config.beta)).max(SMALLEST);
             windows.cwnd = windows.cwnd.min(windows.ssthresh);
         }
     }
+}
 
+impl Real {
     /// After an error the timer is not doubled, and the window comes back when the rate does.
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> BackOff {
         let verdict = self.classify(path);
         if timeout.consecutive == 1 {
             match verdict {
@@ -253,11 +237,64 @@ impl Rule for Real {
             }
         }
         windows.cwnd = 1.0;
-        RtoAction::Retransmit { back_off: verdict == Verdict::Congestion }
+        BackOff::if_true(verdict == Verdict::Congestion)
+    }
+}
+
+/// The sender: a window that follows the rate that the receiver measures.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<Real>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: Real) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_undo, on_event, snapshot);
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        self.classic.time_out(timeout, |rule, windows| rule.time_out(windows, timeout, path))
     }
 
-    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
-        self.spaced.map(|(rate, _)| rate)
+    fn spacing(&self) -> Spacing {
+        Spacing::at(self.classic.rule.spaced.map(|(rate, _)| rate))
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+}
+
+impl Feedback for Sender {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
+        let Real { wave: Wave { id, first, size }, limited, .. } = self.classic.rule;
+        if sent.retransmission || sent.seq < first {
+            return Extension::None;
+        }
+        let index = (sent.seq - first) / u64::from(path.mss.max(1));
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        Extension::Wave { id, size, index, limited }
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let latest = &mut self.classic.rule.latest;
+        if let Extension::ReceiveRate { id, rate, valid: true } = fields
+            && latest.is_none_or(|report| report.id != *id)
+        {
+            *latest = Some(Report { id: *id, bytes_per_s: rate.bytes_per_s(), at: path.now });
+        }
     }
 }
 
@@ -361,20 +398,20 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn real(cwnd: f64, reference: f64) -> Classic<Real> {
+    fn real(cwnd: f64, reference: f64) -> Sender {
         let mut rule = Real::new(Config::default());
         rule.reference = Some(reference);
         rule.used = Some(0);
-        Classic::new(Windows { cwnd, ssthresh: 30.0 }, rule)
+        Sender::new(Windows { cwnd, ssthresh: 30.0 }, rule)
     }
 
-    fn report(sender: &mut Classic<Real>, id: u16, bytes_per_s: f64) {
+    fn report(sender: &mut Sender, id: u16, bytes_per_s: f64) {
         let rate = Rate::from_bytes_per_s(bytes_per_s);
         sender.on_feedback(&Extension::ReceiveRate { id, rate, valid: true }, &fixture::path_at(1.0));
     }
 
     /// The ACK that ends a round.
-    fn end_round(sender: &mut Classic<Real>) {
+    fn end_round(sender: &mut Sender) {
         let path = Path { snd_una: 50_001, snd_nxt: 90_001, ..fixture::path_at(1.0) };
         sender.on_ack(&fixture::ack(1), &path);
     }
@@ -405,7 +442,7 @@ mod tests {
         let mut sender = real(16.0, 100_000.0);
         report(&mut sender, 1, 50_000.0);
         end_round(&mut sender);
-        assert_eq!(sender.ssthresh(), 14.0);
+        assert_eq!(sender.snapshot().ssthresh, 14.0);
     }
 
     #[test]
@@ -432,14 +469,14 @@ mod tests {
         report(&mut sender, 1, 80_000.0);
         let timeout = Timeout { consecutive: 1, outstanding: 35, answered: false };
         let action = sender.on_rto(&timeout, &fixture::path_at(1.1));
-        assert_eq!((action, sender.window()), (RtoAction::Retransmit { back_off: false }, 1.0));
+        assert_eq!((action, sender.window()), (BackOff::Keep, 1.0));
         report(&mut sender, 2, 79_000.0);
         let ack = Ack { window_limited: false, ..fixture::ack(1) };
         sender.on_ack(&ack, &Path { snd_una: 0, ..fixture::path_at(1.7) });
-        assert_eq!((sender.window(), sender.ssthresh()), (35.0, 30.0));
-        assert!(sender.pacing_rate().is_some(), "what it releases is spaced");
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (35.0, 30.0));
+        assert!(sender.spacing().rate().is_some(), "what it releases is spaced");
         sender.on_ack(&ack, &Path { snd_una: 0, ..fixture::path_at(2.3) });
-        assert_eq!(sender.pacing_rate(), None);
+        assert_eq!(sender.spacing().rate(), None);
     }
 
     #[test]
@@ -447,8 +484,8 @@ mod tests {
         let mut sender = real(35.0, 80_000.0);
         let timeout = Timeout { consecutive: 1, outstanding: 35, answered: false };
         let action = sender.on_rto(&timeout, &fixture::path_at(9.0));
-        assert_eq!(action, RtoAction::Retransmit { back_off: true });
-        assert_eq!((sender.window(), sender.ssthresh()), (1.0, 17.5));
+        assert_eq!(action, BackOff::Double);
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, 17.5));
     }
 
     #[test]

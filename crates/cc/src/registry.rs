@@ -1,16 +1,29 @@
 //! The list of all algorithms. Adding one means a file, its paper note and one entry here.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{CongestionControl, Reflector, Start};
 
-/// An algorithm from outside: a name and a function that builds one sender.
-#[derive(Clone, Copy)]
+/// An algorithm from outside: a name and a function that builds one sender. Clones share what the function knows.
+#[derive(Clone)]
 pub struct Custom {
     /// Name in tables and results.
     pub name: &'static str,
-    /// Builds the sender of one connection: a function, or a closure that knows more.
-    pub build: &'static (dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync),
+    /// Builds the sender of one connection.
+    build: Arc<dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync>,
+}
+
+impl Custom {
+    /// An algorithm of this name. `build` is a function, or a closure that carries parameters, tables or whatever else its senders share.
+    pub fn new(
+        name: &'static str,
+        build: impl Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, build: Arc::new(build) }
+    }
 }
 
 impl PartialEq for Custom {

@@ -2,10 +2,12 @@
 //!
 //! Which recovery goes with it (Reno's own, NewReno's, SACK, RACK-TLP) is chosen beside it, in the engine.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Wants, Windows};
+use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of Reno.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -30,29 +32,20 @@ pub struct Reno {
 }
 
 impl Rule for Reno {
-    fn wants(&self) -> Wants {
-        Wants { window_only: true, ..Wants::default() }
-    }
-
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         self.hystart.grow(windows, ack, path);
     }
 
-    fn reduce(&mut self, _windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
         self.hystart.stop();
-        f64::from(loss.outstanding) / 2.0
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, timeout: &Timeout, _path: &Path) -> f64 {
-        self.hystart.stop();
-        f64::from(timeout.outstanding) / 2.0
+        windows.reduce_to(f64::from(loss.outstanding) / 2.0, loss.cause);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Phase, fixture};
+    use crate::{Phase, Timeout, Undo, fixture};
 
     fn reno(cwnd: f64, ssthresh: f64) -> Classic<Reno> {
         Classic::new(Windows { cwnd, ssthresh }, Reno { hystart: HyStart::off() })
@@ -76,7 +69,7 @@ mod tests {
         let mut sender = reno(30.0, 10.0);
         sender.on_loss(&fixture::loss(30), &fixture::path());
         sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(4) }, &fixture::path());
-        assert_eq!((sender.window(), sender.ssthresh()), (15.0, 15.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (15.0, 15.0));
     }
 
     #[test]
@@ -87,7 +80,7 @@ mod tests {
                 &Timeout { consecutive, outstanding: 30 / consecutive, answered: false },
                 &fixture::path(),
             );
-            assert_eq!((sender.window(), sender.ssthresh()), (1.0, 15.0));
+            assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, 15.0));
         }
     }
 
@@ -102,8 +95,8 @@ mod tests {
     fn an_undo_restores_window_and_threshold() {
         let mut sender = reno(30.0, f64::INFINITY);
         sender.on_loss(&fixture::loss(30), &fixture::path());
-        sender.on_undo(&fixture::path());
-        assert_eq!((sender.window(), sender.ssthresh()), (30.0, f64::INFINITY));
+        sender.on_undo(Undo::Reduction, &fixture::path());
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (30.0, f64::INFINITY));
     }
 
     /// RFC 9406 section 4.3: `L` limits what one ACK adds only where it would be a burst.
@@ -133,7 +126,7 @@ mod tests {
             sender.on_ack(&fixture::ack(1), &fixture::path());
         }
         let window = sender.window();
-        sender.on_undo(&fixture::path());
+        sender.on_undo(Undo::Reduction, &fixture::path());
         assert_eq!(sender.window(), window);
     }
 }

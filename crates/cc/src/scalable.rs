@@ -12,10 +12,12 @@
 //!
 //! What differs from the paper stands in `papers/scalable.md`.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of Scalable TCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -64,11 +66,14 @@ impl Rule for Scalable {
         windows.cwnd += f64::from(ack.acked) * per_segment;
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, _path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
+        if loss.cause == Cause::Timeout {
+            return windows.halve(loss);
+        }
         // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
         let flight = f64::from(loss.outstanding).min(windows.cwnd);
         let share = if self.is_legacy(windows) { 0.5 } else { self.config.decrease };
-        flight * (1.0 - share)
+        windows.reduce_to(flight * (1.0 - share), loss.cause);
     }
 }
 

@@ -14,6 +14,8 @@
 //! What is the law of the window and its response to signals stands here. SNACK and the acknowledgement frequency are features of
 //! the engine that any algorithm can use: see `papers/scps-tp.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Extension, Instant, Notice, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +23,9 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::notices::Notices;
 use crate::vegas::{self, Vegas};
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, ReceiverHalf, RtoAction, Rule,
-    Sent, Start, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback,
+    Loss, Path, Priority, ReceiverHalf, Rule, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants, Windows,
+    forward,
 };
 
 /// Parameters of SCPS-TP.
@@ -84,10 +87,10 @@ impl Config {
         match self.congestion {
             Congestion::Vegas => {
                 let vegas = Vegas::new(vegas::Config::default());
-                Box::new(Classic::new(windows, Scps::new(*self, vegas)))
+                Box::new(Sender::new(windows, Scps::new(*self, vegas)))
             }
-            Congestion::VanJacobson => Box::new(Classic::new(windows, Scps::new(*self, VanJacobson))),
-            Congestion::RateOnly => Box::new(Classic::new(windows, Scps::new(*self, RateOnly))),
+            Congestion::VanJacobson => Box::new(Sender::new(windows, Scps::new(*self, VanJacobson))),
+            Congestion::RateOnly => Box::new(Sender::new(windows, Scps::new(*self, RateOnly))),
         }
     }
 }
@@ -95,19 +98,54 @@ impl Config {
 /// The receiver half of SCPS-TP: passes on what the link says.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 6, build: || Box::new(Notices::default()) };
 
+/// A law of the window under SCPS-TP.
+trait Law: Rule {
+    /// False where the receiver alone decides the window: neither timeouts nor idle times change it.
+    const HAS_WINDOW: bool = true;
+
+    /// Finds losses by evidence of its own, and wants to know what is sent.
+    const DETECTS: bool = false;
+
+    fn on_sent(&mut self, sent: &Sent) {
+        let _ = sent;
+    }
+
+    /// See [`Detector::doubt`].
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        let _ = (windows, oldest_sent, path);
+        Doubt::None
+    }
+}
+
+impl Law for Vegas {
+    const DETECTS: bool = true;
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.on_sent(sent);
+    }
+
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+        self.doubt(windows, oldest_sent, path)
+    }
+}
+
 /// RFC 5681, as a rule states it by stating nothing.
 #[derive(Clone, Copy, Debug)]
 struct VanJacobson;
 
 impl Rule for VanJacobson {}
 
+impl Law for VanJacobson {}
+
 /// The window is the receiver's business alone.
 #[derive(Clone, Copy, Debug)]
 struct RateOnly;
 
 impl Rule for RateOnly {
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        self.observe_window(windows, path);
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.observe_window(windows, path);
+        }
     }
 
     fn observe(&mut self, windows: &mut Windows, _ack: &Ack, path: &Path) {
@@ -118,17 +156,15 @@ impl Rule for RateOnly {
 
     fn avoid(&mut self, _windows: &mut Windows, _ack: &Ack, _path: &Path) {}
 
-    fn lose(&mut self, _windows: &mut Windows, _loss: &Loss, _path: &Path) {}
-
-    fn time_out(&mut self, _windows: &mut Windows, _timeout: &Timeout, _path: &Path) -> RtoAction {
-        RtoAction::Retransmit { back_off: true }
-    }
-
-    fn restart(&mut self, _windows: &mut Windows, _restart: f64, _path: &Path) {}
+    fn reduce(&mut self, _windows: &mut Windows, _loss: &Loss, _path: &Path) {}
 
     fn phase(&self, _windows: &Windows) -> &'static str {
         "rate-only"
     }
+}
+
+impl Law for RateOnly {
+    const HAS_WINDOW: bool = false;
 }
 
 impl RateOnly {
@@ -143,7 +179,7 @@ enum Route {
     /// Nothing but good.
     Open,
     /// It is out: nothing leaves but a request for an ACK now and then.
-    Out { ask_at: Instant, ask_now: bool, asked: bool },
+    Out { ask_at: Instant, asked: bool },
     /// It is back; what was sent before `sent_before` may be lost, and until it is acknowledged the window is spaced.
     Back { sent_before: u64, pace: Rate },
 }
@@ -157,7 +193,7 @@ struct Scps<R> {
     route: Route,
 }
 
-impl<R: Rule> Scps<R> {
+impl<R: Law> Scps<R> {
     fn new(config: Config, law: R) -> Self {
         Self { config, law, corrupted_until: Instant::ZERO, route: Route::Open }
     }
@@ -172,7 +208,7 @@ impl<R: Rule> Scps<R> {
     fn go_out(&mut self, path: &Path) {
         if !matches!(self.route, Route::Out { .. }) {
             let ask_at = path.now + self.ask_every();
-            self.route = Route::Out { ask_at, ask_now: false, asked: false };
+            self.route = Route::Out { ask_at, asked: false };
         }
     }
 
@@ -190,23 +226,9 @@ impl<R: Rule> Scps<R> {
     }
 }
 
-impl<R: Rule> Rule for Scps<R> {
-    fn wants(&self) -> Wants {
-        Wants {
-            accounting: Accounting::Own,
-            feedback: RECEIVER.number,
-            wakes: true,
-            window_only: false,
-            ..self.law.wants()
-        }
-    }
-
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
-        self.law.established(windows, path);
-    }
-
-    fn sent(&mut self, sent: &Sent, path: &Path) {
-        self.law.sent(sent, path);
+impl<R: Law> Rule for Scps<R> {
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        self.law.on_event(windows, event, path);
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -227,18 +249,11 @@ impl<R: Rule> Rule for Scps<R> {
         self.law.avoid(windows, ack, path);
     }
 
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         // A router's mark is never corruption.
         if loss.cause == Cause::Mark || !self.is_corruption(path) {
-            self.law.lose(windows, loss, path);
+            self.law.reduce(windows, loss, path);
         }
-    }
-
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
-        if self.is_corruption(path) {
-            return RtoAction::Retransmit { back_off: timeout.consecutive > self.config.patience };
-        }
-        self.law.time_out(windows, timeout, path)
     }
 
     /// Losses do not make the law forget what it has learnt of the path, nor this what it knows of the link.
@@ -246,19 +261,18 @@ impl<R: Rule> Rule for Scps<R> {
         self.law.undo(before.law);
     }
 
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
-        if self.withholds() {
-            return Doubt::None;
-        }
-        let before = *windows;
-        let doubt = self.law.doubt(windows, oldest_sent, path);
-        if self.is_corruption(path) {
-            *windows = before;
-        }
-        doubt
+    fn phase(&self, windows: &Windows) -> &'static str {
+        if self.is_out() { "outage" } else { self.law.phase(windows) }
+    }
+}
+
+impl<R: Law> Scps<R> {
+    fn is_out(&self) -> bool {
+        matches!(self.route, Route::Out { .. })
     }
 
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
+    /// What the link says.
+    fn hear(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
         let Extension::Notice(notice) = *fields else { return };
         match notice {
             Notice::Corruption | Notice::Spoilt(_) => self.corrupted_until = path.now + path.srtt * 2,
@@ -266,54 +280,117 @@ impl<R: Rule> Rule for Scps<R> {
             Notice::Restored => self.come_back(windows, path),
         }
     }
+}
 
-    fn withholds(&self) -> bool {
-        matches!(self.route, Route::Out { .. })
+/// A window by a law that hears of congestion only, at the rate of the route.
+#[derive(Clone, Debug)]
+struct Sender<R> {
+    classic: Classic<Scps<R>>,
+}
+
+impl<R: Law> Sender<R> {
+    fn new(windows: Windows, rule: Scps<R>) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl<R: Law> CongestionControl for Sender<R> {
+    forward!(classic: window, on_ack, on_loss, on_undo, snapshot);
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        if self.classic.rule.is_corruption(path) {
+            let patience = self.classic.rule.config.patience;
+            return self.classic.time_out(timeout, |_, _| BackOff::if_true(timeout.consecutive > patience));
+        }
+        if R::HAS_WINDOW {
+            self.classic.on_rto(timeout, path)
+        } else {
+            self.classic.time_out(timeout, |_, _| BackOff::Double)
+        }
     }
 
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if R::HAS_WINDOW || !matches!(event, ConnectionEvent::Idle { .. }) {
+            self.classic.on_event(event, path);
+        }
+    }
+
+    fn spacing(&self) -> Spacing {
+        let Scps { config, route, .. } = &self.classic.rule;
+        match (config.rate_bps, route) {
+            (_, Route::Out { .. }) => Spacing::Withheld,
+            (0.0, Route::Back { pace, .. }) => Spacing::at(Some(*pace)),
+            (0.0, Route::Open) => Spacing::None,
+            (rate, _) => Spacing::at(Some(Rate::from_bytes_per_s(rate / 8.0))),
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
+        self.classic.rule.law.on_sent(sent);
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, sent: R::DETECTS, ..Wants::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        if R::DETECTS { Some(self) } else { None }
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl<R: Law> Feedback for Sender<R> {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        self.classic.rule.hear(&mut self.classic.windows, fields, path);
+    }
+}
+
+impl<R: Law> Detector for Sender<R> {
+    /// What corruption lost takes nothing of the window.
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        let Classic { windows, rule, .. } = &mut self.classic;
+        if rule.is_out() {
+            return Doubt::None;
+        }
+        let before = *windows;
+        let doubt = rule.law.doubt(windows, oldest_sent, path);
+        if rule.is_corruption(path) {
+            *windows = before;
+        }
+        doubt
+    }
+}
+
+impl<R: Law> Sleeper for Sender<R> {
     fn wake_at(&self) -> Instant {
-        match self.route {
+        match self.classic.rule.route {
             Route::Out { ask_at, .. } => ask_at,
-            Route::Open | Route::Back { .. } => self.law.wake_at(),
+            Route::Open | Route::Back { .. } => Instant::FAR_FUTURE,
         }
     }
 
-    fn woken(&mut self, windows: &mut Windows, path: &Path) {
-        let every = self.ask_every();
-        match &mut self.route {
-            Route::Out { ask_at, ask_now, asked } => {
+    fn on_wake(&mut self, path: &Path) -> Wake {
+        let every = self.classic.rule.ask_every();
+        match &mut self.classic.rule.route {
+            Route::Out { ask_at, asked } => {
                 *ask_at = path.now + every;
-                (*ask_now, *asked) = (true, true);
+                *asked = true;
+                Wake::AskForAck
             }
-            Route::Open | Route::Back { .. } => self.law.woken(windows, path),
+            Route::Open | Route::Back { .. } => Wake::Quiet,
         }
-    }
-
-    fn asks(&mut self) -> bool {
-        match &mut self.route {
-            Route::Out { ask_now, .. } => std::mem::take(ask_now),
-            Route::Open | Route::Back { .. } => false,
-        }
-    }
-
-    fn idle(&mut self, path: &Path) {
-        self.law.idle(path);
-    }
-
-    fn restart(&mut self, windows: &mut Windows, restart: f64, path: &Path) {
-        self.law.restart(windows, restart, path);
-    }
-
-    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        match (self.config.rate_bps, self.route) {
-            (0.0, Route::Back { pace, .. }) => Some(pace),
-            (0.0, _) => self.law.pacing_rate(windows),
-            (rate, _) => Some(Rate::from_bytes_per_s(rate / 8.0)),
-        }
-    }
-
-    fn phase(&self, windows: &Windows) -> &'static str {
-        if self.withholds() { "outage" } else { self.law.phase(windows) }
     }
 }
 
@@ -324,8 +401,8 @@ mod tests {
 
     const TIMEOUT: Timeout = Timeout { consecutive: 1, outstanding: 40, answered: false };
 
-    fn sender(config: Config) -> Classic<Scps<VanJacobson>> {
-        Classic::new(Windows { cwnd: 40.0, ssthresh: 20.0 }, Scps::new(config, VanJacobson))
+    fn sender(config: Config) -> Sender<VanJacobson> {
+        Sender::new(Windows { cwnd: 40.0, ssthresh: 20.0 }, Scps::new(config, VanJacobson))
     }
 
     fn corruption() -> Config {
@@ -340,10 +417,10 @@ mod tests {
     fn corruption_leaves_window_and_timer_alone() {
         let mut sender = sender(corruption());
         sender.on_loss(&fixture::loss(40), &fixture::path());
-        assert_eq!((sender.window(), sender.ssthresh()), (40.0, 20.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (40.0, 20.0));
         for (consecutive, back_off) in [(1, false), (2, false), (3, false), (4, true)] {
             let action = sender.on_rto(&Timeout { consecutive, ..TIMEOUT }, &fixture::path());
-            assert_eq!(action, RtoAction::Retransmit { back_off }, "timeout {consecutive}");
+            assert_eq!(action, BackOff::if_true(back_off), "timeout {consecutive}");
         }
         assert_eq!(sender.window(), 40.0);
     }
@@ -353,7 +430,7 @@ mod tests {
         let mut sender = sender(Config::default());
         sender.on_loss(&fixture::loss(40), &fixture::path());
         assert_eq!(sender.window(), 20.0);
-        assert_eq!(sender.on_rto(&TIMEOUT, &fixture::path()), RtoAction::Retransmit { back_off: true });
+        assert_eq!(sender.on_rto(&TIMEOUT, &fixture::path()), BackOff::Double);
         assert_eq!(sender.window(), 1.0);
     }
 
@@ -375,10 +452,13 @@ mod tests {
     }
 
     /// In an outage nothing leaves but a request for an ACK every five seconds; the window stays.
-    fn out() -> Classic<Scps<VanJacobson>> {
+    fn out() -> Sender<VanJacobson> {
         let mut sender = sender(Config::default());
         sender.on_feedback(&told(Notice::Outage), &fixture::path());
-        assert_eq!((sender.window(), sender.phase(), sender.withholds()), (40.0, "outage", true));
+        assert_eq!(
+            (sender.window(), sender.snapshot().phase, (sender.spacing() == Spacing::Withheld)),
+            (40.0, "outage", true)
+        );
         sender
     }
 
@@ -387,11 +467,10 @@ mod tests {
         let mut sender = out();
         for at in [5.0, 10.0, 15.0] {
             let path = fixture::path_at(at);
-            assert_eq!((sender.wake_at(), sender.asks()), (path.now, false));
-            sender.on_wake(&path);
-            assert_eq!([sender.asks(), sender.asks()], [true, false]);
+            assert_eq!(sender.wake_at(), path.now);
+            assert_eq!(sender.on_wake(&path), Wake::AskForAck);
         }
-        assert!(sender.withholds());
+        assert!((sender.spacing() == Spacing::Withheld));
     }
 
     #[test]
@@ -400,14 +479,14 @@ mod tests {
         by_word.on_feedback(&told(Notice::Restored), &fixture::path_at(2.0));
         let mut by_answer = out();
         by_answer.on_ack(&fixture::ack(1), &fixture::path_at(0.5));
-        assert!(by_answer.withholds(), "an ACK of what arrived before");
+        assert!((by_answer.spacing() == Spacing::Withheld), "an ACK of what arrived before");
         by_answer.on_wake(&fixture::path_at(5.0));
         by_answer.on_ack(&fixture::ack(0), &fixture::path_at(5.6));
         for sender in [&mut by_word, &mut by_answer] {
-            assert!(!sender.withholds());
+            assert!(!(sender.spacing() == Spacing::Withheld));
             assert!(sender.window() >= 40.0);
             // The window, 40 segments of 1000 bytes and what the ACK added, over 550 ms.
-            let segments = sender.pacing_rate().map_or(0.0, Rate::bytes_per_s) * 0.55 / 1000.0;
+            let segments = sender.spacing().rate().map_or(0.0, Rate::bytes_per_s) * 0.55 / 1000.0;
             assert!((39.99..40.03).contains(&segments), "{segments}");
         }
     }
@@ -420,10 +499,10 @@ mod tests {
         let at = |snd_una| Path { snd_una, ..fixture::path_at(9.0) };
         sender.on_loss(&fixture::loss(40), &at(sent - 1));
         let action = sender.on_rto(&TIMEOUT, &at(sent - 1));
-        assert_eq!((sender.window(), action), (40.0, RtoAction::Retransmit { back_off: false }));
+        assert_eq!((sender.window(), action), (40.0, BackOff::Keep));
         sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(1) }, &at(sent));
         sender.on_loss(&fixture::loss(40), &at(sent));
-        assert_eq!((sender.window(), sender.pacing_rate()), (20.0, None));
+        assert_eq!((sender.window(), sender.spacing().rate()), (20.0, None));
     }
 
     #[test]
@@ -438,19 +517,19 @@ mod tests {
             memory: None,
         };
         let mut sender = config.build(&start);
-        sender.on_established(&fixture::path());
+        sender.on_event(ConnectionEvent::Established, &fixture::path());
         sender.on_loss(&fixture::loss(40), &fixture::path());
         sender.on_rto(&TIMEOUT, &fixture::path());
-        assert_eq!((sender.window(), sender.pacing_rate()), (64.0, Some(Rate::from_mbps(5))));
+        assert_eq!((sender.window(), sender.spacing().rate()), (64.0, Some(Rate::from_mbps(5))));
     }
 
     #[test]
     fn vegas_is_the_law_by_default() {
         let law = Vegas::new(vegas::Config::default());
         let mut sender =
-            Classic::new(Windows { cwnd: 40.0, ssthresh: 20.0 }, Scps::new(Config::default(), law));
-        assert_eq!(sender.wants().feedback, RECEIVER.number);
-        assert!(sender.wants().doubts, "Vegas's fine-grained timeout");
+            Sender::new(Windows { cwnd: 40.0, ssthresh: 20.0 }, Scps::new(Config::default(), law));
+        assert_eq!(sender.receiver(), RECEIVER.number);
+        assert!(sender.detector().is_some(), "Vegas's fine-grained timeout");
         sender.on_loss(&fixture::loss(40), &fixture::path());
         assert!(sender.window() < 40.0);
     }

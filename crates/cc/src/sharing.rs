@@ -12,13 +12,17 @@
 //!
 //! Growth and loss are Reno's. What differs stands in `papers/sharing.md`.
 
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use bentpipe_base::{Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Classic, CongestionControl, Path, PathMemory, Rule, Saved, Seat, Start, Windows};
+use crate::{
+    Ack, Classic, CongestionControl, ConnectionEvent, Path, PathMemory, Rule, Saved, Seat, Spacing, Start,
+    Windows, forward,
+};
 
 /// Parameters of sharing.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -49,7 +53,7 @@ impl Config {
     /// A Reno sender that shares, if [`Start::memory`] is there.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Sharing::new(*self, start)))
+        Box::new(Sender::new(windows, Sharing::new(*self, start)))
     }
 }
 
@@ -94,8 +98,9 @@ impl Sharing {
     }
 }
 
-impl Rule for Sharing {
-    fn established(&mut self, windows: &mut Windows, path: &Path) {
+impl Sharing {
+    /// Takes a place among the others.
+    fn begin(&mut self, windows: &mut Windows, path: &Path) {
         let Some(memory) = &self.memory else { return };
         let own = self.recall(*windows, path.now);
         let start = if self.config.ensemble {
@@ -113,28 +118,9 @@ impl Rule for Sharing {
         }
     }
 
-    fn observe(&mut self, windows: &mut Windows, _ack: &Ack, path: &Path) {
-        if let Some(seat) = &self.seat {
-            seat.settle(windows);
-        }
-        self.left_slow_start |= !windows.in_slow_start();
-        if self.first_window.is_some_and(|(_, end)| path.snd_nxt >= end) {
-            self.first_window = None;
-        }
-    }
-
-    fn pacing_rate(&self, _windows: &Windows) -> Option<Rate> {
-        self.first_window.map(|(rate, _)| rate)
-    }
-
-    fn abandoned(&mut self) {
-        self.seat = None;
-    }
-
     /// What this connection learnt, merged with what was known before it. A threshold counts only if slow start ended: that of a
     /// short connection is a guess.
-    fn closed(&mut self, windows: &Windows, path: &Path) {
-        self.seat = None;
+    fn keep(&mut self, windows: &Windows, path: &Path) {
         let Some(memory) = self.memory.as_ref().filter(|_| self.config.temporal) else { return };
         let before = memory.saved().map(|saved| saved.windows);
         let merge = |old: f64, new: f64| old + self.config.merge * (new - old);
@@ -150,10 +136,54 @@ impl Rule for Sharing {
     }
 }
 
+impl Rule for Sharing {
+    fn observe(&mut self, windows: &mut Windows, _ack: &Ack, path: &Path) {
+        if let Some(seat) = &self.seat {
+            seat.settle(windows);
+        }
+        self.left_slow_start |= !windows.in_slow_start();
+        if self.first_window.is_some_and(|(_, end)| path.snd_nxt >= end) {
+            self.first_window = None;
+        }
+    }
+
+    fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.begin(windows, path),
+            ConnectionEvent::Closed => {
+                self.seat = None;
+                self.keep(windows, path);
+            }
+            ConnectionEvent::Abandoned => self.seat = None,
+            ConnectionEvent::Idle { .. } | ConnectionEvent::Unvalidated { .. } => {}
+        }
+    }
+}
+
+/// Reno's window, and a first window that is spaced.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<Sharing>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: Sharing) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+
+    fn spacing(&self) -> Spacing {
+        Spacing::at(self.classic.rule.first_window.map(|(rate, _)| rate))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{Undo, fixture};
 
     fn start(memory: &PathMemory) -> Start {
         let memory = Some(memory.clone());
@@ -169,7 +199,7 @@ mod tests {
 
     fn open(memory: &PathMemory, config: Config, at: f64) -> Box<dyn CongestionControl> {
         let mut cc = config.build(&start(memory));
-        cc.on_established(&fixture::path_at(at));
+        cc.on_event(ConnectionEvent::Established, &fixture::path_at(at));
         cc
     }
 
@@ -200,7 +230,7 @@ mod tests {
         let memory = saved(120.0, 160.0, 0.0);
         let after = |seconds| {
             let cc = open(&memory, Config::default(), seconds);
-            (cc.window(), cc.ssthresh())
+            (cc.window(), cc.snapshot().ssthresh)
         };
         let (cwnd, ssthresh) = after(30.0);
         assert!((cwnd - 44.146).abs() < 0.001, "{cwnd}");
@@ -213,10 +243,10 @@ mod tests {
         let memory = saved(50.0, 100.0, 0.0);
         let mut rule = Sharing::new(Config::default(), &start(&memory));
         rule.left_slow_start = true;
-        rule.closed(&Windows { cwnd: 70.0, ssthresh: 60.0 }, &fixture::path_at(1.0));
+        rule.keep(&Windows { cwnd: 70.0, ssthresh: 60.0 }, &fixture::path_at(1.0));
         assert_eq!(memory.saved().unwrap().windows, Windows { cwnd: 60.0, ssthresh: 80.0 });
         rule.left_slow_start = false;
-        rule.closed(&Windows { cwnd: 60.0, ssthresh: 500.0 }, &fixture::path_at(2.0));
+        rule.keep(&Windows { cwnd: 60.0, ssthresh: 500.0 }, &fixture::path_at(2.0));
         assert_eq!(memory.saved().unwrap().windows.ssthresh, 80.0, "it never left slow start");
     }
 
@@ -224,10 +254,10 @@ mod tests {
     fn the_first_window_is_paced() {
         let memory = saved(55.0, 60.0, 0.0);
         let mut cc = open(&memory, Config::default(), 0.0);
-        let rate = cc.pacing_rate().unwrap().bytes_per_s();
+        let rate = cc.spacing().rate().unwrap().bytes_per_s();
         assert!((rate - 100_000.0).abs() < 1.0, "55 segments in 0.55 s: {rate}");
         cc.on_ack(&fixture::ack(1), &Path { snd_una: 1001, snd_nxt: 56_001, ..fixture::path() });
-        assert_eq!(cc.pacing_rate(), None);
+        assert_eq!(cc.spacing().rate(), None);
     }
 
     #[test]
@@ -236,7 +266,7 @@ mod tests {
         let mut cc = open(&memory, Config::default(), 0.0);
         cc.on_loss(&fixture::loss(40), &fixture::path());
         cc.on_ack(&fixture::ack(0), &fixture::path());
-        cc.on_undo(&fixture::path());
+        cc.on_undo(Undo::Reduction, &fixture::path());
         cc.on_ack(&fixture::ack(0), &fixture::path());
         assert_eq!((cc.window(), memory.members()), (40.0, 1));
     }
@@ -246,16 +276,16 @@ mod tests {
         let memory = saved(40.0, 400.0, 0.0);
         let mut cc = open(&memory, Config::default(), 0.0);
         cc.on_loss(&fixture::loss(40), &fixture::path());
-        cc.on_abandoned();
+        cc.on_event(ConnectionEvent::Abandoned, &fixture::path());
         assert_eq!(memory.members(), 0);
     }
 
     #[test]
     fn without_a_memory_it_is_reno() {
         let mut cc = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
-        cc.on_established(&fixture::path());
+        cc.on_event(ConnectionEvent::Established, &fixture::path());
         cc.on_ack(&fixture::ack(3), &fixture::path());
-        cc.on_closed(&fixture::path());
-        assert_eq!((cc.window(), cc.pacing_rate()), (13.0, None));
+        cc.on_event(ConnectionEvent::Closed, &fixture::path());
+        assert_eq!((cc.window(), cc.spacing().rate()), (13.0, None));
     }
 }

@@ -18,6 +18,8 @@
 //!
 //! What differs from the paper stands in `papers/star.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +28,8 @@ pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, Sliding, segments};
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Ack, Cause, CongestionControl, Loss, Path, Phase, ProbeKind, RtoAction, Start, Timeout, Wants, Windows,
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, ProbeKind, Questioner, Spacing,
+    Start, Timeout, TimeoutProbe, Undo, WindowState, Windows, state,
 };
 
 /// With the window this many times what the path was measured to carry, a loss is taken for congestion (θ of WestwoodBR).
@@ -45,19 +48,6 @@ pub enum Estimator {
     WestwoodPlus,
     /// Jersey's sliding window of a round trip.
     Jersey,
-}
-
-/// What is sent as the probe before a timeout is taken for a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AenProbe {
-    /// The newest outstanding segment: it repairs no loss of an older one, so that the answer shows whether one was lost.
-    #[default]
-    Newest,
-    /// The segment that timed out, as the text of the paper has it.
-    Oldest,
-    /// No data, just below the first unacknowledged byte.
-    Keepalive,
 }
 
 /// Threshold of the Reno component.
@@ -122,7 +112,7 @@ pub struct Config {
     /// Send a probe at a timeout to find out whether data was lost (Acknowledgement Error Notification).
     pub aen: bool,
     /// What is sent as the probe.
-    pub aen_probe: AenProbe,
+    pub aen_probe: TimeoutProbe,
     /// Probes that may go unanswered before the timeout is taken for a loss.
     pub aen_max_probes: u32,
     /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
@@ -144,7 +134,7 @@ impl Default for Config {
             growth: Growth::Acks,
             reno_ssthresh: RenoSsthresh::Shared,
             aen: true,
-            aen_probe: AenProbe::Newest,
+            aen_probe: TimeoutProbe::Newest,
             aen_max_probes: 3,
             aen_paced: true,
             discriminator: Discriminator::None,
@@ -353,39 +343,11 @@ impl Star {
             self.aen = Aen::Resumed(path.snd_nxt);
         }
     }
-
-    fn probe_first(&self) -> RtoAction {
-        RtoAction::ProbeFirst(match self.config.aen_probe {
-            AenProbe::Newest => ProbeKind::Newest,
-            AenProbe::Oldest => ProbeKind::Outstanding(0),
-            AenProbe::Keepalive => ProbeKind::AckPath,
-        })
-    }
 }
 
 impl CongestionControl for Star {
     fn window(&self) -> f64 {
         self.sizes.cwnd.max(1.0)
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.sizes.reno.ssthresh
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.aen {
-            Aen::Wait { .. } => "acknowledgement-error-notification",
-            _ if self.sizes.cwnd < self.sizes.reno.ssthresh => "slow-start",
-            _ => "congestion-avoidance",
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { rto_probes: self.config.aen && self.config.aen_max_probes > 0, ..Wants::default() }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.estimate.begin(path);
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
@@ -426,13 +388,8 @@ impl CongestionControl for Star {
         self.sizes.own_ssthresh = reno.max(2.0);
     }
 
-    /// Acknowledgement Error Notification, section 3.3.
-    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         match self.aen {
-            Aen::Wait { asked, outstanding } if !timeout.answered && asked < self.config.aen_max_probes => {
-                self.aen = Aen::Wait { asked: asked + 1, outstanding };
-                return self.probe_first();
-            }
             Aen::Wait { .. } => self.believe(path),
             Aen::Off | Aen::Resumed(_) if timeout.consecutive > 1 => {
                 // A further timeout of the same loss: the threshold of the first one stands (RFC 5681 section 3.1).
@@ -441,57 +398,85 @@ impl CongestionControl for Star {
             }
             Aen::Off | Aen::Resumed(_) => {
                 self.before = Some(self.sizes);
-                if self.config.aen && self.config.aen_max_probes > 0 {
-                    self.aen = Aen::Wait { asked: 1, outstanding: timeout.outstanding };
-                    return self.probe_first();
-                }
                 self.believe(path);
             }
         }
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, _path: &Path) {
-        if let Some(before) = self.before.take() {
-            let now = self.sizes;
-            self.sizes = Sizes {
-                cwnd: now.cwnd.max(before.cwnd),
-                reno: Windows {
-                    cwnd: now.reno.cwnd.max(before.reno.cwnd),
-                    ssthresh: now.reno.ssthresh.max(before.reno.ssthresh),
-                },
-                own_ssthresh: now.own_ssthresh.max(before.own_ssthresh),
-            };
-            self.held_until = 0;
-        }
+    fn spacing(&self) -> Spacing {
+        let resumes = matches!(self.aen, Aen::Resumed(_)) && self.config.aen_paced;
+        Spacing::at(resumes.then(|| Rate::from_bytes_per_s(self.window() * self.unit_rate)))
     }
 
-    fn on_undo_threshold(&mut self, _path: &Path) {
-        if let Some(before) = self.before.take() {
+    fn on_undo(&mut self, undo: Undo, _path: &Path) {
+        let Some(before) = self.before.take() else { return };
+        if undo == Undo::Threshold {
             let reno = Windows { cwnd: before.cwnd, ..before.reno };
             self.sizes.reno.ssthresh = self.sizes.reno.ssthresh.max(reno.threshold_to_restore());
             self.sizes.own_ssthresh = self.sizes.own_ssthresh.max(before.own_ssthresh);
+            return;
+        }
+        let now = self.sizes;
+        self.sizes = Sizes {
+            cwnd: now.cwnd.max(before.cwnd),
+            reno: Windows {
+                cwnd: now.reno.cwnd.max(before.reno.cwnd),
+                ssthresh: now.reno.ssthresh.max(before.reno.ssthresh),
+            },
+            own_ssthresh: now.own_ssthresh.max(before.own_ssthresh),
+        };
+        self.held_until = 0;
+    }
+
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        let Sizes { cwnd, reno, .. } = &mut self.sizes;
+        match event {
+            ConnectionEvent::Established => self.estimate.begin(path),
+            ConnectionEvent::Idle { restart } => {
+                self.estimate.rest();
+                reno.cwnd = reno.cwnd.min(restart);
+                *cwnd = reno.cwnd;
+                // The measured bandwidth is out of date after an idle time: it is not used for one round trip.
+                self.held_until = path.snd_nxt + (restart * f64::from(path.mss)) as u64;
+            }
+            ConnectionEvent::Unvalidated { floor } => {
+                reno.ssthresh = reno.ssthresh.max(0.75 * *cwnd);
+                reno.cwnd = (reno.cwnd / 2.0).max(floor);
+                *cwnd = (*cwnd / 2.0).max(floor);
+            }
+            ConnectionEvent::Closed | ConnectionEvent::Abandoned => {}
         }
     }
 
-    fn on_idle_restart(&mut self, restart: f64, path: &Path) {
-        self.estimate.rest();
-        self.sizes.reno.cwnd = self.sizes.reno.cwnd.min(restart);
-        self.sizes.cwnd = self.sizes.reno.cwnd;
-        // The measured bandwidth is out of date after an idle time: it is not used for one round trip.
-        self.held_until = path.snd_nxt + (restart * f64::from(path.mss)) as u64;
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.aen {
+            Aen::Wait { .. } => "acknowledgement-error-notification",
+            _ if self.sizes.cwnd < self.sizes.reno.ssthresh => "slow-start",
+            _ => "congestion-avoidance",
+        };
+        state(self, self.sizes.reno.ssthresh, phase)
     }
 
-    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
-        let Sizes { cwnd, reno, .. } = &mut self.sizes;
-        reno.ssthresh = reno.ssthresh.max(0.75 * *cwnd);
-        reno.cwnd = (reno.cwnd / 2.0).max(floor);
-        *cwnd = (*cwnd / 2.0).max(floor);
+    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+        if self.config.aen && self.config.aen_max_probes > 0 { Some(self) } else { None }
     }
+}
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        let resumes = matches!(self.aen, Aen::Resumed(_)) && self.config.aen_paced;
-        resumes.then(|| Rate::from_bytes_per_s(self.window() * self.unit_rate))
+/// Acknowledgement Error Notification, section 3.3.
+impl Questioner for Star {
+    fn question(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
+        match self.aen {
+            Aen::Wait { asked, outstanding } if !timeout.answered && asked < self.config.aen_max_probes => {
+                self.aen = Aen::Wait { asked: asked + 1, outstanding };
+            }
+            Aen::Off | Aen::Resumed(_) if timeout.consecutive == 1 => {
+                self.before = Some(self.sizes);
+                self.aen = Aen::Wait { asked: 1, outstanding: timeout.outstanding };
+            }
+            _ => return None,
+        }
+        Some(self.config.aen_probe.kind())
     }
 }
 

@@ -21,12 +21,14 @@
 //! Swift's own: which segment is copied, and the congestion window increment function of the window expanding period. Fig. 3 is
 //! scrambled in our copy: `papers/swift.md` says how it is read, and why.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::parts::prober::{Law, Prober, Terms, Words};
+use crate::parts::prober::{Inquirer, Law, Terms, Words};
+pub use crate::parts::{mode::Mode, prober::Form};
 use crate::{Ack, CongestionControl, Path, ProbeKind, Start, Windows};
-pub use crate::{parts::prober::Form, peach::Mode};
 
 /// Parameters of TCP-Swift.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -67,7 +69,7 @@ impl Default for Config {
 impl Config {
     /// A TCP-Swift sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
-        Box::new(Prober::new(Swift::new(*self, start.seed), start.initial_ssthresh))
+        Box::new(Inquirer::new(Swift::new(*self, start.seed), start.initial_ssthresh))
     }
 }
 
@@ -154,7 +156,7 @@ mod tests {
     /// Fig. 2: a window of one, 63 copies of its segment, and a full window when their replies are in.
     #[test]
     fn speedy_start_opens_the_window_in_two_round_trips() {
-        let mut prober = Prober::new(Swift::new(Config::default(), 1), f64::INFINITY);
+        let mut prober = Inquirer::new(Swift::new(Config::default(), 1), f64::INFINITY);
         let probes = episode::train(&mut prober, &fixture::path());
         let tau = fixture::path().srtt / 64;
         let expected: Vec<_> = (1..64).map(|i| fixture::path().now + tau * i).collect();

@@ -13,13 +13,15 @@
 //!
 //! What differs from the papers stands in `papers/tcp-j.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{at_least_zero, fraction};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, segments};
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of TCP-J.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -73,8 +75,12 @@ impl TcpJ {
 }
 
 impl Rule for TcpJ {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.abe.begin(path.now);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.abe.begin(path.now),
+            ConnectionEvent::Idle { .. } => self.abe.rest(),
+            _ => {}
+        }
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -82,35 +88,26 @@ impl Rule for TcpJ {
         self.abe.on_ack(path.now, bytes);
     }
 
-    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
-        self.pipe(path)
-    }
-
     /// STAR, Figure 1: in slow start only the threshold moves.
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
-        let pipe = self.reduce(windows, loss, path).max(2.0);
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        let pipe = self.pipe(path).max(2.0);
+        if loss.cause == Cause::Timeout {
+            return windows.reduce_to(pipe, loss.cause);
+        }
         if !windows.in_slow_start() {
             windows.cwnd = if self.config.may_raise { pipe } else { windows.cwnd.min(pipe) };
         }
         windows.ssthresh = pipe;
     }
 
-    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
-        self.pipe(path)
-    }
-
     /// The estimate goes on.
     fn undo(&mut self, _before: Self) {}
-
-    fn idle(&mut self, _path: &Path) {
-        self.abe.rest();
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{Timeout, fixture};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-4 * b.abs()
@@ -139,7 +136,7 @@ mod tests {
             let mut sender = tcp_j(cwnd, 200.0, config);
             sender.on_loss(&fixture::loss(cwnd as u32), &path_at(1.0));
             assert!(close(sender.window(), after), "{} after {cwnd}", sender.window());
-            assert!(close(sender.ssthresh(), 345.30));
+            assert!(close(sender.snapshot().ssthresh, 345.30));
         }
     }
 
@@ -148,30 +145,30 @@ mod tests {
         let mut sender = tcp_j(432.0, 200.0, Config::default());
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path_at(1.0));
         assert_eq!(sender.window(), 1.0);
-        assert!(close(sender.ssthresh(), 345.30));
+        assert!(close(sender.snapshot().ssthresh, 345.30));
     }
 
     #[test]
     fn the_first_acks_of_a_ten_megabit_link_show_most_of_it() {
         let mut sender = Classic::new(Windows { cwnd: 2.0, ssthresh: 432.0 }, TcpJ::new(Config::default()));
-        sender.on_established(&path_at(1.0));
+        sender.on_event(ConnectionEvent::Established, &path_at(1.0));
         for (k, pipe) in (1_u32..).zip([20.83, 60.42, 96.04, 128.10, 156.96]) {
             let path = path_at(1.0 + 0.0012 * f64::from(k));
             sender.on_ack(&Ack { delivered_bytes: 1448, ..fixture::ack(1) }, &path);
-            assert!((sender.rule().pipe(&path) - pipe).abs() < 0.01, "{}", sender.rule().pipe(&path));
+            assert!((sender.rule.pipe(&path) - pipe).abs() < 0.01, "{}", sender.rule.pipe(&path));
         }
         for k in 6..=1000_u32 {
             let path = path_at(1.0 + 0.0012 * f64::from(k));
             sender.on_ack(&Ack { delivered_bytes: 1448, ..fixture::ack(1) }, &path);
         }
-        assert!(close(sender.rule().pipe(&path_at(2.2)), 416.67));
+        assert!(close(sender.rule.pipe(&path_at(2.2)), 416.67));
     }
 
     #[test]
     fn an_idle_time_is_no_slow_path() {
         let mut sender = tcp_j(400.0, 200.0, Config::default());
-        sender.on_idle_restart(2.0, &path_at(60.0));
+        sender.on_event(ConnectionEvent::Idle { restart: 2.0 }, &path_at(60.0));
         sender.on_ack(&Ack { delivered_bytes: 1448, ..fixture::ack(1) }, &path_at(60.5));
-        assert!(close(sender.rule().pipe(&path_at(60.5)), 345.30));
+        assert!(close(sender.rule.pipe(&path_at(60.5)), 345.30));
     }
 }

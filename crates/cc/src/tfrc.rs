@@ -18,12 +18,15 @@
 //! Here it is the rate law of a sender that is otherwise TCP: segments are retransmitted, the receive window holds, and a loose
 //! window of its own keeps a dead path from being flooded.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Extension, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::positive;
 use crate::{
-    Accounting, Ack, CongestionControl, Loss, Path, ReceiverHalf, RtoAction, Sent, Start, Timeout, Wants,
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Feedback, Loss, Path, ReceiverHalf, Sent,
+    Sleeper, Spacing, Start, Timeout, Wake, Wants, WindowState, state,
 };
 
 mod intervals;
@@ -344,39 +347,6 @@ impl CongestionControl for Tfrc {
         (self.config.window_gain * self.allowed * self.rtt_s / self.segment).max(SMALLEST)
     }
 
-    fn phase(&self) -> &'static str {
-        if self.p > 0.0 { "equation" } else { "slow-start" }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, wakes: true, feedback: RECEIVER.number, ..Wants::default() }
-    }
-
-    /// Section 4.2: with the round trip of the handshake an initial window per round trip.
-    fn on_established(&mut self, path: &Path) {
-        self.segment = f64::from(path.mss.max(1));
-        if !path.srtt.is_zero() {
-            self.sample(path.srtt);
-            self.open(path.now);
-        }
-        self.begin(path.now);
-    }
-
-    fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
-        let stamp = Stamp { number: self.number, rtt_us: (path.srtt.as_nanos() / 1000) as u32 };
-        self.number = self.number.wrapping_add(1);
-        Extension::Value(stamp.to_value())
-    }
-
-    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
-        let Extension::Value(value) = fields else { return };
-        let Some(report) = Report::from_value(*value) else { return };
-        self.hears = true;
-        if self.last.is_none_or(|(last, _)| last != report) {
-            self.on_report(report, path.now);
-        }
-    }
-
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
             self.sample(rtt);
@@ -394,25 +364,79 @@ impl CongestionControl for Tfrc {
     }
 
     /// The nofeedback timer has slowed down the rate already; the retransmission leaves at it.
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         if !self.hears {
             self.note_own_loss(path);
         }
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bytes_per_s(self.instantaneous()))
+    fn spacing(&self) -> Spacing {
+        Spacing::at(Some(Rate::from_bytes_per_s(self.instantaneous())))
     }
 
+    /// Section 4.2: with the round trip of the handshake an initial window per round trip.
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if event != ConnectionEvent::Established {
+            return;
+        }
+        self.segment = f64::from(path.mss.max(1));
+        if !path.srtt.is_zero() {
+            self.sample(path.srtt);
+            self.open(path.now);
+        }
+        self.begin(path.now);
+    }
+
+    fn snapshot(&self) -> WindowState {
+        let phase = if self.p > 0.0 { "equation" } else { "slow-start" };
+        state(self, f64::INFINITY, phase)
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { accounting: Accounting::Own, ..Wants::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Feedback for Tfrc {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
+    }
+
+    fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
+        let stamp = Stamp { number: self.number, rtt_us: (path.srtt.as_nanos() / 1000) as u32 };
+        self.number = self.number.wrapping_add(1);
+        Extension::Value(stamp.to_value())
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        let Extension::Value(value) = fields else { return };
+        let Some(report) = Report::from_value(*value) else { return };
+        self.hears = true;
+        if self.last.is_none_or(|(last, _)| last != report) {
+            self.on_report(report, path.now);
+        }
+    }
+}
+
+impl Sleeper for Tfrc {
     fn wake_at(&self) -> Instant {
         self.no_feedback_at
     }
 
-    fn on_wake(&mut self, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         if path.now >= self.no_feedback_at {
             self.on_no_feedback(path.now, path.outstanding == 0);
         }
+        Wake::Quiet
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `worried`          | `Lifeline::worried`          | ACKs            |
 //! | `t_cut`            | `Lifeline::cut_at`           | time            |
 
+use alloc::boxed::Box;
 use core::cmp::Reverse;
 
 use bentpipe_base::{Duration, Instant};
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{not_negative, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
-    Ack, Classic, CongestionControl, Doubt, Loss, Path, Phase, Rule, Sent, Start, Timeout, Wants, Windows,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss, Path, Phase, Priority,
+    Rule, Sent, Start, Wants, Windows, forward,
 };
 
 /// Parameters of TCP Vegas.
@@ -99,7 +101,7 @@ impl Config {
     /// A Vegas sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Vegas::new(*self)))
+        Box::new(Sender::new(windows, Vegas::new(*self)))
     }
 }
 
@@ -422,17 +424,10 @@ impl Vegas {
 }
 
 impl Rule for Vegas {
-    fn wants(&self) -> Wants {
-        let original = self.config.mode == Mode::Ns2;
-        Wants { doubts: original, sent: original, ..Wants::default() }
-    }
-
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.epoch.establish(path);
-    }
-
-    fn sent(&mut self, sent: &Sent, _path: &Path) {
-        self.lifeline.sent(sent);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.epoch.establish(path);
+        }
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -466,28 +461,34 @@ impl Rule for Vegas {
         self.growth.avoid(windows, ack);
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
-        if self.config.mode == Mode::Linux {
-            return f64::from(loss.outstanding).min(windows.cwnd) / 2.0;
-        }
-        self.growth = Growth::None;
-        self.lifeline.lost(windows, path)
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, timeout: &Timeout, path: &Path) -> f64 {
-        self.lifeline.mark_cut(path);
-        self.growth = Growth::None;
-        f64::from(timeout.outstanding) / 2.0
-    }
-
-    fn window_after_timeout(&self, _windows: &Windows) -> f64 {
-        match self.config.mode {
-            Mode::Ns2 => SMALLEST,
-            Mode::Linux => 1.0,
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        let linux = self.config.mode == Mode::Linux;
+        if loss.cause == Cause::Timeout {
+            self.lifeline.mark_cut(path);
+            self.growth = Growth::None;
+            windows.halve(loss);
+            windows.cwnd = if linux { 1.0 } else { SMALLEST };
+        } else if linux {
+            windows.halve(loss);
+        } else {
+            self.growth = Growth::None;
+            windows.reduce_to(self.lifeline.lost(windows, path), loss.cause);
         }
     }
+}
 
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+/// What the rule says of losses before the usual evidence, for the senders that have it.
+impl Vegas {
+    /// The original watches the oldest segment.
+    pub(crate) fn is_original(&self) -> bool {
+        self.config.mode == Mode::Ns2
+    }
+
+    pub(crate) fn on_sent(&mut self, sent: &Sent) {
+        self.lifeline.sent(sent);
+    }
+
+    pub(crate) fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
         let before = windows.cwnd;
         let doubt = self.lifeline.doubt(windows, oldest_sent, path);
         if windows.cwnd < before {
@@ -497,16 +498,51 @@ impl Rule for Vegas {
     }
 }
 
+/// Vegas's window and its fine-grained timeout.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<Vegas>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: Vegas) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+
+    fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
+        self.classic.rule.on_sent(sent);
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: self.classic.rule.is_original(), ..Wants::default() }
+    }
+
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        if self.classic.rule.is_original() { Some(self) } else { None }
+    }
+}
+
+impl Detector for Sender {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+        self.classic.rule.doubt(&mut self.classic.windows, oldest_sent, path)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RtoAction;
     use crate::fixture::{self, MSS};
+    use crate::{BackOff, Timeout};
 
     const BASE_MS: u64 = 500;
 
-    fn vegas(cwnd: f64, ssthresh: f64) -> Classic<Vegas> {
-        Classic::new(Windows { cwnd, ssthresh }, Vegas::new(Config::default()))
+    fn vegas(cwnd: f64, ssthresh: f64) -> Sender {
+        Sender::new(Windows { cwnd, ssthresh }, Vegas::new(Config::default()))
     }
 
     fn bytes(segments: u64) -> u64 {
@@ -524,7 +560,7 @@ mod tests {
     }
 
     /// An epoch with a window of 100 that took `rtt_ms`, after one without a queue.
-    fn epoch_of(sender: &mut Classic<Vegas>, rtt_ms: u64) {
+    fn epoch_of(sender: &mut Sender, rtt_ms: u64) {
         sender.on_ack(&ack_after(BASE_MS), &path(1, 99));
         for number in 2..101 {
             sender.on_ack(&Ack { window_limited: false, ..ack_after(rtt_ms) }, &path(number, 99));
@@ -544,7 +580,7 @@ mod tests {
         ] {
             let mut sender = vegas(100.0, 2.0);
             epoch_of(&mut sender, rtt_ms);
-            assert_eq!(sender.rule().growth, growth, "{rtt_ms} ms");
+            assert_eq!(sender.classic.rule.growth, growth, "{rtt_ms} ms");
             assert!((sender.window() - window).abs() < 0.02, "{rtt_ms} ms: {}", sender.window());
         }
     }
@@ -576,11 +612,11 @@ mod tests {
         let (mut number, mut ends) = (0, Vec::new());
         for _ in 0..100 {
             number += 1;
-            let epoch = sender.rule().epoch.begin;
+            let epoch = sender.classic.rule.epoch.begin;
             let before = sender.window();
             let path = Path { now: fixture::path_at(0.5).now, ..path(number, sender.window() as u32 - 1) };
             sender.on_ack(&ack_after(BASE_MS), &path);
-            if sender.rule().epoch.begin != epoch {
+            if sender.classic.rule.epoch.begin != epoch {
                 ends.push(before);
             }
         }
@@ -633,13 +669,13 @@ mod tests {
         };
         let mut sender = vegas(40.0, 2.0);
         sender.on_ack(&ack_after(500), &fine);
-        assert_eq!(sender.rule().lifeline.fine_timeout, Duration::from_micros(573_750));
+        assert_eq!(sender.classic.rule.lifeline.fine_timeout, Duration::from_micros(573_750));
         sender.on_ack(&fixture::ack(0), &fine);
         assert_eq!(sender.doubt(fine.now - Duration::from_millis(573), &fine), Doubt::None);
         let window = sender.window();
         assert_eq!(sender.doubt(fine.now - Duration::from_millis(574), &fine), Doubt::Oldest);
         assert_eq!(sender.window(), window * 0.75);
-        assert_eq!(sender.rule().lifeline.fine_timeout, Duration::from_micros(573_750).mul_f64(1.125));
+        assert_eq!(sender.classic.rule.lifeline.fine_timeout, Duration::from_micros(573_750).mul_f64(1.125));
         sender.on_ack(&fixture::ack(1), &fine);
         assert_eq!(sender.doubt(fine.now - Duration::from_secs(1), &fine), Doubt::Oldest, "worried");
         assert_eq!(sender.window(), window * 0.75, "and the window was cut already");
@@ -649,8 +685,8 @@ mod tests {
     fn a_timeout_leaves_two_segments() {
         let mut sender = vegas(40.0, 2.0);
         let timeout = Timeout { consecutive: 1, outstanding: 40, answered: false };
-        assert_eq!(sender.on_rto(&timeout, &path(1, 40)), RtoAction::Retransmit { back_off: true });
-        assert_eq!((sender.window(), sender.ssthresh()), (2.0, 20.0));
+        assert_eq!(sender.on_rto(&timeout, &path(1, 40)), BackOff::Double);
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (2.0, 20.0));
     }
 
     #[test]
@@ -660,13 +696,13 @@ mod tests {
             let mut rule = Vegas::new(config);
             rule.epoch.base.reset(0, Reverse(Duration::from_millis(500)));
             rule.epoch.begin = bytes(3);
-            let mut sender = Classic::new(Windows { cwnd: 100.0, ssthresh: 2.0 }, rule);
+            let mut sender = Sender::new(Windows { cwnd: 100.0, ssthresh: 2.0 }, rule);
             for number in 1..=3 {
                 sender.on_ack(&ack_after(rtt_ms), &path(number, 99));
             }
             assert_eq!(sender.window(), window, "{rtt_ms} ms: queue {}", 100 * (rtt_ms - 500) / 500);
         }
-        let mut sender = Classic::new(Windows { cwnd: 40.0, ssthresh: 2.0 }, Vegas::new(config));
+        let mut sender = Sender::new(Windows { cwnd: 40.0, ssthresh: 2.0 }, Vegas::new(config));
         sender.on_loss(&fixture::loss(40), &path(1, 40));
         assert_eq!(sender.window(), 20.0);
     }

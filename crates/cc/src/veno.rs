@@ -14,12 +14,14 @@
 //!
 //! What differs from the paper stands in `papers/veno.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, not_negative, positive};
 use crate::parts::base_rtt::RecentRtt;
-use crate::parts::round::Round;
+use crate::rounds::Round;
 use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
 
 /// Which round-trip time the backlog is computed from.
@@ -143,7 +145,7 @@ impl Veno {
     }
 
     fn close_round(&mut self) {
-        let Samples { min, sum, count } = std::mem::replace(&mut self.samples, Samples::NONE);
+        let Samples { min, sum, count } = core::mem::replace(&mut self.samples, Samples::NONE);
         if count > 0 {
             self.rtt = match self.config.backlog_rtt {
                 BacklogRtt::RoundMinimum => Some(min),
@@ -188,12 +190,15 @@ impl Rule for Veno {
         }
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        if loss.cause == Cause::Timeout {
+            return windows.halve(loss);
+        }
         // A mark is congestion, whatever the queue looked like.
         let congested = loss.cause == Cause::Mark || self.is_full(windows, path);
         let factor = if congested { self.config.congestion_factor } else { self.config.random_factor };
         // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
-        f64::from(loss.outstanding).min(windows.cwnd) * factor
+        windows.reduce_to(f64::from(loss.outstanding).min(windows.cwnd) * factor, loss.cause);
     }
 
     fn undo(&mut self, before: Self) {
@@ -227,18 +232,18 @@ mod tests {
     #[test]
     fn a_short_queue_grows_by_one_per_round_trip_and_takes_a_loss_for_noise() {
         let mut sender = veno(510);
-        assert!((sender.rule().backlog(&sender.windows(), &path(500)) - 1.961).abs() < 1e-3);
+        assert!((sender.rule.backlog(&sender.windows, &path(500)) - 1.961).abs() < 1e-3);
         acknowledge(&mut sender, 100);
         assert!((sender.window() - 101.0).abs() < 0.01, "{}", sender.window());
         let mut sender = veno(510);
         sender.on_loss(&fixture::loss(100), &path(500));
-        assert_eq!((sender.window(), sender.ssthresh()), (80.0, 80.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (80.0, 80.0));
     }
 
     #[test]
     fn a_long_queue_grows_every_second_round_trip_and_takes_a_loss_for_congestion() {
         let mut sender = veno(520);
-        assert!((sender.rule().backlog(&sender.windows(), &path(500)) - 3.846).abs() < 1e-3);
+        assert!((sender.rule.backlog(&sender.windows, &path(500)) - 3.846).abs() < 1e-3);
         let windows = [100, 101, 101, 102].map(|segments| {
             acknowledge(&mut sender, segments);
             sender.window()
@@ -267,7 +272,7 @@ mod tests {
                 let ack = Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) };
                 sender.on_ack(&ack, &Path { snd_una, snd_nxt: snd_una + 4000, ..path(500) });
             }
-            assert_eq!(sender.rule().rtt, Some(Duration::from_millis(expected)), "{backlog_rtt:?}");
+            assert_eq!(sender.rule.rtt, Some(Duration::from_millis(expected)), "{backlog_rtt:?}");
         }
     }
 

@@ -15,13 +15,15 @@
 //!
 //! What differs from the paper stands in `papers/westwood.md`.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{at_least_zero, not_negative, positive};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{AckedCount, LowPass, segments};
 use crate::parts::base_rtt::RecentRtt;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Timeout, Windows};
+use crate::{Ack, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
 
 /// Parameters of Westwood.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -82,8 +84,10 @@ impl Westwood {
 }
 
 impl Rule for Westwood {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.filter.begin(path.now);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        if event == ConnectionEvent::Established {
+            self.filter.begin(path.now);
+        }
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -92,12 +96,8 @@ impl Rule for Westwood {
         self.filter.on_ack(path.now, bytes);
     }
 
-    fn reduce(&mut self, _windows: &Windows, _loss: &Loss, path: &Path) -> f64 {
-        self.pipe(path)
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
-        self.pipe(path)
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        windows.reduce_to(self.pipe(path), loss.cause);
     }
 
     /// The filter goes on.
@@ -109,7 +109,7 @@ mod tests {
     use bentpipe_base::Duration;
 
     use super::*;
-    use crate::fixture;
+    use crate::{Timeout, Undo, fixture};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-4 * b.abs()
@@ -131,7 +131,11 @@ mod tests {
         for (cwnd, after) in [(432.0, 345.30), (200.0, 200.0)] {
             let mut sender = westwood(cwnd, 100.0);
             sender.on_loss(&fixture::loss(432), &path());
-            assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+            assert!(
+                close(sender.window(), after) && close(sender.snapshot().ssthresh, 345.30),
+                "{}",
+                sender.window()
+            );
         }
     }
 
@@ -140,7 +144,7 @@ mod tests {
         let mut sender = westwood(432.0, 100.0);
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path());
         assert_eq!(sender.window(), 1.0);
-        assert!(close(sender.ssthresh(), 345.30));
+        assert!(close(sender.snapshot().ssthresh, 345.30));
     }
 
     #[test]
@@ -148,14 +152,14 @@ mod tests {
         let mut sender =
             Classic::new(Windows { cwnd: 10.0, ssthresh: 64.0 }, Westwood::new(Config::default()));
         sender.on_loss(&fixture::loss(10), &Path { min_rtt: Duration::MAX, ..path() });
-        assert_eq!((sender.window(), sender.ssthresh()), (2.0, 2.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (2.0, 2.0));
     }
 
     #[test]
     fn a_steady_stream_is_measured_and_a_mistake_does_not_lose_the_measurement() {
         let mut sender =
             Classic::new(Windows { cwnd: 100.0, ssthresh: 50.0 }, Westwood::new(Config::default()));
-        sender.on_established(&Path { now: fixture::path_at(1.0).now, ..path() });
+        sender.on_event(ConnectionEvent::Established, &Path { now: fixture::path_at(1.0).now, ..path() });
         for k in 1..=5000_u32 {
             let now = fixture::path_at(1.0 + 0.0012 * f64::from(k)).now;
             if k == 4900 {
@@ -164,7 +168,7 @@ mod tests {
             let ack = Ack { delivered_bytes: 1448, ..fixture::ack(1) };
             sender.on_ack(&ack, &Path { now, ..path() });
         }
-        sender.on_undo(&path());
-        assert!(close(sender.rule().pipe(&path()), 416.67), "{}", sender.rule().pipe(&path()));
+        sender.on_undo(Undo::Reduction, &path());
+        assert!(close(sender.rule.pipe(&path()), 416.67), "{}", sender.rule.pipe(&path()));
     }
 }

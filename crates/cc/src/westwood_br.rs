@@ -15,6 +15,8 @@
 //!
 //! What differs from the paper stands in `papers/westwood-br.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +26,8 @@ pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::RecentRtt;
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Doubt, Loss, Path, Phase, RtoAction, Rule, Start,
-    Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss,
+    Path, Phase, Rule, Spacing, Start, Timeout, Wants, Windows, forward,
 };
 
 /// Which of the two tests speaks of congestion.
@@ -113,7 +115,7 @@ impl Config {
     /// A WestwoodBR sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, WestwoodBr::new(*self)))
+        Box::new(Sender::new(windows, WestwoodBr::new(*self)))
     }
 
     fn spike_bounds(&self) -> Bounds {
@@ -214,8 +216,12 @@ impl WestwoodBr {
 }
 
 impl Rule for WestwoodBr {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.rounds.begin(path.now);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => self.rounds.begin(path.now),
+            ConnectionEvent::Idle { .. } => self.rounds.rest(),
+            _ => {}
+        }
     }
 
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -235,7 +241,7 @@ impl Rule for WestwoodBr {
         }
     }
 
-    fn lose(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         if matches!(self.repeat, Repeat::Done(end) if path.snd_una < end) && loss.cause == Cause::Loss {
             return;
         }
@@ -244,15 +250,26 @@ impl Rule for WestwoodBr {
             return; // Intelligent Window Adjustment
         }
         self.verdict = Verdict::Congestion;
-        let left = match self.config.on_congestion {
-            OnCongestion::Halve => self.reduce(windows, loss, path),
-            OnCongestion::Estimate => self.pipe(path),
-        };
-        windows.ssthresh = left.max(2.0);
-        windows.cwnd = windows.cwnd.min(windows.ssthresh);
+        match self.config.on_congestion {
+            OnCongestion::Halve => windows.halve(loss),
+            OnCongestion::Estimate => windows.reduce_to(self.pipe(path), loss.cause),
+        }
     }
 
-    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn undo(&mut self, before: Self) {
+        (self.verdict, self.repeat) = (before.verdict, before.repeat);
+    }
+
+    fn phase(&self, windows: &Windows) -> &'static str {
+        match self.repeat {
+            Repeat::Due | Repeat::Done(_) => "bulk-repeat",
+            Repeat::Armed => windows.phase(),
+        }
+    }
+}
+
+impl WestwoodBr {
+    fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> BackOff {
         let limit = self.config.back_off_after;
         let back_off = limit > 0 && timeout.consecutive > limit;
         if timeout.consecutive == 1 {
@@ -272,40 +289,52 @@ impl Rule for WestwoodBr {
                 self.repeat = Repeat::Armed;
             }
         }
-        RtoAction::Retransmit { back_off }
+        BackOff::if_true(back_off)
+    }
+}
+
+/// Westwood's window, and the repetition of everything.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<WestwoodBr>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: WestwoodBr) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_undo, on_event, snapshot);
+
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
+        self.classic.time_out(timeout, |rule, windows| rule.time_out(windows, timeout, path))
     }
 
-    fn undo(&mut self, before: Self) {
-        (self.verdict, self.repeat) = (before.verdict, before.repeat);
-    }
-
-    fn idle(&mut self, _path: &Path) {
-        self.rounds.rest();
+    fn spacing(&self) -> Spacing {
+        let WestwoodBr { config, repeat, unit_rate, .. } = &self.classic.rule;
+        let repeats = config.paced_repeat && matches!(repeat, Repeat::Done(_));
+        Spacing::at(repeats.then(|| Rate::from_bytes_per_s(self.classic.windows.cwnd * unit_rate)))
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, doubts: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
-    fn doubt(&mut self, _windows: &mut Windows, _oldest_sent: Instant, path: &Path) -> Doubt {
-        if self.repeat != Repeat::Due {
+    fn detector(&mut self) -> Option<&mut dyn Detector> {
+        Some(self)
+    }
+}
+
+impl Detector for Sender {
+    fn doubt(&mut self, _oldest_sent: Instant, path: &Path) -> Doubt {
+        let repeat = &mut self.classic.rule.repeat;
+        if *repeat != Repeat::Due {
             return Doubt::None;
         }
-        self.repeat = Repeat::Done(path.snd_nxt);
+        *repeat = Repeat::Done(path.snd_nxt);
         Doubt::Everything
-    }
-
-    fn pacing_rate(&self, windows: &Windows) -> Option<Rate> {
-        let repeats = matches!(self.repeat, Repeat::Done(_));
-        (repeats && self.config.paced_repeat).then(|| Rate::from_bytes_per_s(windows.cwnd * self.unit_rate))
-    }
-
-    fn phase(&self, windows: &Windows) -> &'static str {
-        match self.repeat {
-            Repeat::Due | Repeat::Done(_) => "bulk-repeat",
-            Repeat::Armed if windows.in_slow_start() => "slow-start",
-            Repeat::Armed => "congestion-avoidance",
-        }
     }
 }
 
@@ -333,11 +362,11 @@ mod tests {
     }
 
     /// A sender of 432 segments over 500 ms that achieves `rate` segments per second while the delay is high.
-    fn sender(rate: f64, config: Config) -> Classic<WestwoodBr> {
+    fn sender(rate: f64, config: Config) -> Sender {
         let mut rule = WestwoodBr::new(config);
         rule.spike = Spike { rtt_max: ms(900), high: true };
         rule.rounds = rule.rounds.having(rate * f64::from(MSS));
-        Classic::new(Windows { cwnd: 432.0, ssthresh: 200.0 }, rule)
+        Sender::new(Windows { cwnd: 432.0, ssthresh: 200.0 }, rule)
     }
 
     fn timeout(consecutive: u32) -> Timeout {
@@ -391,15 +420,15 @@ mod tests {
         let partial = Path { snd_una: 50_000, ..path() };
         sender.on_ack(&in_recovery(40), &partial);
         assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::Everything);
-        assert_eq!(sender.phase(), "bulk-repeat");
-        let rate = sender.pacing_rate().map(|rate| rate.bps());
+        assert_eq!(sender.snapshot().phase, "bulk-repeat");
+        let rate = sender.spacing().rate().map(|rate| rate.bps());
         assert_eq!(rate, Some(432 * 1448 * 8 * 2), "a window per smallest round-trip time");
         sender.on_ack(&in_recovery(40), &Path { snd_una: 100_000, ..path() });
         assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::None, "once per window");
         sender.on_loss(&fixture::loss(432), &Path { snd_una: 400_000, ..path() });
         assert_eq!(sender.window(), 432.0, "an echo of the repetition");
         sender.on_ack(&fixture::ack(1), &Path { snd_una: 500_000, ..path() });
-        assert_eq!((sender.phase(), sender.pacing_rate()), ("congestion-avoidance", None));
+        assert_eq!((sender.snapshot().phase, sender.spacing().rate()), ("congestion-avoidance", None));
     }
 
     #[test]
@@ -419,7 +448,7 @@ mod tests {
         let mut sender = sender(600.0, Config::default());
         sender.on_loss(&fixture::loss(432), &path());
         sender.on_ack(&in_recovery(40), &path());
-        assert_eq!((sender.window(), sender.ssthresh()), (216.0, 216.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (216.0, 216.0));
         assert_eq!(sender.doubt(Instant::ZERO, &path()), Doubt::None);
         let config = Config { on_congestion: OnCongestion::Estimate, ..Config::default() };
         let mut sender = self::sender(600.0, config);
@@ -434,18 +463,18 @@ mod tests {
         for consecutive in 1..=4 {
             for sender in [&mut noisy, &mut congested] {
                 let action = sender.on_rto(&timeout(consecutive), &path());
-                assert_eq!(action, RtoAction::Retransmit { back_off: false });
+                assert_eq!(action, BackOff::Keep);
             }
         }
-        assert_eq!((noisy.window(), noisy.ssthresh()), (432.0, 200.0));
-        assert_eq!((congested.window(), congested.ssthresh()), (1.0, 300.0));
+        assert_eq!((noisy.window(), noisy.snapshot().ssthresh), (432.0, 200.0));
+        assert_eq!((congested.window(), congested.snapshot().ssthresh), (1.0, 300.0));
     }
 
     #[test]
     fn a_dead_path_may_double_the_timer_again() {
         let mut sender = sender(800.0, Config { back_off_after: 6, ..Config::default() });
         let actions = [6, 7].map(|consecutive| sender.on_rto(&timeout(consecutive), &path()));
-        assert_eq!(actions, [false, true].map(|back_off| RtoAction::Retransmit { back_off }));
+        assert_eq!(actions, [false, true].map(|back_off| BackOff::if_true(back_off)));
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //!
 //! What differs from the paper stands in `papers/westwood-plus.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,9 @@ use crate::parameters::at_least_zero;
 use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::BaseRtt;
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Phase, Rule, Start, Timeout, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Phase, Rule, Start, Windows,
+};
 
 /// What a loss does to the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -98,9 +102,15 @@ impl WestwoodPlus {
 }
 
 impl Rule for WestwoodPlus {
-    fn established(&mut self, _windows: &mut Windows, path: &Path) {
-        self.rounds.begin(path.now);
-        self.base.sample(path.min_rtt);
+    fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                self.rounds.begin(path.now);
+                self.base.sample(path.min_rtt);
+            }
+            ConnectionEvent::Idle { .. } => self.rounds.rest(),
+            _ => {}
+        }
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -119,38 +129,28 @@ impl Rule for WestwoodPlus {
         }
     }
 
-    fn reduce(&mut self, windows: &Windows, loss: &Loss, path: &Path) -> f64 {
-        match self.config.profile {
-            Profile::Linux => {
-                self.marked_until = (loss.cause == Cause::Mark).then_some(path.snd_nxt);
-                windows.cwnd / 2.0
-            }
-            Profile::Paper => self.pipe(path),
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
+        let (linux, timeout) = (self.config.profile == Profile::Linux, loss.cause == Cause::Timeout);
+        let threshold = if linux && !timeout { windows.cwnd / 2.0 } else { self.pipe(path) };
+        if linux {
+            self.marked_until = (loss.cause == Cause::Mark).then_some(path.snd_nxt);
         }
-    }
-
-    fn reduce_at_timeout(&mut self, _windows: &Windows, _timeout: &Timeout, path: &Path) -> f64 {
-        let pipe = self.pipe(path);
-        if self.config.profile == Profile::Linux {
-            self.marked_until = None;
+        if linux && timeout {
             self.base.forget();
         }
-        pipe
+        windows.reduce_to(threshold, loss.cause);
     }
 
     /// The estimate goes on.
     fn undo(&mut self, _before: Self) {
         self.marked_until = None;
     }
-
-    fn idle(&mut self, _path: &Path) {
-        self.rounds.rest();
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Timeout;
     use crate::fixture::{self, path_at};
 
     const PAPER: Config = Config {
@@ -186,7 +186,11 @@ mod tests {
         for (cwnd, after) in [(432.0, 345.30), (200.0, 200.0)] {
             let mut sender = westwood_plus(cwnd, PAPER);
             sender.on_loss(&fixture::loss(432), &path());
-            assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+            assert!(
+                close(sender.window(), after) && close(sender.snapshot().ssthresh, 345.30),
+                "{}",
+                sender.window()
+            );
         }
     }
 
@@ -196,15 +200,15 @@ mod tests {
         for (filter, pipe) in [(RoundFilter::Paper, 1.3949), (RoundFilter::Linux, 1.2273)] {
             let rule = WestwoodPlus::new(Config { filter, ..PAPER });
             let mut sender = Classic::new(Windows { cwnd: 1.0, ssthresh: f64::INFINITY }, rule);
-            sender.on_established(&Path { now: path_at(0.0).now, ..path() });
+            sender.on_event(ConnectionEvent::Established, &Path { now: path_at(0.0).now, ..path() });
             for (round, segments) in [1_u32, 2, 4, 8].into_iter().enumerate() {
                 let now = path_at(0.5 * (round + 1) as f64).now;
                 let ack = Ack { delivered_bytes: u64::from(segments * 1448), ..fixture::ack(segments) };
                 sender.on_ack(&ack, &Path { now, ..path() });
             }
-            assert!(close(sender.rule().pipe(&path()), pipe), "{}", sender.rule().pipe(&path()));
+            assert!(close(sender.rule.pipe(&path()), pipe), "{}", sender.rule.pipe(&path()));
             sender.on_loss(&fixture::loss(16), &path());
-            assert_eq!(sender.ssthresh(), 2.0);
+            assert_eq!(sender.snapshot().ssthresh, 2.0);
         }
     }
 
@@ -213,7 +217,7 @@ mod tests {
         // 400 segments per round trip of 500 ms, acknowledged in two bursts.
         let mut sender = westwood_plus(400.0, Config::default());
         let mut now = 1.0;
-        sender.on_established(&Path { now: path_at(now).now, ..path() });
+        sender.on_event(ConnectionEvent::Established, &Path { now: path_at(now).now, ..path() });
         for _ in 0..100 {
             now += 0.25;
             for k in 0..200_u32 {
@@ -222,7 +226,7 @@ mod tests {
                 sender.on_ack(&ack, &Path { now: at, ..path() });
             }
         }
-        let pipe = sender.rule().pipe(&path());
+        let pipe = sender.rule.pipe(&path());
         assert!((0.85..1.15).contains(&(pipe / 400.0)), "{pipe}");
     }
 
@@ -231,12 +235,16 @@ mod tests {
     fn linux_halves_while_it_recovers_and_then_takes_the_estimate() {
         let mut sender = westwood_plus(200.0, Config::default());
         sender.on_loss(&fixture::loss(200), &path());
-        assert_eq!((sender.window(), sender.ssthresh()), (100.0, 100.0));
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (100.0, 100.0));
         sender.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(10) }, &path());
         assert_eq!(sender.window(), 100.0);
         let last = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(10) };
         sender.on_ack(&last, &path());
-        assert!(close(sender.window(), 345.30) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+        assert!(
+            close(sender.window(), 345.30) && close(sender.snapshot().ssthresh, 345.30),
+            "{}",
+            sender.window()
+        );
     }
 
     #[test]
@@ -254,9 +262,9 @@ mod tests {
     fn linux_forgets_the_old_route_after_a_timeout() {
         let mut sender = westwood_plus(432.0, Config::default());
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 432, answered: false }, &path());
-        assert!(close(sender.ssthresh(), 345.30));
+        assert!(close(sender.snapshot().ssthresh, 345.30));
         let later = Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) };
         sender.on_ack(&later, &path());
-        assert_eq!(sender.rule().base.get(), Duration::from_millis(600));
+        assert_eq!(sender.rule.base.get(), Duration::from_millis(600));
     }
 }

@@ -14,12 +14,14 @@
 //!
 //! The routers belong to the network. What differs stands in `papers/xcp.md`.
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Extension, Instant, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accounting, Ack, Classic, CongestionControl, Path, ReceiverHalf, Reflector, Rule, Sent, Start, Wants,
-    Windows,
+    Accounting, Ack, Classic, CongestionControl, Feedback, Path, ReceiverHalf, Reflector, Rule, Sent, Start,
+    Wants, Windows, forward,
 };
 
 /// Parameters of XCP.
@@ -45,7 +47,7 @@ impl Config {
     /// An XCP sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
-        Box::new(Classic::new(windows, Xcp { header: Header { unrouted: self.unrouted, told: false } }))
+        Box::new(Sender::new(windows, Xcp { header: Header { unrouted: self.unrouted, told: false } }))
     }
 }
 
@@ -116,24 +118,46 @@ impl Rule for Xcp {
     }
 
     fn phase(&self, windows: &Windows) -> &'static str {
-        match (self.header.told, windows.in_slow_start()) {
-            (true, _) => "told-by-routers",
-            (false, true) => "slow-start",
-            (false, false) => "congestion-avoidance",
-        }
+        if self.header.told { "told-by-routers" } else { windows.phase() }
     }
+}
+
+/// A window that routers change.
+#[derive(Clone, Debug)]
+struct Sender {
+    classic: Classic<Xcp>,
+}
+
+impl Sender {
+    fn new(windows: Windows, rule: Xcp) -> Self {
+        Self { classic: Classic::new(windows, rule) }
+    }
+}
+
+impl CongestionControl for Sender {
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, feedback: RECEIVER.number, ..Wants::default() }
+        Wants { accounting: Accounting::Own, ..Wants::default() }
     }
 
-    fn stamp(&mut self, windows: &Windows, _sent: &Sent, path: &Path) -> Extension {
-        Header::request(windows, false, path)
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+}
+
+impl Feedback for Sender {
+    fn receiver(&self) -> u8 {
+        RECEIVER.number
     }
 
-    fn feedback(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
-        if let Some(segments) = self.header.grant(fields, path) {
-            change(windows, segments, path);
+    fn stamp(&mut self, _sent: &Sent, path: &Path) -> Extension {
+        Header::request(&self.classic.windows, false, path)
+    }
+
+    fn on_feedback(&mut self, fields: &Extension, path: &Path) {
+        if let Some(segments) = self.classic.rule.header.grant(fields, path) {
+            change(&mut self.classic.windows, segments, path);
         }
     }
 }
@@ -162,9 +186,9 @@ mod tests {
     use super::*;
     use crate::{Timeout, fixture};
 
-    fn told(cwnd: f64) -> Classic<Xcp> {
+    fn told(cwnd: f64) -> Sender {
         let header = Header { unrouted: Unrouted::Reno, told: true };
-        Classic::new(Windows { cwnd, ssthresh: f64::INFINITY }, Xcp { header })
+        Sender::new(Windows { cwnd, ssthresh: f64::INFINITY }, Xcp { header })
     }
 
     fn fields(delta_bytes_per_s: f32) -> Extension {
@@ -245,7 +269,7 @@ mod tests {
         for (unrouted, window) in [(Unrouted::Reno, 3.0), (Unrouted::Obey, 64.0)] {
             let header = Header { unrouted, told: false };
             let windows = Windows { cwnd: 2.0, ssthresh: f64::INFINITY };
-            let mut sender = Classic::new(windows, Xcp { header });
+            let mut sender = Sender::new(windows, Xcp { header });
             sender.on_feedback(&fields(REQUEST), &fixture::path());
             sender.on_ack(&fixture::ack(1), &fixture::path());
             assert_eq!(sender.window(), window, "{unrouted:?}");

@@ -15,12 +15,17 @@
 mod delay;
 mod start;
 
+use alloc::boxed::Box;
+
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
-use crate::{Ack, Cause, CongestionControl, Loss, Path, RtoAction, Sent, Start, Timeout, Wants};
+use crate::{
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Priority, Sent, Spacing, Start,
+    Timeout, Wants, WindowState, state,
+};
 use delay::Delay;
 use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
 
@@ -79,7 +84,7 @@ impl Config {
 
     /// q*: the queue that a flow of this rate aims at.
     fn target_s(&self, rate: f64) -> f64 {
-        self.floor_s + self.price / rate.sqrt()
+        self.floor_s + self.price / libm::sqrt(rate)
     }
 
     /// The rate of the flows that aim at this queue.
@@ -383,7 +388,7 @@ impl Zenith {
 
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
-        let round = std::mem::replace(&mut self.round, Round::new(path.now, Before::Ordinary));
+        let round = core::mem::replace(&mut self.round, Round::new(path.now, Before::Ordinary));
         let took_s = path.now.since(round.since).as_secs_f64();
         if took_s > 0.0 {
             self.delivery_rate = round.delivered / took_s;
@@ -452,7 +457,7 @@ impl Zenith {
     fn is_excessive(&self, round: &Round) -> bool {
         let sent = (round.delivered + round.lost).max(self.window);
         let noise = self.noise();
-        let chance = 3.0 * (sent * noise.max(0.01)).sqrt();
+        let chance = 3.0 * libm::sqrt(sent * noise.max(0.01));
         round.lost > sent * (self.config.noise + 1.5 * noise) + chance
     }
 
@@ -499,7 +504,7 @@ impl Zenith {
         let Drain { standing_s, base_s, lowest, .. } = self.drain;
         let (sent, lost) = self.crowded;
         // The queue of other flows that overflows does not become shorter in a drain either.
-        let overflows = lost > 1.5 * sent * self.noise() + 3.0 * (sent * self.noise().max(0.001)).sqrt();
+        let overflows = lost > 1.5 * sent * self.noise() + 3.0 * libm::sqrt(sent * self.noise().max(0.001));
         let queue_s = standing_s - base_s;
         let target_s = self.config.target_s(self.rate().max(1.0));
         let lowest_s = lowest.as_secs_f64();
@@ -522,37 +527,6 @@ impl CongestionControl for Zenith {
             (Tide::Ebb { window, .. }, _) => window.min(self.window),
             (_, Stage::Chirp(chirp)) => chirp.window(self.window),
             _ => self.window,
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { sent: true, ..Wants::default() }
-    }
-
-    fn phase(&self) -> &'static str {
-        match (&self.stage, &self.drain.tide) {
-            _ if self.before_timeout.is_some() => "timeout",
-            (Stage::Chirp(_), _) => "first-flight",
-            (Stage::Groups(_), _) => "second-flight",
-            (Stage::Doubling, _) => "doubling",
-            (Stage::Steady, Tide::Ebb { .. }) => "drain",
-            (Stage::Steady, _) => "steady",
-        }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.mss = f64::from(path.mss);
-        self.rtt_s = path.srtt_s();
-        self.round = Round::new(path.now, Before::Ordinary);
-    }
-
-    fn on_sent(&mut self, _sent: &Sent, path: &Path) {
-        if let Stage::Chirp(chirp) = &mut self.stage {
-            chirp.on_sent(path.now, self.sent);
-        }
-        self.sent = self.sent.saturating_add(1);
-        if path.outstanding <= 1 {
-            self.expected_by = path.now + path.srtt + self.patience();
         }
     }
 
@@ -598,16 +572,16 @@ impl CongestionControl for Zenith {
         }
     }
 
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         if self.before_timeout.is_none() {
             let silent = path.now > self.expected_by;
             self.before_timeout = Some(if silent { self.window } else { 0.5 * self.window }.max(SMALLEST));
         }
         self.window = AFTER_TIMEOUT;
-        RtoAction::Retransmit { back_off: false }
+        BackOff::Keep
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
+    fn spacing(&self) -> Spacing {
         let per_s = match &self.stage {
             Stage::Chirp(_) if self.rtt_s > 0.0 && self.sent < 16 => {
                 1.0 / Chirp::gap_s(self.sent, self.rtt_s)
@@ -616,11 +590,47 @@ impl CongestionControl for Zenith {
             Stage::Doubling if self.rtt_s > 0.0 => 2.0 * self.window / self.rtt_s,
             _ => PACE * self.rate(),
         };
-        (per_s > 0.0).then(|| Rate::from_bytes_per_s(per_s * self.mss))
+        if per_s <= 0.0 {
+            return Spacing::None;
+        }
+        let quantum = if matches!(self.stage, Stage::Steady) && self.rate() < PAIRS_BELOW { 2 } else { 1 };
+        Spacing::At { rate: Rate::from_bytes_per_s(per_s * self.mss), quantum }
     }
 
-    fn pacing_quantum(&self) -> u32 {
-        if matches!(self.stage, Stage::Steady) && self.rate() < PAIRS_BELOW { 2 } else { 1 }
+    fn on_sent(&mut self, _sent: &Sent, path: &Path) -> Priority {
+        if let Stage::Chirp(chirp) = &mut self.stage {
+            chirp.on_sent(path.now, self.sent);
+        }
+        self.sent = self.sent.saturating_add(1);
+        if path.outstanding <= 1 {
+            self.expected_by = path.now + path.srtt + self.patience();
+        }
+        Priority::Normal
+    }
+
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        if event != ConnectionEvent::Established {
+            return;
+        }
+        self.mss = f64::from(path.mss);
+        self.rtt_s = path.srtt_s();
+        self.round = Round::new(path.now, Before::Ordinary);
+    }
+
+    fn snapshot(&self) -> WindowState {
+        let phase = match (&self.stage, &self.drain.tide) {
+            _ if self.before_timeout.is_some() => "timeout",
+            (Stage::Chirp(_), _) => "first-flight",
+            (Stage::Groups(_), _) => "second-flight",
+            (Stage::Doubling, _) => "doubling",
+            (Stage::Steady, Tide::Ebb { .. }) => "drain",
+            (Stage::Steady, _) => "steady",
+        };
+        state(self, f64::INFINITY, phase)
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: true, ..Wants::default() }
     }
 }
 
@@ -642,7 +652,7 @@ mod tests {
             memory: None,
         };
         let mut zenith = Zenith::new(Config::default(), &start);
-        zenith.on_established(&at(millis));
+        zenith.on_event(ConnectionEvent::Established, &at(millis));
         zenith
     }
 
@@ -734,22 +744,22 @@ mod tests {
         for millis in [1150, 1151] {
             hear(&mut zenith, millis, BASE_MS);
         }
-        assert_eq!(zenith.phase(), "first-flight");
+        assert_eq!(zenith.snapshot().phase, "first-flight");
         let rtt = Some(Duration::from_millis(BASE_MS));
         zenith.on_ack(&Ack { rtt, lost: 7, ..fixture::ack(1) }, &at(1152));
-        assert_eq!((zenith.phase(), zenith.window()), ("doubling", 10.0));
+        assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 10.0));
         // The second flight leaves after that.
         for millis in 1710..1720 {
             hear(&mut zenith, millis, BASE_MS);
         }
-        assert_eq!((zenith.phase(), zenith.window()), ("doubling", 20.0));
+        assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 20.0));
     }
 
     #[test]
     fn a_timeout_leaves_two_segments_and_the_first_ack_brings_the_window_back() {
         let mut zenith = zenith(690.0);
         let timeout = Timeout { consecutive: 1, outstanding: 690, answered: false };
-        assert_eq!(zenith.on_rto(&timeout, &at(3000)), RtoAction::Retransmit { back_off: false });
+        assert_eq!(zenith.on_rto(&timeout, &at(3000)), BackOff::Keep);
         assert_eq!(zenith.window(), AFTER_TIMEOUT);
         zenith.on_rto(&Timeout { consecutive: 2, ..timeout }, &at(4000));
         hear(&mut zenith, 5000, BASE_MS);
@@ -762,7 +772,7 @@ mod tests {
         for tenth in 0..=101 {
             hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5);
         }
-        assert_eq!(zenith.phase(), "drain");
+        assert_eq!(zenith.snapshot().phase, "drain");
         assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
     }
 

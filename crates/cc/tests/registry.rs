@@ -2,8 +2,9 @@
 
 use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, Entry, Loss, Path, PathMemory, PeerProbes, Phase, ProbeMoment,
-    ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout, Windows,
+    Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path, PathMemory,
+    PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout,
+    Undo, Windows,
 };
 use proptest::prelude::*;
 
@@ -132,7 +133,7 @@ impl Driver {
             ecn: false,
         };
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
-        cc.on_established(&path);
+        cc.on_event(ConnectionEvent::Established, &path);
         let receiver = entry.receiver.map(|half| (half.build)());
         Self { cc, receiver, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0, probes: 0 }
     }
@@ -151,26 +152,40 @@ impl Driver {
             Step::Lost(cause) => self.lose(cause),
             Step::TimedOut => self.time_out(),
             Step::Undone => {
-                self.cc.on_undo(&self.path);
+                self.cc.on_undo(Undo::Reduction, &self.path);
                 self.phase = Phase::Open;
             }
-            Step::ThresholdUndone => self.cc.on_undo_threshold(&self.path),
+            Step::ThresholdUndone => self.cc.on_undo(Undo::Threshold, &self.path),
             Step::ProbeAnswered { tag, acked } => {
                 let acked = acked.min(self.path.outstanding);
                 self.acknowledge(acked, None, true, false);
                 let reply = ProbeReply { tag: ProbeTag(tag), acked, phase: self.phase };
-                self.cc.on_probe_acked(&reply, &self.path);
+                if let Some(prober) = self.cc.prober() {
+                    prober.on_probe_acked(&reply, &self.path);
+                }
             }
-            Step::Idle { restart } => self.cc.on_idle_restart(f64::from(restart), &self.path),
-            Step::Closed => self.cc.on_closed(&self.path),
-            Step::Unvalidated => self.cc.on_unvalidated(2.0, &self.path),
+            Step::Idle { restart } => {
+                self.cc.on_event(ConnectionEvent::Idle { restart: f64::from(restart) }, &self.path)
+            }
+            Step::Closed => self.cc.on_event(ConnectionEvent::Closed, &self.path),
+            Step::Unvalidated => self.cc.on_event(ConnectionEvent::Unvalidated { floor: 2.0 }, &self.path),
             Step::Sent { segments } => self.send(segments),
             Step::Passes { ms } => self.pass(Duration::from_millis(ms)),
             Step::ReceiveWindow(segments) => self.path.receive_window = segments,
-            Step::FedBack(fields) => self.cc.on_feedback(&fields, &self.path),
+            Step::FedBack(fields) => self.feed_back(&fields),
         }
         self.ask_for_probes();
         self.check();
+    }
+
+    fn feed_back(&mut self, fields: &Extension) {
+        if let Some(feedback) = self.cc.feedback() {
+            feedback.on_feedback(fields, &self.path);
+        }
+    }
+
+    fn wake_at(&mut self) -> Instant {
+        self.cc.sleeper().map_or(Instant::FAR_FUTURE, |sleeper| sleeper.wake_at())
     }
 
     fn ack(&self, acked: u32) -> Ack {
@@ -205,11 +220,12 @@ impl Driver {
         let rate = rtt.map(|rtt| self.rate(acked, rtt));
         let ack = Ack { rtt, rate, window_limited, ends_episode, ..self.ack(acked) };
         if let Some(receiver) = &mut self.receiver {
-            self.cc.on_feedback(&receiver.reply(self.path.now), &self.path);
+            let fields = receiver.reply(self.path.now);
+            self.feed_back(&fields);
         }
         self.cc.on_ack(&ack, &self.path);
-        if self.cc.wants().doubts {
-            self.cc.doubt(self.path.now - rtt.unwrap_or_default(), &self.path);
+        if let Some(detector) = self.cc.detector() {
+            detector.doubt(self.path.now - rtt.unwrap_or_default(), &self.path);
         }
         if ends_episode {
             self.phase = Phase::Open;
@@ -254,7 +270,10 @@ impl Driver {
             outstanding: self.path.outstanding,
             answered: false,
         };
-        self.cc.on_rto(&timeout, &self.path);
+        // The probe of a question is never answered here: the timer expires again.
+        if self.cc.questioner().is_none_or(|questioner| questioner.question(&timeout, &self.path).is_none()) {
+            self.cc.on_rto(&timeout, &self.path);
+        }
         self.phase = Phase::Loss;
         self.data_sent = 1;
     }
@@ -271,7 +290,8 @@ impl Driver {
             self.data_sent += 1;
             self.cc.on_sent(&sent, &self.path);
             if let Some(receiver) = &mut self.receiver {
-                let extension = self.cc.stamp(&sent, &self.path);
+                let stamp = |feedback: &mut dyn Feedback| feedback.stamp(&sent, &self.path);
+                let extension = self.cc.feedback().map_or(Extension::None, stamp);
                 let segment = Segment { seq: sent.seq, len: MSS, extension, ..Segment::default() };
                 receiver.on_data(self.path.now, &segment, false);
             }
@@ -282,15 +302,17 @@ impl Driver {
     fn pass(&mut self, span: Duration) {
         let end = self.path.now + span;
         let mut at_this_instant = 0;
-        while self.cc.wake_at() <= end {
-            let at = self.cc.wake_at().max(self.path.now);
+        while self.wake_at() <= end {
+            let at = self.wake_at().max(self.path.now);
             at_this_instant = if at == self.path.now { at_this_instant + 1 } else { 0 };
             assert!(at_this_instant < TOO_MANY_WAKE_UPS, "wakes up again and again at {at:?}");
             self.path.now = at;
             self.data_sent = 0;
-            self.cc.on_wake(&self.path);
-            if self.cc.wants().doubts {
-                self.cc.doubt(self.path.now, &self.path);
+            if let Some(sleeper) = self.cc.sleeper() {
+                sleeper.on_wake(&self.path);
+            }
+            if let Some(detector) = self.cc.detector() {
+                detector.doubt(self.path.now, &self.path);
             }
             self.ask_for_probes();
         }
@@ -300,7 +322,7 @@ impl Driver {
     fn ask_for_probes(&mut self) {
         let moment = ProbeMoment { data_sent: self.data_sent };
         let mut sent = 0;
-        while self.cc.wants().probes && self.cc.next_probe(&moment, &self.path).is_some() {
+        while self.cc.prober().is_some_and(|prober| prober.next_probe(&moment, &self.path).is_some()) {
             sent += 1;
             assert!(sent < TOO_MANY_PROBES, "never stops to send probes");
         }
@@ -310,8 +332,8 @@ impl Driver {
     fn check(&self) {
         let window = self.cc.window();
         assert!(window.is_finite() && window >= 1.0, "window {window}");
-        assert!(self.cc.ssthresh() >= 1.0, "threshold {}", self.cc.ssthresh());
-        assert!(!self.cc.phase().is_empty());
+        assert!(self.cc.snapshot().ssthresh >= 1.0, "threshold {}", self.cc.snapshot().ssthresh);
+        assert!(!self.cc.snapshot().phase.is_empty());
     }
 }
 
@@ -376,7 +398,8 @@ fn a_sender_asks_for_the_receiver_half_of_its_entry() {
         memory: None,
     };
     for entry in REGISTRY {
-        let wanted = Algorithm::from_name(entry.name).unwrap().build(&start).wants().feedback;
+        let mut cc = Algorithm::from_name(entry.name).unwrap().build(&start);
+        let wanted = cc.feedback().map_or(0, |feedback| feedback.receiver());
         assert_eq!(wanted, entry.receiver.map_or(0, |half| half.number), "{}", entry.name);
     }
 }

@@ -41,7 +41,7 @@ use failure::Failure;
 /// takes them by name, `list cc` names them, and `compare --cc all` includes them. Returns the exit code.
 ///
 /// An algorithm whose name is taken already, by a registered one or another of `own`, is refused with exit code 2.
-pub fn main_with(own: &'static [cc::Custom]) -> ExitCode {
+pub fn main_with(own: &[cc::Custom]) -> ExitCode {
     match bentpipe_scenario::bring_algorithms(own) {
         Ok(()) => command(),
         Err(error) => Failure::from(error).report(),

@@ -9,8 +9,8 @@ use std::ffi::c_void;
 
 use bentpipe_base::{Duration, Instant, ProbeTag, Rng};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply,
-    RateSample, Sent, Start, Timeout,
+    Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment,
+    ProbeReply, RateSample, Sent, Start, Timeout, Undo,
 };
 
 /// `struct bp_path`.
@@ -365,7 +365,7 @@ impl History {
             memory: None,
         };
         let mut rust = algorithm.build(&start);
-        rust.on_established(&path);
+        rust.on_event(ConnectionEvent::Established, &path);
         // Peach and Swift begin with one segment, the kernel with its initial window: the law begins with what it is given.
         let c = InC::new(law, rust.window(), &path);
         let trouble = [0, 3, 30, 300][rng.below(4) as usize];
@@ -523,7 +523,7 @@ impl History {
     /// Some reductions turn out to be mistakes at once.
     fn perhaps_undo(&mut self) {
         if self.rng.chance(0.1) {
-            self.rust.on_undo(&self.path);
+            self.rust.on_undo(Undo::Reduction, &self.path);
             self.c.undo();
             self.phase = Phase::Open;
         }
@@ -549,7 +549,7 @@ impl History {
         self.sacked = 0;
         let restart = self.rust.window().min(10.0);
         self.probes.began_at = self.path.now;
-        self.rust.on_idle_restart(restart, &self.path);
+        self.rust.on_event(ConnectionEvent::Idle { restart }, &self.path);
         self.c.idle(restart, &self.path);
         self.start();
         self.fill(1);
@@ -661,10 +661,10 @@ fn agree(name: &str, parameters: &str, law: &'static Native) {
 /// Where the rule spaces segments, the same share of the window leaves per second, or, where the rate is not the window's, the same data, within 1 %.
 fn check_pace(name: &str, history: &mut History) {
     // In safe mode probers space the burst that the end of a recovery releases; in the kernel there is none.
-    if history.rust.wants().probes {
+    if history.rust.prober().is_some() {
         return;
     }
-    let Some(rate) = history.rust.pacing_rate() else { return };
+    let Some(rate) = history.rust.spacing().rate() else { return };
     let (rust, c) = (rate.bps() as f64 / 8.0, history.c.pace(&history.path) as f64);
     let near = |rust: f64, c: f64| (rust - c).abs() <= rust / 100.0;
     let shares = near(rust / history.rust.window(), c / history.c.window());

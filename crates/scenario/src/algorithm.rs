@@ -29,7 +29,7 @@ pub fn bring_algorithms(own: &[Custom]) -> Result<(), Error> {
     match own.iter().enumerate().find(|&of| taken(of)) {
         Some((_, custom)) => Err(Error::TakenAlgorithm { name: custom.name.to_owned() }),
         None => {
-            OWN.write().unwrap_or_else(PoisonError::into_inner).extend(own);
+            OWN.write().unwrap_or_else(PoisonError::into_inner).extend_from_slice(own);
             Ok(())
         }
     }
@@ -44,7 +44,7 @@ pub fn own_algorithms() -> Vec<Custom> {
 fn known(name: &str) -> Option<Algorithm> {
     let own = own_algorithms();
     let own = own.iter().find(|custom| custom.name == name);
-    own.copied().map(Algorithm::Custom).or_else(|| Algorithm::from_name(name))
+    own.cloned().map(Algorithm::Custom).or_else(|| Algorithm::from_name(name))
 }
 
 /// Algorithms whose standard finds losses in its own way.

@@ -69,7 +69,7 @@ fn wide(loss: f64, duration: Duration) -> Scenario {
     let gbps = Rate::from_mbps(1000);
     let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady(LARGE)) };
     let config = Config {
-        cc: Algorithm::Custom(Custom { name: "steady", build: Box::leak(Box::new(build)) }),
+        cc: Algorithm::Custom(Custom::new("steady", build)),
         recovery: Recovery::Rack,
         receive_window: ReceiveWindow::Fixed(512 << 20),
         ..common::paper_tcp(u64::from(LARGE) * 4)

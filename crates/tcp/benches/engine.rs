@@ -42,7 +42,7 @@ struct World {
 impl World {
     fn new(build: Build, recovery: Recovery, loss: f64) -> Self {
         let config = Arc::new(Config {
-            cc: Algorithm::Custom(Custom { name: "steady", build: Box::leak(Box::new(build)) }),
+            cc: Algorithm::Custom(Custom::new("steady", build)),
             mss: 1000,
             recovery,
             delayed_ack: DelayedAck::Off,

@@ -91,7 +91,7 @@ impl Connection {
             if segment.seq == self.receiver.nxt {
                 // In TIME-WAIT both streams are complete, and a late ACK of ours may have met a peer that is gone.
                 let complete = self.state == State::TimeWait;
-                self.become_closed(if complete { Events::CLOSED } else { Events::RESET });
+                self.become_closed(now, if complete { Events::CLOSED } else { Events::RESET });
             } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.granted_edge() {
                 self.challenge(now, segment);
             }
@@ -143,7 +143,7 @@ impl Connection {
         if self.released && segment.seq + u64::from(segment.len) > self.receiver.nxt {
             // Nobody will read it, and the peer must know (RFC 9293 section 3.6.1, SHLD-3).
             self.refuse(segment);
-            return self.become_closed(Events::CLOSED);
+            return self.become_closed(now, Events::CLOSED);
         }
         let arrival = self.receiver.take(segment.seq, segment.seq_end(), fin);
         self.receiver.watch_hole(now);
@@ -211,7 +211,7 @@ impl Connection {
                 self.guard_life(now);
             }
             State::Closing => self.begin_time_wait(now),
-            State::LastAck => self.become_closed(Events::CLOSED),
+            State::LastAck => self.become_closed(now, Events::CLOSED),
             _ => {}
         }
     }

@@ -1,8 +1,7 @@
 //! Everything that can be configured of a connection.
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::star::AenProbe;
-use bentpipe_cc::{Algorithm, PathMemory, Reflector};
+use bentpipe_cc::{Algorithm, PathMemory, Reflector, TimeoutProbe};
 
 /// How losses are found and repaired. Chosen beside the algorithm, not inside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -152,7 +151,7 @@ pub enum SpuriousTimeout {
     /// it is answered nothing else leaves and nothing is reduced. An algorithm with probes of its own sends those instead.
     Aen {
         /// The segment that is sent as the probe.
-        probe: AenProbe,
+        probe: TimeoutProbe,
         /// Probes that may go unanswered before the timeout is believed, at least one.
         max_probes: u32,
         /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
@@ -165,7 +164,7 @@ impl SpuriousTimeout {
     pub const ENHANCED: Self = Self::Enhanced { fraction: 0.75, restore: Restore::Threshold };
 
     /// Acknowledgement error notification with STAR's defaults.
-    pub const AEN: Self = Self::Aen { probe: AenProbe::Newest, max_probes: 3, paced: true };
+    pub const AEN: Self = Self::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced: true };
 }
 
 /// How segments are spaced.

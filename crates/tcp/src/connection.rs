@@ -12,7 +12,7 @@ use crate::context::{Context, Tracer};
 use crate::fast_path::FastPath;
 use crate::handshake::Handshake;
 use crate::receiver::{Arrival, Receiver};
-use crate::sender::{Outgoing, Sender, Verdict};
+use crate::sender::{Abilities, Fate, Outgoing, Sender};
 use crate::stats::Counts;
 use crate::timers::{Timers, expired};
 use crate::{AckDelay, AckPace, Config, Stats};
@@ -248,7 +248,7 @@ impl Connection {
         if expired(&mut cx.timers.reorder, now) {
             sender.on_reorder_timer(&mut cx);
         }
-        let mut verdict = Verdict::GoOn;
+        let mut verdict = Fate::GoOn;
         if expired(&mut cx.timers.persist, now) {
             verdict = sender.on_persist(&mut cx);
         }
@@ -261,7 +261,7 @@ impl Connection {
             };
             verdict = verdict.or(of_deadline);
         }
-        if verdict == Verdict::GiveUp {
+        if verdict == Fate::GiveUp {
             self.give_up(now);
         }
         if expired(&mut self.timers.life, now) {
@@ -363,7 +363,7 @@ impl Connection {
             return Transmit::More;
         }
         let sends = self.state.sends();
-        let probes = sends && self.sender.wants().probes;
+        let probes = sends && self.sender.abilities().contains(Abilities::PROBES);
         // A keep-alive leaves even when there is nothing more to send.
         if sends || self.sender.window_probe {
             let (sender, mut cx) = self.split(now);

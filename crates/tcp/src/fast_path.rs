@@ -16,7 +16,7 @@ use crate::DelayedAck;
 use crate::arrival::is_older;
 use crate::connection::{Connection, Events, State, Transmit};
 use crate::receiver::Arrival;
-use crate::sender::Prediction;
+use crate::sender::{Abilities, Prediction};
 
 bitflags::bitflags! {
     /// The fast paths that are open in the present state of the connection.
@@ -97,17 +97,18 @@ impl Connection {
         let flows =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
-        let wants = self.sender.wants();
+        let abilities = self.sender.abilities();
         let unseen = self.tracer.is_none();
         let rest = open
             && unseen
             && self.reset.is_none()
             && !self.receiver.owes_probe_reply()
             && !self.sender.window_probe
-            && !wants.probes;
+            && !abilities.contains(Abilities::PROBES);
         let arrivals = flows && unseen && self.sender.takes_plain_acks();
         let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
-        let wakeless = !wants.wakes && !wants.probes && self.timers.algorithm == Instant::FAR_FUTURE;
+        let wakeless = !abilities.intersects(Abilities::WAKES.union(Abilities::PROBES))
+            && self.timers.algorithm == Instant::FAR_FUTURE;
         let mut fast_path = FastPath::KNOWN;
         fast_path.set(FastPath::ARRIVALS, arrivals);
         let data = arrivals && self.state.receives() && !self.receiver.knows_end() && !self.released;

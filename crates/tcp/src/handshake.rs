@@ -4,7 +4,7 @@ use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
 use crate::Recovery;
 use crate::connection::{Connection, Events, Reports, State, clock_ms};
-use crate::sender::Verdict;
+use crate::sender::Fate;
 
 /// Payload that every host accepts (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -79,7 +79,7 @@ impl Connection {
         }
         if segment.flags.contains(Flags::RST) {
             if acks {
-                self.become_closed(Events::RESET);
+                self.become_closed(now, Events::RESET);
             }
             return;
         }
@@ -148,10 +148,10 @@ impl Connection {
     }
 
     /// The options of our SYN; in a SYN-ACK only those that the `peer` offered, too.
-    fn offer(&self, peer: Option<SynOptions>) -> SynOptions {
+    fn offer(&mut self, peer: Option<SynOptions>) -> SynOptions {
+        let wanted_receiver = self.sender.wanted_receiver();
         let config = &self.config;
         let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
-        let wants = self.sender.wants();
         let reflected = |peer: SynOptions| {
             self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
         };
@@ -163,7 +163,7 @@ impl Connection {
             snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
             best_effort: agreed(self.offers_best_effort(), |peer| peer.best_effort),
             probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
-            feedback: peer.map_or(wants.feedback, reflected),
+            feedback: peer.map_or(wanted_receiver, reflected),
         }
     }
 
@@ -260,23 +260,23 @@ impl Connection {
         } else if self.reports == Reports::Sack {
             self.sender.peer_may_report_probes();
         }
-        let wanted = self.sender.wants().feedback;
+        let wanted = self.sender.wanted_receiver();
         self.sender.feedback = wanted != 0 && peer.feedback == wanted;
         let asked = self.config.reflection.filter(|reflection| reflection.number == peer.feedback);
         self.reflector = asked.map(|reflection| (reflection.build)());
     }
 
     /// The SYN or SYN-ACK was not answered in time.
-    pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Verdict {
+    pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Fate {
         let most = self.config.syn_retries;
         let handshake = self.handshaking();
         if handshake.tries >= most {
-            return Verdict::GiveUp;
+            return Fate::GiveUp;
         }
         handshake.tries += 1;
         self.sender.back_off();
         self.begin_handshake(now);
-        Verdict::GoOn
+        Fate::GoOn
     }
 
     /// The peer repeated its SYN: our answer was lost.

@@ -10,8 +10,8 @@ impl Connection {
     /// No more data will be written: a FIN follows what is queued.
     pub fn close(&mut self, now: Instant) {
         match self.state {
-            State::Listen => self.become_closed(Events::CLOSED),
-            State::SynSent if self.sender.written == 1 => self.become_closed(Events::CLOSED),
+            State::Listen => self.become_closed(now, Events::CLOSED),
+            State::SynSent if self.sender.written == 1 => self.become_closed(now, Events::CLOSED),
             // Data written before the handshake is complete is still sent.
             State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
                 self.sender.fin_queued = true;
@@ -34,7 +34,7 @@ impl Connection {
         if self.state.is_synchronised() && self.state != State::TimeWait || self.state == State::SynReceived {
             self.reset_peer(now);
         }
-        self.become_closed(Events::CLOSED);
+        self.become_closed(now, Events::CLOSED);
         self.finish(now);
     }
 
@@ -60,7 +60,7 @@ impl Connection {
     /// up on the word of a third party (RFC 5927 section 5.2).
     pub fn handle_unreachable(&mut self, now: Instant) {
         if self.state == State::SynSent {
-            self.become_closed(Events::RESET);
+            self.become_closed(now, Events::RESET);
             self.finish(now);
         }
     }
@@ -101,12 +101,12 @@ impl Connection {
     }
 
     #[cold]
-    pub(crate) fn become_closed(&mut self, why: Events) {
+    pub(crate) fn become_closed(&mut self, now: Instant, why: Events) {
         self.state = State::Closed;
         self.timers = Timers::OFF;
         self.events |= why;
         if why != Events::CLOSED {
-            self.sender.cc.on_abandoned();
+            self.sender.abandoned(now);
         }
     }
 
@@ -114,15 +114,15 @@ impl Connection {
         if self.state.is_synchronised() {
             self.reset_peer(now);
         }
-        self.become_closed(Events::TIMED_OUT);
+        self.become_closed(now, Events::TIMED_OUT);
     }
 
     /// TIME-WAIT is over, or the connection was silent for long.
     pub(crate) fn on_life_timer(&mut self, now: Instant) {
         let una = self.sender.una;
         match self.state {
-            State::TimeWait => self.become_closed(Events::CLOSED),
-            State::FinWait2 if self.released => self.become_closed(Events::CLOSED),
+            State::TimeWait => self.become_closed(now, Events::CLOSED),
+            State::FinWait2 if self.released => self.become_closed(now, Events::CLOSED),
             state if self.released && state.is_synchronised() => {
                 match self.upkeep.as_ref().is_some_and(|upkeep| upkeep.una_at_release == una) {
                     true => self.give_up(now),

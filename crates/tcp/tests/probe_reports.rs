@@ -3,8 +3,7 @@
 mod common;
 
 use bentpipe_base::{Duration, Instant, Probe, Rate, Rng};
-use bentpipe_cc::Algorithm;
-use bentpipe_cc::star::AenProbe;
+use bentpipe_cc::{Algorithm, TimeoutProbe};
 use bentpipe_tcp::{Config, DelayedAck, ReceiveWindow, RtoBounds, SpuriousTimeout};
 use common::Pair;
 
@@ -119,7 +118,7 @@ fn copies_beyond_a_hole_leave_a_millisecond_apart() {
 /// waits or not, nobody is woken up again and again at one instant.
 #[test]
 fn a_waiting_copy_wakes_nobody_before_it_may_leave() {
-    let aen = SpuriousTimeout::Aen { probe: AenProbe::Newest, max_probes: 3, paced: false };
+    let aen = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced: false };
     let quick =
         RtoBounds { floor: Duration::from_millis(5), margin: Duration::ZERO, ..Config::default().rto };
     for (cc, spurious_timeout, rate_limit) in [

@@ -6,8 +6,7 @@ mod common;
 mod script;
 
 use bentpipe_base::{Duration, Flags, SackRange};
-use bentpipe_cc::star::AenProbe;
-use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_cc::{Algorithm, REGISTRY, TimeoutProbe};
 use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery, Restore, SpuriousTimeout};
 use common::Pair;
 use script::{Script, ms, plain};
@@ -96,7 +95,7 @@ fn aen_keeps_the_window_when_only_acks_were_lost() {
 #[test]
 fn aen_spaces_the_window_after_the_answer() {
     for (paced, at_once) in [(true, 1..=2), (false, 10..=11)] {
-        let aen = SpuriousTimeout::Aen { probe: AenProbe::Newest, max_probes: 3, paced };
+        let aen = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced };
         let mut end = Script::established(Config {
             spurious_timeout: aen,
             initial_window: InitialWindow::Segments(10),

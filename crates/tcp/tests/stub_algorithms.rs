@@ -8,8 +8,8 @@ mod script;
 
 use bentpipe_base::{Extension, Instant, Probe, ProbeTag, Segment};
 use bentpipe_cc::{
-    Ack, Algorithm, CongestionControl, Custom, Loss, Path, ProbeKind, ProbeReply, Reflector, RtoAction, Sent,
-    Start, Timeout, Wants,
+    Ack, Algorithm, BackOff, CongestionControl, Custom, Feedback, Loss, Path, ProbeKind, ProbeMoment,
+    ProbeReply, ProbeRequest, Prober, Questioner, Reflector, Sent, Start, Timeout,
 };
 use bentpipe_tcp::{Config, DelayedAck, Events, InitialWindow, ReceiveWindow, Recovery, Reflection};
 use common::Pair;
@@ -38,16 +38,37 @@ impl CongestionControl for Double {
         note("loss".into());
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> BackOff {
         note(format!("timeout {} {}", timeout.consecutive, timeout.answered));
-        match self.asks_first {
-            Some(kind) if !timeout.answered => RtoAction::ProbeFirst(kind),
-            _ => RtoAction::Retransmit { back_off: !self.keeps_timer },
-        }
+        BackOff::if_true(!self.keeps_timer)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { feedback: self.feedback, ..Wants::default() }
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
+        Some(self)
+    }
+
+    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+        if self.asks_first.is_some() { Some(self) } else { None }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        if self.feedback > 0 { Some(self) } else { None }
+    }
+}
+
+impl Questioner for Double {
+    fn question(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
+        let kind = self.asks_first.filter(|_| !timeout.answered);
+        if kind.is_some() {
+            note(format!("question {}", timeout.consecutive));
+        }
+        kind
+    }
+}
+
+impl Prober for Double {
+    fn next_probe(&mut self, _moment: &ProbeMoment, _path: &Path) -> Option<ProbeRequest> {
+        None
     }
 
     fn distrusts_duplicates(&self) -> bool {
@@ -56,6 +77,12 @@ impl CongestionControl for Double {
 
     fn on_probe_acked(&mut self, reply: &ProbeReply, _path: &Path) {
         note(format!("reply {} {}", reply.tag.0, reply.acked));
+    }
+}
+
+impl Feedback for Double {
+    fn receiver(&self) -> u8 {
+        self.feedback
     }
 
     fn stamp(&mut self, sent: &Sent, _path: &Path) -> Extension {
@@ -87,7 +114,7 @@ impl Reflector for Mirror {
 
 fn with(build: fn(&Start) -> Box<dyn CongestionControl>) -> Config {
     Config {
-        cc: Algorithm::Custom(Custom { name: "double", build: Box::leak(Box::new(build)) }),
+        cc: Algorithm::Custom(Custom::new("double", build)),
         initial_window: InitialWindow::Segments(10),
         recovery: Recovery::NewReno,
         ..plain()
@@ -114,7 +141,7 @@ fn a_question_before_a_timeout_is_believed() {
         assert_eq!(end.trace(), [question], "and nothing else leaves");
         end.wait(50);
         end.ack(1);
-        assert_eq!(told(), ["timeout 1 false", "timeout 1 true", "ack 0"], "one expiry");
+        assert_eq!(told(), ["question 1", "timeout 1 true", "ack 0"], "one expiry");
         assert_eq!(end.trace()[0], "1+1000");
         assert_eq!(end.end.stats().timeouts, 1);
     }
@@ -138,7 +165,7 @@ fn a_question_without_an_answer_expires_again() {
     end.write(1000);
     told();
     end.wait(60_000);
-    assert_eq!(told(), ["timeout 1 false", "timeout 2 false", "timeout 3 false"]);
+    assert_eq!(told(), ["question 1", "question 2", "question 3"]);
     assert!(end.events.contains(Events::TIMED_OUT));
 }
 

@@ -6,9 +6,9 @@ mod notes;
 mod script;
 
 use bentpipe_base::Rate;
-use bentpipe_cc::star::AenProbe;
 use bentpipe_cc::{
-    Accounting, Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout, Wants,
+    Accounting, Ack, Algorithm, BackOff, CongestionControl, ConnectionEvent, Custom, Loss, Path, Spacing,
+    Start, Timeout, TimeoutProbe, Wants,
 };
 use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout, WindowValidation};
 use notes::{note, told};
@@ -33,17 +33,19 @@ impl CongestionControl for Listener {
         note(format!("validated {:?}", loss.validated));
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, _path: &Path) -> BackOff {
         note(format!("timeout {}", timeout.consecutive));
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
-        note(format!("restart {restart}"));
+    fn on_event(&mut self, event: ConnectionEvent, _path: &Path) {
+        if let ConnectionEvent::Idle { restart } = event {
+            note(format!("restart {restart}"));
+        }
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.rate
+    fn spacing(&self) -> Spacing {
+        Spacing::at(self.rate)
     }
 
     fn wants(&self) -> Wants {
@@ -54,7 +56,7 @@ impl CongestionControl for Listener {
 fn listener(wants: Wants, rate: Option<Rate>) -> Config {
     let build = move |_: &Start| Box::new(Listener { wants, rate }) as Box<dyn CongestionControl>;
     Config {
-        cc: Algorithm::Custom(Custom { name: "listener", build: Box::leak(Box::new(build)) }),
+        cc: Algorithm::Custom(Custom::new("listener", build)),
         initial_window: InitialWindow::Segments(10),
         ..plain()
     }
@@ -88,7 +90,7 @@ fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
 /// The timeout that the engine answered with a probe of its own is not one of those in a row that an algorithm hears of.
 #[test]
 fn a_timeout_that_was_probed_does_not_count() {
-    let spurious_timeout = SpuriousTimeout::Aen { probe: AenProbe::Newest, max_probes: 1, paced: false };
+    let spurious_timeout = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 1, paced: false };
     let config = Config { spurious_timeout, recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
     let mut end = Script::established(config);
     end.write(3000);

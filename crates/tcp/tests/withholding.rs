@@ -3,7 +3,9 @@
 mod common;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_cc::{Ack, Algorithm, CongestionControl, Custom, Loss, Path, RtoAction, Start, Timeout, Wants};
+use bentpipe_cc::{
+    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Sleeper, Spacing, Start, Timeout, Wake,
+};
 use bentpipe_tcp::{Config, DelayedAck};
 use common::Pair;
 
@@ -21,10 +23,6 @@ impl CongestionControl for Held {
         10.0
     }
 
-    fn wants(&self) -> Wants {
-        Wants { wakes: true, ..Wants::default() }
-    }
-
     fn on_ack(&mut self, _ack: &Ack, path: &Path) {
         if path.now < RELEASE {
             (self.holds, self.wake_at) = (true, RELEASE);
@@ -33,20 +31,27 @@ impl CongestionControl for Held {
 
     fn on_loss(&mut self, _loss: &Loss, _path: &Path) {}
 
-    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> RtoAction {
-        RtoAction::Retransmit { back_off: true }
+    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> BackOff {
+        BackOff::Double
     }
 
-    fn withholds(&self) -> bool {
-        self.holds
+    fn spacing(&self) -> Spacing {
+        if self.holds { Spacing::Withheld } else { Spacing::None }
     }
 
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Sleeper for Held {
     fn wake_at(&self) -> Instant {
         self.wake_at
     }
 
-    fn on_wake(&mut self, _path: &Path) {
+    fn on_wake(&mut self, _path: &Path) -> Wake {
         (self.holds, self.wake_at) = (false, Instant::FAR_FUTURE);
+        Wake::Quiet
     }
 }
 
@@ -56,7 +61,7 @@ fn held(_start: &Start) -> Box<dyn CongestionControl> {
 
 #[test]
 fn what_is_withheld_leaves_after_the_release_and_arrives() {
-    let cc = Algorithm::Custom(Custom { name: "held", build: &held });
+    let cc = Algorithm::Custom(Custom::new("held", held));
     let config = Config { cc, delayed_ack: DelayedAck::Off, mss: 1000, ..Config::default() };
     let mut pair = Pair::symmetric(config);
     pair.write(0, 50_000);

@@ -10,7 +10,7 @@
 
 use std::process::ExitCode;
 
-use bentpipe_cli::cc::{Classic, CongestionControl, Custom, Loss, Path, Rule, Start, Windows};
+use bentpipe_cli::cc::{Cause, Classic, CongestionControl, Custom, Loss, Path, Rule, Start, Windows};
 
 /// Less queueing delay than this, in seconds, is no queue.
 const QUEUE_S: f64 = 0.010;
@@ -20,11 +20,11 @@ const QUEUE_S: f64 = 0.010;
 struct SecondThought;
 
 impl Rule for SecondThought {
-    // What is not written here is Reno's: growth in slow start and in congestion avoidance, timeouts, undo.
-    fn reduce(&mut self, _windows: &Windows, loss: &Loss, path: &Path) -> f64 {
+    // What is not written here is Reno's: growth in slow start and in congestion avoidance, and undo.
+    fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let queueing_s = path.srtt.as_secs_f64() - path.min_rtt.as_secs_f64();
-        let kept = if queueing_s > QUEUE_S { 0.5 } else { 0.9 };
-        f64::from(loss.outstanding) * kept
+        let kept = if queueing_s > QUEUE_S || loss.cause == Cause::Timeout { 0.5 } else { 0.9 };
+        windows.reduce_to(f64::from(loss.outstanding) * kept, loss.cause);
     }
 }
 
@@ -34,5 +34,5 @@ fn build(start: &Start) -> Box<dyn CongestionControl> {
 }
 
 fn main() -> ExitCode {
-    bentpipe_cli::main_with(&[Custom { name: "second-thought", build: &build }])
+    bentpipe_cli::main_with(&[Custom::new("second-thought", build)])
 }

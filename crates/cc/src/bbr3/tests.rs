@@ -1,6 +1,6 @@
 use super::*;
-use crate::RateSample;
 use crate::fixture::{self, MSS};
+use crate::{Ack, ConnectionEvent, Path, Phase, RateSample, Start, Timeout, Undo};
 
 const RTT_S: f64 = 0.55;
 /// Bytes per second: 687.5 segments in a round trip.
@@ -17,7 +17,7 @@ fn bbr() -> Bbr3 {
         memory: None,
     };
     let mut bbr = Bbr3::new(Config::default(), &start);
-    bbr.on_established(&fixture::path_at(RTT_S));
+    bbr.on_event(ConnectionEvent::Established, &fixture::path_at(RTT_S));
     bbr
 }
 
@@ -161,7 +161,7 @@ fn an_old_round_trip_time_is_measured_anew_with_half_a_pipe() {
     let ack = |rtt_s| Ack { rtt: Some(Duration::from_secs_f64(rtt_s)), ..fixture::ack(1) };
     let now = line.now + 5.1;
     bbr.on_ack(&ack(0.56), &at(now, 680));
-    assert_eq!(bbr.phase(), "probe-rtt");
+    assert_eq!(bbr.snapshot().phase, "probe-rtt");
     assert!((bbr.window() - BDP / 2.0).abs() < 10.0, "{}", bbr.window());
     bbr.on_ack(&ack(0.6), &at(now + 0.6, 300));
     assert!(matches!(bbr.state, State::ProbeRtt { .. }));
@@ -185,7 +185,7 @@ fn a_timeout_leaves_one_segment_and_an_undo_takes_it_back() {
     let path = Path { delivered: line.delivered, ..fixture::path_at(line.now) };
     bbr.on_rto(&Timeout { consecutive: 1, outstanding: 600, answered: false }, &path);
     assert_eq!(bbr.window(), 1.0);
-    bbr.on_undo(&path);
+    bbr.on_undo(Undo::Reduction, &path);
     assert_eq!(bbr.window(), window);
 }
 

@@ -58,7 +58,7 @@ impl AckedCount {
             return 1;
         }
         if self.accounted < acked {
-            return acked - std::mem::take(&mut self.accounted);
+            return acked - core::mem::take(&mut self.accounted);
         }
         self.accounted -= match self.credit {
             Credit::Whole => acked,
@@ -82,7 +82,7 @@ struct Gaps {
 impl Gaps {
     /// The bytes and the length of the interval that an ACK at `now` ends, if it is long enough to be divided by.
     fn end(&mut self, now: Instant, bytes: u64, least: Duration) -> Option<(f64, f64)> {
-        if std::mem::take(&mut self.resting) {
+        if core::mem::take(&mut self.resting) {
             *self = Self { since: now, ..Self::default() };
             return None;
         }
@@ -91,7 +91,7 @@ impl Gaps {
         if self.pending == 0 || gap.is_zero() || gap < least {
             return None;
         }
-        let bytes = std::mem::take(&mut self.pending) as f64;
+        let bytes = core::mem::take(&mut self.pending) as f64;
         self.since = now;
         Some((bytes, gap.as_secs_f64()))
     }
@@ -273,7 +273,7 @@ impl PerRound {
 
     /// An ACK that reports `bytes`. The round ends if it is `round` old.
     pub fn on_ack(&mut self, now: Instant, bytes: u64, round: Duration) {
-        if std::mem::take(&mut self.resting) {
+        if core::mem::take(&mut self.resting) {
             (self.since, self.bytes) = (now, 0);
             return;
         }
@@ -286,7 +286,7 @@ impl PerRound {
     }
 
     fn feed(&mut self, sample: f64) {
-        if self.seeded && !std::mem::replace(&mut self.began, true) {
+        if self.seeded && !core::mem::replace(&mut self.began, true) {
             (self.stage, self.rate, self.sample) = (sample, sample, sample);
             return;
         }

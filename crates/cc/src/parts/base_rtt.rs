@@ -1,6 +1,6 @@
 //! The smallest round-trip time, of the connection or of its last seconds: routes change.
 
-use std::cmp::Reverse;
+use core::cmp::Reverse;
 
 use bentpipe_base::Duration;
 

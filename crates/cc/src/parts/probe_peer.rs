@@ -3,7 +3,7 @@
 
 use bentpipe_base::Instant;
 
-use crate::peach::Mode;
+use crate::parts::mode::Mode;
 use crate::{Ack, Path, PeerProbes};
 
 /// What is known of the receiver.

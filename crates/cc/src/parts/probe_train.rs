@@ -4,7 +4,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use crate::Path;
-use crate::peach::Mode;
+use crate::parts::mode::Mode;
 
 /// A train under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::probe_peer::Peer;
 use super::probe_train::{Train, most_probes};
-use crate::peach::Mode;
+use crate::parts::mode::Mode;
 use crate::{
-    Accounting, Ack, Cause, CongestionControl, Loss, Path, PeerProbes, Phase, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, RtoAction, Timeout, Wants, Windows,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Feedback, Loss, Path, PeerProbes,
+    Phase, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Timeout, Undo, Wake, Wants,
+    WindowState, Windows, state,
 };
 
 /// How the window is held against what was sent during recovery.
@@ -51,7 +52,7 @@ pub(crate) struct Words {
     pub recovery: &'static str,
 }
 
-/// What a scheme adds to [`Prober`].
+/// What a scheme adds to [`Inquirer`].
 pub(crate) trait Law: Clone + Send {
     fn words(&self) -> Words;
     fn terms(&self) -> Terms;
@@ -143,7 +144,7 @@ enum State {
 
 /// A sender that asks the path with low-priority copies of outstanding data.
 #[derive(Clone, Debug)]
-pub(crate) struct Prober<L> {
+pub(crate) struct Inquirer<L> {
     law: L,
     windows: Windows,
     state: State,
@@ -157,7 +158,7 @@ pub(crate) struct Prober<L> {
     before: Option<Windows>,
 }
 
-impl<L: Law> Prober<L> {
+impl<L: Law> Inquirer<L> {
     /// A sender whose handshake is still to come.
     pub fn new(law: L, ssthresh: f64) -> Self {
         Self {
@@ -310,41 +311,11 @@ impl<L: Law> Prober<L> {
     }
 }
 
-impl<L: Law> CongestionControl for Prober<L> {
+impl<L: Law> CongestionControl for Inquirer<L> {
     fn window(&self) -> f64 {
         match self.state {
             State::Recovery(recovery) => (self.windows.cwnd + recovery.inflated).max(1.0),
             _ => self.windows.cwnd,
-        }
-    }
-
-    fn ssthresh(&self) -> f64 {
-        if self.peer.is_plain() { self.windows.ssthresh } else { f64::INFINITY }
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.state {
-            State::Armed | State::Train(_) => self.law.words().start,
-            State::Recovery(_) if self.peer.is_plain() => "fast-recovery",
-            State::Recovery(_) => self.law.words().recovery,
-            State::Avoidance if self.in_slow_start() => "slow-start",
-            State::Avoidance => "congestion-avoidance",
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        let accounting = match self.law.terms().form {
-            Form::Listing | Form::Pipe => Accounting::Own,
-            Form::Inflation => Accounting::Outstanding,
-        };
-        let reports = self.law.terms().dsack_replies;
-        Wants { accounting, probes: true, reports, feedback: self.law.feedback(), ..Wants::default() }
-    }
-
-    fn on_established(&mut self, path: &Path) {
-        self.windows.cwnd = self.law.first_window(path);
-        if path.peer_probes == PeerProbes::Agreed {
-            self.peer = Peer::Replies;
         }
     }
 
@@ -395,10 +366,10 @@ impl<L: Law> CongestionControl for Prober<L> {
         self.state = State::Recovery(Recovery { allowed, inflated, beside });
     }
 
-    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> RtoAction {
+    fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         if self.law.excuses(path) && timeout.consecutive == 1 {
             self.state = State::Avoidance;
-            return RtoAction::Retransmit { back_off: false };
+            return BackOff::Keep;
         }
         if timeout.consecutive == 1 {
             self.before = Some(self.windows);
@@ -406,33 +377,67 @@ impl<L: Law> CongestionControl for Prober<L> {
         }
         self.law.loses(self.windows.cwnd);
         self.start_over();
-        RtoAction::Retransmit { back_off: true }
+        BackOff::Double
     }
 
-    fn on_undo(&mut self, _path: &Path) {
-        self.take_back();
-        self.state = State::Avoidance;
-    }
-
-    fn on_undo_threshold(&mut self, _path: &Path) {
-        if let Some(before) = self.before.take() {
+    fn on_undo(&mut self, undo: Undo, _path: &Path) {
+        if undo == Undo::Reduction {
+            self.take_back();
+            self.state = State::Avoidance;
+        } else if let Some(before) = self.before.take() {
             self.windows.ssthresh = self.windows.ssthresh.max(before.threshold_to_restore());
         }
     }
 
-    fn on_idle_restart(&mut self, restart: f64, _path: &Path) {
-        if self.peer == Peer::Replies {
-            self.start_over();
-        } else {
-            self.windows.cwnd = self.windows.cwnd.min(restart);
+    fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
+        match event {
+            ConnectionEvent::Established => {
+                self.windows.cwnd = self.law.first_window(path);
+                if path.peer_probes == PeerProbes::Agreed {
+                    self.peer = Peer::Replies;
+                }
+            }
+            ConnectionEvent::Idle { .. } if self.peer == Peer::Replies => self.start_over(),
+            ConnectionEvent::Idle { restart } => self.windows.cwnd = self.windows.cwnd.min(restart),
+            ConnectionEvent::Unvalidated { floor } => self.windows.give_up_unvalidated(floor),
+            ConnectionEvent::Closed | ConnectionEvent::Abandoned => {}
         }
     }
 
-    fn on_unvalidated(&mut self, floor: f64, _path: &Path) {
-        self.windows.ssthresh = self.windows.ssthresh.max(0.75 * self.windows.cwnd);
-        self.windows.cwnd = (self.windows.cwnd / 2.0).max(floor);
+    fn snapshot(&self) -> WindowState {
+        let phase = match self.state {
+            State::Armed | State::Train(_) => self.law.words().start,
+            State::Recovery(_) if self.peer.is_plain() => "fast-recovery",
+            State::Recovery(_) => self.law.words().recovery,
+            State::Avoidance if self.in_slow_start() => "slow-start",
+            State::Avoidance => "congestion-avoidance",
+        };
+        let ssthresh = if self.peer.is_plain() { self.windows.ssthresh } else { f64::INFINITY };
+        state(self, ssthresh, phase)
     }
 
+    fn wants(&self) -> Wants {
+        let accounting = match self.law.terms().form {
+            Form::Listing | Form::Pipe => Accounting::Own,
+            Form::Inflation => Accounting::Outstanding,
+        };
+        Wants { accounting, ..Wants::default() }
+    }
+
+    fn prober(&mut self) -> Option<&mut dyn Prober> {
+        Some(self)
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        if self.law.feedback() != 0 { Some(self) } else { None }
+    }
+
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl<L: Law> Prober for Inquirer<L> {
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest> {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.begin_train(path);
@@ -466,6 +471,12 @@ impl<L: Law> CongestionControl for Prober<L> {
         self.peer.blurs_duplicates()
     }
 
+    fn takes_reports(&self) -> bool {
+        self.law.terms().dsack_replies
+    }
+}
+
+impl<L: Law> Sleeper for Inquirer<L> {
     fn wake_at(&self) -> Instant {
         match self.state {
             State::Train(train) => train.next.min(self.peer.verdict_at()),
@@ -473,7 +484,7 @@ impl<L: Law> CongestionControl for Prober<L> {
         }
     }
 
-    fn on_wake(&mut self, path: &Path) {
+    fn on_wake(&mut self, path: &Path) -> Wake {
         if path.now >= self.peer.verdict_at() && self.peer.give_verdict() {
             self.behave_like_reno(path);
         }
@@ -484,6 +495,13 @@ impl<L: Law> CongestionControl for Prober<L> {
             self.due = u32::from(leaves);
             self.state = train.map_or(State::Avoidance, State::Train);
         }
+        Wake::Quiet
+    }
+}
+
+impl<L: Law> Feedback for Inquirer<L> {
+    fn receiver(&self) -> u8 {
+        self.law.feedback()
     }
 
     fn on_feedback(&mut self, fields: &Extension, path: &Path) {
@@ -545,14 +563,14 @@ mod tests {
 
     #[test]
     fn no_more_probes_than_allowed() {
-        let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
+        let mut prober = Inquirer::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
         assert_eq!(episode::train(&mut prober, &unknown()).len(), 20);
     }
 
     /// A proxy has one segment of the server when the train begins, and gets the others while it leaves.
     #[test]
     fn in_safe_mode_data_that_come_while_the_train_leaves_have_probes() {
-        let mut prober = Prober::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
+        let mut prober = Inquirer::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);
         let path = |now, unsent| Path {
             now,
             snd_una: 1,
@@ -579,26 +597,29 @@ mod tests {
 
     #[test]
     fn a_plain_duplicate_makes_it_reno() {
-        let mut prober = Prober::new(paper(), f64::INFINITY);
+        let mut prober = Inquirer::new(paper(), f64::INFINITY);
         episode::train(&mut prober, &unknown());
         assert!(prober.distrusts_duplicates());
         prober.on_ack(&fixture::ack(0), &fixture::path_at(0.6));
         prober.on_ack(&fixture::ack(1), &fixture::path_at(0.6));
-        assert_eq!((prober.window(), prober.ssthresh(), prober.phase()), (2.0, 64.0, "slow-start"));
+        assert_eq!(
+            (prober.window(), prober.snapshot().ssthresh, prober.snapshot().phase),
+            (2.0, 64.0, "slow-start")
+        );
         prober.on_loss(&fixture::loss(20), &fixture::path_at(3.0));
         prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &fixture::path_at(3.0));
         assert!(episode::drain(&mut prober, 0, &fixture::path_at(3.0)).is_empty());
-        assert_eq!((prober.window(), prober.phase()), (10.0, "fast-recovery"));
+        assert_eq!((prober.window(), prober.snapshot().phase), (10.0, "fast-recovery"));
     }
 
     #[test]
     fn a_timeout_begins_a_train_again() {
         let mut prober = episode::avoiding(paper(), 30.0);
         let timeout = Timeout { consecutive: 1, outstanding: 30, answered: false };
-        assert_eq!(prober.on_rto(&timeout, &fixture::path()), RtoAction::Retransmit { back_off: true });
+        assert_eq!(prober.on_rto(&timeout, &fixture::path()), BackOff::Double);
         let path = Path { outstanding: 30, ..fixture::path() };
         assert!(episode::drain(&mut prober, 1, &path).is_empty());
-        assert_eq!((prober.window(), prober.phase()), (1.0, "bare-start"));
+        assert_eq!((prober.window(), prober.snapshot().phase), (1.0, "bare-start"));
         assert_eq!(prober.wake_at(), path.now + path.srtt / 64);
     }
 
@@ -606,17 +627,17 @@ mod tests {
     fn a_mistake_is_taken_back_and_its_probes_count_for_nothing() {
         let mut prober = episode::avoiding(paper(), 30.0);
         prober.on_loss(&fixture::loss(30), &fixture::path());
-        prober.on_undo(&fixture::path());
+        prober.on_undo(Undo::Reduction, &fixture::path());
         let reply = ProbeReply { tag: ProbeTag(prober.epoch), acked: 0, phase: Phase::Open };
         prober.on_probe_acked(&reply, &fixture::path());
-        assert_eq!((prober.window(), prober.phase()), (30.0, "congestion-avoidance"));
+        assert_eq!((prober.window(), prober.snapshot().phase), (30.0, "congestion-avoidance"));
     }
 
     #[test]
     fn a_mark_halves_without_probes() {
         let mut prober = episode::avoiding(paper(), 30.0);
         prober.on_loss(&Loss { cause: Cause::Mark, ..fixture::loss(30) }, &fixture::path());
-        assert_eq!((prober.window(), prober.phase()), (15.0, "congestion-avoidance"));
+        assert_eq!((prober.window(), prober.snapshot().phase), (15.0, "congestion-avoidance"));
     }
 
     #[test]

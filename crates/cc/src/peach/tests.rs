@@ -3,8 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::*;
-use crate::fixture;
 use crate::parts::probe_peer::Answers;
+use crate::{
+    Accounting, Ack, Cause, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply, Start,
+    Timeout, Undo, fixture,
+};
 
 const MSS: u64 = fixture::MSS as u64;
 const RTT: Duration = Duration::from_millis(550);
@@ -78,7 +81,7 @@ impl World {
             data: Vec::new(),
             fast_retransmits: 0,
         };
-        world.peach.on_established(&world.path());
+        world.peach.on_event(ConnectionEvent::Established, &world.path());
         world
     }
 
@@ -428,14 +431,14 @@ fn a_lost_retransmission_ends_in_sudden_start() {
     world.lost_data = vec![100];
     let retransmitted = at(RTT / 30 * 3);
     world.run_until(retransmitted + world.path().rto - Duration::from_nanos(1));
-    assert_eq!(world.peach.phase(), "rapid-recovery");
+    assert_eq!(world.peach.snapshot().phase, "rapid-recovery");
     world.run_until(retransmitted + world.path().rto);
-    assert_eq!((world.peach.phase(), world.peach.window()), ("sudden-start", 1.0));
+    assert_eq!((world.peach.snapshot().phase, world.peach.window()), ("sudden-start", 1.0));
     let dummies_before = world.dummies.len();
     world.run_until(retransmitted + world.path().rto + RTT);
     assert_eq!(world.dummies.len() - dummies_before, 63);
     world.run_until(retransmitted + world.path().rto + RTT * 3);
-    assert_eq!((world.peach.window(), world.peach.phase()), (64.0, "congestion-avoidance"));
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (64.0, "congestion-avoidance"));
 }
 
 #[test]
@@ -447,9 +450,9 @@ fn a_partial_ack_deflates_and_stays() {
     world.run_until(at(RTT / 30 * 33));
     // 100..110 are acknowledged: ten segments, nine of the inflation.
     assert_eq!((world.una, world.peach.window()), (110, inflated - 9.0));
-    assert_eq!(world.peach.phase(), "rapid-recovery");
+    assert_eq!(world.peach.snapshot().phase, "rapid-recovery");
     world.run_until(at(RTT / 30 * 64));
-    assert_eq!(world.peach.phase(), "congestion-avoidance");
+    assert_eq!(world.peach.snapshot().phase, "congestion-avoidance");
     assert_eq!(world.fast_retransmits, 1);
 }
 
@@ -459,7 +462,7 @@ fn the_first_new_ack_may_end_the_recovery_as_in_the_paper() {
     let mut world = World::figure_7(config);
     world.received.remove(&110);
     world.run_until(at(RTT / 30 * 33));
-    assert_eq!((world.peach.phase(), world.peach.window()), ("congestion-avoidance", 15.0));
+    assert_eq!((world.peach.snapshot().phase, world.peach.window()), ("congestion-avoidance", 15.0));
 }
 
 #[test]
@@ -509,7 +512,7 @@ fn a_reply_settles_the_question() {
 fn fast_recovery_peaks_at_44() {
     let mut world = World::figure_7(Config { rapid_recovery: false, ..Config::default() });
     world.run_until(at(RTT / 30 * 29));
-    assert_eq!((world.peach.window(), world.peach.phase()), (44.0, "fast-recovery"));
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (44.0, "fast-recovery"));
     world.run_until(at(RTT / 30 * 33));
     assert_eq!((world.peach.window(), world.dummies.len()), (15.0, 0));
 }
@@ -519,7 +522,7 @@ fn without_sudden_start_there_is_slow_start() {
     let mut world = World::start(Config { sudden_start: false, ..Config::default() });
     world.run_until(at(RTT * 3));
     assert_eq!((world.peach.window(), world.dummies.len()), (16.0, 0));
-    assert_eq!(world.peach.phase(), "slow-start");
+    assert_eq!(world.peach.snapshot().phase, "slow-start");
     world.run_until(at(RTT * 8));
     assert_eq!(world.peach.window(), 64.0);
 }
@@ -588,21 +591,21 @@ fn safe_mode_takes_the_flight_for_the_window() {
 fn safe_mode_spaces_the_burst_at_the_end_of_a_recovery() {
     let mut world = World::figure_7(safe());
     world.run_until(at(RTT / 30 * 33));
-    let rate = world.peach.pacing_rate().unwrap().bytes_per_s();
+    let rate = world.peach.spacing().rate().unwrap().bytes_per_s();
     let expected = 2.0 * 15.0 * 1000.0 / world.rtt.as_secs_f64();
     assert!((rate - expected).abs() < 1.0, "twice the window per round trip: {rate}");
     world.run_until(at(RTT / 30 * 41));
-    assert_eq!(world.peach.pacing_rate(), None, "a reply opened the window");
+    assert_eq!(world.peach.spacing().rate(), None, "a reply opened the window");
 }
 
 #[test]
 fn an_idle_sender_starts_suddenly_if_the_peer_replies() {
     let mut world = World::figure_7(Config::default());
-    world.peach.on_idle_restart(4.0, &world.path());
-    assert_eq!((world.peach.window(), world.peach.phase()), (1.0, "sudden-start"));
+    world.peach.on_event(ConnectionEvent::Idle { restart: 4.0 }, &world.path());
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (1.0, "sudden-start"));
     let mut plain = World::figure_7(Config::default());
     plain.peach.peer = Peer::Plain;
-    plain.peach.on_idle_restart(4.0, &plain.path());
+    plain.peach.on_event(ConnectionEvent::Idle { restart: 4.0 }, &plain.path());
     assert_eq!(plain.peach.window(), 4.0);
 }
 
@@ -610,8 +613,8 @@ fn an_idle_sender_starts_suddenly_if_the_peer_replies() {
 fn a_spurious_recovery_is_taken_back_and_its_dummies_count_for_nothing() {
     let mut world = World::figure_7(Config::default());
     world.run_until(at(RTT / 30 * 10));
-    world.peach.on_undo(&world.path());
-    assert_eq!((world.peach.window(), world.peach.phase()), (30.0, "congestion-avoidance"));
+    world.peach.on_undo(Undo::Reduction, &world.path());
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (30.0, "congestion-avoidance"));
     let reply = ProbeReply { tag: ProbeTag(world.peach.epoch), acked: 0, phase: Phase::Open };
     for _ in 0..30 {
         world.peach.on_probe_acked(&reply, &world.path());
@@ -624,7 +627,7 @@ fn a_mark_halves_without_dummies() {
     let mut world = World::figure_7(Config::default());
     let mark = Loss { cause: Cause::Mark, lost: 0, ..fixture::loss(30) };
     world.peach.on_loss(&mark, &world.path());
-    assert_eq!((world.peach.window(), world.peach.phase()), (15.0, "congestion-avoidance"));
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (15.0, "congestion-avoidance"));
     assert_eq!(world.peach.next_probe(&ProbeMoment { data_sent: 0 }, &world.path()), None);
 }
 
@@ -633,7 +636,7 @@ fn a_loss_without_an_episode_only_halves() {
     let mut world = World::figure_7(Config::default());
     world.peach.on_loss(&fixture::loss(30), &world.path());
     world.peach.on_ack(&fixture::ack(0), &world.path());
-    assert_eq!((world.peach.window(), world.peach.phase()), (15.0, "congestion-avoidance"));
+    assert_eq!((world.peach.window(), world.peach.snapshot().phase), (15.0, "congestion-avoidance"));
 }
 
 /// ACKs of 30 segments that are under way at any time, 90 of them for each round-trip time in milliseconds; the window after each.

@@ -1,7 +1,7 @@
 //! The worked examples: a link of 10 Mbit/s and 500 ms with segments of 1448 bytes, 1.2 ms each.
 
 use super::*;
-use crate::fixture;
+use crate::{Ack, BackOff, ConnectionEvent, Path, Phase, ProbeKind, Start, Timeout, Undo, Windows, fixture};
 
 const MSS: u32 = 1448;
 const SERIALISATION_S: f64 = 0.0012;
@@ -41,6 +41,14 @@ fn timeout(consecutive: u32, outstanding: u32, answered: bool) -> Timeout {
     Timeout { consecutive, outstanding, answered }
 }
 
+/// The retransmission timer expires: what becomes of it, or the probe that leaves before the timeout is believed.
+fn expire(sender: &mut Star, timeout: &Timeout, path: &Path) -> Result<BackOff, ProbeKind> {
+    match sender.questioner().and_then(|questioner| questioner.question(timeout, path)) {
+        Some(kind) => Err(kind),
+        None => Ok(sender.on_rto(timeout, path)),
+    }
+}
+
 /// Nothing is reported delivered by it, so that the estimate stays.
 fn answer(acked: u32) -> Ack {
     Ack { delivered_bytes: 0, ..fixture::ack(acked) }
@@ -57,7 +65,7 @@ enum Coming {
 /// A transfer over the link until the window is full. Notes `(time, window, estimate)` after every ACK.
 fn transfer(config: Config, delayed_ack: bool) -> Vec<(f64, f64, f64)> {
     let mut star = Star::new(config, &start());
-    star.on_established(&path_at(0.0));
+    star.on_event(ConnectionEvent::Established, &path_at(0.0));
     let (mut now, mut link_free, mut outstanding, mut acked) = (0.0_f64, 0.0_f64, 0_u32, 0_u64);
     let (mut held, mut serial) = (0_u32, 0_u32);
     let mut coming: Vec<(f64, Coming)> = Vec::new();
@@ -134,7 +142,11 @@ fn a_loss_sets_the_window_to_the_bandwidth_only_above_the_threshold() {
     for (cwnd, after) in [(100.0, 100.0), (432.0, 345.30)] {
         let mut sender = star(cwnd, 200.0, Config::default());
         sender.on_loss(&fixture::loss(100), &path_at(1.0));
-        assert!(close(sender.window(), after) && close(sender.ssthresh(), 345.30), "{}", sender.window());
+        assert!(
+            close(sender.window(), after) && close(sender.snapshot().ssthresh, 345.30),
+            "{}",
+            sender.window()
+        );
         assert_eq!(sender.sizes.reno.cwnd, 25.0, "the Reno component halves");
     }
 }
@@ -176,36 +188,33 @@ fn the_lift_stays_within_the_receive_window() {
 fn a_timeout_is_questioned_and_an_ack_that_advances_shows_that_it_was_none() {
     for acked in [432, 200] {
         let mut sender = star(432.0, 200.0, Config::default());
-        assert_eq!(
-            sender.on_rto(&timeout(1, 432, false), &path_at(10.0)),
-            RtoAction::ProbeFirst(ProbeKind::Newest)
-        );
+        assert_eq!(expire(&mut sender, &timeout(1, 432, false), &path_at(10.0)), Err(ProbeKind::Newest));
         sender.on_ack(&answer(acked), &path_at(10.5));
-        assert_eq!((sender.window(), sender.ssthresh()), (432.0, 200.0), "{acked} acknowledged");
-        let rate = sender.pacing_rate().map(|rate| rate.bps());
+        assert_eq!((sender.window(), sender.snapshot().ssthresh), (432.0, 200.0), "{acked} acknowledged");
+        let rate = sender.spacing().rate().map(|rate| rate.bps());
         assert_eq!(rate, Some(432 * 1448 * 8 * 2), "the window is not sent in one burst");
         let all = path_at(11.0).snd_nxt;
         sender.on_ack(&answer(1), &Path { snd_una: all, ..path_at(11.0) });
-        assert_eq!(sender.pacing_rate(), None);
+        assert_eq!(sender.spacing().rate(), None);
     }
 }
 
 #[test]
 fn a_timeout_is_believed_when_the_answer_shows_no_progress() {
     let mut sender = star(432.0, 200.0, Config::default());
-    sender.on_rto(&timeout(1, 432, false), &path_at(10.0));
-    let action = sender.on_rto(&timeout(2, 432, true), &path_at(10.5));
-    assert_eq!(action, RtoAction::Retransmit { back_off: true });
+    let _ = expire(&mut sender, &timeout(1, 432, false), &path_at(10.0));
+    let action = expire(&mut sender, &timeout(2, 432, true), &path_at(10.5));
+    assert_eq!(action, Ok(BackOff::Double));
     assert_eq!(sender.window(), 1.0);
-    assert!(close(sender.ssthresh(), 345.30));
+    assert!(close(sender.snapshot().ssthresh, 345.30));
 }
 
 #[test]
 fn a_believed_timeout_is_a_slow_start_without_lift() {
     for (lwc_hold, window) in [(true, 2.0), (false, 347.30)] {
         let mut sender = star(432.0, 200.0, Config { lwc_hold, ..Config::default() });
-        sender.on_rto(&timeout(1, 432, false), &path_at(10.0));
-        sender.on_rto(&timeout(2, 432, true), &path_at(10.5));
+        let _ = expire(&mut sender, &timeout(1, 432, false), &path_at(10.0));
+        let _ = expire(&mut sender, &timeout(2, 432, true), &path_at(10.5));
         let ack = Ack { phase: Phase::Loss, ..answer(1) };
         sender.on_ack(&ack, &path_at(11.0));
         assert!(close(sender.window(), window), "{}", sender.window());
@@ -220,12 +229,12 @@ fn an_unanswered_question_is_asked_again_as_often_as_configured() {
     for (aen_max_probes, questions) in [(1, 1), (3, 3), (0, 0)] {
         let mut sender = star(432.0, 200.0, Config { aen_max_probes, ..Config::default() });
         let mut asked = 0;
-        while let RtoAction::ProbeFirst(_) = sender.on_rto(&timeout(asked + 1, 432, false), &path_at(10.0)) {
+        while expire(&mut sender, &timeout(asked + 1, 432, false), &path_at(10.0)).is_err() {
             asked += 1;
         }
         assert_eq!((asked, sender.window()), (questions, 1.0));
-        sender.on_rto(&timeout(asked + 2, 1, false), &path_at(12.0));
-        assert!(close(sender.ssthresh(), 345.30), "the threshold of the first timeout stands");
+        let _ = expire(&mut sender, &timeout(asked + 2, 1, false), &path_at(12.0));
+        assert!(close(sender.snapshot().ssthresh, 345.30), "the threshold of the first timeout stands");
     }
 }
 
@@ -233,7 +242,7 @@ fn an_unanswered_question_is_asked_again_as_often_as_configured() {
 fn a_single_outstanding_segment_is_believed_lost_unless_it_comes_back_as_a_duplicate() {
     for (dsack, window) in [(false, 1.0), (true, 432.0)] {
         let mut sender = star(432.0, 200.0, Config::default());
-        sender.on_rto(&timeout(1, 1, false), &path_at(10.0));
+        let _ = expire(&mut sender, &timeout(1, 1, false), &path_at(10.0));
         sender.on_ack(&Ack { dsack, ..answer(1) }, &path_at(10.5));
         assert_eq!(sender.window(), window);
     }
@@ -243,7 +252,7 @@ fn a_single_outstanding_segment_is_believed_lost_unless_it_comes_back_as_a_dupli
 fn an_idle_sender_restarts_without_lift_for_one_round_trip() {
     let mut sender = star(432.0, 200.0, Config::default());
     let idle = Path { snd_una: 1, snd_nxt: 1, ..path_at(60.0) };
-    sender.on_idle_restart(2.0, &idle);
+    sender.on_event(ConnectionEvent::Idle { restart: 2.0 }, &idle);
     assert_eq!(sender.window(), 2.0);
     let first = Path { snd_una: 1 + u64::from(MSS), ..path_at(60.5) };
     sender.on_ack(&answer(1), &first);
@@ -257,7 +266,7 @@ fn an_idle_sender_restarts_without_lift_for_one_round_trip() {
 fn every_estimator_finds_a_steady_rate() {
     for estimator in [Estimator::Abe, Estimator::Westwood, Estimator::WestwoodPlus, Estimator::Jersey] {
         let mut sender = Star::new(Config { estimator, ..Config::default() }, &start());
-        sender.on_established(&path_at(0.0));
+        sender.on_event(ConnectionEvent::Established, &path_at(0.0));
         for k in 1..=20_000_u32 {
             let path = path_at(0.0012 * f64::from(k));
             sender.on_ack(&Ack { delivered_bytes: u64::from(MSS), ..fixture::ack(1) }, &path);
@@ -270,9 +279,9 @@ fn every_estimator_finds_a_steady_rate() {
 #[test]
 fn a_mistake_gives_everything_back() {
     let mut sender = star(432.0, 200.0, Config { aen: false, ..Config::default() });
-    sender.on_rto(&timeout(1, 432, false), &path_at(10.0));
+    let _ = expire(&mut sender, &timeout(1, 432, false), &path_at(10.0));
     assert_eq!(sender.window(), 1.0);
-    sender.on_undo(&path_at(10.5));
+    sender.on_undo(Undo::Reduction, &path_at(10.5));
     assert_eq!((sender.window(), sender.sizes.reno.cwnd), (432.0, 50.0));
 }
 

@@ -5,7 +5,7 @@
 //! (nanoseconds), its own number and the sender's round-trip time in the extension; a report has the echoed time in `ack` and the measured rates in the
 //! extension. The receiver reports on the packet that arrives, so that `t_delay` is zero.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use bentpipe_base::{Duration, Extension, Instant, Segment};
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixture::{self, MSS};
-use crate::{Phase, RateSample};
+use crate::{Ack, ConnectionEvent, Path, Phase, RateSample};
 
 const RTT_S: f64 = 0.55;
 
@@ -10,7 +10,7 @@ fn close(a: f64, b: f64) -> bool {
 
 fn tfrc() -> Tfrc {
     let mut tfrc = Tfrc::new(Config::default(), MSS);
-    tfrc.on_established(&fixture::path_at(RTT_S));
+    tfrc.on_event(ConnectionEvent::Established, &fixture::path_at(RTT_S));
     tfrc
 }
 
@@ -79,9 +79,9 @@ fn silence_halves_the_rate() {
 #[test]
 fn a_longer_round_trip_slows_down_at_once() {
     let mut tfrc = tfrc();
-    let before = tfrc.pacing_rate().unwrap().bytes_per_s();
+    let before = tfrc.spacing().rate().unwrap().bytes_per_s();
     tfrc.on_ack(&Ack { rtt: Some(Duration::from_secs(1)), ..fixture::ack(1) }, &fixture::path_at(2.0));
-    let after = tfrc.pacing_rate().unwrap().bytes_per_s();
+    let after = tfrc.spacing().rate().unwrap().bytes_per_s();
     assert!((0.7..0.85).contains(&(after / before)), "{}", after / before);
 }
 
@@ -115,6 +115,6 @@ fn with_a_plain_receiver_it_measures_itself() {
         let rtt = Some(Duration::from_secs_f64(RTT_S));
         tfrc.on_ack(&Ack { rtt, rate: Some(rate), phase: Phase::Open, ..fixture::ack(1) }, &path);
     }
-    assert_eq!(tfrc.phase(), "equation");
+    assert_eq!(tfrc.snapshot().phase, "equation");
     assert!(tfrc.allowed > 20_000.0 && tfrc.allowed < 250_000.0, "{}", tfrc.allowed);
 }

@@ -1,5 +1,5 @@
 use bentpipe_base::Duration;
-use bentpipe_cc::star::AenProbe;
+use bentpipe_cc::TimeoutProbe;
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore,
     RtoBounds, SpuriousTimeout, WindowValidation,
@@ -20,8 +20,11 @@ pub(crate) const RECOVERIES: &[(&str, Recovery)] = &[
     ("snack", Recovery::Snack),
 ];
 
-const AEN_PROBE: Words<AenProbe> =
-    Words(&[("newest", AenProbe::Newest), ("oldest", AenProbe::Oldest), ("keepalive", AenProbe::Keepalive)]);
+const AEN_PROBE: Words<TimeoutProbe> = Words(&[
+    ("newest", TimeoutProbe::Newest),
+    ("oldest", TimeoutProbe::Oldest),
+    ("keepalive", TimeoutProbe::Keepalive),
+]);
 
 const RESTORE: Words<Restore> = Words(&[("ssthresh", Restore::Threshold), ("both", Restore::Both)]);
 

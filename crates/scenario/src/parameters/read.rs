@@ -29,7 +29,7 @@ pub(crate) struct Fault {
 pub(crate) fn read(law: &str, entries: &[&Entry]) -> Result<Algorithm, Fault> {
     if let Some(own) = own_algorithms().iter().find(|custom| custom.name == law) {
         let none = |entry: &&&Entry| <Fault as de::Error>::unknown_field(&entry.key, &[]);
-        return entries.first().as_ref().map_or(Ok(Algorithm::Custom(*own)), |entry| Err(none(entry)));
+        return entries.first().as_ref().map_or(Ok(Algorithm::Custom(own.clone())), |entry| Err(none(entry)));
     }
     let algorithm = Algorithm::from_parameters(law, Parameters { entries, current: None })?;
     Ok(algorithm.expect("the name was resolved before"))

@@ -1,6 +1,6 @@
 //! An algorithm for measurements.
 
-use bentpipe_cc::{Ack, CongestionControl, Loss, Path, RtoAction, Timeout};
+use bentpipe_cc::{Ack, BackOff, CongestionControl, Loss, Path, Timeout};
 
 /// Segments of 1000 bytes that fill 1 Gbit/s for 550 ms.
 pub const LARGE: u32 = 69_000;
@@ -17,7 +17,7 @@ impl CongestionControl for Steady {
 
     fn on_loss(&mut self, _: &Loss, _: &Path) {}
 
-    fn on_rto(&mut self, _: &Timeout, _: &Path) -> RtoAction {
-        RtoAction::Retransmit { back_off: true }
+    fn on_rto(&mut self, _: &Timeout, _: &Path) -> BackOff {
+        BackOff::Double
     }
 }

@@ -1,15 +1,15 @@
 //! Processing of an arriving acknowledgement.
 
 use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
+use bentpipe_cc::delivery_rate::Totals;
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
 use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
-use super::rate::Totals;
 use super::recovery::LossEvidence;
 use super::scoreboard::{Index, Mark, Progress};
-use super::{Limit, Sender};
+use super::{Abilities, Limit, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Events, Recovery};
@@ -180,8 +180,10 @@ impl Sender {
             self.forget_limited();
         }
         let path = self.path(cx.now);
-        if self.feedback {
-            self.cc.on_feedback(&segment.extension, &path);
+        if self.feedback
+            && let Some(feedback) = self.cc.feedback()
+        {
+            feedback.on_feedback(&segment.extension, &path);
         }
         let newest = step.progress.newest.as_ref();
         let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
@@ -216,7 +218,7 @@ impl Sender {
             self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
         self.take_replies(cx, (segment, step), phase);
-        if self.wants.doubts {
+        if self.abilities.contains(Abilities::DETECTS) {
             let path = self.path(cx.now);
             self.ask_doubt(&path);
         }
@@ -294,7 +296,9 @@ impl Sender {
     #[cold]
     fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
         cx.stats.rare().probes_acked += 1;
-        self.cc.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
+        if let Some(prober) = self.cc.prober() {
+            prober.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
+        }
     }
 
     /// Marks what the recovery in use believes lost. True if that begins an episode.
@@ -322,8 +326,8 @@ impl Sender {
 
     /// Algorithms that retransmit on evidence of their own.
     pub(super) fn ask_doubt(&mut self, path: &Path) {
-        let Some(front) = self.board.front() else { return };
-        match self.cc.doubt(front.sent_at, path) {
+        let (Some(front), Some(detector)) = (self.board.front(), self.cc.detector()) else { return };
+        match detector.doubt(front.sent_at, path) {
             Doubt::None => {}
             Doubt::Oldest => {
                 self.board.mark_lost(self.board.front_index());

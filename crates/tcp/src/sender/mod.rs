@@ -2,11 +2,9 @@
 
 mod ack;
 mod outstanding_probes;
-mod pacer;
 mod predicted;
 mod probe;
 mod rack;
-mod rate;
 mod recovery;
 mod rto_probe;
 mod rtt;
@@ -19,18 +17,19 @@ mod validation;
 
 pub(crate) use ack::AckField;
 pub(crate) use predicted::Prediction;
-pub(crate) use timeout::Verdict;
+pub(crate) use timeout::Fate;
 pub(crate) use transmit::Outgoing;
 
 use bentpipe_base::{Duration, Instant, WindowState, prefetch};
-use bentpipe_cc::{Accounting, CongestionControl, Path, PeerProbes, Phase, Start, Wants};
+use bentpipe_cc::delivery_rate::DeliveryRate;
+use bentpipe_cc::{
+    Accounting, CongestionControl, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start, Wants,
+};
 
 use crate::connection::{MAX_SEQ, Reports};
 use crate::{Config, Pacing, Recovery};
 use outstanding_probes::OutstandingProbes;
-use pacer::Pacer;
 use rack::Rack;
-use rate::DeliveryRate;
 use recovery::{Episode, Reductions};
 use rto_probe::RtoProbe;
 use rtt::RttEstimator;
@@ -55,6 +54,46 @@ enum Limit {
     Receiver,
     /// Nothing left to send.
     Application,
+}
+
+bitflags::bitflags! {
+    /// The capabilities of an algorithm, asked once.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) struct Abilities: u8 {
+        /// It is a [`Prober`](bentpipe_cc::Prober).
+        const PROBES = 0x01;
+        /// And takes reports of duplicates for replies.
+        const TAKES_REPORTS = 0x02;
+        /// It has a [`Feedback`](bentpipe_cc::Feedback).
+        const FEEDBACK = 0x04;
+        /// It is a [`Questioner`](bentpipe_cc::Questioner).
+        const QUESTIONS = 0x08;
+        /// It is a [`Detector`](bentpipe_cc::Detector).
+        const DETECTS = 0x10;
+        /// It is a [`Sleeper`](bentpipe_cc::Sleeper).
+        const WAKES = 0x20;
+        /// It wants to know what is sent.
+        const SEES_DEPARTURES = 0x40;
+        /// Only the window holds data back, and the delivery rate is of no interest.
+        const WINDOW_ONLY = 0x80;
+    }
+}
+
+impl Abilities {
+    fn of(cc: &mut dyn CongestionControl) -> Self {
+        let Wants { sent, window_only, .. } = cc.wants();
+        let mut abilities = Self::empty();
+        abilities.set(Self::SEES_DEPARTURES, sent);
+        abilities.set(Self::WINDOW_ONLY, window_only);
+        let reports = cc.prober().map(|prober| prober.takes_reports());
+        abilities.set(Self::PROBES, reports.is_some());
+        abilities.set(Self::TAKES_REPORTS, reports == Some(true));
+        abilities.set(Self::FEEDBACK, cc.feedback().is_some());
+        abilities.set(Self::QUESTIONS, cc.questioner().is_some());
+        abilities.set(Self::DETECTS, cc.detector().is_some());
+        abilities.set(Self::WAKES, cc.sleeper().is_some());
+        abilities
+    }
 }
 
 /// State of the sending half.
@@ -103,7 +142,8 @@ pub(crate) struct Sender {
     deadline: Deadline,
     /// The configured recovery, or NewReno if the peer does not know SACK.
     recovery: Recovery,
-    wants: Wants,
+    accounting: Accounting,
+    abilities: Abilities,
     /// The application closed: a FIN follows what it wrote.
     pub fin_queued: bool,
     /// A write was cut short: tell the application when there is room.
@@ -163,8 +203,8 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, seed: u64) -> Self {
-        let cc = config.cc.build(&Self::start(config, config.mss, seed));
-        let wants = cc.wants();
+        let mut cc = config.cc.build(&Self::start(config, config.mss, seed));
+        let (accounting, abilities) = (cc.wants().accounting, Abilities::of(&mut *cc));
         Self {
             una: 0,
             nxt: 0,
@@ -181,10 +221,11 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(&config.rto),
             delivered: 0,
-            rate: (!wants.window_only).then(Box::default),
+            rate: (!abilities.contains(Abilities::WINDOW_ONLY)).then(Box::default),
             pacer: None,
             cc,
-            wants,
+            accounting,
+            abilities,
             peer_probes: PeerProbes::Unknown,
             peer_segments: 0,
             told_srtt: Duration::ZERO,
@@ -302,7 +343,7 @@ impl Sender {
 
     /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
     pub fn peer_may_report_probes(&mut self) {
-        self.outstanding_probes = (self.wants.probes && self.wants.reports).then(Box::default);
+        self.outstanding_probes = self.abilities.contains(Abilities::TAKES_REPORTS).then(Box::default);
     }
 
     /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
@@ -313,15 +354,21 @@ impl Sender {
         self.waiting_since = now;
         let path = self.path(now);
         if lost_syn {
-            self.cc.on_idle_restart(1.0, &path);
+            self.cc.on_event(ConnectionEvent::Idle { restart: 1.0 }, &path);
         }
-        self.cc.on_established(&path);
+        self.cc.on_event(ConnectionEvent::Established, &path);
     }
 
     /// Everything is acknowledged, the FIN included.
     pub fn closed(&mut self, now: Instant) {
         let path = self.path(now);
-        self.cc.on_closed(&path);
+        self.cc.on_event(ConnectionEvent::Closed, &path);
+    }
+
+    /// The connection ends before its time.
+    pub fn abandoned(&mut self, now: Instant) {
+        let path = self.path(now);
+        self.cc.on_event(ConnectionEvent::Abandoned, &path);
     }
 
     /// Window, threshold and phase for traces.
@@ -330,8 +377,13 @@ impl Sender {
         WindowState { cwnd: state.cwnd + self.inflation, ..state }
     }
 
-    pub fn wants(&self) -> Wants {
-        self.wants
+    pub fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Registry number of the receiver half that the algorithm asks for; zero if none.
+    pub fn wanted_receiver(&mut self) -> u8 {
+        self.cc.feedback().map_or(0, |feedback| feedback.receiver())
     }
 
     pub fn srtt(&self) -> Option<Duration> {
@@ -417,12 +469,11 @@ impl Sender {
         let by_outstanding = match self.episode {
             Episode::Loss { .. } => false,
             Episode::Recovery { .. } => {
-                self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
+                self.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
             }
             // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
             Episode::Open => {
-                let classical =
-                    self.wants.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
+                let classical = self.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
                 classical || !config.limited_transmit
             }
         };

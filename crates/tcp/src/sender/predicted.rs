@@ -3,7 +3,8 @@
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
-use super::{Limit, Sender};
+use super::transmit::Pace;
+use super::{Abilities, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
 use crate::timers::Timers;
@@ -41,11 +42,11 @@ impl Sender {
 
     /// New data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
-        let wants = self.wants;
         let probing =
             self.window_probe || self.rto_probe.is_some() || self.withheld || self.congestion_reduced;
         let repairs = !self.episode.is_open() || !self.board.is_plain() || self.forced > 0;
-        let asks = wants.probes || wants.sent || wants.low_priority || self.feedback;
+        let asks =
+            self.feedback || self.abilities.intersects(Abilities::PROBES.union(Abilities::SEES_DEPARTURES));
         let extra = self.beyond_window > 0 || self.prefer_new > 0 || self.override_silly;
         let quiet =
             self.probe_segment.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
@@ -59,7 +60,7 @@ impl Sender {
             Pacing::Algorithm => self.una >= self.spaced_until && self.recovery != Recovery::Snack,
             Pacing::Window { .. } => false,
         };
-        self.wants.window_only && unpaced && config.rate_limit.is_none()
+        self.abilities.contains(Abilities::WINDOW_ONLY) && unpaced && config.rate_limit.is_none()
     }
 
     /// Sends a full segment of new data if that is what the slow path in `transmit` would do, or finds that nothing may leave.
@@ -73,9 +74,7 @@ impl Sender {
             self.limit = Limit::Application;
             return Prediction::Nothing;
         }
-        let held = || {
-            !fast_path.contains(FastPath::WINDOW_ONLY) && (self.withholds() || self.pacing_rate(cx).is_some())
-        };
+        let held = || !fast_path.contains(FastPath::WINDOW_ONLY) && !matches!(self.pace(cx), Pace::Free);
         if !fast_path.contains(FastPath::DEPARTURES) || held() {
             return Prediction::Unclear;
         }
@@ -165,7 +164,7 @@ impl Sender {
         self.burst = 0;
         let path = self.path(cx.now);
         self.cc.on_ack(&ack, &path);
-        if self.wants.doubts {
+        if self.abilities.contains(Abilities::DETECTS) {
             self.ask_doubt(&path);
         }
         self.after_progress(cx);

@@ -1,16 +1,16 @@
 //! Low-priority probes: the algorithm is asked for them after data, the peer answers them, and they never count as data.
 
 use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
-use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest};
+use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest, Wake};
 
-use super::Sender;
 use super::transmit::Outgoing;
+use super::{Abilities, Sender};
 use crate::context::Context;
 
 impl Sender {
     /// The next probe that the algorithm wants sent now.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if !self.wants.probes || self.rto_probe.is_some() || !self.limit_allows(cx) {
+        if !self.abilities.contains(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
         }
         let path = self.path(cx.now);
@@ -20,7 +20,7 @@ impl Sender {
             .and_then(|outstanding_probes| outstanding_probes.take_held())
         {
             Some(held) => held,
-            None => self.cc.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
+            None => self.cc.prober()?.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
         };
         let (seq, len) = self.probe_payload(request)?;
         let beyond_hole = self.board.sacked() > 0 && seq > self.una;
@@ -84,9 +84,10 @@ impl Sender {
     pub fn on_wake(&mut self, cx: &mut Context) {
         self.burst = 0;
         let path = self.path(cx.now);
-        self.cc.on_wake(&path);
-        self.window_probe |= self.cc.asks();
-        if self.wants.doubts {
+        if let Some(sleeper) = self.cc.sleeper() {
+            self.window_probe |= sleeper.on_wake(&path) == Wake::AskForAck;
+        }
+        if self.abilities.contains(Abilities::DETECTS) {
             self.ask_doubt(&path);
         }
     }
@@ -94,19 +95,23 @@ impl Sender {
     /// Takes a notice that a link on the path sends, whatever was agreed on with the peer.
     #[cold]
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
-        if self.wants.feedback != 0 {
+        if self.abilities.contains(Abilities::FEEDBACK) {
             self.burst = 0;
             let path = self.path(cx.now);
-            self.cc.on_feedback(&Extension::Notice(notice), &path);
+            if let Some(feedback) = self.cc.feedback() {
+                feedback.on_feedback(&Extension::Notice(notice), &path);
+            }
         }
     }
 
     /// Sets the wake-up after every call into the algorithm.
-    pub fn arm_wake(&self, cx: &mut Context) {
-        if !self.wants.wakes && !self.wants.probes {
+    #[inline]
+    pub fn arm_wake(&mut self, cx: &mut Context) {
+        if !self.abilities.intersects(Abilities::WAKES.union(Abilities::PROBES)) {
             return;
         }
-        let at = self.cc.wake_at().min(self.held_probe_at(cx));
+        let wake_at = self.cc.sleeper().map_or(Instant::FAR_FUTURE, |sleeper| sleeper.wake_at());
+        let at = wake_at.min(self.held_probe_at(cx));
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }
 

@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use super::Sender;
-use super::scoreboard::{Mark, Progress, Verdict};
+use super::scoreboard::{AgeVerdict, Mark, Progress};
 use crate::Config;
 use crate::arrival::is_older;
 use crate::connection::clock_ms;
@@ -176,11 +176,11 @@ impl Sender {
         let wait = rtt + self.reordering_window(config);
         self.board.mark_lost_by_time(|sent_at, segment_end| {
             if (sent_at, segment_end) >= (xmit, end) {
-                Verdict::Unknown
+                AgeVerdict::Unknown
             } else if now >= sent_at + wait {
-                Verdict::Lost
+                AgeVerdict::Lost
             } else {
-                Verdict::LostAt(sent_at + wait)
+                AgeVerdict::LostAt(sent_at + wait)
             }
         })
     }

@@ -1,12 +1,12 @@
 //! Recovery episodes: how they begin, what is sent in them, how they end, and how a spurious one is found out.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment};
-use bentpipe_cc::{Accounting, Cause, Loss};
+use bentpipe_cc::{Accounting, Cause, Loss, Undo};
 use bentpipe_trace::Event;
 
-use super::Sender;
 use super::scoreboard::{Index, Mark, Progress};
-use super::undo::Undo;
+use super::undo::Watch;
+use super::{Abilities, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Config, Recovery, Restore, SpuriousTimeout};
@@ -45,7 +45,7 @@ pub(super) struct Reductions {
     pub limited: u32,
     pub prr: Prr,
     /// While the last reduction may turn out to be a mistake.
-    pub undo: Option<Undo>,
+    pub undo: Option<Watch>,
 }
 
 impl Reductions {
@@ -144,7 +144,9 @@ impl Sender {
 
     /// Counts duplicates and decides whether an episode begins, for the recoveries without SACK.
     pub(super) fn count_duplicate(&mut self, cx: &Context) -> bool {
-        if self.cc.distrusts_duplicates() {
+        if self.abilities.contains(Abilities::PROBES)
+            && self.cc.prober().is_some_and(|prober| prober.distrusts_duplicates())
+        {
             return false;
         }
         self.duplicates += 1;
@@ -163,7 +165,7 @@ impl Sender {
 
     /// Classical inflation, unless the algorithm does its own.
     fn inflate(&mut self, segments: f64) {
-        if self.wants.accounting != Accounting::Outstanding {
+        if self.accounting != Accounting::Outstanding {
             self.inflation += segments;
         }
     }
@@ -205,7 +207,7 @@ impl Sender {
             validated: self.validated(cx.config),
         };
         // One reduction for a window of data, whether by a mark or by a loss (RFC 3168 section 6.1.2).
-        let reduced = self.una < reductions.marked_until && self.wants.accounting == Accounting::Pipe;
+        let reduced = self.una < reductions.marked_until && self.accounting == Accounting::Pipe;
         if !reduced {
             self.cc.on_loss(&loss, &path);
         }
@@ -231,7 +233,7 @@ impl Sender {
     /// Proportional rate reduction is in use: not where the algorithm sets its window in recovery itself, nor without SACK, where
     /// RFC 6582 inflates and deflates the window.
     pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
-        config.prr && self.wants.accounting == Accounting::Pipe && self.recovery.uses_sack()
+        config.prr && self.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
     /// An ACK in fast recovery: `safe` if it advanced and showed no further loss.
@@ -289,7 +291,7 @@ impl Sender {
             // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
             self.inflation = (self.inflation - f64::from(acked)).max(0.0);
             self.inflate(1.0);
-        } else if self.wants.accounting != Accounting::Outstanding {
+        } else if self.accounting != Accounting::Outstanding {
             return;
         }
         if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED))
@@ -357,7 +359,7 @@ impl Sender {
         }
         self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
-        self.cc.on_undo_threshold(&path);
+        self.cc.on_undo(Undo::Threshold, &path);
         cx.stats.rare().undone += 1;
         cx.trace(Event::Undone);
     }

@@ -1,14 +1,22 @@
 //! RTO probes: before a timeout is believed, one segment asks the peer whether data or only ACKs were lost (acknowledgement error
 //! notification, TCP-STAR section 3.3). The algorithm decides on them, or the engine for an algorithm that knows none.
 
-use bentpipe_cc::star::AenProbe;
-use bentpipe_cc::{Path, ProbeKind, RtoAction, Timeout};
+use bentpipe_cc::{BackOff, Path, ProbeKind, Timeout};
 
-use super::Sender;
 use super::ack::Step;
 use super::scoreboard::Mark;
+use super::{Abilities, Sender};
 use crate::SpuriousTimeout;
 use crate::context::Context;
+
+/// What follows a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimeoutResponse {
+    /// It is believed: everything is marked lost and sent again from the first unacknowledged segment on.
+    Retransmit(BackOff),
+    /// It is not believed yet: this probe leaves, and no data until it is answered or times out.
+    Ask(ProbeKind),
+}
 
 /// Who decided on the probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +38,7 @@ pub(super) struct RtoProbe {
 
 impl Sender {
     /// Decides what follows a timeout, or the answer to an RTO probe that showed no progress.
-    pub(super) fn react_to_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> RtoAction {
+    pub(super) fn react_to_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> TimeoutResponse {
         let rto_probe = self.rto_probe.take();
         let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.prober == Prober::Engine);
         if by_engine && answered {
@@ -39,30 +47,28 @@ impl Sender {
         } else if let Some(kind) = self.engine_rto_probe(cx) {
             self.rto_probes += 1;
             self.remember_probe(kind, Prober::Engine);
-            return RtoAction::ProbeFirst(kind);
+            return TimeoutResponse::Ask(kind);
         }
         let timeout = Timeout {
             consecutive: self.timeouts - self.rto_probes,
             outstanding: self.board.outstanding(),
             answered: answered && !by_engine,
         };
-        let action = self.cc.on_rto(&timeout, path);
-        if let RtoAction::ProbeFirst(kind) = action {
-            self.remember_probe(kind, Prober::Algorithm);
+        match self.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
+            Some(kind) => {
+                self.remember_probe(kind, Prober::Algorithm);
+                TimeoutResponse::Ask(kind)
+            }
+            None => TimeoutResponse::Retransmit(self.cc.on_rto(&timeout, path)),
         }
-        action
     }
 
     /// The probe that the engine sends by its configuration: until a timeout was believed, or enough probes went unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
         let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
-        let may =
-            !self.wants.rto_probes && self.rto_probes < max_probes && self.timeouts == self.rto_probes + 1;
-        may.then_some(match probe {
-            AenProbe::Newest => ProbeKind::Newest,
-            AenProbe::Oldest => ProbeKind::Outstanding(0),
-            AenProbe::Keepalive => ProbeKind::AckPath,
-        })
+        let questions = self.abilities.contains(Abilities::QUESTIONS);
+        let may = !questions && self.rto_probes < max_probes && self.timeouts == self.rto_probes + 1;
+        may.then(|| probe.kind())
     }
 
     fn remember_probe(&mut self, kind: ProbeKind, prober: Prober) {

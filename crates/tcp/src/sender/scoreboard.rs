@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use bentpipe_base::{Instant, SackRange, prefetch};
 
 /// Index of a segment since the connection began; never reused.
-pub(super) type Index = u64;
+pub(super) use bentpipe_cc::delivery_rate::Index;
 
 /// A ring for so many segments is kept while nothing is outstanding.
 const SMALL: usize = 8;
@@ -483,7 +483,10 @@ impl Scoreboard {
 
     /// Marks what was sent so long before the newest delivered segment that it must be lost (RFC 8985 step 5).
     /// `is_lost(sent_at, end)` judges; returns how many are newly lost and when to look again.
-    pub fn mark_lost_by_time(&mut self, judge: impl Fn(Instant, u64) -> Verdict) -> (u32, Option<Instant>) {
+    pub fn mark_lost_by_time(
+        &mut self,
+        judge: impl Fn(Instant, u64) -> AgeVerdict,
+    ) -> (u32, Option<Instant>) {
         let mut newly = 0;
         let mut again: Option<Instant> = None;
         let mut later = |at: Instant| again = Some(again.map_or(at, |old: Instant| old.min(at)));
@@ -492,15 +495,15 @@ impl Scoreboard {
             count_step();
             if !record.marks.intersects(Mark::SACKED | Mark::LOST | Mark::REPEATED) {
                 match judge(record.sent_at, record.end()) {
-                    Verdict::Lost => {
+                    AgeVerdict::Lost => {
                         self.mark_lost(self.time_cursor);
                         newly += 1;
                     }
-                    Verdict::LostAt(at) => {
+                    AgeVerdict::LostAt(at) => {
                         later(at);
                         break;
                     }
-                    Verdict::Unknown => break,
+                    AgeVerdict::Unknown => break,
                 }
             }
             self.time_cursor += 1;
@@ -516,15 +519,15 @@ impl Scoreboard {
             if current.is_some() {
                 // New data that left in the same instant may have left before this: only a later departure proves anything.
                 match judge(sent_at, u64::MAX) {
-                    Verdict::Lost => {
+                    AgeVerdict::Lost => {
                         self.mark_lost(index);
                         newly += 1;
                     }
-                    Verdict::LostAt(at) => {
+                    AgeVerdict::LostAt(at) => {
                         later(at);
                         break;
                     }
-                    Verdict::Unknown => break,
+                    AgeVerdict::Unknown => break,
                 }
             }
             if let Some(repairs) = &mut self.repairs {
@@ -688,9 +691,9 @@ impl Scoreboard {
     }
 }
 
-/// Verdict on a segment by time (RFC 8985).
+/// AgeVerdict on a segment by time (RFC 8985).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum AgeVerdict {
     /// Lost.
     Lost,
     /// Lost unless it arrives by then.
@@ -795,8 +798,8 @@ mod tests {
             board.retransmit(0, Instant::from_nanos(at), false);
         }
         let judge = |at: Instant, _| match at.as_nanos() {
-            100 => Verdict::Lost,
-            _ => Verdict::Unknown,
+            100 => AgeVerdict::Lost,
+            _ => AgeVerdict::Unknown,
         };
         assert_eq!(board.mark_lost_by_time(judge), (0, None));
     }
@@ -840,7 +843,7 @@ mod tests {
         assert_eq!(board.copied(0), Some((1, 1000)));
         board.sack(block(1, 2), &mut progress);
         let (lost, _) =
-            board.mark_lost_by_time(|_, end| if end < 3001 { Verdict::Lost } else { Verdict::Unknown });
+            board.mark_lost_by_time(|_, end| if end < 3001 { AgeVerdict::Lost } else { AgeVerdict::Unknown });
         assert_eq!((lost, board.next_lost()), (1, Some(0)));
         board.retransmit(0, Instant::from_nanos(9), false);
         board.advance(3001, &mut progress);
@@ -1009,8 +1012,8 @@ mod tests {
             if by_time {
                 let newest = progress.newest.map(|newest| (newest.sent_at, newest.end()));
                 board.mark_lost_by_time(|sent_at, end| match newest {
-                    Some(newest) if (sent_at, end) < newest => Verdict::Lost,
-                    _ => Verdict::Unknown,
+                    Some(newest) if (sent_at, end) < newest => AgeVerdict::Lost,
+                    _ => AgeVerdict::Unknown,
                 });
             } else {
                 board.mark_lost_by_count(3);

@@ -1,12 +1,13 @@
 //! Retransmission timeout, tail loss probe, zero-window probe.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_cc::{Cause, Loss, RtoAction};
+use bentpipe_cc::{BackOff, Cause, Loss};
 use bentpipe_trace::Event;
 
 use super::ack::Step;
 use super::rack::TailProbe;
 use super::recovery::Episode;
+use super::rto_probe::TimeoutResponse;
 use super::{Deadline, Sender};
 use crate::context::Context;
 use crate::{AckPace, Recovery};
@@ -17,14 +18,14 @@ const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// Probe timeout before the first round-trip sample (RFC 8985 section 7.2).
 const PROBE_TIMEOUT_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
 
-/// Why a connection is given up.
+/// Whether a connection goes on after a timer came, or is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Fate {
     GoOn,
     GiveUp,
 }
 
-impl Verdict {
+impl Fate {
     /// One reason to give up is enough.
     pub fn or(self, other: Self) -> Self {
         if self == Self::GiveUp { self } else { other }
@@ -77,37 +78,37 @@ impl Sender {
     }
 
     /// The deadline came.
-    pub fn on_deadline(&mut self, cx: &mut Context) -> Verdict {
+    pub fn on_deadline(&mut self, cx: &mut Context) -> Fate {
         if self.board.is_empty() {
-            return Verdict::GoOn;
+            return Fate::GoOn;
         }
         let stopped = self.peer_window == 0;
         if stopped && self.unanswered == 0 {
             self.waiting_since = cx.now;
         }
         if self.waited_too_long(cx) {
-            return Verdict::GiveUp;
+            return Fate::GiveUp;
         }
         // A retransmission that waits for its turn in a slow pace has not been tried yet, so the peer is not silent.
         let waits = self.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
         if self.withheld || waits {
             self.arm_retransmission(cx);
-            return Verdict::GoOn;
+            return Fate::GoOn;
         }
         if self.deadline == Deadline::TailLossProbe {
             self.send_tail_probe(cx);
-            return Verdict::GoOn;
+            return Fate::GoOn;
         }
         // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
         let silent = if stopped { self.unanswered } else { self.timeouts };
         if silent >= cx.config.retries
             && cx.now >= self.waiting_since + self.rtt.patience(cx.config.retries, &cx.config.rto)
         {
-            return Verdict::GiveUp;
+            return Fate::GiveUp;
         }
         self.unanswered += 1;
         self.retransmission_timeout(cx, false);
-        Verdict::GoOn
+        Fate::GoOn
     }
 
     fn waited_too_long(&self, cx: &Context) -> bool {
@@ -124,9 +125,9 @@ impl Sender {
         }
         let path = self.path(cx.now);
         match self.react_to_timeout(cx, answered, &path) {
-            RtoAction::Retransmit { back_off } => {
+            TimeoutResponse::Retransmit(back_off) => {
                 // An algorithm that keeps the timer is not to ask a peer that is gone for ever.
-                if back_off || self.timeouts > cx.config.retries {
+                if back_off == BackOff::Double || self.timeouts > cx.config.retries {
                     self.rtt.back_off();
                 }
                 let doubt = self.first_timeout_check(cx);
@@ -145,7 +146,7 @@ impl Sender {
                 self.inflation = 0.0;
                 self.prefer_new = 0;
             }
-            RtoAction::ProbeFirst(kind) => {
+            TimeoutResponse::Ask(kind) => {
                 self.rtt.back_off();
                 self.send_rto_probe(kind);
             }
@@ -216,18 +217,18 @@ impl Sender {
     }
 
     /// The persist timer came: ask for the window.
-    pub fn on_persist(&mut self, cx: &mut Context) -> Verdict {
+    pub fn on_persist(&mut self, cx: &mut Context) -> Fate {
         if !self.board.is_empty() || self.nxt >= self.stream_end() {
-            return Verdict::GoOn;
+            return Fate::GoOn;
         }
         if self.edge > self.nxt {
             // The override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for just what fits.
             self.override_silly = true;
-            return Verdict::GoOn;
+            return Fate::GoOn;
         }
         // A peer that answers with a closed window is alive and may take its time; one that does not answer is gone.
         if self.unanswered >= cx.config.retries || self.waited_too_long(cx) {
-            return Verdict::GiveUp;
+            return Fate::GiveUp;
         }
         if self.unanswered == 0 {
             self.waiting_since = cx.now;
@@ -235,6 +236,6 @@ impl Sender {
         self.persists += 1;
         self.unanswered += 1;
         self.window_probe = true;
-        Verdict::GoOn
+        Fate::GoOn
     }
 }

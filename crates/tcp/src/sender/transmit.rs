@@ -1,12 +1,12 @@
 //! The choice of the next segment: which may leave now, and in which order.
 
 use bentpipe_base::{Duration, Extension, Instant, Probe, Rate};
-use bentpipe_cc::{Accounting, Sent};
+use bentpipe_cc::delivery_rate::Totals;
+use bentpipe_cc::{Accounting, Priority, Sent, Spacing};
 
-use super::rate::Totals;
 use super::recovery::{Episode, TimeoutCheck};
 use super::scoreboard::{Index, Scoreboard};
-use super::{Deadline, Limit, Sender};
+use super::{Abilities, Deadline, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
@@ -44,6 +44,17 @@ impl Outgoing {
     }
 }
 
+/// How the next segment may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pace {
+    /// As soon as the windows allow.
+    Free,
+    /// Spaced at a rate, so many segments back to back.
+    At { rate: Rate, quantum: u32 },
+    /// Not at all: the algorithm withholds all data.
+    Withheld,
+}
+
 /// The next segment to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
@@ -65,7 +76,7 @@ impl Sender {
         {
             return Some(self.send_again(cx, index));
         }
-        let Some(pick) = self.pick_unless_withheld(cx) else {
+        let Some((pick, pace)) = self.pick_unless_withheld(cx) else {
             self.idle_pacer();
             return None;
         };
@@ -74,7 +85,7 @@ impl Sender {
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
             self.on_pace(cx.now, due);
         }
-        if let Some(rate) = self.pacing_rate(cx) {
+        if let Pace::At { rate, quantum } = pace {
             let pacer = self.pacer.get_or_insert_default();
             let ready = pacer.ready_at(cx.now);
             if ready > cx.now {
@@ -82,7 +93,7 @@ impl Sender {
                 cx.timers.pace = ready;
                 return None;
             }
-            pacer.begin(self.cc.pacing_quantum());
+            pacer.begin(quantum);
             // A small segment takes little of the rate: a full one would hold up a peer with a tiny window for ever.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
@@ -114,19 +125,20 @@ impl Sender {
         }
     }
 
-    /// Picks the next segment, unless nothing at all may leave now.
-    fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<Pick> {
+    /// Picks the next segment and tells at which pace it leaves, unless nothing at all may leave now.
+    fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<(Pick, Pace)> {
         if self.rto_probe.is_some() {
             return None;
         }
-        if self.withholds() {
+        let pace = self.pace(cx);
+        if pace == Pace::Withheld {
             self.withheld = true;
             return None;
         }
         if std::mem::take(&mut self.withheld) {
             self.arm_retransmission(cx);
         }
-        self.pick(cx)
+        Some((self.pick(cx)?, pace))
     }
 
     /// Picks the next segment without sending it; notes why none may leave.
@@ -228,7 +240,7 @@ impl Sender {
     /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
     fn early_hole(&mut self) -> Option<Index> {
         let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
-        if self.recovery != Recovery::Sack || self.wants.accounting == Accounting::Outstanding {
+        if self.recovery != Recovery::Sack || self.accounting == Accounting::Outstanding {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
@@ -258,11 +270,8 @@ impl Sender {
         cx.stats.sent_bytes += u64::from(len);
         cx.stats.rare().retransmitted_segments += 1;
         self.last_segment = (seq, len);
-        Outgoing {
-            fin,
-            extension: self.notify_sent(Sent { seq, len, retransmission: true }, cx.now),
-            ..Outgoing::plain(seq, len)
-        }
+        let (extension, _) = self.notify_sent(Sent { seq, len, retransmission: true }, cx.now);
+        Outgoing { fin, extension, ..Outgoing::plain(seq, len) }
     }
 
     fn send_new(&mut self, cx: &mut Context, len: u32, fin: bool) -> Outgoing {
@@ -276,13 +285,13 @@ impl Sender {
         }
         let seq = self.nxt;
         self.record_departure(cx, len, fin);
-        let sent = Sent { seq, len, retransmission: false };
+        let (extension, priority) = self.notify_sent(Sent { seq, len, retransmission: false }, cx.now);
         Outgoing {
             fin,
             ecn_capable: self.ecn,
             congestion_reduced: std::mem::take(&mut self.congestion_reduced),
-            extension: self.notify_sent(sent, cx.now),
-            low_priority: self.wants.low_priority && self.cc.sends_low(&sent),
+            extension,
+            low_priority: priority == Priority::Low,
             ..Outgoing::plain(seq, len)
         }
     }
@@ -323,16 +332,16 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm of a segment that leaves, and returns the fields that it puts into it.
-    fn notify_sent(&mut self, sent: Sent, now: Instant) -> Extension {
-        if !self.wants.sent && !self.feedback {
-            return Extension::None;
+    /// Tells the algorithm of a segment that leaves. Returns the fields that it puts into it, and whether it leaves with low priority.
+    fn notify_sent(&mut self, sent: Sent, now: Instant) -> (Extension, Priority) {
+        let sees = self.abilities.contains(Abilities::SEES_DEPARTURES);
+        if !sees && !self.feedback {
+            return (Extension::None, Priority::Normal);
         }
         let path = self.path(now);
-        if self.wants.sent {
-            self.cc.on_sent(&sent, &path);
-        }
-        if self.feedback { self.cc.stamp(&sent, &path) } else { Extension::None }
+        let priority = if sees { self.cc.on_sent(&sent, &path) } else { Priority::Normal };
+        let stamper = self.cc.feedback().filter(|_| self.feedback);
+        (stamper.map_or(Extension::None, |feedback| feedback.stamp(&sent, &path)), priority)
     }
 
     /// Counts a segment that leaves. True if the window is now full for certain.
@@ -353,48 +362,54 @@ impl Sender {
         full && !more && (self.episode.is_open() || !self.withholds())
     }
 
-    /// The rate at which segments are spaced, if they are.
+    /// What the algorithm and the configuration let leave.
     #[inline]
-    pub(super) fn pacing_rate(&self, cx: &Context) -> Option<Rate> {
-        let (rate, limit) = (self.wanted_rate(cx), cx.config.rate_limit);
-        rate.into_iter().chain(limit).min()
+    pub(super) fn pace(&self, cx: &Context) -> Pace {
+        let own = self.own_spacing();
+        let quantum = match own {
+            Spacing::Withheld => return Pace::Withheld,
+            Spacing::At { quantum, .. } => quantum,
+            Spacing::None => 1,
+        };
+        let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
+        rate.into_iter().chain(limit).min().map_or(Pace::Free, |rate| Pace::At { rate, quantum })
     }
 
-    /// The rate before the limit of the configuration.
+    /// The rate before the limit of the configuration; `own` is that of the algorithm, where zero means none.
     #[inline]
-    fn wanted_rate(&self, cx: &Context) -> Option<Rate> {
+    fn wanted_rate(&self, own: Option<Rate>, cx: &Context) -> Option<Rate> {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
             // One paced ACK covers half a window, which would leave at once and look like a queue to whoever measures delay.
             Pacing::Algorithm if self.recovery == Recovery::Snack => Pacing::USUAL_GAINS,
-            Pacing::Algorithm => return self.own_rate().filter(|rate| *rate != Rate::ZERO),
+            Pacing::Algorithm => return own.filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
         };
-        if let Some(rate) = self.own_rate() {
+        if let Some(rate) = own {
             return Some(rate).filter(|rate| *rate != Rate::ZERO);
         }
         self.window_rate(slow_start_gain, avoidance_gain)
     }
 
-    /// The rate that the algorithm sets.
+    /// How the algorithm spaces segments.
     #[inline]
-    fn own_rate(&self) -> Option<Rate> {
-        debug_assert!(!self.wants.window_only || self.cc.pacing_rate().is_none(), "the window says it all");
-        if self.wants.window_only { None } else { self.cc.pacing_rate() }
+    fn own_spacing(&self) -> Spacing {
+        let window_only = self.abilities.contains(Abilities::WINDOW_ONLY);
+        debug_assert!(!window_only || self.cc.spacing() == Spacing::None, "the window says it all");
+        if window_only { Spacing::None } else { self.cc.spacing() }
     }
 
     /// Whether the algorithm lets no data leave for now.
     #[inline]
-    pub(super) fn withholds(&self) -> bool {
-        debug_assert!(!self.wants.window_only || !self.cc.withholds(), "the window says it all");
-        !self.wants.window_only && self.cc.withholds()
+    fn withholds(&self) -> bool {
+        self.own_spacing() == Spacing::Withheld
     }
 
     /// A window per smoothed round-trip time, times a gain.
     fn window_rate(&self, slow_start_gain: f64, avoidance_gain: f64) -> Option<Rate> {
         let window = self.cc.window();
-        let gain = if window < self.cc.ssthresh() { slow_start_gain } else { avoidance_gain };
+        let gain = if window < self.cc.snapshot().ssthresh { slow_start_gain } else { avoidance_gain };
         let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
         (!self.rtt.srtt.is_zero()).then(|| Rate::from_bytes_per_s(gain * window * f64::from(self.mss) / srtt))
     }

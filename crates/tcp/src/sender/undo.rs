@@ -4,6 +4,7 @@
 //! first repair echoes a timestamp from before it left (Eifel detection, RFC 3522). Then the reduction is taken back (RFC 4015).
 
 use bentpipe_base::{SackRange, Segment};
+use bentpipe_cc::Undo;
 
 use super::Sender;
 use super::recovery::Episode;
@@ -14,7 +15,7 @@ use crate::context::Context;
 
 /// State of the retransmissions since a reduction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Undo {
+pub(super) struct Watch {
     /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
     from: u64,
     /// Acknowledging more than this ends the watch: all reports of duplicates have come.
@@ -28,7 +29,7 @@ pub(super) struct Undo {
 impl Sender {
     /// The window was reduced: repairs are watched, or earlier ones no longer.
     pub(super) fn watch_reduction(&mut self, watched: bool) {
-        let undo = Undo { from: self.una, until: u64::MAX, first: None, unreported: 0 };
+        let undo = Watch { from: self.una, until: u64::MAX, first: None, unreported: 0 };
         self.reductions().undo = watched.then_some(undo);
     }
 
@@ -93,7 +94,7 @@ impl Sender {
         self.reductions().undone(una);
         self.congestion_reduced = false;
         let path = self.path(cx.now);
-        self.cc.on_undo(&path);
+        self.cc.on_undo(Undo::Reduction, &path);
         cx.stats.rare().undone += 1;
         cx.trace(bentpipe_trace::Event::Undone);
     }

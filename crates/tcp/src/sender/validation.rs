@@ -1,7 +1,7 @@
 //! Congestion window validation: what an unused window is worth (RFC 5681 section 4.1, RFC 7661).
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_cc::Accounting;
+use bentpipe_cc::{Accounting, ConnectionEvent};
 
 use super::{Limit, Sender};
 use crate::{Config, WindowValidation};
@@ -56,7 +56,7 @@ impl Sender {
             v.unused_since = Some(now);
             let floor = f64::from(config.initial_window.segments(self.mss));
             let path = self.path(now);
-            self.cc.on_unvalidated(floor, &path);
+            self.cc.on_event(ConnectionEvent::Unvalidated { floor }, &path);
         }
     }
 
@@ -73,13 +73,13 @@ impl Sender {
             && self.last_sent != Instant::ZERO
             && now.since(self.last_sent) > self.rtt.rto(&config.rto);
         // A rate is not a window: an algorithm that paces by a model of its own hears of each pause.
-        let by_rate = self.wants.accounting == Accounting::Own && self.cc.pacing_rate().is_some();
+        let by_rate = self.accounting == Accounting::Own && self.cc.spacing().rate().is_some();
         if !idle || !by_rate && config.window_validation != WindowValidation::Restart {
             return;
         }
         let restart = f64::from(config.initial_window.segments(self.mss));
         self.last_sent = now;
         let path = self.path(now);
-        self.cc.on_idle_restart(restart, &path);
+        self.cc.on_event(ConnectionEvent::Idle { restart }, &path);
     }
 }

@@ -3,8 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use bentpipe_base::{Duration, Rate, Rng};
-use bentpipe_cc::star::AenProbe;
-use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_cc::{Algorithm, REGISTRY, TimeoutProbe};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
     Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
@@ -17,8 +16,8 @@ const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
     SpuriousTimeout::ENHANCED,
     SpuriousTimeout::Enhanced { fraction: 0.9, restore: Restore::Both },
     SpuriousTimeout::AEN,
-    SpuriousTimeout::Aen { probe: AenProbe::Oldest, max_probes: 1, paced: false },
-    SpuriousTimeout::Aen { probe: AenProbe::Keepalive, max_probes: 2, paced: true },
+    SpuriousTimeout::Aen { probe: TimeoutProbe::Oldest, max_probes: 1, paced: false },
+    SpuriousTimeout::Aen { probe: TimeoutProbe::Keepalive, max_probes: 2, paced: true },
 ];
 
 pub fn ms(millis: u64) -> Duration {

@@ -1,9 +1,10 @@
 //! A recovery and a train in miniature, for the worked examples of the schemes.
 
-use super::{Law, Prober, State};
+use super::{Inquirer, Law, State};
 use crate::parts::probe_peer::Peer;
 use crate::{
-    Accounting, Ack, CongestionControl, Path, Phase, ProbeMoment, ProbeReply, ProbeRequest, fixture,
+    Accounting, Ack, CongestionControl, ConnectionEvent, Path, Phase, ProbeMoment, ProbeReply, ProbeRequest,
+    fixture,
 };
 
 const MSS: u64 = fixture::MSS as u64;
@@ -21,8 +22,8 @@ pub(crate) struct Outcome {
 }
 
 /// A prober in congestion avoidance, known to be answered.
-pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Prober<L> {
-    let mut prober = Prober::new(law, f64::INFINITY);
+pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Inquirer<L> {
+    let mut prober = Inquirer::new(law, f64::INFINITY);
     prober.windows.cwnd = cwnd;
     prober.state = State::Avoidance;
     prober.peer = Peer::Replies;
@@ -31,16 +32,18 @@ pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Prober<L> {
 
 /// All probes that may leave now.
 pub(crate) fn drain(cc: &mut dyn CongestionControl, data_sent: u32, path: &Path) -> Vec<ProbeRequest> {
-    std::iter::from_fn(|| cc.next_probe(&ProbeMoment { data_sent }, path)).collect()
+    let moment = ProbeMoment { data_sent };
+    std::iter::from_fn(|| cc.prober().and_then(|prober| prober.next_probe(&moment, path))).collect()
 }
 
 pub(crate) fn reply(cc: &mut dyn CongestionControl, probe: ProbeRequest, phase: Phase) {
-    cc.on_probe_acked(&ProbeReply { tag: probe.tag, acked: 0, phase }, &fixture::path());
+    let prober = cc.prober().expect("it sends probes");
+    prober.on_probe_acked(&ProbeReply { tag: probe.tag, acked: 0, phase }, &fixture::path());
 }
 
 /// The first of 30 segments is lost, its 29 successors are acknowledged one by one. One of `each` probes is answered, after the
 /// recovery; then come the ACKs of the data sent in it.
-pub(crate) fn recovery<L: Law>(prober: &mut Prober<L>, each: usize) -> Outcome {
+pub(crate) fn recovery<L: Law>(prober: &mut Inquirer<L>, each: usize) -> Outcome {
     let path = |una: u64, nxt: u64, in_flight| Path {
         snd_una: 1 + una * MSS,
         snd_nxt: 1 + nxt * MSS,
@@ -82,14 +85,16 @@ pub(crate) fn recovery<L: Law>(prober: &mut Prober<L>, each: usize) -> Outcome {
 
 /// Sends the data that opens the connection, and all probes of the train that follows.
 pub(crate) fn train(cc: &mut dyn CongestionControl, path: &Path) -> Vec<(Path, ProbeRequest)> {
-    cc.on_established(path);
+    cc.on_event(ConnectionEvent::Established, path);
     let data = cc.window() as u32;
     let mut path = Path { outstanding: data, in_flight: data, ..*path };
     assert!(drain(cc, data, &path).is_empty(), "data first");
     let mut probes = Vec::new();
-    while cc.phase().ends_with("-start") && cc.wake_at() < path.now + path.srtt {
-        path.now = cc.wake_at();
-        cc.on_wake(&path);
+    while cc.snapshot().phase.ends_with("-start")
+        && let Some(sleeper) = cc.sleeper().filter(|sleeper| sleeper.wake_at() < path.now + path.srtt)
+    {
+        path.now = sleeper.wake_at();
+        sleeper.on_wake(&path);
         probes.extend(drain(cc, 0, &path).into_iter().map(|probe| (path, probe)));
     }
     probes

@@ -1,15 +1,17 @@
-//! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation).
+//! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), for any transport.
+//!
+//! A transport numbers what it sends one by one from zero. It stamps each segment when it leaves, tells of each delivery, and asks for a sample
+//! when an acknowledgement has been taken.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_cc::RateSample;
 
-use super::scoreboard::Index;
+use crate::RateSample;
 
 /// What is counted over the whole connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
+pub struct Totals {
     /// Sequence numbers known to have arrived.
     pub delivered: u64,
     /// Segments marked lost.
@@ -30,14 +32,17 @@ struct Stamp {
     app_limited: bool,
 }
 
+/// Number of a segment, from the first that the connection sent on.
+pub type Index = u64;
+
 /// Counts of the connection from which each segment takes a snapshot when it leaves.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DeliveryRate {
+pub struct DeliveryRate {
     delivered_at: Instant,
     first_sent_at: Instant,
     /// Bytes delivered at which everything sent while the application was idle will have been acknowledged; zero if none.
     app_limited_until: u64,
-    /// The stamps of what the scoreboard holds.
+    /// The stamps of what is neither acknowledged nor forgotten.
     stamps: VecDeque<Stamp>,
     /// Index of the first.
     base: Index,
@@ -45,6 +50,7 @@ pub(super) struct DeliveryRate {
 
 impl DeliveryRate {
     /// Stamps a segment about to leave at `now`, while so many others are `in_flight`.
+    #[inline]
     pub fn stamp(&mut self, index: Index, now: Instant, (totals, in_flight): (Totals, u32)) {
         if in_flight == 0 {
             self.first_sent_at = now;
@@ -64,11 +70,13 @@ impl DeliveryRate {
     }
 
     /// The application has less to send than the window allows.
+    #[inline]
     pub fn app_limited(&mut self, delivered: u64, in_flight_bytes: u64) {
         self.app_limited_until = (delivered + in_flight_bytes).max(1);
     }
 
     /// More has arrived.
+    #[inline]
     pub fn deliver(&mut self, now: Instant, delivered: u64) {
         self.delivered_at = now;
         if self.app_limited_until != 0 && delivered > self.app_limited_until {
@@ -76,8 +84,9 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of an ACK whose newest delivered segment has this index and left last at `sent_at`. None if the interval is shorter
+    /// The sample of an acknowledgement whose newest delivered segment has this index and left last at `sent_at`. None if the interval is shorter
     /// than the smallest round trip: such a sample measures ACK compression.
+    #[inline]
     pub fn sample(
         &mut self,
         (index, sent_at): (Index, Instant),
@@ -102,7 +111,8 @@ impl DeliveryRate {
         })
     }
 
-    /// Forgets the stamps of what the scoreboard holds no longer.
+    /// Forgets the stamps of segments below `base`, which are acknowledged.
+    #[inline]
     pub fn forget_below(&mut self, base: Index) {
         let gone = ((base - self.base) as usize).min(self.stamps.len());
         self.stamps.drain(..gone);

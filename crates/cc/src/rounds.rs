@@ -1,10 +1,10 @@
-//! Round trips, told apart by sequence numbers, or by what had been delivered when a segment left.
+//! Round trips, told apart by sequence numbers, or by what had been delivered when a segment left. For algorithms and transports.
 
 use crate::Path;
 
 /// A round ends with the first ACK of something sent after the previous round ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Round {
+pub struct Round {
     /// Next new sequence number when the round began.
     mark: u64,
 }
@@ -23,7 +23,7 @@ impl Round {
 /// A round ends when a segment is delivered that left after the previous round ended: also while a hole holds back the
 /// cumulative ACK (draft-ietf-ccwg-bbr section 5.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct DeliveryRound {
+pub struct DeliveryRound {
     /// Rounds that have ended.
     pub count: u64,
     /// Delivered bytes when the round began.

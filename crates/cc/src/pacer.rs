@@ -1,4 +1,4 @@
-//! Spacing of segments: a token bucket in time.
+//! Spacing of segments at a rate, for any transport: a token bucket in time.
 
 use bentpipe_base::{Duration, Instant, Rate};
 
@@ -9,9 +9,10 @@ const BURST: Duration = Duration::from_millis(1);
 /// overflows queues. Simulated wake-ups are never late.
 const LATENESS: Duration = Duration::from_millis(10);
 
-/// When the next segment may leave.
+/// When the next segment may leave. Before each segment a transport asks [`ready_at`](Self::ready_at); when it leaves, it calls
+/// [`begin`](Self::begin) and [`sent`](Self::sent).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pacer {
+pub struct Pacer {
     /// Time at which the line of this rate falls idle.
     next: Instant,
     /// Segments that may follow the last one at once.
@@ -22,6 +23,7 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// Time at which the segment that is there may leave, at the earliest `now`.
+    #[inline]
     pub fn ready_at(&self, now: Instant) -> Instant {
         if self.credit > 0 { now } else { self.next.max(now) }
     }
@@ -32,16 +34,19 @@ impl Pacer {
     }
 
     /// All that this line held back has left, or something else holds it back.
+    #[inline]
     pub fn rest(&mut self) {
         self.late_since = None;
     }
 
     /// A segment is about to leave: when `ready_at` made it wait, it begins a new quantum of so many segments.
+    #[inline]
     pub fn begin(&mut self, quantum: u32) {
         self.credit = self.credit.checked_sub(1).unwrap_or_else(|| quantum.saturating_sub(1));
     }
 
     /// `bytes` left at `now` at a rate.
+    #[inline]
     pub fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
         let mut earliest = now - BURST.min(rate.time_for(2 * u64::from(bytes)));
         if let Some(due) = self.late_since {
