@@ -5,7 +5,7 @@ use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segmen
 use crate::connection::{Connection, Events, State};
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
-use crate::sender::AckField;
+use crate::sender::{AckField, Ecn};
 
 /// Shortest time between two challenge ACKs for segments without data.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -181,7 +181,7 @@ impl Connection {
 
     /// RFC 3168 section 6.1.3: echo until the sender says it reduced.
     fn note_marks(&mut self, segment: &Segment) {
-        if !self.sender.ecn {
+        if self.sender.ecn == Ecn::Off {
             return;
         }
         if segment.flags.contains(Flags::CWR) {
@@ -194,7 +194,7 @@ impl Connection {
 
     #[inline(always)]
     pub(crate) fn after_our_fin(&mut self, now: Instant) {
-        if self.sender.fin_queued && self.sender.all_acked() {
+        if self.sender.stream.finished && self.sender.all_acked() {
             self.our_fin_is_acked(now);
         }
     }

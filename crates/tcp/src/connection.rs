@@ -291,12 +291,10 @@ impl Connection {
 
     /// Takes up to `bytes` bytes from the application; returns how many fitted into the send buffer.
     pub fn write(&mut self, now: Instant, bytes: u64) -> u64 {
-        if self.sender.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
+        if self.sender.stream.finished || matches!(self.state, State::Closed | State::TimeWait) {
             return 0;
         }
-        let taken = bytes.min(self.sender.room(&self.config));
-        self.sender.written += taken;
-        self.sender.blocked_writer = taken < bytes;
+        let taken = self.sender.write(bytes, &self.config);
         self.show(now);
         taken
     }
@@ -365,7 +363,7 @@ impl Connection {
         let sends = self.state.sends();
         let probes = sends && self.sender.abilities().contains(Abilities::PROBES);
         // A keep-alive leaves even when there is nothing more to send.
-        if sends || self.sender.window_probe {
+        if sends || self.sender.extra.ask {
             let (sender, mut cx) = self.split(now);
             if let Some(outgoing) = sender.next_segment(&mut cx) {
                 self.assemble(now, &outgoing, out);
@@ -412,7 +410,7 @@ impl Connection {
         out.len = outgoing.len;
         out.flags.set(Flags::FIN, outgoing.fin);
         out.flags.set(Flags::CWR, outgoing.congestion_reduced);
-        let last = outgoing.seq + u64::from(outgoing.len) == self.sender.written;
+        let last = outgoing.seq + u64::from(outgoing.len) == self.sender.stream.end;
         out.flags.set(Flags::PSH, outgoing.len > 0 && last);
         if outgoing.ecn_capable {
             out.ecn = EcnField::Capable;
@@ -568,17 +566,17 @@ impl Connection {
 
     /// Payload bytes that the peer has acknowledged.
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.sender.una.saturating_sub(1).min(self.sender.written - 1)
+        self.sender.una.saturating_sub(1).min(self.sender.stream.end - 1)
     }
 
     /// Payload bytes that were written and that the peer has not acknowledged, sent or not.
     pub fn unacknowledged_bytes(&self) -> u64 {
-        self.sender.written - self.sender.una.clamp(1, self.sender.written)
+        self.sender.stream.end - self.sender.una.clamp(1, self.sender.stream.end)
     }
 
     /// Congestion window in bytes.
     pub fn window_bytes(&self) -> u64 {
-        (self.sender.cc.window() * f64::from(self.sender.mss)) as u64
+        self.sender.window_bytes()
     }
 
     /// First sequence number of our own that the peer has not acknowledged.

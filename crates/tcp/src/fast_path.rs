@@ -16,7 +16,7 @@ use crate::DelayedAck;
 use crate::arrival::is_older;
 use crate::connection::{Connection, Events, State, Transmit};
 use crate::receiver::Arrival;
-use crate::sender::{Abilities, Prediction};
+use crate::sender::{Abilities, Ecn, Prediction};
 
 bitflags::bitflags! {
     /// The fast paths that are open in the present state of the connection.
@@ -103,7 +103,7 @@ impl Connection {
             && unseen
             && self.reset.is_none()
             && !self.receiver.owes_probe_reply()
-            && !self.sender.window_probe
+            && !self.sender.extra.ask
             && !abilities.contains(Abilities::PROBES);
         let arrivals = flows && unseen && self.sender.takes_plain_acks();
         let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
@@ -180,7 +180,7 @@ impl Connection {
                 self.header(now, out);
                 out.seq = seq;
                 out.len = self.sender.mss;
-                if self.sender.ecn {
+                if self.sender.ecn != Ecn::Off {
                     out.ecn = EcnField::Capable;
                 }
                 Some(if last { Transmit::Last } else { Transmit::More })
@@ -226,7 +226,7 @@ impl Connection {
         if let Some(reflector) = &mut self.reflector {
             reflector.on_data(now, segment, false);
         }
-        if self.sender.ecn && segment.ecn == EcnField::Congested {
+        if self.sender.ecn != Ecn::Off && segment.ecn == EcnField::Congested {
             self.receiver.ecn_echo = true;
         }
         if self.fast_path.contains(FastPath::ACK_EACH) {

@@ -4,7 +4,7 @@ use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
 use crate::Recovery;
 use crate::connection::{Connection, Events, Reports, State, clock_ms};
-use crate::sender::Fate;
+use crate::sender::{Ecn, Fate};
 
 /// Payload that every host accepts (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -194,13 +194,13 @@ impl Connection {
         self.sender.reset_back_off();
         self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
-        self.sender.ecn = self.config.ecn && handshake.ecn;
+        self.sender.ecn = if self.config.ecn && handshake.ecn { Ecn::On } else { Ecn::Off };
         self.agree_on_probes_and_feedback(peer);
         self.last_heard = now;
         self.events |= Events::ESTABLISHED;
         self.time_handshake(now, segment, &handshake);
         self.sender.established(now, lost_syn);
-        if self.sender.fin_queued {
+        if self.sender.stream.finished {
             self.state = State::FinWait1;
         }
         self.guard_life(now);
@@ -261,7 +261,7 @@ impl Connection {
             self.sender.peer_may_report_probes();
         }
         let wanted = self.sender.wanted_receiver();
-        self.sender.feedback = wanted != 0 && peer.feedback == wanted;
+        self.sender.agree_on_fields(wanted != 0 && peer.feedback == wanted);
         let asked = self.config.reflection.filter(|reflection| reflection.number == peer.feedback);
         self.reflector = asked.map(|reflection| (reflection.build)());
     }

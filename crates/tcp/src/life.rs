@@ -11,10 +11,10 @@ impl Connection {
     pub fn close(&mut self, now: Instant) {
         match self.state {
             State::Listen => self.become_closed(now, Events::CLOSED),
-            State::SynSent if self.sender.written == 1 => self.become_closed(now, Events::CLOSED),
+            State::SynSent if self.sender.stream.end == 1 => self.become_closed(now, Events::CLOSED),
             // Data written before the handshake is complete is still sent.
             State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
-                self.sender.fin_queued = true;
+                self.sender.stream.finished = true;
                 self.state = match self.state {
                     State::CloseWait => State::LastAck,
                     State::Established => State::FinWait1,
@@ -171,7 +171,7 @@ impl Connection {
         } else {
             upkeep.keep_alives += 1;
             upkeep.keep_alive_at = now;
-            self.sender.window_probe = true;
+            self.sender.extra.ask = true;
             self.timers.life = now + keep_alive.interval;
         }
     }

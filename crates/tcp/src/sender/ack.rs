@@ -9,7 +9,8 @@ use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
 use super::recovery::LossEvidence;
 use super::scoreboard::{Index, Mark, Progress};
-use super::{Abilities, Limit, Sender};
+use super::stream::Writer;
+use super::{Abilities, Ecn, Limit, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Events, Recovery};
@@ -40,24 +41,22 @@ pub(super) struct Step {
 impl Sender {
     /// Takes the acknowledgement of a segment with the ACK flag.
     pub fn on_ack(&mut self, cx: &mut Context, segment: &Segment) -> AckField {
-        if segment.ack > self.nxt || segment.ack + u64::from(self.largest_window) < self.una {
+        if segment.ack > self.nxt || segment.ack + u64::from(self.peer.largest) < self.una {
             return AckField::Unacceptable;
         }
         if segment.ack < self.una && segment.sack.is_empty() {
             return AckField::Taken;
         }
         self.burst = 0;
-        self.unanswered = 0;
-        let same_window = segment.window == self.peer_window;
+        self.silence.unanswered = 0;
+        let same_window = segment.window == self.peer.bytes;
         self.update_window(segment);
         let mut step = self.take_reports(segment);
         self.take_probe_reports(cx, segment, &mut step);
         step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
         self.measure(cx, segment, &mut step);
         if step.advanced {
-            self.timeouts = 0;
-            self.rto_probes = 0;
-            self.persists = 0;
+            self.silence.end_runs();
         }
         if let Some(rto_probe) = self.rto_probe {
             self.on_rto_probe_answer(cx, rto_probe, &step);
@@ -111,16 +110,8 @@ impl Sender {
 
     #[inline]
     pub(super) fn update_window(&mut self, segment: &Segment) {
-        let newer = self.window_seq < segment.seq
-            || (self.window_seq == segment.seq && self.window_ack <= segment.ack);
-        if newer && segment.ack >= self.una {
-            if self.peer_window != segment.window {
-                self.set_peer_window(segment.window);
-            }
-            self.largest_window = self.largest_window.max(segment.window);
-            self.window_seq = segment.seq;
-            self.window_ack = segment.ack;
-            self.edge = segment.ack + u64::from(segment.window);
+        if segment.ack >= self.una {
+            self.peer.update(segment, self.mss);
         }
     }
 
@@ -180,8 +171,8 @@ impl Sender {
             self.forget_limited();
         }
         let path = self.path(cx.now);
-        if self.feedback
-            && let Some(feedback) = self.cc.feedback()
+        if self.algorithm.exchanges_fields
+            && let Some(feedback) = self.algorithm.cc.feedback()
         {
             feedback.on_feedback(&segment.extension, &path);
         }
@@ -189,13 +180,13 @@ impl Sender {
         let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
         self.forget_stamps();
         // An algorithm that withholds all data may have asked for an ACK that has nothing new to report.
-        let answered = self.withheld && step.repeats && !reply;
+        let answered = self.algorithm.withheld && step.repeats && !reply;
         if news || counts || answered {
             let ack = Ack {
                 acked: step.progress.acked,
                 // Segments that were SACKed before were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
                 // 6.1.2).
-                counted: match step.advanced && !(marked && self.ecn) {
+                counted: match step.advanced && !(marked && self.ecn != Ecn::Off) {
                     true => cx.config.ack_counting.count(step.progress.arrived),
                     false => 0,
                 },
@@ -211,14 +202,14 @@ impl Sender {
                 ecn_echo: marked,
                 dsack: step.dsack,
             };
-            self.cc.on_ack(&ack, &path);
+            self.algorithm.cc.on_ack(&ack, &path);
         }
         if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
             // Segments sent during the episode were lost as well: another one begins.
             self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
         self.take_replies(cx, (segment, step), phase);
-        if self.abilities.contains(Abilities::DETECTS) {
+        if self.algorithm.has(Abilities::DETECTS) {
             let path = self.path(cx.now);
             self.ask_doubt(&path);
         }
@@ -296,7 +287,7 @@ impl Sender {
     #[cold]
     fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
         cx.stats.rare().probes_acked += 1;
-        if let Some(prober) = self.cc.prober() {
+        if let Some(prober) = self.algorithm.cc.prober() {
             prober.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
         }
     }
@@ -326,12 +317,14 @@ impl Sender {
 
     /// Algorithms that retransmit on evidence of their own.
     pub(super) fn ask_doubt(&mut self, path: &Path) {
-        let (Some(front), Some(detector)) = (self.board.front(), self.cc.detector()) else { return };
+        let (Some(front), Some(detector)) = (self.board.front(), self.algorithm.cc.detector()) else {
+            return;
+        };
         match detector.doubt(front.sent_at, path) {
             Doubt::None => {}
             Doubt::Oldest => {
                 self.board.mark_lost(self.board.front_index());
-                self.forced = 1;
+                self.extra.forced = 1;
             }
             Doubt::Everything => self.board.mark_all_lost(),
         }
@@ -351,7 +344,7 @@ impl Sender {
     pub(super) fn stop_timers(&mut self, cx: &mut Context) {
         cx.timers.retransmit = Instant::FAR_FUTURE;
         cx.timers.reorder = Instant::FAR_FUTURE;
-        self.waiting_since = Instant::FAR_FUTURE;
+        self.silence.since = Instant::FAR_FUTURE;
     }
 
     /// Timers and events after new data was acknowledged.
@@ -360,19 +353,20 @@ impl Sender {
         if self.board.is_empty() {
             self.stop_timers(cx);
         } else {
-            self.waiting_since = cx.now;
+            self.silence.since = cx.now;
             self.arm_retransmission(cx);
         }
         self.validate_window(cx.now, cx.config);
-        if self.una == self.nxt && self.una >= self.written {
+        if self.una == self.nxt && self.una >= self.stream.end {
             *cx.events |= Events::ALL_ACKED;
             self.board.release();
         }
-        if self.blocked_writer && self.written.saturating_sub(self.una) < cx.config.send_buffer {
-            if self.endless {
-                self.fill(cx.config);
+        if self.stream.writer != Writer::Content && self.stream.buffered(self.una) < cx.config.send_buffer {
+            if self.stream.writer == Writer::Endless {
+                let room = self.room(cx.config);
+                self.stream.write(u64::MAX, room);
             } else {
-                self.blocked_writer = false;
+                self.stream.writer = Writer::Content;
                 *cx.events |= Events::WRITABLE;
             }
         }

@@ -1,7 +1,10 @@
 //! The sending half: what was sent, what became of it, and what may be sent next.
 
 mod ack;
+mod attached;
+mod extra;
 mod outstanding_probes;
+mod peer_window;
 mod predicted;
 mod probe;
 mod rack;
@@ -9,40 +12,67 @@ mod recovery;
 mod rto_probe;
 mod rtt;
 mod scoreboard;
+mod silence;
 mod snack;
+mod stream;
 mod timeout;
 mod transmit;
 mod undo;
 mod validation;
 
 pub(crate) use ack::AckField;
+pub(crate) use attached::Abilities;
 pub(crate) use predicted::Prediction;
 pub(crate) use timeout::Fate;
 pub(crate) use transmit::Outgoing;
 
 use bentpipe_base::{Duration, Instant, WindowState, prefetch};
 use bentpipe_cc::delivery_rate::DeliveryRate;
-use bentpipe_cc::{
-    Accounting, CongestionControl, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start, Wants,
-};
+use bentpipe_cc::{Accounting, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start};
 
-use crate::connection::{MAX_SEQ, Reports};
+use crate::connection::Reports;
 use crate::{Config, Pacing, Recovery};
+use attached::Attached;
+use extra::Extra;
 use outstanding_probes::OutstandingProbes;
+use peer_window::PeerWindow;
 use rack::Rack;
 use recovery::{Episode, Reductions};
 use rto_probe::RtoProbe;
 use rtt::RttEstimator;
-use scoreboard::{Index, Scoreboard};
+use scoreboard::Scoreboard;
+use silence::Silence;
+use stream::{Stream, Writer};
+use timeout::RetransmissionTimer;
 use validation::Validation;
 
-/// What the retransmission deadline means when it comes.
+/// Congestion marks (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Deadline {
-    /// Retransmission timeout.
-    Retransmission,
-    /// Tail loss probe (RFC 8985 section 7).
-    TailLossProbe,
+pub(crate) enum Ecn {
+    /// Not agreed on.
+    Off,
+    /// The peer echoes marks and this end honours them.
+    On,
+    /// The same, and the next new segment tells the peer that the window was reduced.
+    Reduced,
+}
+
+impl Ecn {
+    /// The window was reduced for whatever reason.
+    pub fn reduce(&mut self) {
+        if *self == Self::On {
+            *self = Self::Reduced;
+        }
+    }
+
+    /// The reduction was told to the peer, or taken back. True if there was one.
+    pub fn settle(&mut self) -> bool {
+        let reduced = *self == Self::Reduced;
+        if reduced {
+            *self = Self::On;
+        }
+        reduced
+    }
 }
 
 /// Why the sender last stopped.
@@ -56,46 +86,6 @@ enum Limit {
     Application,
 }
 
-bitflags::bitflags! {
-    /// The capabilities of an algorithm, asked once.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub(crate) struct Abilities: u8 {
-        /// It is a [`Prober`](bentpipe_cc::Prober).
-        const PROBES = 0x01;
-        /// And takes reports of duplicates for replies.
-        const TAKES_REPORTS = 0x02;
-        /// It has a [`Feedback`](bentpipe_cc::Feedback).
-        const FEEDBACK = 0x04;
-        /// It is a [`Questioner`](bentpipe_cc::Questioner).
-        const QUESTIONS = 0x08;
-        /// It is a [`Detector`](bentpipe_cc::Detector).
-        const DETECTS = 0x10;
-        /// It is a [`Sleeper`](bentpipe_cc::Sleeper).
-        const WAKES = 0x20;
-        /// It wants to know what is sent.
-        const SEES_DEPARTURES = 0x40;
-        /// Only the window holds data back, and the delivery rate is of no interest.
-        const WINDOW_ONLY = 0x80;
-    }
-}
-
-impl Abilities {
-    fn of(cc: &mut dyn CongestionControl) -> Self {
-        let Wants { sent, window_only, .. } = cc.wants();
-        let mut abilities = Self::empty();
-        abilities.set(Self::SEES_DEPARTURES, sent);
-        abilities.set(Self::WINDOW_ONLY, window_only);
-        let reports = cc.prober().map(|prober| prober.takes_reports());
-        abilities.set(Self::PROBES, reports.is_some());
-        abilities.set(Self::TAKES_REPORTS, reports == Some(true));
-        abilities.set(Self::FEEDBACK, cc.feedback().is_some());
-        abilities.set(Self::QUESTIONS, cc.questioner().is_some());
-        abilities.set(Self::DETECTS, cc.detector().is_some());
-        abilities.set(Self::WAKES, cc.sleeper().is_some());
-        abilities
-    }
-}
-
 /// State of the sending half.
 // The fields that every segment changes stand first, on few cache lines.
 #[repr(C)]
@@ -104,86 +94,42 @@ pub(crate) struct Sender {
     pub una: u64,
     /// Next sequence number to send for the first time.
     pub nxt: u64,
-    /// Sequence and acknowledgement number of the last window update (RFC 9293 SND.WL1, SND.WL2).
-    window_seq: u64,
-    window_ack: u64,
-    /// Right edge of the peer's receive window.
-    edge: u64,
-    /// Receive window as last advertised, and the largest ever.
-    peer_window: u32,
-    largest_window: u32,
+    peer: PeerWindow,
     /// Payload bytes of a full segment, agreed with the peer.
     pub mss: u32,
     /// Data segments sent since the last arrival or wake-up.
     burst: u32,
-    /// Since when the oldest data waits for an acknowledgement (user timeout).
-    waiting_since: Instant,
-    /// End of what the application wrote.
-    pub written: u64,
+    pub stream: Stream,
     /// Sequence numbers known to have arrived.
     delivered: u64,
-    pub cc: Box<dyn CongestionControl>,
+    algorithm: Attached,
     /// Only if the algorithm wants to know.
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
-    /// The peer's window in whole segments.
-    peer_segments: u32,
-    /// Duplicate ACKs in a row, for the recoveries without SACK.
-    duplicates: u32,
     /// Smoothed round-trip time when the algorithm was last called.
     told_srtt: Duration,
     /// Time of the last transmission of data.
     last_sent: Instant,
-    /// When the retransmission timer expires (RFC 6298). The deadline may be that of a tail loss probe before it.
-    rto_at: Instant,
+    timer: RetransmissionTimer,
     /// Sequence number and length of the data segment sent last.
     last_segment: (u64, u32),
+    /// Duplicate ACKs in a row, for the recoveries without SACK.
+    duplicates: u32,
     limit: Limit,
-    deadline: Deadline,
     /// The configured recovery, or NewReno if the peer does not know SACK.
     recovery: Recovery,
-    accounting: Accounting,
-    abilities: Abilities,
-    /// The application closed: a FIN follows what it wrote.
-    pub fin_queued: bool,
-    /// A write was cut short: tell the application when there is room.
-    pub blocked_writer: bool,
-    /// The application always has more to write.
-    endless: bool,
     /// Timestamps were agreed on.
     pub timestamps: bool,
-    /// The peer echoes marks and this end honours them (RFC 3168).
-    pub ecn: bool,
-    /// The next new segment confirms the reduction.
-    pub congestion_reduced: bool,
-    /// The peer has the receiver half that the algorithm asks for.
-    pub feedback: bool,
-    /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
-    withheld: bool,
-    /// An empty segment below `una` is due, to which the peer must answer.
-    pub window_probe: bool,
-    /// The next new segment may be silly: nothing better fits the peer's window for long.
-    override_silly: bool,
+    pub ecn: Ecn,
     /// Whether the peer replies to probes.
     peer_probes: PeerProbes,
+    pub silence: Silence,
+    pub extra: Extra,
     board: Scoreboard,
     /// Only where losses are found by it.
     rack: Option<Box<Rack>>,
     /// A window is spaced over a round trip until this is acknowledged: the timeout was none.
     spaced_until: u64,
-    /// Retransmissions that leave whatever the window says.
-    forced: u32,
-    /// New segments that leave instead of retransmissions (F-RTO).
-    prefer_new: u32,
-    /// New segments that leave though the congestion window is full (tail loss probe).
-    beyond_window: u32,
-    /// Consecutive retransmission timeouts.
-    timeouts: u32,
-    /// Consecutive zero-window probes, and those of them that nothing followed.
-    persists: u32,
-    unanswered: u32,
-    /// Questions of the engine itself in this run of timeouts.
-    rto_probes: u32,
     episode: Episode,
     /// Only if segments are spaced.
     pacer: Option<Box<Pacer>>,
@@ -191,8 +137,6 @@ pub(crate) struct Sender {
     inflation: f64,
     /// Only after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
-    /// A segment to send once more, whatever the window says: a tail loss probe or an RTO probe.
-    probe_segment: Option<Index>,
     /// The RTO probe under way; nothing else leaves until it is answered.
     rto_probe: Option<RtoProbe>,
     /// Only if the configuration asks for it.
@@ -203,63 +147,39 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, seed: u64) -> Self {
-        let mut cc = config.cc.build(&Self::start(config, config.mss, seed));
-        let (accounting, abilities) = (cc.wants().accounting, Abilities::of(&mut *cc));
+        let algorithm = Attached::new(config.cc.build(&Self::start(config, config.mss, seed)));
         Self {
             una: 0,
             nxt: 0,
-            written: 1,
-            fin_queued: false,
-            blocked_writer: false,
-            endless: false,
+            peer: PeerWindow::default(),
             mss: config.mss,
-            edge: 0,
-            peer_window: 0,
-            largest_window: 0,
-            window_seq: 0,
-            window_ack: 0,
-            board: Scoreboard::default(),
-            rtt: RttEstimator::new(&config.rto),
+            burst: 0,
+            stream: Stream::default(),
             delivered: 0,
-            rate: (!abilities.contains(Abilities::WINDOW_ONLY)).then(Box::default),
-            pacer: None,
-            cc,
-            accounting,
-            abilities,
-            peer_probes: PeerProbes::Unknown,
-            peer_segments: 0,
+            rate: (!algorithm.has(Abilities::WINDOW_ONLY)).then(Box::default),
+            algorithm,
+            rtt: RttEstimator::new(&config.rto),
             told_srtt: Duration::ZERO,
-            recovery: config.recovery,
-            episode: Episode::Open,
+            last_sent: Instant::ZERO,
+            timer: RetransmissionTimer::OFF,
+            last_segment: (0, 0),
             duplicates: 0,
+            limit: Limit::Application,
+            recovery: config.recovery,
+            timestamps: false,
+            ecn: Ecn::Off,
+            peer_probes: PeerProbes::Unknown,
+            silence: Silence::default(),
+            extra: Extra::default(),
+            board: Scoreboard::default(),
+            rack: None,
+            spaced_until: 0,
+            episode: Episode::Open,
+            pacer: None,
             inflation: 0.0,
             reductions: None,
-            forced: 0,
-            prefer_new: 0,
-            beyond_window: 0,
-            probe_segment: None,
-            window_probe: false,
-            last_segment: (0, 0),
-            rack: None,
-            deadline: Deadline::Retransmission,
-            timeouts: 0,
-            override_silly: false,
-            persists: 0,
-            unanswered: 0,
             rto_probe: None,
-            rto_probes: 0,
-            spaced_until: 0,
-            withheld: false,
-            limit: Limit::Application,
-            burst: 0,
-            last_sent: Instant::ZERO,
-            rto_at: Instant::FAR_FUTURE,
-            waiting_since: Instant::FAR_FUTURE,
             validation: None,
-            timestamps: false,
-            ecn: false,
-            congestion_reduced: false,
-            feedback: false,
             outstanding_probes: None,
         }
     }
@@ -279,43 +199,31 @@ impl Sender {
     pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
         if mss != self.mss {
             self.mss = mss;
-            self.cc = config.cc.build(&Self::start(config, self.mss, seed));
+            self.algorithm = Attached::new(config.cc.build(&Self::start(config, self.mss, seed)));
         }
+    }
+
+    /// Writes as much as fits of so many bytes. Returns how many.
+    pub fn write(&mut self, bytes: u64, config: &Config) -> u64 {
+        let room = self.room(config);
+        self.stream.write(bytes, room)
     }
 
     /// The application always has more to write.
     pub fn write_endlessly(&mut self, config: &Config) {
-        self.endless = true;
-        self.blocked_writer = true;
-        self.fill(config);
-    }
-
-    /// Writes as much as the send buffer has room for.
-    fn fill(&mut self, config: &Config) {
-        self.written += self.room(config);
+        self.stream.writer = Writer::Endless;
+        let room = self.room(config);
+        self.stream.write(u64::MAX, room);
     }
 
     /// Bytes that the application may write now.
     pub fn room(&self, config: &Config) -> u64 {
-        if self.fin_queued {
-            return 0;
-        }
-        let buffered = self.written.saturating_sub(self.una.max(1));
-        config.send_buffer.saturating_sub(buffered).min(MAX_SEQ - self.written)
+        self.stream.room(self.una, config.send_buffer)
     }
 
     /// Sets the peer's window from the handshake.
     pub fn open_window(&mut self, seq: u64, window: u32) {
-        self.set_peer_window(window);
-        self.largest_window = window;
-        self.edge = self.una + u64::from(window);
-        self.window_seq = seq;
-        self.window_ack = self.una;
-    }
-
-    fn set_peer_window(&mut self, bytes: u32) {
-        self.peer_window = bytes;
-        self.peer_segments = bytes / self.mss;
+        self.peer = PeerWindow::of_handshake((seq, self.una), window, self.mss);
     }
 
     /// Chooses the recovery by what the peer reports.
@@ -343,7 +251,7 @@ impl Sender {
 
     /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
     pub fn peer_may_report_probes(&mut self) {
-        self.outstanding_probes = self.abilities.contains(Abilities::TAKES_REPORTS).then(Box::default);
+        self.outstanding_probes = self.algorithm.has(Abilities::TAKES_REPORTS).then(Box::default);
     }
 
     /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
@@ -351,39 +259,49 @@ impl Sender {
         self.una = 1;
         self.nxt = 1;
         self.reductions = None;
-        self.waiting_since = now;
+        self.silence.since = now;
         let path = self.path(now);
         if lost_syn {
-            self.cc.on_event(ConnectionEvent::Idle { restart: 1.0 }, &path);
+            self.algorithm.cc.on_event(ConnectionEvent::Idle { restart: 1.0 }, &path);
         }
-        self.cc.on_event(ConnectionEvent::Established, &path);
+        self.algorithm.cc.on_event(ConnectionEvent::Established, &path);
     }
 
     /// Everything is acknowledged, the FIN included.
     pub fn closed(&mut self, now: Instant) {
         let path = self.path(now);
-        self.cc.on_event(ConnectionEvent::Closed, &path);
+        self.algorithm.cc.on_event(ConnectionEvent::Closed, &path);
     }
 
     /// The connection ends before its time.
     pub fn abandoned(&mut self, now: Instant) {
         let path = self.path(now);
-        self.cc.on_event(ConnectionEvent::Abandoned, &path);
+        self.algorithm.cc.on_event(ConnectionEvent::Abandoned, &path);
     }
 
     /// Window, threshold and phase for traces.
     pub fn snapshot(&self) -> WindowState {
-        let state = self.cc.snapshot();
+        let state = self.algorithm.cc.snapshot();
         WindowState { cwnd: state.cwnd + self.inflation, ..state }
     }
 
     pub fn abilities(&self) -> Abilities {
-        self.abilities
+        self.algorithm.abilities
     }
 
     /// Registry number of the receiver half that the algorithm asks for; zero if none.
     pub fn wanted_receiver(&mut self) -> u8 {
-        self.cc.feedback().map_or(0, |feedback| feedback.receiver())
+        self.algorithm.cc.feedback().map_or(0, |feedback| feedback.receiver())
+    }
+
+    /// The peer has the receiver half that the algorithm asks for, or not.
+    pub fn agree_on_fields(&mut self, agreed: bool) {
+        self.algorithm.exchanges_fields = agreed;
+    }
+
+    /// Congestion window in bytes.
+    pub fn window_bytes(&self) -> u64 {
+        (self.algorithm.cc.window() * f64::from(self.mss)) as u64
     }
 
     pub fn srtt(&self) -> Option<Duration> {
@@ -419,12 +337,7 @@ impl Sender {
 
     /// Everything sent has been acknowledged, the FIN included.
     pub fn all_acked(&self) -> bool {
-        self.una == self.nxt && self.nxt == self.stream_end()
-    }
-
-    /// Sequence number after the last one to send, as far as known.
-    pub fn stream_end(&self) -> u64 {
-        self.written + u64::from(self.fin_queued)
+        self.una == self.nxt && self.nxt == self.stream.end_with_fin()
     }
 
     fn phase(&self) -> Phase {
@@ -448,19 +361,19 @@ impl Sender {
             rto: self.rtt.base_rto(),
             in_flight: self.board.in_flight(),
             outstanding: self.board.outstanding(),
-            receive_window: self.peer_segments,
+            receive_window: self.peer.segments,
             snd_una: self.una,
             snd_nxt: self.nxt,
-            unsent: self.written.saturating_sub(self.nxt),
+            unsent: self.stream.end.saturating_sub(self.nxt),
             delivered: self.delivered,
             peer_probes: self.peer_probes,
-            ecn: self.ecn,
+            ecn: self.ecn != Ecn::Off,
         }
     }
 
     /// Congestion window in whole segments, inflation included.
     fn window(&self) -> u32 {
-        (self.cc.window() + self.inflation) as u32
+        (self.algorithm.cc.window() + self.inflation) as u32
     }
 
     /// Segments that the congestion window is held against.
@@ -469,11 +382,12 @@ impl Sender {
         let by_outstanding = match self.episode {
             Episode::Loss { .. } => false,
             Episode::Recovery { .. } => {
-                self.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
+                self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
             }
             // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
             Episode::Open => {
-                let classical = self.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
+                let classical =
+                    self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
                 classical || !config.limited_transmit
             }
         };
@@ -488,7 +402,7 @@ impl Sender {
     /// Asks for the memory behind pointers that the next arrival leads to.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch(&*self.cc);
+        prefetch(&*self.algorithm.cc);
         self.board.prefetch();
     }
 
@@ -501,7 +415,7 @@ impl Sender {
         let pacer = self.pacer.as_ref().map_or(0, |pacer| size_of_val(&**pacer));
         let reductions = self.reductions.as_ref().map_or(0, |reductions| size_of_val(&**reductions));
         self.board.heap_bytes()
-            + size_of_val(&*self.cc)
+            + size_of_val(&*self.algorithm.cc)
             + outstanding_probes
             + rate
             + rack

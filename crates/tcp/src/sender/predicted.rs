@@ -4,7 +4,7 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
 use super::transmit::Pace;
-use super::{Abilities, Limit, Sender};
+use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
 use crate::timers::Timers;
@@ -25,12 +25,12 @@ impl Sender {
     /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is under way, and the algorithm
     /// reads no fields of the peer.
     pub fn takes_plain_acks(&self) -> bool {
-        let counts = self.timeouts | self.rto_probes | self.persists | self.unanswered | self.duplicates;
         self.episode.is_open()
             && self.rto_probe.is_none()
-            && !self.feedback
+            && !self.algorithm.exchanges_fields
             && self.tail_probe().is_none()
-            && counts == 0
+            && self.silence.is_none()
+            && self.duplicates == 0
             && !self.rtt.is_backed_off()
     }
 
@@ -42,15 +42,12 @@ impl Sender {
 
     /// New data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
-        let probing =
-            self.window_probe || self.rto_probe.is_some() || self.withheld || self.congestion_reduced;
-        let repairs = !self.episode.is_open() || !self.board.is_plain() || self.forced > 0;
-        let asks =
-            self.feedback || self.abilities.intersects(Abilities::PROBES.union(Abilities::SEES_DEPARTURES));
-        let extra = self.beyond_window > 0 || self.prefer_new > 0 || self.override_silly;
-        let quiet =
-            self.probe_segment.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
-        !probing && !repairs && !asks && !extra && quiet && config.max_burst.is_none()
+        let probing = self.rto_probe.is_some() || self.algorithm.withheld || self.ecn == Ecn::Reduced;
+        let repairs = !self.episode.is_open() || !self.board.is_plain();
+        let asks = self.algorithm.exchanges_fields
+            || self.algorithm.abilities.intersects(Abilities::PROBES.union(Abilities::SEES_DEPARTURES));
+        let quiet = self.extra.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
+        !probing && !repairs && !asks && quiet && config.max_burst.is_none()
     }
 
     /// Only the congestion window holds data back: neither a pacer nor the algorithm need be asked.
@@ -60,7 +57,7 @@ impl Sender {
             Pacing::Algorithm => self.una >= self.spaced_until && self.recovery != Recovery::Snack,
             Pacing::Window { .. } => false,
         };
-        self.abilities.contains(Abilities::WINDOW_ONLY) && unpaced && config.rate_limit.is_none()
+        self.algorithm.has(Abilities::WINDOW_ONLY) && unpaced && config.rate_limit.is_none()
     }
 
     /// Sends a full segment of new data if that is what the slow path in `transmit` would do, or finds that nothing may leave.
@@ -68,7 +65,7 @@ impl Sender {
     #[inline(always)]
     pub fn predicted_departure(&mut self, cx: &mut Context, fast_path: FastPath) -> Prediction {
         if self.board.is_empty() {
-            if self.nxt < self.stream_end() {
+            if self.nxt < self.stream.end_with_fin() {
                 return Prediction::Unclear;
             }
             self.limit = Limit::Application;
@@ -78,14 +75,14 @@ impl Sender {
         if !fast_path.contains(FastPath::DEPARTURES) || held() {
             return Prediction::Unclear;
         }
-        let window = self.cc.window() as u32;
+        let window = self.algorithm.cc.window() as u32;
         if self.board.outstanding() >= window {
             self.limit = Limit::Window;
             return Prediction::Nothing;
         }
         let len = u64::from(self.mss);
-        let usable = self.edge.saturating_sub(self.nxt);
-        if self.written <= self.nxt + len || (0 < usable && usable < len) {
+        let usable = self.peer.edge.saturating_sub(self.nxt);
+        if self.stream.end <= self.nxt + len || (0 < usable && usable < len) {
             return Prediction::Unclear;
         }
         if usable == 0 {
@@ -106,7 +103,7 @@ impl Sender {
     /// False, with nothing changed, otherwise. A sender that is `resting` already has no more to do.
     #[inline]
     pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment, resting: bool) -> bool {
-        let known = segment.ack == self.una && segment.window == self.peer_window;
+        let known = segment.ack == self.una && segment.window == self.peer.bytes;
         if !known || self.una != self.nxt {
             return false;
         }
@@ -163,8 +160,8 @@ impl Sender {
         self.update_window(segment);
         self.burst = 0;
         let path = self.path(cx.now);
-        self.cc.on_ack(&ack, &path);
-        if self.abilities.contains(Abilities::DETECTS) {
+        self.algorithm.cc.on_ack(&ack, &path);
+        if self.algorithm.has(Abilities::DETECTS) {
             self.ask_doubt(&path);
         }
         self.after_progress(cx);

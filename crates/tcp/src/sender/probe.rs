@@ -10,7 +10,7 @@ use crate::context::Context;
 impl Sender {
     /// The next probe that the algorithm wants sent now.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if !self.abilities.contains(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
+        if !self.algorithm.has(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
         }
         let path = self.path(cx.now);
@@ -20,7 +20,7 @@ impl Sender {
             .and_then(|outstanding_probes| outstanding_probes.take_held())
         {
             Some(held) => held,
-            None => self.cc.prober()?.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
+            None => self.algorithm.cc.prober()?.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
         };
         let (seq, len) = self.probe_payload(request)?;
         let beyond_hole = self.board.sacked() > 0 && seq > self.una;
@@ -70,7 +70,7 @@ impl Sender {
     /// beyond a hole are not all reported.
     fn dummy_payload(&self) -> Option<(u64, u32)> {
         let acknowledged = self.una.saturating_sub(1).min(u64::from(self.mss)) as u32;
-        if self.outstanding_probes.is_some() && acknowledged > 0 && self.una <= self.written {
+        if self.outstanding_probes.is_some() && acknowledged > 0 && self.una <= self.stream.end {
             return Some((self.una - u64::from(acknowledged), acknowledged));
         }
         Some(self.last_segment).filter(|(seq, _)| *seq > 0)
@@ -84,10 +84,10 @@ impl Sender {
     pub fn on_wake(&mut self, cx: &mut Context) {
         self.burst = 0;
         let path = self.path(cx.now);
-        if let Some(sleeper) = self.cc.sleeper() {
-            self.window_probe |= sleeper.on_wake(&path) == Wake::AskForAck;
+        if let Some(sleeper) = self.algorithm.cc.sleeper() {
+            self.extra.ask |= sleeper.on_wake(&path) == Wake::AskForAck;
         }
-        if self.abilities.contains(Abilities::DETECTS) {
+        if self.algorithm.has(Abilities::DETECTS) {
             self.ask_doubt(&path);
         }
     }
@@ -95,10 +95,10 @@ impl Sender {
     /// Takes a notice that a link on the path sends, whatever was agreed on with the peer.
     #[cold]
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
-        if self.abilities.contains(Abilities::FEEDBACK) {
+        if self.algorithm.has(Abilities::FEEDBACK) {
             self.burst = 0;
             let path = self.path(cx.now);
-            if let Some(feedback) = self.cc.feedback() {
+            if let Some(feedback) = self.algorithm.cc.feedback() {
                 feedback.on_feedback(&Extension::Notice(notice), &path);
             }
         }
@@ -107,10 +107,10 @@ impl Sender {
     /// Sets the wake-up after every call into the algorithm.
     #[inline]
     pub fn arm_wake(&mut self, cx: &mut Context) {
-        if !self.abilities.intersects(Abilities::WAKES.union(Abilities::PROBES)) {
+        if !self.algorithm.abilities.intersects(Abilities::WAKES.union(Abilities::PROBES)) {
             return;
         }
-        let wake_at = self.cc.sleeper().map_or(Instant::FAR_FUTURE, |sleeper| sleeper.wake_at());
+        let wake_at = self.algorithm.cc.sleeper().map_or(Instant::FAR_FUTURE, |sleeper| sleeper.wake_at());
         let at = wake_at.min(self.held_probe_at(cx));
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }

@@ -6,7 +6,7 @@ use bentpipe_trace::Event;
 
 use super::scoreboard::{Index, Mark, Progress};
 use super::undo::Watch;
-use super::{Abilities, Sender};
+use super::{Abilities, Ecn, Sender};
 use crate::connection::clock_ms;
 use crate::context::Context;
 use crate::{Config, Recovery, Restore, SpuriousTimeout};
@@ -138,14 +138,14 @@ impl Sender {
     /// Sends segments of more than `len` bytes again: they did not fit the path.
     pub fn repeat_larger(&mut self, len: u32) {
         if self.board.mark_larger_lost(len) {
-            self.forced = 1;
+            self.extra.forced = 1;
         }
     }
 
     /// Counts duplicates and decides whether an episode begins, for the recoveries without SACK.
     pub(super) fn count_duplicate(&mut self, cx: &Context) -> bool {
-        if self.abilities.contains(Abilities::PROBES)
-            && self.cc.prober().is_some_and(|prober| prober.distrusts_duplicates())
+        if self.algorithm.has(Abilities::PROBES)
+            && self.algorithm.cc.prober().is_some_and(|prober| prober.distrusts_duplicates())
         {
             return false;
         }
@@ -165,7 +165,7 @@ impl Sender {
 
     /// Classical inflation, unless the algorithm does its own.
     fn inflate(&mut self, segments: f64) {
-        if self.accounting != Accounting::Outstanding {
+        if self.algorithm.accounting != Accounting::Outstanding {
             self.inflation += segments;
         }
     }
@@ -207,11 +207,11 @@ impl Sender {
             validated: self.validated(cx.config),
         };
         // One reduction for a window of data, whether by a mark or by a loss (RFC 3168 section 6.1.2).
-        let reduced = self.una < reductions.marked_until && self.accounting == Accounting::Pipe;
+        let reduced = self.una < reductions.marked_until && self.algorithm.accounting == Accounting::Pipe;
         if !reduced {
-            self.cc.on_loss(&loss, &path);
+            self.algorithm.cc.on_loss(&loss, &path);
         }
-        self.congestion_reduced |= self.ecn;
+        self.ecn.reduce();
         self.episode = Episode::Recovery { recover: self.nxt, early_from: self.board.front_index() };
         let nxt = self.nxt;
         let reductions = self.reductions();
@@ -220,7 +220,7 @@ impl Sender {
         reductions.prr = Prr::begin(flight);
         let marked = found.marked || reduced;
         self.watch_reduction(cx.config.undo && !marked);
-        self.forced = 1;
+        self.extra.forced = 1;
         if !sack {
             self.inflate(INITIAL_INFLATION);
         }
@@ -233,13 +233,13 @@ impl Sender {
     /// Proportional rate reduction is in use: not where the algorithm sets its window in recovery itself, nor without SACK, where
     /// RFC 6582 inflates and deflates the window.
     pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
-        config.prr && self.accounting == Accounting::Pipe && self.recovery.uses_sack()
+        config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
     /// An ACK in fast recovery: `safe` if it advanced and showed no further loss.
     pub(super) fn allow_proportionally(&mut self, delivered: u32, safe: bool) {
         if matches!(self.episode, Episode::Recovery { .. }) {
-            let (in_flight, ssthresh) = (self.board.in_flight(), self.cc.window() as u32);
+            let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.cc.window() as u32);
             self.reductions().prr.on_ack((delivered, safe), in_flight, ssthresh);
         }
     }
@@ -277,8 +277,7 @@ impl Sender {
         }
         self.inflation = 0.0;
         self.duplicates = 0;
-        self.forced = 0;
-        self.prefer_new = 0;
+        self.extra.end_episode();
         if let Some(rack) = &mut self.rack {
             rack.recovered();
         }
@@ -291,13 +290,13 @@ impl Sender {
             // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
             self.inflation = (self.inflation - f64::from(acked)).max(0.0);
             self.inflate(1.0);
-        } else if self.accounting != Accounting::Outstanding {
+        } else if self.algorithm.accounting != Accounting::Outstanding {
             return;
         }
         if self.board.front().is_some_and(|front| !front.marks.intersects(Mark::SACKED | Mark::RETRANSMITTED))
         {
             self.board.mark_lost(self.board.front_index());
-            self.forced = 1;
+            self.extra.forced = 1;
         }
     }
 
@@ -312,7 +311,7 @@ impl Sender {
             TimeoutCheck::None => return,
             // Without new data to send there would be nothing to tell the difference by (RFC 5682 section 2.1 step 2b).
             TimeoutCheck::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
-                self.prefer_new = 2;
+                self.extra.prefer_new = 2;
                 TimeoutCheck::AwaitSecond
             }
             TimeoutCheck::AwaitSecond
@@ -334,8 +333,8 @@ impl Sender {
             TimeoutCheck::AwaitTiming(_) if progress.acked == 0 => return,
             _ => {
                 // New data sent by F-RTO must not hold up the repair.
-                self.forced = u32::from(doubt == TimeoutCheck::AwaitSecond);
-                self.prefer_new = 0;
+                self.extra.forced = u32::from(doubt == TimeoutCheck::AwaitSecond);
+                self.extra.prefer_new = 0;
                 TimeoutCheck::None
             }
         };
@@ -359,7 +358,7 @@ impl Sender {
         }
         self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
-        self.cc.on_undo(Undo::Threshold, &path);
+        self.algorithm.cc.on_undo(Undo::Threshold, &path);
         cx.stats.rare().undone += 1;
         cx.trace(Event::Undone);
     }
@@ -367,7 +366,7 @@ impl Sender {
     /// How the engine checks a timeout at `now`.
     pub(super) fn first_timeout_check(&self, cx: &Context) -> TimeoutCheck {
         // A timeout during recovery, or after another one, is believed (RFC 5682 section 2.1 step 1).
-        let fresh = self.episode.is_open() && self.timeouts == 1;
+        let fresh = self.episode.is_open() && self.silence.timeouts == 1;
         let several = self.board.outstanding() > 1;
         match cx.config.spurious_timeout {
             SpuriousTimeout::FRto if fresh && several => TimeoutCheck::AwaitFirst,
@@ -382,7 +381,7 @@ impl Sender {
     /// A timeout reduced the window. One in fast recovery is believed; of several in a row the first counts.
     pub(super) fn watch_timeout(&mut self, cx: &Context) {
         let watched = cx.config.undo && cx.config.spurious_timeout == SpuriousTimeout::FRto;
-        if !matches!(self.episode, Episode::Loss { .. }) || self.timeouts == 1 {
+        if !matches!(self.episode, Episode::Loss { .. }) || self.silence.timeouts == 1 {
             self.watch_reduction(watched && self.episode.is_open());
         }
     }
@@ -392,10 +391,10 @@ impl Sender {
     #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
-        if !self.ecn || !self.episode.is_open() || self.una <= ecn_recover {
+        if self.ecn == Ecn::Off || !self.episode.is_open() || self.una <= ecn_recover {
             return;
         }
-        self.congestion_reduced = true;
+        self.ecn.reduce();
         let path = self.path(cx.now);
         let loss = Loss {
             cause: Cause::Mark,
@@ -404,10 +403,10 @@ impl Sender {
             in_flight: self.board.in_flight() + acked,
             validated: self.validated(cx.config),
         };
-        let before = self.cc.window();
-        self.cc.on_loss(&loss, &path);
+        let before = self.algorithm.cc.window();
+        self.algorithm.cc.on_loss(&loss, &path);
         self.stop_watching();
-        let (nxt, smaller) = (self.nxt, self.cc.window() < before);
+        let (nxt, smaller) = (self.nxt, self.algorithm.cc.window() < before);
         let reductions = self.reductions();
         reductions.ecn_recover = nxt;
         if smaller {

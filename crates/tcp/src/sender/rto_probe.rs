@@ -43,31 +43,33 @@ impl Sender {
         let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.prober == Prober::Engine);
         if by_engine && answered {
             // The expiry that caused the probe is believed now.
-            self.rto_probes -= 1;
+            self.silence.rto_probes -= 1;
         } else if let Some(kind) = self.engine_rto_probe(cx) {
-            self.rto_probes += 1;
+            self.silence.rto_probes += 1;
             self.remember_probe(kind, Prober::Engine);
             return TimeoutResponse::Ask(kind);
         }
         let timeout = Timeout {
-            consecutive: self.timeouts - self.rto_probes,
+            consecutive: self.silence.believed(),
             outstanding: self.board.outstanding(),
             answered: answered && !by_engine,
         };
-        match self.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
+        match self.algorithm.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
             Some(kind) => {
                 self.remember_probe(kind, Prober::Algorithm);
                 TimeoutResponse::Ask(kind)
             }
-            None => TimeoutResponse::Retransmit(self.cc.on_rto(&timeout, path)),
+            None => TimeoutResponse::Retransmit(self.algorithm.cc.on_rto(&timeout, path)),
         }
     }
 
     /// The probe that the engine sends by its configuration: until a timeout was believed, or enough probes went unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
         let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
-        let questions = self.abilities.contains(Abilities::QUESTIONS);
-        let may = !questions && self.rto_probes < max_probes && self.timeouts == self.rto_probes + 1;
+        let questions = self.algorithm.has(Abilities::QUESTIONS);
+        let may = !questions
+            && self.silence.rto_probes < max_probes
+            && self.silence.timeouts == self.silence.rto_probes + 1;
         may.then(|| probe.kind())
     }
 
@@ -84,10 +86,10 @@ impl Sender {
     /// Puts the RTO probe on the wire.
     pub(super) fn send_rto_probe(&mut self, kind: ProbeKind) {
         match kind {
-            ProbeKind::AckPath => self.window_probe = true,
-            ProbeKind::Newest => self.probe_segment = self.board.back_index(),
+            ProbeKind::AckPath => self.extra.ask = true,
+            ProbeKind::Newest => self.extra.again = self.board.back_index(),
             ProbeKind::Dummy | ProbeKind::Outstanding(_) | ProbeKind::Hole => {
-                self.probe_segment = Some(self.board.front_index());
+                self.extra.again = Some(self.board.front_index());
             }
         }
     }
@@ -125,7 +127,7 @@ impl Sender {
             let path = self.path(cx.now);
             let timeout = Timeout { consecutive: 1, outstanding: 1, answered: false };
             // Nothing is left to retransmit.
-            self.cc.on_rto(&timeout, &path);
+            self.algorithm.cc.on_rto(&timeout, &path);
         } else if matches!(cx.config.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
             // Until the first segment sent from now on is acknowledged.
             self.spaced_until = self.nxt + 1;

@@ -4,11 +4,11 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{BackOff, Cause, Loss};
 use bentpipe_trace::Event;
 
+use super::Sender;
 use super::ack::Step;
 use super::rack::TailProbe;
 use super::recovery::Episode;
 use super::rto_probe::TimeoutResponse;
-use super::{Deadline, Sender};
 use crate::context::Context;
 use crate::{AckPace, Recovery};
 
@@ -17,6 +17,26 @@ const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Probe timeout before the first round-trip sample (RFC 8985 section 7.2).
 const PROBE_TIMEOUT_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
+
+/// What the deadline of retransmission means when it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Deadline {
+    /// Retransmission timeout.
+    Retransmission,
+    /// Tail loss probe (RFC 8985 section 7).
+    TailLossProbe,
+}
+
+/// When the retransmission timer expires (RFC 6298), and what comes first: the deadline may be that of a tail loss probe before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetransmissionTimer {
+    expires: Instant,
+    pub meaning: Deadline,
+}
+
+impl RetransmissionTimer {
+    pub const OFF: Self = Self { expires: Instant::FAR_FUTURE, meaning: Deadline::Retransmission };
+}
 
 /// Whether a connection goes on after a timer came, or is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +59,7 @@ impl Sender {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        self.rto_at = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
+        self.timer.expires = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
         self.arm_tail_probe(cx);
     }
 
@@ -58,13 +78,13 @@ impl Sender {
             && self.episode.is_open()
             && self.board.sacked() == 0
             && self.tail_probe().is_none();
-        (cx.timers.retransmit, self.deadline) = if may {
-            (self.rto_at.min(cx.now + self.probe_timeout()), Deadline::TailLossProbe)
+        (cx.timers.retransmit, self.timer.meaning) = if may {
+            (self.timer.expires.min(cx.now + self.probe_timeout()), Deadline::TailLossProbe)
         } else {
-            (self.rto_at, Deadline::Retransmission)
+            (self.timer.expires, Deadline::Retransmission)
         };
         if let Some(limit) = cx.config.user_timeout {
-            cx.timers.retransmit = cx.timers.retransmit.min(self.waiting_since + limit);
+            cx.timers.retransmit = cx.timers.retransmit.min(self.silence.since + limit);
         }
     }
 
@@ -82,52 +102,52 @@ impl Sender {
         if self.board.is_empty() {
             return Fate::GoOn;
         }
-        let stopped = self.peer_window == 0;
-        if stopped && self.unanswered == 0 {
-            self.waiting_since = cx.now;
+        let stopped = self.peer.is_closed();
+        if stopped && self.silence.unanswered == 0 {
+            self.silence.since = cx.now;
         }
         if self.waited_too_long(cx) {
             return Fate::GiveUp;
         }
         // A retransmission that waits for its turn in a slow pace has not been tried yet, so the peer is not silent.
-        let waits = self.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
-        if self.withheld || waits {
+        let waits = self.extra.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
+        if self.algorithm.withheld || waits {
             self.arm_retransmission(cx);
             return Fate::GoOn;
         }
-        if self.deadline == Deadline::TailLossProbe {
+        if self.timer.meaning == Deadline::TailLossProbe {
             self.send_tail_probe(cx);
             return Fate::GoOn;
         }
         // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
-        let silent = if stopped { self.unanswered } else { self.timeouts };
+        let silent = if stopped { self.silence.unanswered } else { self.silence.timeouts };
         if silent >= cx.config.retries
-            && cx.now >= self.waiting_since + self.rtt.patience(cx.config.retries, &cx.config.rto)
+            && cx.now >= self.silence.since + self.rtt.patience(cx.config.retries, &cx.config.rto)
         {
             return Fate::GiveUp;
         }
-        self.unanswered += 1;
+        self.silence.unanswered += 1;
         self.retransmission_timeout(cx, false);
         Fate::GoOn
     }
 
     fn waited_too_long(&self, cx: &Context) -> bool {
-        cx.config.user_timeout.is_some_and(|limit| cx.now >= self.waiting_since + limit)
+        cx.config.user_timeout.is_some_and(|limit| cx.now >= self.silence.since + limit)
     }
 
     /// The timeout itself (RFC 6298 section 5.4 to 5.7).
     pub(super) fn retransmission_timeout(&mut self, cx: &mut Context, answered: bool) {
         // The answer to an RTO probe belongs to the expiry that caused it.
         if !answered {
-            self.timeouts += 1;
+            self.silence.timeouts += 1;
             cx.stats.rare().timeouts += 1;
-            cx.trace(Event::Timeout { consecutive: self.timeouts });
+            cx.trace(Event::Timeout { consecutive: self.silence.timeouts });
         }
         let path = self.path(cx.now);
         match self.react_to_timeout(cx, answered, &path) {
             TimeoutResponse::Retransmit(back_off) => {
                 // An algorithm that keeps the timer is not to ask a peer that is gone for ever.
-                if back_off == BackOff::Double || self.timeouts > cx.config.retries {
+                if back_off == BackOff::Double || self.silence.timeouts > cx.config.retries {
                     self.rtt.back_off();
                 }
                 let doubt = self.first_timeout_check(cx);
@@ -139,12 +159,12 @@ impl Sender {
                     self.board.mark_all_lost();
                 }
                 self.episode = Episode::Loss { recover: self.nxt, doubt };
-                self.forced = 1;
+                self.extra.forced = 1;
                 let nxt = self.nxt;
                 self.reductions().lose(nxt);
-                self.congestion_reduced |= self.ecn;
+                self.ecn.reduce();
                 self.inflation = 0.0;
-                self.prefer_new = 0;
+                self.extra.prefer_new = 0;
             }
             TimeoutResponse::Ask(kind) => {
                 self.rtt.back_off();
@@ -175,9 +195,9 @@ impl Sender {
         let probe = TailProbe { end: self.nxt + u64::from(new), retransmission: !new };
         self.rack.get_or_insert_default().tail_probe = Some(probe);
         if new {
-            self.beyond_window = 1;
+            self.extra.beyond_window = 1;
         } else {
-            self.probe_segment = self.board.back_index();
+            self.extra.again = self.board.back_index();
         }
         cx.stats.rare().tail_loss_probes += 1;
         self.arm_retransmission(cx);
@@ -203,39 +223,39 @@ impl Sender {
             in_flight: self.board.in_flight().max(1),
             validated: self.validated(cx.config),
         };
-        self.cc.on_loss(&loss, &path);
+        self.algorithm.cc.on_loss(&loss, &path);
         self.stop_watching();
     }
 
     /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).
     pub(super) fn arm_persist(&mut self, cx: &mut Context) {
         if cx.timers.persist == Instant::FAR_FUTURE {
-            let wait =
-                (self.rtt.rto(&cx.config.rto) * (1_u64 << self.persists.min(16))).min(cx.config.rto.ceiling);
+            let wait = (self.rtt.rto(&cx.config.rto) * (1_u64 << self.silence.persists.min(16)))
+                .min(cx.config.rto.ceiling);
             cx.timers.persist = cx.now + wait;
         }
     }
 
     /// The persist timer came: ask for the window.
     pub fn on_persist(&mut self, cx: &mut Context) -> Fate {
-        if !self.board.is_empty() || self.nxt >= self.stream_end() {
+        if !self.board.is_empty() || self.nxt >= self.stream.end_with_fin() {
             return Fate::GoOn;
         }
-        if self.edge > self.nxt {
+        if self.peer.edge > self.nxt {
             // The override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for just what fits.
-            self.override_silly = true;
+            self.extra.silly = true;
             return Fate::GoOn;
         }
         // A peer that answers with a closed window is alive and may take its time; one that does not answer is gone.
-        if self.unanswered >= cx.config.retries || self.waited_too_long(cx) {
+        if self.silence.unanswered >= cx.config.retries || self.waited_too_long(cx) {
             return Fate::GiveUp;
         }
-        if self.unanswered == 0 {
-            self.waiting_since = cx.now;
+        if self.silence.unanswered == 0 {
+            self.silence.since = cx.now;
         }
-        self.persists += 1;
-        self.unanswered += 1;
-        self.window_probe = true;
+        self.silence.persists += 1;
+        self.silence.unanswered += 1;
+        self.extra.ask = true;
         Fate::GoOn
     }
 }

@@ -6,7 +6,8 @@ use bentpipe_cc::{Accounting, Priority, Sent, Spacing};
 
 use super::recovery::{Episode, TimeoutCheck};
 use super::scoreboard::{Index, Scoreboard};
-use super::{Abilities, Deadline, Limit, Sender};
+use super::timeout::Deadline;
+use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
@@ -67,11 +68,11 @@ pub(super) enum Pick {
 impl Sender {
     /// The next data segment, or an empty one that asks for an ACK.
     pub fn next_segment(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        if self.window_probe {
-            self.window_probe = false;
+        if self.extra.ask {
+            self.extra.ask = false;
             return Some(Outgoing::plain(self.una.saturating_sub(1), 0));
         }
-        if let Some(index) = self.probe_segment.take()
+        if let Some(index) = self.extra.again.take()
             && self.board.get(index).is_some()
         {
             return Some(self.send_again(cx, index));
@@ -132,10 +133,10 @@ impl Sender {
         }
         let pace = self.pace(cx);
         if pace == Pace::Withheld {
-            self.withheld = true;
+            self.algorithm.withheld = true;
             return None;
         }
-        if std::mem::take(&mut self.withheld) {
+        if std::mem::take(&mut self.algorithm.withheld) {
             self.arm_retransmission(cx);
         }
         Some((self.pick(cx)?, pace))
@@ -143,13 +144,13 @@ impl Sender {
 
     /// Picks the next segment without sending it; notes why none may leave.
     fn pick(&mut self, cx: &mut Context) -> Option<Pick> {
-        if self.forced > 0 {
+        if self.extra.forced > 0 {
             if let Some(index) = self.board.next_lost() {
                 return Some(Pick::Again(index));
             }
-            self.forced = 0;
+            self.extra.forced = 0;
         }
-        if self.board.is_empty() && self.nxt >= self.stream_end() {
+        if self.board.is_empty() && self.nxt >= self.stream.end_with_fin() {
             self.limit = Limit::Application;
             return None;
         }
@@ -161,7 +162,7 @@ impl Sender {
         {
             return Some(Pick::Again(index));
         }
-        if !room && self.beyond_window == 0 {
+        if !room && self.extra.beyond_window == 0 {
             self.limit = Limit::Window;
             return None;
         }
@@ -191,21 +192,20 @@ impl Sender {
 
     /// The next new segment as far as the application and the receiver allow.
     pub(super) fn next_new(&self, cx: &Context) -> Result<Pick, Limit> {
-        let unsent = self.written.saturating_sub(self.nxt);
-        let fin = self.fin_queued && self.nxt < self.stream_end();
+        let unsent = self.stream.end.saturating_sub(self.nxt);
+        let fin = self.stream.finished && self.nxt < self.stream.end_with_fin();
         if unsent == 0 && !fin {
             return Err(Limit::Application);
         }
-        if self.withholds_retransmissions() && self.prefer_new == 0 {
+        if self.withholds_retransmissions() && self.extra.prefer_new == 0 {
             return Err(Limit::Window);
         }
         let full = u64::from(self.mss);
         let len = unsent.min(full);
-        let usable = self.edge.saturating_sub(self.nxt);
+        let usable = self.peer.edge.saturating_sub(self.nxt);
         if len > usable {
             // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
-            let worthwhile =
-                usable > 0 && (self.override_silly || usable >= u64::from(self.largest_window / 2));
+            let worthwhile = usable > 0 && (self.extra.silly || usable >= u64::from(self.peer.largest / 2));
             return if worthwhile {
                 Ok(Pick::New { len: usable as u32, fin: false })
             } else {
@@ -240,7 +240,7 @@ impl Sender {
     /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
     fn early_hole(&mut self) -> Option<Index> {
         let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
-        if self.recovery != Recovery::Sack || self.accounting == Accounting::Outstanding {
+        if self.recovery != Recovery::Sack || self.algorithm.accounting == Accounting::Outstanding {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
@@ -253,7 +253,7 @@ impl Sender {
         self.stamp(index, cx.now);
         let early = self.recovery == Recovery::Sack && !self.episode.is_open();
         self.board.retransmit(index, cx.now, early);
-        self.forced = self.forced.saturating_sub(1);
+        self.extra.forced = self.extra.forced.saturating_sub(1);
         // The pace may have held it back since the loss was found, when the timer was restarted.
         if index == self.board.front_index() {
             self.arm_retransmission(cx);
@@ -277,7 +277,7 @@ impl Sender {
     fn send_new(&mut self, cx: &mut Context, len: u32, fin: bool) -> Outgoing {
         if self.board.is_empty() {
             self.restart_after_idle(cx.now, cx.config);
-            self.waiting_since = cx.now;
+            self.silence.since = cx.now;
         }
         let duplicates = self.duplicates > 0 || self.board.sacked() > 0;
         if duplicates && self.episode.is_open() && self.board.outstanding() >= self.window() {
@@ -288,8 +288,8 @@ impl Sender {
         let (extension, priority) = self.notify_sent(Sent { seq, len, retransmission: false }, cx.now);
         Outgoing {
             fin,
-            ecn_capable: self.ecn,
-            congestion_reduced: std::mem::take(&mut self.congestion_reduced),
+            ecn_capable: self.ecn != Ecn::Off,
+            congestion_reduced: self.ecn.settle(),
             extension,
             low_priority: priority == Priority::Low,
             ..Outgoing::plain(seq, len)
@@ -307,9 +307,7 @@ impl Sender {
         self.board.push(record);
         self.last_segment = (seq, len);
         self.last_sent = cx.now;
-        self.prefer_new = self.prefer_new.saturating_sub(1);
-        self.beyond_window = 0;
-        self.override_silly = false;
+        self.extra.new_data_left();
         cx.timers.persist = Instant::FAR_FUTURE;
         if len > 0 {
             cx.stats.sent_segments += 1;
@@ -317,7 +315,7 @@ impl Sender {
         }
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
-        } else if self.deadline == Deadline::TailLossProbe {
+        } else if self.timer.meaning == Deadline::TailLossProbe {
             // New data put off the probe, but never the timeout (RFC 8985 section 7.2, RFC 6298 rule 5.1).
             self.arm_tail_probe(cx);
         }
@@ -334,13 +332,14 @@ impl Sender {
 
     /// Tells the algorithm of a segment that leaves. Returns the fields that it puts into it, and whether it leaves with low priority.
     fn notify_sent(&mut self, sent: Sent, now: Instant) -> (Extension, Priority) {
-        let sees = self.abilities.contains(Abilities::SEES_DEPARTURES);
-        if !sees && !self.feedback {
+        let sees = self.algorithm.has(Abilities::SEES_DEPARTURES);
+        if !sees && !self.algorithm.exchanges_fields {
             return (Extension::None, Priority::Normal);
         }
         let path = self.path(now);
-        let priority = if sees { self.cc.on_sent(&sent, &path) } else { Priority::Normal };
-        let stamper = self.cc.feedback().filter(|_| self.feedback);
+        let priority = if sees { self.algorithm.cc.on_sent(&sent, &path) } else { Priority::Normal };
+        let exchanges = self.algorithm.exchanges_fields;
+        let stamper = if exchanges { self.algorithm.cc.feedback() } else { None };
         (stamper.map_or(Extension::None, |feedback| feedback.stamp(&sent, &path)), priority)
     }
 
@@ -358,7 +357,7 @@ impl Sender {
             self.limit = Limit::Window;
         }
         // An algorithm that withholds data during recovery has that noted when it is asked again.
-        let more = self.forced > 0 || self.beyond_window > 0;
+        let more = self.extra.forced > 0 || self.extra.beyond_window > 0;
         full && !more && (self.episode.is_open() || !self.withholds())
     }
 
@@ -395,9 +394,9 @@ impl Sender {
     /// How the algorithm spaces segments.
     #[inline]
     fn own_spacing(&self) -> Spacing {
-        let window_only = self.abilities.contains(Abilities::WINDOW_ONLY);
-        debug_assert!(!window_only || self.cc.spacing() == Spacing::None, "the window says it all");
-        if window_only { Spacing::None } else { self.cc.spacing() }
+        let window_only = self.algorithm.has(Abilities::WINDOW_ONLY);
+        debug_assert!(!window_only || self.algorithm.cc.spacing() == Spacing::None, "the window says it all");
+        if window_only { Spacing::None } else { self.algorithm.cc.spacing() }
     }
 
     /// Whether the algorithm lets no data leave for now.
@@ -408,8 +407,9 @@ impl Sender {
 
     /// A window per smoothed round-trip time, times a gain.
     fn window_rate(&self, slow_start_gain: f64, avoidance_gain: f64) -> Option<Rate> {
-        let window = self.cc.window();
-        let gain = if window < self.cc.snapshot().ssthresh { slow_start_gain } else { avoidance_gain };
+        let window = self.algorithm.cc.window();
+        let gain =
+            if window < self.algorithm.cc.snapshot().ssthresh { slow_start_gain } else { avoidance_gain };
         let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
         (!self.rtt.srtt.is_zero()).then(|| Rate::from_bytes_per_s(gain * window * f64::from(self.mss) / srtt))
     }

@@ -92,9 +92,9 @@ impl Sender {
         }
         let una = self.una;
         self.reductions().undone(una);
-        self.congestion_reduced = false;
+        self.ecn.settle();
         let path = self.path(cx.now);
-        self.cc.on_undo(Undo::Reduction, &path);
+        self.algorithm.cc.on_undo(Undo::Reduction, &path);
         cx.stats.rare().undone += 1;
         cx.trace(bentpipe_trace::Event::Undone);
     }

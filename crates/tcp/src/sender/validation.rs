@@ -47,7 +47,7 @@ impl Sender {
             v.delivered_since = self.delivered;
         }
         // RFC 7661 section 4.3: validated while more than half of the window is used.
-        if v.pipe_ack() >= self.cc.window() / 2.0 || self.limit != Limit::Application {
+        if v.pipe_ack() >= self.algorithm.cc.window() / 2.0 || self.limit != Limit::Application {
             v.unused_since = None;
             return;
         }
@@ -56,7 +56,7 @@ impl Sender {
             v.unused_since = Some(now);
             let floor = f64::from(config.initial_window.segments(self.mss));
             let path = self.path(now);
-            self.cc.on_event(ConnectionEvent::Unvalidated { floor }, &path);
+            self.algorithm.cc.on_event(ConnectionEvent::Unvalidated { floor }, &path);
         }
     }
 
@@ -73,13 +73,14 @@ impl Sender {
             && self.last_sent != Instant::ZERO
             && now.since(self.last_sent) > self.rtt.rto(&config.rto);
         // A rate is not a window: an algorithm that paces by a model of its own hears of each pause.
-        let by_rate = self.accounting == Accounting::Own && self.cc.spacing().rate().is_some();
+        let by_rate =
+            self.algorithm.accounting == Accounting::Own && self.algorithm.cc.spacing().rate().is_some();
         if !idle || !by_rate && config.window_validation != WindowValidation::Restart {
             return;
         }
         let restart = f64::from(config.initial_window.segments(self.mss));
         self.last_sent = now;
         let path = self.path(now);
-        self.cc.on_event(ConnectionEvent::Idle { restart }, &path);
+        self.algorithm.cc.on_event(ConnectionEvent::Idle { restart }, &path);
     }
 }
