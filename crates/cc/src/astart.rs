@@ -21,7 +21,22 @@ use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::BaseRtt;
 use crate::parts::deliveries::Deliveries;
-use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Rule, SENDER_ONLY,
+    Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "astart",
+    title: "while starting, the threshold rises to the window that the sender is measured to be eligible to",
+    paper: "Wang, Pau, Yamada, Sanadidi, Gerla, IEEE INFOCOM",
+    year: 2004,
+    in_kernel: true,
+    family: Family::Bandwidth,
+    advice: "for long paths whose start matters, and light noise; not where ten flows must have equal shares.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Astart.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

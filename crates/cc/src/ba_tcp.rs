@@ -17,8 +17,22 @@ use bentpipe_base::{Duration, Extension, Instant, Rate, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Feedback, Loss, Path, ReceiverHalf, Reflector, Rule,
-    Sent, Spacing, Start, Wants, Windows, forward,
+    Accounting, Ack, Cause, Classic, CongestionControl, Entry, Family, Feedback, Loss, Path, ReceiverHalf,
+    Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "ba-tcp",
+    title: "routers report delay and free bandwidth, the receiver makes a window of them",
+    paper: "Gerla, Weng, Lo Cigno, IEEE ICCCN",
+    year: 1999,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    needs_routers: true,
+    family: Family::Network,
+    advice: "where routers report delay and free bandwidth; without a report, as here, it is Reno with SACK.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of BA-TCP.

@@ -34,8 +34,8 @@ use crate::parts::plateau::Plateau;
 use crate::parts::windowed::WindowedMax;
 use crate::rounds::DeliveryRound;
 use crate::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, RateSample,
-    Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase,
+    RateSample, SENDER_ONLY, Spacing, Start, Timeout, Undo, Wants, WindowState, state,
 };
 
 /// Whose version 1.
@@ -49,6 +49,17 @@ pub enum Profile {
     /// bottleneck, the rate of a policer, a timeout that ends a round.
     Linux,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "bbr",
+    title: "models the path by its delivery rate and round-trip time, and paces by the model (version 1)",
+    paper: "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5)",
+    year: 2017,
+    family: Family::Model,
+    advice: "for noise of any rate on a link of one's own; not beside loss-based senders at a small queue, whom it leaves almost nothing.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of BBR version 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

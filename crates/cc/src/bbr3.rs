@@ -33,8 +33,20 @@ use crate::parts::plateau::Plateau;
 use crate::parts::windowed::WindowedMax;
 use crate::rounds::DeliveryRound;
 use crate::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Spacing, Start,
-    Timeout, Wants, WindowState, state,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase,
+    SENDER_ONLY, Spacing, Start, Timeout, Wants, WindowState, state,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "bbr3",
+    title: "BBR's model of the path with bounds that losses teach it (version 3)",
+    paper: "draft-ietf-ccwg-bbr-05 (Cardwell, Swett, Beshay)",
+    year: 2026,
+    in_kernel: true,
+    family: Family::Model,
+    advice: "for noise, with less harm to neighbours than version 1; its own flows shared less evenly here than those of version 1.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of BBR version 3. The gains are those of section 5.6.1.

@@ -398,6 +398,8 @@ pub struct Wants {
     pub accounting: Accounting,
     /// Call [`CongestionControl::on_sent`].
     pub sent: bool,
+    /// [`CongestionControl::spacing`] may be [`Spacing::Withheld`]: ask for it before anything is chosen to leave.
+    pub withholds: bool,
     /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::spacing`] and
     /// [`Ack::rate`].
     pub window_only: bool,

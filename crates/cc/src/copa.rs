@@ -23,8 +23,20 @@ use crate::parameters::{fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Loss, Path, Spacing, Start, Timeout, Undo,
-    Wants, WindowState, state,
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, SENDER_ONLY,
+    Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "copa",
+    title: "steers the window to a rate that is the inverse of the queueing delay, and competes where it must",
+    paper: "Arun, Balakrishnan, USENIX NSDI 2018",
+    year: 2018,
+    in_kernel: true,
+    family: Family::Delay,
+    advice: "for noisy links, with RACK: with SACK its own flows shared badly over the small queue, with RACK evenly; it displaced NewReno.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of Copa.

@@ -23,7 +23,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "cubic",
+    title: "the window is a cubic function of the time since the last loss",
+    paper: "RFC 9438 (Xu, Ha, Rhee, Goel, Eggert)",
+    year: 2023,
+    family: Family::Loss,
+    advice: "for clean long paths, where it regains its window sooner than Reno; a percent of noise still holds it down.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::vegas::{self, Vegas};
 use crate::{
-    Ack, BackOff, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback, Loss, Path,
-    Priority, ReceiverHalf, Reflector, Rule, Sent, Spacing, Start, Timeout, Wants, Windows, forward,
+    Ack, BackOff, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Feedback,
+    Loss, Path, Priority, ReceiverHalf, Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants,
+    Windows, forward,
 };
 
 /// What the queue says, in [`Extension::Value`] of the segments that pass it on their way to the sender.
@@ -73,6 +74,20 @@ impl Reflector for Receiver {
         Extension::Value(0)
     }
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "dvegas",
+    title: "the queue in front of the satellite link tells the sender beside it what to do; Vegas without",
+    paper: "Wu, Peng, Leung, IEEE PIMRC 2004; IJSCN 24",
+    year: 2004,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    needs_routers: true,
+    family: Family::Delay,
+    advice: "where the terminal beside the sender reports its queue; without that, as here, it is Vegas.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP DVegas.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -290,7 +305,7 @@ impl CongestionControl for Sender {
     }
 
     fn wants(&self) -> Wants {
-        Wants { sent: true, ..Wants::default() }
+        Wants { sent: true, withholds: true, ..Wants::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

@@ -21,9 +21,22 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss,
-    Path, PathMemory, Phase, Priority, Rule, Saved, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants,
-    Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
+    Family, Loss, Path, PathMemory, Phase, Priority, Rule, SENDER_ONLY, Saved, Sent, Sleeper, Spacing, Start,
+    Timeout, Wake, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "fast-start",
+    title: "begins with the window of the last transfer, in low priority",
+    paper: "Padmanabhan, Katz, IEEE GLOBECOM Internet Mini-Conference",
+    year: 1998,
+    needs_routers: true,
+    remembers: true,
+    family: Family::Probes,
+    advice: "for short transfers that follow each other to the same destination; a single long transfer is Reno's.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of Fast Start.

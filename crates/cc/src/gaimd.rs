@@ -15,7 +15,20 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "gaimd",
+    title: "Reno's law with smaller steps: a third of a segment up per round trip, an eighth down at a loss",
+    paper: "Yang, Lam, IEEE ICNP",
+    year: 2000,
+    family: Family::Loss,
+    advice: "for streams that want a smooth window, with equal shares among its own kind and nearly Reno's beside Reno; over a long path it regains a third of a segment where Reno regains one, and a single flow without loss had less than half of Reno's goodput in these five minutes.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of GAIMD. Friendly to Reno are those with `α = 4 (1 - β²) / 3`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

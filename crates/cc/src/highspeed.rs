@@ -20,7 +20,9 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
+};
 
 /// Where `a(w)` and `b(w)` are taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -32,6 +34,18 @@ pub enum Law {
     /// From the table of appendix B, as the kernels do.
     Table,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "highspeed",
+    title: "the larger the window, the faster it grows and the less a loss costs",
+    paper: "RFC 3649 (Floyd)",
+    year: 2003,
+    in_kernel: true,
+    family: Family::Loss,
+    advice: "for windows of many hundred segments; below 38 segments it is Reno, so noise holds it down.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of HighSpeed TCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -23,8 +23,20 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::positive;
 use crate::parts::pair::Train;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Phase, Priority, Rule, Sent,
-    Spacing, Start, Wants, Windows, forward,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, Priority,
+    Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "hybla",
+    title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
+    paper: "Caini, Firrincieli, International Journal of Satellite Communications and Networking 22(5)",
+    year: 2004,
+    in_kernel: true,
+    family: Family::Loss,
+    advice: "for a single flow on a long path, or beside short ones; not for many flows over one small queue, which one of them took for itself with either recovery; NewReno beside it was left almost nothing.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of TCP Hybla.

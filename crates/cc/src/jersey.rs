@@ -22,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::positive;
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{AckedCount, Sliding, segments};
-use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Rule, SENDER_ONLY,
+    Start, Windows,
+};
 
 /// Round-trip time that the measured rate is multiplied with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -47,6 +50,19 @@ pub enum Unwarned {
     /// Keep the window, as after any loss without a warning.
     Keep,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "jersey",
+    title: "routers warn of congestion, so a loss without a warning is noise",
+    paper: "Xu, Tian, Ansari, IEEE Journal on Selected Areas in Communications 22(4)",
+    year: 2004,
+    needs_routers: true,
+    in_kernel: true,
+    family: Family::Bandwidth,
+    advice: "where routers mark congestion and ECN is on, which is how it knows noise; without marks, as here, it is NewReno.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Jersey.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

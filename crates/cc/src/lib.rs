@@ -12,54 +12,21 @@
 
 extern crate alloc;
 
-pub mod astart;
-pub mod ba_tcp;
-pub mod bbr;
-pub mod bbr3;
+#[macro_use]
+mod registry;
+
 mod classic;
 mod control;
-pub mod copa;
-pub mod cubic;
 pub mod delivery_rate;
-pub mod dvegas;
-pub mod fast_start;
 #[cfg(test)]
 mod fixture;
-pub mod gaimd;
-pub mod highspeed;
-pub mod hybla;
 pub mod hystart;
-pub mod jersey;
 mod memory;
-pub mod new_vegas;
-pub mod p_xcp;
 mod pacer;
 mod parameters;
 mod parts;
-pub mod pbs;
-pub mod peach;
-pub mod peach_plus;
-pub mod probing;
-pub mod rcs;
-pub mod real;
-mod registry;
-pub mod reno;
 pub mod rounds;
-pub mod scalable;
-pub mod scps_tp;
-pub mod sharing;
-pub mod star;
-pub mod swift;
-pub mod tcp_j;
-pub mod tfrc;
-pub mod vegas;
-pub mod veno;
-pub mod westwood;
-pub mod westwood_br;
-pub mod westwood_plus;
 mod windows;
-pub mod xcp;
-pub mod zenith;
 
 pub use bentpipe_base::WindowState;
 pub use classic::{Classic, Rule};
@@ -70,5 +37,43 @@ pub use control::{
 };
 pub use memory::{PathMemory, Saved, Seat};
 pub use pacer::Pacer;
-pub use registry::{Algorithm, Custom, Entry, REGISTRY, ReceiverHalf, SENDER_ONLY};
+pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;
+
+registry! {
+    Reno, reno;
+    Cubic, cubic;
+    Bbr, bbr;
+    Bbr3, bbr3;
+    Copa, copa;
+    Zenith, zenith;
+    Real, real;
+    Tfrc, tfrc;
+    Probing, probing;
+    Hybla, hybla;
+    Gaimd, gaimd;
+    HighSpeed, highspeed;
+    Scalable, scalable;
+    Veno, veno;
+    Westwood, westwood;
+    WestwoodPlus, westwood_plus;
+    WestwoodBr, westwood_br;
+    TcpJ, tcp_j;
+    Jersey, jersey;
+    Star, star;
+    Astart, astart;
+    Vegas, vegas;
+    NewVegas, new_vegas;
+    DVegas, dvegas;
+    Peach, peach;
+    PeachPlus, peach_plus;
+    Swift, swift;
+    Xcp, xcp;
+    PXcp, p_xcp;
+    Rcs, rcs;
+    Pbs, pbs;
+    Sharing, sharing;
+    FastStart, fast_start;
+    BaTcp, ba_tcp;
+    ScpsTp, scps_tp;
+}

@@ -23,8 +23,20 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, not_negative, positive};
 use crate::vegas::{Epoch, Growth, Lifeline, Measured, SMALLEST, hold_between, leave_slow_start};
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss, Path, Phase, Priority,
-    Rule, Sent, Spacing, Start, Wants, Windows, forward,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Loss, Path,
+    Phase, Priority, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "new-vegas",
+    title: "Vegas for long round trips: spaced pairs of segments and rapid window convergence",
+    paper: "Sing, Soh, IEEE NCA 2005 and ISCC 2006",
+    year: 2005,
+    in_kernel: true,
+    family: Family::Delay,
+    advice: "for long round trips, with equal shares among its own kind; beside senders that fill queues it gets less than they do.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of TCP New Vegas.

@@ -21,8 +21,22 @@ use crate::rounds::Round;
 use crate::xcp::{Header, change};
 pub use crate::xcp::{RECEIVER, Unrouted};
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Feedback, Loss, Path, Rule, Sent, Start, Wants,
-    Windows, forward,
+    Accounting, Ack, Cause, Classic, CongestionControl, Entry, Family, Feedback, Loss, Path, Rule,
+    SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "p-xcp",
+    title: "XCP that keeps its rate over losses, and says when it could not use more",
+    paper: "Zhou, Yeung, Li, IEEE GLOBECOM",
+    year: 2004,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    needs_routers: true,
+    family: Family::Network,
+    advice: "where every queue is an XCP router and the link has noise; elsewhere, as here, it is Reno with SACK.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of P-XCP.

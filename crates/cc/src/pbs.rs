@@ -24,7 +24,23 @@ use serde::{Deserialize, Serialize};
 use crate::parts::notices::Notices;
 use crate::parts::prober::{Inquirer, Law, Terms, Words};
 pub use crate::parts::{mode::Mode, prober::Form};
-use crate::{Ack, CongestionControl, Path, ProbeKind, ReceiverHalf, Start, Windows};
+use crate::{
+    Ack, CongestionControl, Entry, Family, Path, ProbeKind, ReceiverHalf, SENDER_ONLY, Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "pbs",
+    title: "Accelerative Start, Expeditious Recovery, and a link that says which losses are errors",
+    paper: "Xu, Wu, IEEE ICCCAS",
+    year: 2005,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    needs_routers: true,
+    family: Family::Probes,
+    advice: "where a link can say which losses are errors; without that, as here, every loss is asked about. With receive windows of many hundred segments, as here, its flows share evenly only with `max-probes = 64`.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP PBS.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

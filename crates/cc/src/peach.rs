@@ -29,9 +29,23 @@ use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, Phase,
-    ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Spacing, Start, Timeout, Undo, Wake,
-    Wants, WindowState, Windows, state,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
+    PeerProbes, Phase, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, SENDER_ONLY, Sleeper,
+    Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, state,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "peach",
+    title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",
+    paper: "Akyildiz, Morabito, Palazzo, IEEE/ACM Transactions on Networking 9(3)",
+    year: 2001,
+    needs_receiver: true,
+    needs_routers: true,
+    in_kernel: true,
+    family: Family::Probes,
+    advice: "where routers know priorities and the receiver answers dummies: fair, and gentle with neighbours; heavy noise still costs it most of the link.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of TCP-Peach.

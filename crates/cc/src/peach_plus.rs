@@ -24,7 +24,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::parts::prober::{Inquirer, Law, Terms, Words};
 pub use crate::parts::{mode::Mode, prober::Form};
-use crate::{CongestionControl, Path, ProbeKind, Start};
+use crate::{CongestionControl, Entry, Family, Path, ProbeKind, SENDER_ONLY, Start};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "peach-plus",
+    title: "Jump Start and Quick Recovery: low-priority NIL segments ask for spare capacity, and repair",
+    paper: "Akyildiz, Zhang, Fang, IEEE Communications Letters 6(7)",
+    year: 2002,
+    needs_receiver: true,
+    needs_routers: true,
+    family: Family::Probes,
+    advice: "as TCP-Peach, with probes that also repair: much better under heavy noise, and as gentle.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP-Peach+.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -22,9 +22,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{not_negative, positive};
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes,
-    ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Rule, Sleeper, Spacing, Start, Timeout, Undo,
-    Wake, Wants, WindowState, Windows, forward, state,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
+    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Rule, SENDER_ONLY, Sleeper,
+    Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, forward, state,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "probing",
+    title: "after a loss two header-only probes ask the path: a fade costs no window, congestion half of it",
+    paper: "Tsaoussidis, Badr, IEEE ICNP 2000",
+    year: 2000,
+    needs_receiver: true,
+    family: Family::Receiver,
+    advice: "for fades, which it sits out; not for a small queue that is often full: its cycles left half of the link idle here.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of TCP-Probing.
@@ -263,7 +275,7 @@ impl CongestionControl for Probing {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, withholds: true, ..Wants::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

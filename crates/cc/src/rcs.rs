@@ -28,9 +28,22 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::Train;
 use crate::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, ProbeKind,
-    ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Spacing, Start, Timeout, Undo, Wake, Wants,
-    WindowState, state,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
+    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, SENDER_ONLY, Sleeper, Spacing,
+    Start, Timeout, Undo, Wake, Wants, WindowState, state,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "rcs",
+    title: "a rate that a loss halves and low-priority dummy packets restore, for real-time sources",
+    paper: "Tang, Morabito, Akyildiz, Johnson, IEEE INFOCOM",
+    year: 2001,
+    needs_receiver: true,
+    needs_routers: true,
+    family: Family::Probes,
+    advice: "for real-time sources that want a rate instead of a window; it needs priorities in routers.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of RCS.

@@ -23,12 +23,26 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::fraction;
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Feedback, Loss, Path,
-    ReceiverHalf, Reflector, Rule, Sent, Spacing, Start, Timeout, Wants, Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Feedback,
+    Loss, Path, ReceiverHalf, Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, Windows,
+    forward,
 };
 
 /// The receiver half: measures waves.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 1, build: || Box::new(Receiver::default()) };
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "real",
+    title: "the receiver measures the rate of each wave; a falling rate backs off early, a steady one calls losses errors",
+    paper: "Zhang, Tsaoussidis, Computer Networks 40(4)",
+    year: 2002,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    family: Family::Receiver,
+    advice: "where both ends can be changed and losses are noise; not where its flows must share evenly.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP Real's sender.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

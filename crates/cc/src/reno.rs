@@ -7,7 +7,18 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::hystart::HyStart;
-use crate::{Ack, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{Ack, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "reno",
+    title: "Reno's window law: slow start, congestion avoidance, half on loss",
+    paper: "RFC 5681 (Allman, Paxson, Blanton)",
+    year: 2009,
+    family: Family::Loss,
+    advice: "the reference for everything else, with the oldest recovery; not for long paths with noise, where each loss costs minutes.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Reno.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -17,7 +17,21 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "scalable",
+    title: "growth and reduction in proportion to the window: recovery in 13 round trips at every speed",
+    paper: "Kelly, ACM SIGCOMM Computer Communication Review 33(2)",
+    year: 2003,
+    in_kernel: true,
+    family: Family::Loss,
+    advice: "for large windows that must recover fast after a loss; not beside Reno, from which it takes bandwidth.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Scalable TCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

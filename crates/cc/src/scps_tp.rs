@@ -23,9 +23,23 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::notices::Notices;
 use crate::vegas::{self, Vegas};
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback,
-    Loss, Path, Priority, ReceiverHalf, Rule, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants, Windows,
-    forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
+    Family, Feedback, Loss, Path, Priority, ReceiverHalf, Rule, SENDER_ONLY, Sent, Sleeper, Spacing, Start,
+    Timeout, Wake, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "scps-tp",
+    title: "Vegas, Van Jacobson or a rate, where only congestion slows down: the link says what is corruption or outage",
+    paper: "CCSDS 714.0-B-2",
+    year: 2006,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    in_kernel: true,
+    family: Family::Network,
+    advice: "for space links that report corruption and outages, and for narrow ways back, with a SNACK and an ACK in half a round trip; its window is that of Vegas.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of SCPS-TP.
@@ -331,7 +345,7 @@ impl<R: Law> CongestionControl for Sender<R> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, sent: R::DETECTS, ..Wants::default() }
+        Wants { accounting: Accounting::Own, sent: R::DETECTS, withholds: true, ..Wants::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

@@ -20,8 +20,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{fraction, positive};
 use crate::{
-    Ack, Classic, CongestionControl, ConnectionEvent, Path, PathMemory, Rule, Saved, Seat, Spacing, Start,
-    Windows, forward,
+    Ack, Classic, CongestionControl, ConnectionEvent, Entry, Family, Path, PathMemory, Rule, SENDER_ONLY,
+    Saved, Seat, Spacing, Start, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "sharing",
+    title: "Reno that starts from what other connections to the same destination know",
+    paper: "RFC 9040 (Touch, Welzl, Islam)",
+    year: 2021,
+    remembers: true,
+    family: Family::Memory,
+    advice: "for many connections to one host that come and go; bulk flows that stay are Reno's.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of sharing.

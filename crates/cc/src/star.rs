@@ -28,8 +28,8 @@ pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, Sliding, segments};
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, ProbeKind, Questioner, Spacing,
-    Start, Timeout, TimeoutProbe, Undo, WindowState, Windows, state,
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, ProbeKind,
+    Questioner, SENDER_ONLY, Spacing, Start, Timeout, TimeoutProbe, Undo, WindowState, Windows, state,
 };
 
 /// With the window this many times what the path was measured to carry, a loss is taken for congestion (θ of WestwoodBR).
@@ -84,6 +84,18 @@ pub enum Discriminator {
     /// A high delay alone is congestion.
     Spike,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "star",
+    title: "measured bandwidth lifts the window and sets it after a loss; a probe asks the peer before a timeout is believed",
+    paper: "Obata, Ishida, Takeuchi, Hanasaki, IEICE Transactions on Communications E89-B(6)",
+    year: 2006,
+    in_kernel: true,
+    family: Family::Bandwidth,
+    advice: "for one large flow on a noisy link of its own, or where receive windows or fair queues keep the flows apart; here one flow of ten took all of it, with either recovery.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of STAR.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -28,7 +28,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::parts::prober::{Inquirer, Law, Terms, Words};
 pub use crate::parts::{mode::Mode, prober::Form};
-use crate::{Ack, CongestionControl, Path, ProbeKind, Start, Windows};
+use crate::{Ack, CongestionControl, Entry, Family, Path, ProbeKind, SENDER_ONLY, Start, Windows};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "swift",
+    title: "Speedy Start and Speedy Recovery: low-priority copies of outstanding segments ask, and repair",
+    paper: "Leung, Yeung, IEEE ISCC",
+    year: 2004,
+    needs_receiver: true,
+    needs_routers: true,
+    in_kernel: true,
+    family: Family::Probes,
+    advice: "as TCP-Peach, with more of the link under light noise; not beside NewReno at a small queue, from which it takes far more than TCP-Peach does.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP-Swift.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

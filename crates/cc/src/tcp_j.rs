@@ -21,7 +21,22 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{at_least_zero, fraction};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{Abe, AckedCount, segments};
-use crate::{Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Rule, SENDER_ONLY,
+    Start, Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "tcp-j",
+    title: "after a loss, the window that the available bandwidth fills, estimated ACK by ACK",
+    paper: "Sato, Kunishi, Teraoka, Journal of IPSJ 43(12)",
+    year: 2002,
+    in_kernel: true,
+    family: Family::Bandwidth,
+    advice: "for noise, with an estimate from every ACK; not for sharing a small queue with NewReno, which it displaces.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TCP-J.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::positive;
 use crate::{
-    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Feedback, Loss, Path, ReceiverHalf, Sent,
-    Sleeper, Spacing, Start, Timeout, Wake, Wants, WindowState, state,
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Feedback, Loss, Path,
+    ReceiverHalf, SENDER_ONLY, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants, WindowState, state,
 };
 
 mod intervals;
@@ -39,6 +39,19 @@ pub use stream::{StreamReceiver, StreamSender};
 
 /// The receiver half: measures the loss-event rate and the rate received.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 3, build: || Box::new(Receiver::default()) };
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "tfrc",
+    title: "the rate that TCP would get at the loss-event rate that the receiver measures",
+    paper: "RFC 5348 (Floyd, Handley, Padhye, Widmer)",
+    year: 2008,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    family: Family::Receiver,
+    advice: "for streams that want a smooth rate; it obeys the law of TCP, so noise holds it down as much as Reno.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of TFRC's sender.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -24,8 +24,20 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{not_negative, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss, Path, Phase, Priority,
-    Rule, Sent, Start, Wants, Windows, forward,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Loss, Path,
+    Phase, Priority, Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "vegas",
+    title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",
+    paper: "Brakmo, Peterson, IEEE Journal on Selected Areas in Communications 13(8)",
+    year: 1995,
+    in_kernel: true,
+    family: Family::Delay,
+    advice: "for a link of its own where the queue should stay short; beside senders that fill queues it gets less than they do.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of TCP Vegas.

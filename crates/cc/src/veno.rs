@@ -22,7 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, not_negative, positive};
 use crate::parts::base_rtt::RecentRtt;
 use crate::rounds::Round;
-use crate::{Ack, Cause, Classic, CongestionControl, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
+};
 
 /// Which round-trip time the backlog is computed from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -36,6 +38,18 @@ pub enum BacklogRtt {
     /// The last sample, as in Linux.
     LastSample,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "veno",
+    title: "Reno that asks the queue whether a loss was congestion or noise",
+    paper: "Fu, Liew, IEEE Journal on Selected Areas in Communications 21(2)",
+    year: 2003,
+    in_kernel: true,
+    family: Family::Delay,
+    advice: "for light noise beside Reno, from which it takes little; heavy noise still costs it most of the link.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Veno.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

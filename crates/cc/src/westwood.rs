@@ -23,7 +23,21 @@ use crate::parameters::{at_least_zero, not_negative, positive};
 pub use crate::parts::bandwidth::Credit;
 use crate::parts::bandwidth::{AckedCount, LowPass, segments};
 use crate::parts::base_rtt::RecentRtt;
-use crate::{Ack, Classic, CongestionControl, ConnectionEvent, Loss, Path, Rule, Start, Windows};
+use crate::{
+    Ack, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start,
+    Windows,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "westwood",
+    title: "after a loss, the window that the stream of ACKs was measured to fill",
+    paper: "Casetti, Gerla, Mascolo, Sanadidi, Wang, ACM MobiCom",
+    year: 2001,
+    family: Family::Bandwidth,
+    advice: "for light and heavy noise with a smooth way back; where ACKs come in clusters its estimate is too high.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Westwood.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

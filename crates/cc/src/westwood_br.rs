@@ -26,8 +26,8 @@ pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::RecentRtt;
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Loss,
-    Path, Phase, Rule, Spacing, Start, Timeout, Wants, Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
+    Family, Loss, Path, Phase, Rule, SENDER_ONLY, Spacing, Start, Timeout, Wants, Windows, forward,
 };
 
 /// Which of the two tests speaks of congestion.
@@ -55,6 +55,17 @@ pub enum OnCongestion {
     /// What the path was measured to carry, as in Westwood.
     Estimate,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "westwood-br",
+    title: "tells noise from congestion; noise keeps the window, the timer, and repeats everything at once",
+    paper: "Yang, Wang, Sanadidi, Gerla, IEEE ICC",
+    year: 2003,
+    family: Family::Bandwidth,
+    advice: "for noise, where the queue is as long as the path; not beside NewReno at a queue much shorter, as here, where it takes overflows for noise.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of WestwoodBR.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -22,7 +22,8 @@ use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::BaseRtt;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Loss, Path, Phase, Rule, Start, Windows,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, Rule,
+    SENDER_ONLY, Start, Windows,
 };
 
 /// What a loss does to the window.
@@ -36,6 +37,18 @@ pub enum Profile {
     /// The paper's: what the path carries at once.
     Paper,
 }
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "westwood-plus",
+    title: "Westwood with one bandwidth sample per round trip, which clustered ACKs do not inflate",
+    paper: "Grieco, Mascolo, ACM SIGCOMM Computer Communication Review 34(2)",
+    year: 2004,
+    in_kernel: true,
+    family: Family::Bandwidth,
+    advice: "for light noise, also where ACKs come in clusters; it grows like Reno between losses, so heavy noise still costs it much.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Westwood+.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -20,8 +20,22 @@ use bentpipe_base::{Extension, Instant, Segment};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accounting, Ack, Classic, CongestionControl, Feedback, Path, ReceiverHalf, Reflector, Rule, Sent, Start,
-    Wants, Windows, forward,
+    Accounting, Ack, Classic, CongestionControl, Entry, Family, Feedback, Path, ReceiverHalf, Reflector,
+    Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "xcp",
+    title: "routers tell each sender how much faster or slower to send",
+    paper: "Katabi, Handley, Rohrs, ACM SIGCOMM",
+    year: 2002,
+    needs_receiver: true,
+    receiver: Some(RECEIVER),
+    needs_routers: true,
+    family: Family::Network,
+    advice: "where every queue on the path is an XCP router; elsewhere, as here, it is Reno with SACK.",
+    ..SENDER_ONLY
 };
 
 /// Parameters of XCP.

@@ -23,11 +23,23 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
-    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Priority, Sent, Spacing, Start,
-    Timeout, Wants, WindowState, state,
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
+    SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, WindowState, state,
 };
 use delay::Delay;
 use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
+
+/// What `bentpipe list cc` says of it.
+pub const ENTRY: Entry = Entry {
+    name: "zenith",
+    title: "aims at the same small queueing delay for every flow of a rate, and takes only losses with a queue for congestion",
+    paper: "our own (papers/zenith.md)",
+    year: 2026,
+    in_kernel: true,
+    family: Family::Model,
+    advice: "for one or many of itself on a satellite link, with or without noise: a full link and a short queue; beside CUBIC or Reno in a long queue it gets too little.",
+    ..SENDER_ONLY
+};
 
 /// Parameters of Zenith.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

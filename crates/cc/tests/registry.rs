@@ -380,6 +380,13 @@ fn a_huge_receive_window_is_no_reason_for_a_flood_of_probes() {
 }
 
 #[test]
+fn every_algorithm_says_when_to_use_it() {
+    for entry in REGISTRY {
+        assert!(entry.advice.ends_with('.'), "{}: {:?}", entry.name, entry.advice);
+    }
+}
+
+#[test]
 fn names_are_unique_and_every_one_builds_itself() {
     for (i, entry) in REGISTRY.iter().enumerate() {
         assert!(REGISTRY[..i].iter().all(|other| other.name != entry.name), "{} twice", entry.name);

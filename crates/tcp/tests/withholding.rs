@@ -5,6 +5,7 @@ mod common;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{
     Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Sleeper, Spacing, Start, Timeout, Wake,
+    Wants,
 };
 use bentpipe_tcp::{Config, DelayedAck};
 use common::Pair;
@@ -37,6 +38,10 @@ impl CongestionControl for Held {
 
     fn spacing(&self) -> Spacing {
         if self.holds { Spacing::Withheld } else { Spacing::None }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { withholds: true, ..Wants::default() }
     }
 
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {

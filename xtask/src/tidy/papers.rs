@@ -6,30 +6,39 @@ use syn::{Expr, ExprLit, Ident, Item, Lit, Member, Token};
 use super::source::{Sources, is_test_only};
 use super::{Finding, Tree};
 
-const REGISTRY: &str = "crates/cc/src/registry.rs";
+const REGISTRY: &str = "crates/cc/src/lib.rs";
 
-/// One line of the registry: `Variant, module, Entry { name: "…", .. };`.
+/// One line of the registry: `Variant, module;`.
+struct Line {
+    module: Ident,
+}
+
+impl Parse for Line {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        input.parse::<Ident>()?;
+        input.parse::<Token![,]>()?;
+        Ok(Self { module: input.parse()? })
+    }
+}
+
+/// An algorithm of the registry.
 struct Entry {
     module: String,
     name: String,
     line: usize,
 }
 
-impl Parse for Entry {
-    fn parse(input: ParseStream) -> syn::Result<Self> {
-        input.parse::<Ident>()?;
-        input.parse::<Token![,]>()?;
-        let module: Ident = input.parse()?;
-        input.parse::<Token![,]>()?;
-        let entry: syn::ExprStruct = input.parse()?;
-        let is_name = |member: &Member| matches!(member, Member::Named(ident) if ident == "name");
-        let field = entry.fields.iter().find(|field| is_name(&field.member));
-        match field.map(|field| &field.expr) {
-            Some(Expr::Lit(ExprLit { lit: Lit::Str(name), .. })) => {
-                Ok(Self { module: module.to_string(), name: name.value(), line: module.span().start().line })
-            }
-            _ => Err(syn::Error::new(module.span(), "an entry has a `name` that is a literal string")),
-        }
+/// The name in `const ENTRY: Entry = Entry { name: "…", .. }` of a module.
+fn name_of(source: &syn::File) -> Option<String> {
+    let entry = source.items.iter().find_map(|item| match item {
+        Item::Const(item) if item.ident == "ENTRY" => Some(&*item.expr),
+        _ => None,
+    })?;
+    let Expr::Struct(entry) = entry else { return None };
+    let is_name = |member: &Member| matches!(member, Member::Named(ident) if ident == "name");
+    match &entry.fields.iter().find(|field| is_name(&field.member))?.expr {
+        Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) => Some(name.value()),
+        _ => None,
     }
 }
 
@@ -37,7 +46,7 @@ impl Parse for Entry {
 pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
     let Some(registry) = sources.get(REGISTRY) else { return Vec::new() };
     let mut findings = Vec::new();
-    let entries = entries(registry, &mut findings);
+    let entries = entries(registry, sources, &mut findings);
     for entry in &entries {
         let note = format!("papers/{}.md", entry.name);
         if tree.get(&note).is_none() {
@@ -67,28 +76,44 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
             (&format!("papers/{stem}.md"), 1),
             "belongs to no algorithm of the registry, no middlebox and no transport",
             "a note without code describes nothing that runs",
-            "name it after its entry in crates/cc/src/registry.rs or its file in crates/middlebox/src or crates/transports/src, or take it out",
+            "name it after its algorithm in crates/cc/src/lib.rs or its file in crates/middlebox/src or crates/transports/src, or take it out",
         ));
     }
     findings
 }
 
-fn entries(registry: &syn::File, findings: &mut Vec<Finding>) -> Vec<Entry> {
+fn entries(registry: &syn::File, sources: &Sources, findings: &mut Vec<Finding>) -> Vec<Entry> {
     let calls = registry.items.iter().filter_map(|item| match item {
         Item::Macro(item) if item.mac.path.is_ident("registry") => Some(&item.mac),
         _ => None,
     });
-    let list = |input: ParseStream| input.parse_terminated(Entry::parse, Token![;]);
+    let list = |input: ParseStream| input.parse_terminated(Line::parse, Token![;]);
+    let mut unreadable = |line: usize, what: String| {
+        findings.push(Finding::new(
+            (REGISTRY, line),
+            what,
+            "tidy looks for the paper note of each algorithm",
+            "write it as the others, or teach xtask/src/tidy/papers.rs the new form",
+        ));
+    };
     let mut entries = Vec::new();
     for call in calls {
-        match call.parse_body_with(list) {
-            Ok(list) => entries.extend(list),
-            Err(error) => findings.push(Finding::new(
-                (REGISTRY, error.span().start().line),
-                format!("an entry cannot be read ({error})"),
-                "tidy looks for the paper note of each entry",
-                "write it as the others, or teach xtask/src/tidy/papers.rs the new form",
-            )),
+        let lines = match call.parse_body_with(list) {
+            Ok(lines) => lines,
+            Err(error) => {
+                unreadable(error.span().start().line, format!("an entry cannot be read ({error})"));
+                continue;
+            }
+        };
+        for Line { module } in lines {
+            let (line, module) = (module.span().start().line, module.to_string());
+            let files = ["", "/mod"].map(|end| format!("crates/cc/src/{module}{end}.rs"));
+            match files.iter().find_map(|file| name_of(sources.get(&**file)?)) {
+                Some(name) => entries.push(Entry { module, name, line }),
+                None => {
+                    unreadable(line, format!("`{module}` has no `ENTRY` whose `name` is a literal string"))
+                }
+            }
         }
     }
     entries
@@ -109,11 +134,18 @@ mod tests {
     use super::super::source::parse;
     use super::*;
 
-    const TESTED: &str = "fn window() {}\n#[cfg(test)]\nmod tests {}\n";
+    /// A module of this name, and what follows.
+    fn module(name: &str, rest: &str) -> String {
+        format!("pub const ENTRY: Entry = Entry {{ name: \"{name}\", ..ONE }};\n{rest}")
+    }
+
+    fn tested(name: &str) -> String {
+        module(name, "#[cfg(test)]\nmod tests {}\n")
+    }
 
     fn registry_of(names: &[&str]) -> String {
-        let entries = names.iter().map(|name| format!("X, {name}, Entry {{ name: \"{name}\", ..ONE }};\n"));
-        format!("const ONE: Entry = Entry {{}};\nregistry! {{\n{}}}\n", entries.collect::<String>())
+        let entries = names.iter().map(|name| format!("X, {name};\n"));
+        format!("mod registry;\nregistry! {{\n{}}}\n", entries.collect::<String>())
     }
 
     fn findings(files: &[(&str, &str)]) -> Vec<String> {
@@ -126,14 +158,16 @@ mod tests {
     #[test]
     fn an_algorithm_with_note_and_tests_is_complete() {
         let registry = registry_of(&["reno"]);
-        let files = [(REGISTRY, &*registry), ("crates/cc/src/reno.rs", TESTED), ("papers/reno.md", "")];
+        let files =
+            [(REGISTRY, &*registry), ("crates/cc/src/reno.rs", &*tested("reno")), ("papers/reno.md", "")];
         assert!(findings(&files).is_empty());
     }
 
     #[test]
     fn tests_may_live_in_a_file_of_the_module() {
         let registry = registry_of(&["peach"]);
-        let module = ("crates/cc/src/peach/mod.rs", "#[cfg(test)]\nmod tests;");
+        let peach = module("peach", "#[cfg(test)]\nmod tests;");
+        let module = ("crates/cc/src/peach/mod.rs", &*peach);
         assert!(findings(&[(REGISTRY, &*registry), module, ("papers/peach.md", "")]).is_empty());
     }
 
@@ -142,15 +176,13 @@ mod tests {
         let registry = registry_of(&["reno", "hybla"]);
         let files = [
             (REGISTRY, &*registry),
-            ("crates/cc/src/reno.rs", TESTED),
-            ("crates/cc/src/hybla.rs", "mod tests {}"),
+            ("crates/cc/src/reno.rs", &*tested("reno")),
+            ("crates/cc/src/hybla.rs", &*module("hybla", "mod tests {}")),
             ("papers/reno.md", ""),
         ];
         let found = findings(&files);
         assert_eq!(found.len(), 2);
-        assert!(
-            found.iter().all(|finding| finding.starts_with("crates/cc/src/registry.rs:4: `hybla` has no"))
-        );
+        assert!(found.iter().all(|finding| finding.starts_with("crates/cc/src/lib.rs:4: `hybla` has no")));
     }
 
     #[test]
@@ -164,5 +196,7 @@ mod tests {
     fn an_entry_that_cannot_be_read_is_no_silence() {
         let found = findings(&[(REGISTRY, "registry! { Reno, reno, ENTRY; }")]);
         assert!(found[0].contains("cannot be read"), "{found:?}");
+        let found = findings(&[(REGISTRY, "registry! { Reno, reno; }"), ("crates/cc/src/reno.rs", "")]);
+        assert!(found[0].contains("has no `ENTRY`"), "{found:?}");
     }
 }

@@ -46,6 +46,8 @@ impl Abilities {
 pub(super) struct Attached {
     pub cc: Box<dyn CongestionControl>,
     pub accounting: Accounting,
+    /// It may withhold all data.
+    pub withholds: bool,
     pub abilities: Abilities,
     /// The peer has the receiver half that the algorithm asks for.
     pub exchanges_fields: bool,
@@ -56,8 +58,9 @@ pub(super) struct Attached {
 impl Attached {
     /// Asks the algorithm once for what it wants and has.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
-        let (accounting, abilities) = (cc.wants().accounting, Abilities::of(&mut *cc));
-        Self { cc, accounting, abilities, exchanges_fields: false, withheld: false }
+        let Wants { accounting, withholds, .. } = cc.wants();
+        let abilities = Abilities::of(&mut *cc);
+        Self { cc, accounting, withholds, abilities, exchanges_fields: false, withheld: false }
     }
 
     #[inline]

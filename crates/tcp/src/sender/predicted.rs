@@ -3,7 +3,6 @@
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
-use super::transmit::Pace;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
@@ -71,7 +70,7 @@ impl Sender {
             self.limit = Limit::Application;
             return Prediction::Nothing;
         }
-        let held = || !fast_path.contains(FastPath::WINDOW_ONLY) && !matches!(self.pace(cx), Pace::Free);
+        let held = || !fast_path.contains(FastPath::WINDOW_ONLY) && self.is_held_back(cx);
         if !fast_path.contains(FastPath::DEPARTURES) || held() {
             return Prediction::Unclear;
         }

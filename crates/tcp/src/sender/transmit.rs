@@ -47,13 +47,11 @@ impl Outgoing {
 
 /// How the next segment may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pace {
+enum Pace {
     /// As soon as the windows allow.
     Free,
     /// Spaced at a rate, so many segments back to back.
     At { rate: Rate, quantum: u32 },
-    /// Not at all: the algorithm withholds all data.
-    Withheld,
 }
 
 /// The next segment to leave.
@@ -131,15 +129,16 @@ impl Sender {
         if self.rto_probe.is_some() {
             return None;
         }
-        let pace = self.pace(cx);
-        if pace == Pace::Withheld {
+        let own = self.algorithm.withholds.then(|| self.own_spacing());
+        if own == Some(Spacing::Withheld) {
             self.algorithm.withheld = true;
             return None;
         }
         if std::mem::take(&mut self.algorithm.withheld) {
             self.arm_retransmission(cx);
         }
-        Some((self.pick(cx)?, pace))
+        let pick = self.pick(cx)?;
+        Some((pick, self.pace(own.unwrap_or_else(|| self.own_spacing()), cx)))
     }
 
     /// Picks the next segment without sending it; notes why none may leave.
@@ -361,14 +360,21 @@ impl Sender {
         full && !more && (self.episode.is_open() || !self.withholds())
     }
 
-    /// What the algorithm and the configuration let leave.
+    /// Whether the algorithm or the configuration holds data back that the windows allow.
     #[inline]
-    pub(super) fn pace(&self, cx: &Context) -> Pace {
+    pub(super) fn is_held_back(&self, cx: &Context) -> bool {
         let own = self.own_spacing();
+        own == Spacing::Withheld
+            || cx.config.rate_limit.is_some()
+            || self.wanted_rate(own.rate(), cx).is_some()
+    }
+
+    /// What the algorithm, which spaces segments like this, and the configuration let leave.
+    #[inline]
+    fn pace(&self, own: Spacing, cx: &Context) -> Pace {
         let quantum = match own {
-            Spacing::Withheld => return Pace::Withheld,
             Spacing::At { quantum, .. } => quantum,
-            Spacing::None => 1,
+            Spacing::None | Spacing::Withheld => 1,
         };
         let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
         rate.into_iter().chain(limit).min().map_or(Pace::Free, |rate| Pace::At { rate, quantum })
@@ -395,14 +401,19 @@ impl Sender {
     #[inline]
     fn own_spacing(&self) -> Spacing {
         let window_only = self.algorithm.has(Abilities::WINDOW_ONLY);
+        let spacing = if window_only { Spacing::None } else { self.algorithm.cc.spacing() };
         debug_assert!(!window_only || self.algorithm.cc.spacing() == Spacing::None, "the window says it all");
-        if window_only { Spacing::None } else { self.algorithm.cc.spacing() }
+        debug_assert!(
+            spacing != Spacing::Withheld || self.algorithm.withholds,
+            "it said that it never would"
+        );
+        spacing
     }
 
     /// Whether the algorithm lets no data leave for now.
     #[inline]
     fn withholds(&self) -> bool {
-        self.own_spacing() == Spacing::Withheld
+        self.algorithm.withholds && self.own_spacing() == Spacing::Withheld
     }
 
     /// A window per smoothed round-trip time, times a gain.
