@@ -7,13 +7,16 @@ use serde::Serialize;
 
 use crate::{CongestionControl, Reflector, Start};
 
+/// Builds the sender of one connection.
+type Build = dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync;
+
 /// An algorithm from outside: a name and a function that builds one sender. Clones share what the function knows.
 #[derive(Clone)]
 pub struct Custom {
     /// Name in tables and results.
     pub name: &'static str,
     /// Builds the sender of one connection.
-    pub(crate) build: Arc<dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync>,
+    pub(crate) build: Arc<Build>,
 }
 
 impl Custom {

@@ -64,6 +64,12 @@ fn reach(sources: &Sources, path: &str, place: Place, reached: &mut BTreeSet<Str
 
 /// Follows the modules among `items`: `home` is where they lie, `folder` is what `#[path]` counts from.
 fn follow(sources: &Sources, items: &[Item], (folder, home): (&str, &str), reached: &mut BTreeSet<String>) {
+    for module in items.iter().flat_map(registered) {
+        let file = format!("{home}/{module}.rs");
+        if sources.contains_key(file.as_str()) {
+            reach(sources, &file, Place::Module, reached);
+        }
+    }
     for module in items.iter().filter_map(as_module) {
         let name = module.ident.to_string();
         if let Some((_, inline)) = &module.content {
@@ -82,6 +88,16 @@ fn follow(sources: &Sources, items: &[Item], (folder, home): (&str, &str), reach
             reach(sources, file, *place, reached);
         }
     }
+}
+
+/// The modules that the registry of algorithms declares, one in each line `Variant, module;`.
+fn registered(item: &Item) -> Vec<String> {
+    let Item::Macro(item) = item else { return Vec::new() };
+    if !item.mac.path.is_ident("registry") {
+        return Vec::new();
+    }
+    let tokens = item.mac.tokens.to_string();
+    tokens.split(';').filter_map(|line| Some(line.split_once(',')?.1.trim().to_owned())).collect()
 }
 
 fn as_module(item: &Item) -> Option<&ItemMod> {

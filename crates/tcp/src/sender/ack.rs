@@ -171,11 +171,7 @@ impl Sender {
             self.forget_limited();
         }
         let path = self.path(cx.now);
-        if self.algorithm.exchanges_fields
-            && let Some(feedback) = self.algorithm.cc.feedback()
-        {
-            feedback.on_feedback(&segment.extension, &path);
-        }
+        self.hear_fields(segment, &path);
         let newest = step.progress.newest.as_ref();
         let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
         self.forget_stamps();
@@ -212,6 +208,16 @@ impl Sender {
         if self.algorithm.has(Abilities::DETECTS) {
             let path = self.path(cx.now);
             self.ask_doubt(&path);
+        }
+    }
+
+    /// Tells the algorithm of the fields that a segment brings, if that was agreed on.
+    #[inline]
+    fn hear_fields(&mut self, segment: &Segment, path: &Path) {
+        if self.algorithm.exchanges_fields
+            && let Some(feedback) = self.algorithm.cc.feedback()
+        {
+            feedback.on_feedback(&segment.extension, path);
         }
     }
 
