@@ -485,7 +485,7 @@ mod tests {
     fn a_dead_path_may_double_the_timer_again() {
         let mut sender = sender(800.0, Config { back_off_after: 6, ..Config::default() });
         let actions = [6, 7].map(|consecutive| sender.on_rto(&timeout(consecutive), &path()));
-        assert_eq!(actions, [false, true].map(|back_off| BackOff::if_true(back_off)));
+        assert_eq!(actions, [false, true].map(BackOff::if_true));
     }
 
     #[test]
