@@ -124,6 +124,8 @@ lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	rustfmt --edition 2024 --check crates/cc/src/*.rs
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
+	@# Alone, without anything that needs std: these two are no_std with alloc, and then even f64 has only what core gives it.
+	cargo check --locked --quiet --package bentpipe-cc --lib
 	@# The pure crates compile even where there is no clock, no socket and no file, if that target is installed.
 	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; then \
 	    cargo check --locked --quiet --target wasm32-unknown-unknown $$(cargo xtask pure | sed 's/^/-p /'); fi

@@ -441,7 +441,7 @@ impl Bbr {
         }
         // An even number, for receivers that acknowledge every other segment, and two more to probe with.
         let probes = matches!(self.state, State::ProbeBandwidth { index: 0, .. });
-        2.0 * (window / 2.0).ceil() + if probes { 2.0 } else { 0.0 }
+        2.0 * libm::ceil(window / 2.0) + if probes { 2.0 } else { 0.0 }
     }
 
     /// Section 4.2.3.2, and what the kernel allows for clusters of ACKs once the pipe is full.
