@@ -372,7 +372,7 @@ impl History {
         let mut lots = Rng::stream(rng.clone().bits(), "what only some laws look at");
         let lossy = [0.0, 0.002, 0.03, 0.2][lots.below(4) as usize];
         let clock = Clock { ticks: [0, 1, 1, 10][lots.below(4) as usize], back: lots.uniform() };
-        let lost = if rust.wants().probes { [0.0, 0.3, 0.9, 1.0][lots.below(4) as usize] } else { 0.0 };
+        let lost = if rust.prober().is_some() { [0.0, 0.3, 0.9, 1.0][lots.below(4) as usize] } else { 0.0 };
         let mut history = Self {
             rng,
             rust,
@@ -417,13 +417,14 @@ impl History {
 
     /// So much data has left: the rule says how many probes leave now. Where it sends one, C lets one leave, too.
     fn ask(&mut self, data_sent: u32) {
-        if !self.rust.wants().probes {
+        if self.rust.prober().is_none() {
             return;
         }
         if data_sent > 0 {
             self.c.may_ask(&self.path);
         }
-        while let Some(probe) = self.rust.next_probe(&ProbeMoment { data_sent }, &self.path) {
+        let moment = ProbeMoment { data_sent };
+        while let Some(probe) = self.rust.prober().and_then(|prober| prober.next_probe(&moment, &self.path)) {
             assert!(self.c.may_ask(&self.path) > 0, "the rule sends a probe, and C has none left");
             self.c.asked(&self.path);
             self.probes.under_way.push_back((self.path.now, probe.tag));
@@ -432,9 +433,12 @@ impl History {
 
     /// Time passes until then, with the wake-ups of the rule on the way.
     fn wait(&mut self, until: Instant) {
-        while self.rust.wants().probes && self.rust.wake_at() <= until {
-            self.path.now = self.rust.wake_at().max(self.path.now);
-            self.rust.on_wake(&self.path);
+        let is_prober = self.rust.prober().is_some();
+        while let Some(sleeper) =
+            self.rust.sleeper().filter(|sleeper| is_prober && sleeper.wake_at() <= until)
+        {
+            self.path.now = sleeper.wake_at().max(self.path.now);
+            sleeper.on_wake(&self.path);
             self.ask(0);
         }
         self.path.now = until;
@@ -587,13 +591,15 @@ impl History {
             dsack: false,
             peer_clock: self.peer_clock(),
         };
-        if self.rust.wants().probes && self.lots.chance(0.0005) {
+        if self.rust.prober().is_some() && self.lots.chance(0.0005) {
             self.path.peer_probes = PeerProbes::Ordinary;
         }
         let answered = self.answered();
         self.rust.on_ack(&ack, &self.path);
         for tag in &answered {
-            self.rust.on_probe_acked(&ProbeReply { tag: *tag, acked, phase }, &self.path);
+            if let Some(prober) = self.rust.prober() {
+                prober.on_probe_acked(&ProbeReply { tag: *tag, acked, phase }, &self.path);
+            }
         }
         self.c.ack(&ack, answered.len() as u32, &self.path);
         if acked > 0 {
