@@ -9,7 +9,7 @@
 //! | ρ                | `Scale::rho`                 | -               |
 //! | γ                | [`Config::gamma`]            | segments        |
 //! | W                | `windows.cwnd`               | segments        |
-//! | B(t) = W / RTT   | [`Rule::pacing_rate`]        | segments / s    |
+//! | B(t) = W / RTT   | [`CongestionControl::spacing`]        | segments / s    |
 //! | initial bandwidth estimate | `Train::gap`       | s / segment     |
 //!
 //! The continuous law that the two per-ACK laws below follow is `W(t) = ρ 2^(ρ t / RTT)` until `t_γ = RTT0 log2 γ`, then

@@ -7,8 +7,8 @@
 //! |---------------------------|-------------------------------------|----------|
 //! | α, β, γ                   | [`Config::alpha`], `beta`, `gamma`  | segments |
 //! | Diff                      | `Measured::delta`                   | segments |
-//! | pair                      | [`Rule::pacing_quantum`]            | segments |
-//! | gap between pairs, `2 RTT / W` | [`Rule::pacing_rate`]          | bytes / s |
+//! | pair                      | [`CongestionControl::spacing`]            | segments |
+//! | gap between pairs, `2 RTT / W` | [`CongestionControl::spacing`]          | bytes / s |
 //! | step of the convergence   | `Steps::size`                       | segments |
 //!
 //! Three changes to [Vegas](crate::vegas): *pacing*, so that no burst of its own looks like a queue; *packet pairing*, so that a receiver

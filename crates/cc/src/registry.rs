@@ -44,7 +44,7 @@ impl core::fmt::Debug for Custom {
 /// The receiver half that a sender asks for in the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverHalf {
-    /// [`Wants::feedback`](crate::Wants::feedback) of the senders that it serves.
+    /// [`Feedback::receiver`](crate::Feedback::receiver) of the senders that it serves.
     pub number: u8,
     /// Builds the receiver half of one connection.
     pub build: fn() -> Box<dyn Reflector>,

@@ -5,7 +5,7 @@
 //! | RFC 5348          | here                          | unit          |
 //! |-------------------|-------------------------------|---------------|
 //! | `s`               | `Tfrc::segment`               | bytes         |
-//! | `X`, `X_inst`     | `Tfrc::allowed`, [`CongestionControl::pacing_rate`] | bytes / s |
+//! | `X`, `X_inst`     | `Tfrc::allowed`, [`CongestionControl::spacing`] | bytes / s |
 //! | `X_Bps`           | [`throughput`]                | bytes / s     |
 //! | `R`, `R_sqmean`   | `Tfrc::rtt_s`, `sqmean`       | s, √s         |
 //! | `X_recv_set`      | `ReceivedRates`               | bytes / s     |
