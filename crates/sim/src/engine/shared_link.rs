@@ -245,16 +245,11 @@ impl<M: Monitor> Simulation<M> {
             self.note_offered(key, link, handle);
             let Some(mut passing) = passing else { break };
             self.events += 1;
-            let next = match onward {
-                Onward::Lookup(next) => next,
-                Onward::Link(next) => {
-                    passing.packet.advance();
-                    next
-                }
-                _ => {
-                    passing.packet.advance();
-                    return Some((passing, link, onward));
-                }
+            if !matches!(onward, Onward::Lookup(_)) {
+                passing.packet.advance();
+            }
+            let (Onward::Link(next) | Onward::Lookup(next)) = onward else {
+                return Some((passing, link, onward));
             };
             if M::MONITORS {
                 key = self.wheel.key(passing.at, self.targets.first_link + link);

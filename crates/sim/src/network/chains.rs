@@ -5,7 +5,7 @@
 //! [chained](crate::network::hop::Special::Chained) hop of a fixed route. Nothing is followed beyond the next change: packets that arrive
 //! later stay on their links, and are followed from there when the routes have changed.
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::Duration;
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::{LinkId, NodeId};
 
@@ -161,22 +161,17 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         let Self { links, routes, core, horizon, .. } = self;
-        let mut next = |handle: &PacketHandle| core.chained_hop(lookup(routes[handle.position()])?, link);
-        let passing = links[link as usize].hand_over(*horizon, |handle| next(handle).is_some());
-        let onward: Vec<_> = passing.iter().map(|passing| next(&passing.packet)).collect();
+        let mut onward = Vec::new();
+        let passing = links[link as usize].hand_over(*horizon, |handle| {
+            let destination = lookup(routes[handle.position()]);
+            let next = destination.and_then(|destination| core.chained_hop(destination, link));
+            onward.extend(next);
+            next.is_some()
+        });
         for (Passing { at, packet: handle }, onward) in passing.into_iter().zip(onward) {
-            let Some(onward) = onward else { continue };
             self.events += 1;
             self.enter_arrival_by(at, link, handle);
             self.run_ahead((at, onward), handle, None);
-        }
-    }
-
-    /// No packet is followed any more: the routes change.
-    pub(crate) fn forget_chains(&mut self, now: Instant) {
-        self.horizon = self.until.min(now);
-        if let Some(routing) = &mut self.core.routing {
-            routing.chains.clear();
         }
     }
 }

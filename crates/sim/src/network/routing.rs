@@ -169,9 +169,10 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn change_routes(&mut self, now: Instant) {
         let Some(routing) = &mut self.core.routing else { return };
         routing.change(now);
+        // What is given up goes on by events, until it is known where packets may be followed now.
+        routing.chains.clear();
         let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
         self.wheel.schedule(self.targets.routing, next);
-        self.forget_chains(now);
         for link in given_up {
             self.give_up(link, in_flight);
         }
