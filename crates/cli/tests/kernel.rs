@@ -141,9 +141,10 @@ fn probes_leave_in_low_priority_and_are_answered() {
             "{} kernel load {name} && python3 {here}/kernel_probes.py $BENTPIPE_HOST 5001 {control} 4000000",
             env!("CARGO_BIN_EXE_bentpipe")
         );
+        // The queue drops nothing. In a long recovery a receiver holds ACKs back, and what it would report is lost with them, so losses are rare.
         #[rustfmt::skip]
         let link = [
-            "emulate", "geo-single", "--at", "sender", "--rate", "20mbit", "--delay-one-way", "20ms", "--loss", "5e-3", "--queue", "200p",
+            "emulate", "geo-single", "--at", "sender", "--rate", "20mbit", "--delay-one-way", "20ms", "--loss", "1e-3", "--queue", "4000p",
             "--quiet", "--listen", &listen, "--", "sh", "-c", &send,
         ];
         let said = done(&link);
@@ -156,12 +157,13 @@ fn probes_leave_in_low_priority_and_are_answered() {
             words.get(at).and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{said}"))
         };
         let (equal, probes) = (words("equal "), words("copies "));
-        let (copies, reports) = (number(&probes, 1), number(&probes, 3));
+        // Segments, not reports: a receiver merges reports of neighbouring segments.
+        let (copies, reported) = (number(&probes, 1), number(&equal, 3));
         assert!(number(&equal, 2) > 0, "the link lost nothing: {said}");
         assert!(copies > 35, "no more than those of the start: {said}");
-        // The link loses of copies as of data, and a receiver may merge neighbouring reports.
-        assert!((copies * 4 / 5..=copies + number(&equal, 2)).contains(&reports), "{said}");
-        assert_eq!(number(&probes, 5), 0, "{said}");
+        // The link loses of copies as of data, and of the ACKs that report them.
+        assert!((copies * 4 / 5..=copies + number(&equal, 2)).contains(&reported), "{said}");
+        assert_eq!(number(&probes, 3), 0, "{said}");
         let status = done(&["kernel", "status"]);
         assert!(status.contains(&format!("probes of {control}: through interface ")), "{status}");
         done(&["kernel", "unload", name]);

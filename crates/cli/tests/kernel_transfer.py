@@ -1,5 +1,5 @@
 """One transfer with a congestion control of the kernel: `receive PORT` prints the hash of what came, `send HOST PORT CONTROL BYTES` of
-what went; both exchange them, and the sender prints `equal`, seconds, and segments sent again."""
+what went; both exchange them, and the sender prints `equal`, seconds, segments sent again, and duplicate segments that the receiver reported."""
 
 import hashlib
 import socket
@@ -8,6 +8,8 @@ import sys
 import time
 
 TCP_INFO, TCP_CONGESTION = 11, 13
+# Places in `struct tcp_info`.
+TOTAL_RETRANS, DSACK_DUPS = 100, 216
 
 
 def block(number):
@@ -52,9 +54,10 @@ def send(host, port, control, length):
     while data := sender.recv(64):
         answer += data
     used = sender.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
-    again = struct.unpack_from("=I", sender.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 104), 100)[0]
+    info = sender.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 224)
+    again, reported = (struct.unpack_from("=I", info, place)[0] for place in (TOTAL_RETRANS, DSACK_DUPS))
     verdict = "equal" if answer == digest.digest() and used == control else "different"
-    print(verdict, f"{time.monotonic() - begin:.3f}", again, flush=True)
+    print(verdict, f"{time.monotonic() - begin:.3f}", again, reported, flush=True)
 
 
 if sys.argv[1] == "receive":
