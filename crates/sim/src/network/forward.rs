@@ -72,7 +72,7 @@ impl<M: Monitor> Simulation<M> {
     /// Tells the monitor that a packet was offered to a link at the time of an event.
     #[inline(always)]
     pub(crate) fn note_offered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
-        if M::MONITORS {
+        if M::MONITORS && self.monitor.watches(link) {
             let (packet, backlog) = (self.seen(handle), self.links[link as usize].backlog(key.time));
             self.monitor.link(key, link, LinkActivity::Offered { packet, backlog });
         }
@@ -81,7 +81,7 @@ impl<M: Monitor> Simulation<M> {
     /// Tells the monitor that a packet is at the far end of a link.
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
-        if M::MONITORS {
+        if M::MONITORS && self.monitor.watches(link) {
             self.monitor.link(key, link, LinkActivity::Delivered { packet: self.seen(handle) });
         }
     }
@@ -130,7 +130,7 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn reclaim(&mut self, link: LinkId, key: EventKey) {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
             let index = dropped.packet.index();
-            if M::MONITORS {
+            if M::MONITORS && self.monitor.watches(link) {
                 let Dropped { packet, cause, at } = dropped;
                 let activity = LinkActivity::Lost { packet: self.seen(packet), cause, at };
                 self.monitor.link(key, link, activity);

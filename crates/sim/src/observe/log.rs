@@ -3,7 +3,8 @@
 use bentpipe_base::Instant;
 
 use crate::engine::key::EventKey;
-use crate::observe::monitor::{HostEvent, LinkActivity};
+use crate::observe::monitor::{HostEvent, LinkActivity, SeenPacket};
+use crate::packet::handle::Marks;
 use crate::packet::pool::PacketIndex;
 use crate::world::EndId;
 use bentpipe_scenario::LinkId;
@@ -58,6 +59,25 @@ impl EventLog {
     /// The number of the packet at an index of the pool.
     pub fn number_of(&self, index: PacketIndex) -> PacketIndex {
         self.numbers[index as usize]
+    }
+
+    /// Gives packets their numbers in place of their indices.
+    pub fn identify(&mut self, activity: &mut LinkActivity) {
+        match activity {
+            LinkActivity::Copied { original, copy } => {
+                (*original, *copy) = (self.number_of(*original), self.number(*copy));
+            }
+            // Nobody told of its departure.
+            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. } if handle.has(Marks::PLAIN) => {
+                handle.set_index(self.number(handle.index()));
+            }
+            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. }
+            | LinkActivity::Delivered { packet: SeenPacket { handle, .. } }
+            | LinkActivity::TakenBack { handle }
+            | LinkActivity::Lost { packet: SeenPacket { handle, .. }, .. } => {
+                handle.set_index(self.number_of(handle.index()));
+            }
+        }
     }
 
     /// True if enough has been added that reading pays: what is kept is sorted once for as many that are added.

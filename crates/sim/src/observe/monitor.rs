@@ -68,6 +68,9 @@ pub(crate) trait Monitor {
     /// Whether the connection at an end is to record events.
     fn traces(&self, end: EndId) -> bool;
 
+    /// Whether it wants to know what happens at a link.
+    fn watches(&self, link: LinkId) -> bool;
+
     /// Something happened at a connection end.
     fn end(&mut self, key: EventKey, end: EndId, event: HostEvent);
 
@@ -90,6 +93,11 @@ impl Monitor for Silent {
 
     #[inline(always)]
     fn traces(&self, _: EndId) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn watches(&self, _: LinkId) -> bool {
         false
     }
 

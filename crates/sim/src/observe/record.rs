@@ -134,6 +134,11 @@ impl Recorder {
         }
     }
 
+    /// Whether what happens at a link is recorded.
+    pub fn has(&self, link: LinkId) -> bool {
+        self.place_of.contains_key(&link)
+    }
+
     fn link(&mut self, link: LinkId) -> Option<&mut LinkRecord> {
         self.place_of.get(&link).map(|place| &mut self.links[*place])
     }

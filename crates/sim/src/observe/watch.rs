@@ -67,8 +67,18 @@ impl Monitor for Watch<'_> {
         observer.is_some() || (recorder.is_some() && end.is_multiple_of(2))
     }
 
+    fn watches(&self, link: LinkId) -> bool {
+        let Readers { recorder, checker, observer, .. } = &self.readers;
+        checker.is_some()
+            || observer.is_some()
+            || recorder.as_ref().is_some_and(|recorder| recorder.has(link))
+    }
+
     fn end(&mut self, key: EventKey, end: EndId, mut event: HostEvent) {
         match &mut event {
+            HostEvent::Opened { .. } | HostEvent::Traced(..) => {}
+            // The rest is for the checker.
+            _ if self.readers.checker.is_none() => return,
             HostEvent::Sent { index, .. } | HostEvent::Forged { index, .. } => {
                 *index = self.log.number(*index);
             }
@@ -79,23 +89,10 @@ impl Monitor for Watch<'_> {
     }
 
     fn link(&mut self, key: EventKey, link: LinkId, mut activity: LinkActivity) {
-        let log = &mut self.log;
-        match &mut activity {
-            LinkActivity::Copied { original, copy } => {
-                (*original, *copy) = (log.number_of(*original), log.number(*copy));
-            }
-            // Nobody told of its departure.
-            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. } if handle.has(Marks::PLAIN) => {
-                handle.set_index(log.number(handle.index()));
-            }
-            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. }
-            | LinkActivity::Delivered { packet: SeenPacket { handle, .. } }
-            | LinkActivity::TakenBack { handle }
-            | LinkActivity::Lost { packet: SeenPacket { handle, .. }, .. } => {
-                handle.set_index(log.number_of(handle.index()));
-            }
+        if self.readers.checker.is_some() {
+            self.log.identify(&mut activity);
         }
-        log.push(key, Observation::AtLink(link, activity));
+        self.log.push(key, Observation::AtLink(link, activity));
     }
 
     fn is_due(&self) -> bool {
