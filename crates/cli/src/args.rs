@@ -110,6 +110,9 @@ pub struct RunArgs {
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Threads that may execute a world of many flows that nobody watches, with the same result for any number [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub threads: Option<NonZeroUsize>,
     /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
     #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
     pub memory: Option<u64>,
@@ -332,7 +335,7 @@ pub struct RecordArgs {
 /// More threads than this no machine has cores for.
 const MOST_JOBS: usize = 4096;
 
-/// A number of runs at a time.
+/// A number of threads, or of runs at a time.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     let number: Option<NonZeroUsize> = text.parse().ok();
     number.filter(|number| number.get() <= MOST_JOBS).ok_or_else(|| format!("accepted: 1 to {MOST_JOBS}"))

@@ -1,11 +1,13 @@
 //! `bentpipe run`.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::report::{Provenance, RunPage, World};
 use bentpipe_lab::{
     File, Names, Place, Simulated, Unsimulated, Wanted, check, check_memory, check_only, simulate, table,
+    threads,
 };
 use bentpipe_scenario::{Scenario, Traffic};
 use bentpipe_table::{Kind as Rows, Trace, TraceError, batch};
@@ -44,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_browsers(args, &scenario)?;
     output::note_lacking([&scenario]);
     let files = open([&args.report, &args.pcap, &args.trace, &args.out], &args.trace_only)?;
-    let run = work(&scenario, &files, place)?;
+    let run = work(&scenario, &files, (place, threads(args.threads)))?;
     if args.json {
         output::print_json(&run.outcome)?;
     } else {
@@ -99,7 +101,7 @@ pub fn world(scenario: &Scenario) -> Result<World, Failure> {
     World::of(scenario).map_err(|error| Failure::Work(format!("report: {error}")))
 }
 
-fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, Failure> {
+fn work(scenario: &Scenario, files: &Files, (place, threads): (Place, usize)) -> Result<Simulated, Failure> {
     let interrupt = Interrupt::listen()?;
     let writer = |target: &Option<Target>| {
         target.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as File)).transpose()
@@ -120,6 +122,7 @@ fn work(scenario: &Scenario, files: &Files, place: Place) -> Result<Simulated, F
         only: &files.only,
         packets: writer(&files.packets)?.map(|file| (file, place)),
         observer: events.as_mut().map(|events| events as _),
+        threads: NonZeroUsize::new(threads),
         stop: Some(interrupt.flag()),
         progress: Some(&progress),
     };

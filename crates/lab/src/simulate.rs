@@ -1,6 +1,7 @@
 //! One run with everything that may be wanted of it: result, series, files. The only place that calls the simulator.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_scenario::Scenario;
@@ -27,6 +28,8 @@ pub struct Wanted<'a> {
     pub packets: Option<(File, Place)>,
     /// Told of everything that happens, or of what `only` names.
     pub observer: Option<&'a mut dyn Observer>,
+    /// Threads that may execute the world, one without this; no result depends on it.
+    pub threads: Option<NonZeroUsize>,
     /// Set by another thread to stop early.
     pub stop: Option<&'a AtomicBool>,
     /// Told now and then how many seconds have been simulated.
@@ -118,6 +121,7 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
     let options = RunOptions {
         seed: wanted.seed,
         record: wanted.series,
+        threads: wanted.threads,
         stop: wanted.stop,
         progress: wanted.progress,
         ..RunOptions::default()

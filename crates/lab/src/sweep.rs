@@ -1,5 +1,6 @@
 //! A comparison from what somebody wishes to what was measured.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -152,7 +153,7 @@ pub struct Measured {
 }
 
 impl Prepared {
-    /// Measures `points`, so many at a time; `keep` is told of each run that finished, on the thread that ran it.
+    /// Measures `points`, so many at a time, each on what that leaves of as many threads; `keep` is told of each run that finished, on the thread that ran it.
     pub fn measure(
         &self,
         (points, threads): (Vec<Point>, usize),
@@ -161,8 +162,10 @@ impl Prepared {
         observe: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Measured {
         let (scenarios, stop) = (self.scenarios.clone(), Arc::clone(stop));
+        let left = NonZeroUsize::new(threads / points.len().clamp(1, threads.max(1)));
         let run = move |point: &Point| {
-            let wanted = Wanted { seed: Some(point.seed), stop: Some(&stop), ..Wanted::default() };
+            let wanted =
+                Wanted { seed: Some(point.seed), threads: left, stop: Some(&stop), ..Wanted::default() };
             let scenario = &scenarios[point.cell];
             let run = match simulate(scenario, wanted) {
                 Ok(run) => run,

@@ -1,11 +1,13 @@
 //! From a scenario to a result.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use std::time;
 
 use bentpipe_base::Instant;
 use bentpipe_scenario::{Scenario, Topology};
 
+use crate::engine::shares::run_shares;
 use crate::observe::measure::{Circumstances, outcome};
 use crate::observe::monitor::{Monitor, Silent};
 use crate::observe::watch::Watch;
@@ -24,6 +26,9 @@ pub struct RunOptions<'a> {
     pub verify: bool,
     /// Execute each arrival at a link as an event of its own, and all hosts by turns: slower, with the same results. For tests that compare.
     pub event_by_event: bool,
+    /// How many threads may execute a world that can be divided among them: one without processes takes one, as does one that somebody watches, or whose
+    /// number of events is limited. No result depends on it.
+    pub threads: Option<NonZeroUsize>,
     /// Stop after so many events.
     pub max_events: Option<u64>,
     /// Stop soon after this is raised.
@@ -76,14 +81,25 @@ fn conduct(
     let world = World::new(scenario, &mut topology, seed)?;
     let conduct = Conduct { scenario, options, topology: &topology, seed, begin };
     if !options.record && !options.verify && observer.is_none() {
-        return Ok(conduct.run(world, Silent).0);
+        let again = || {
+            let mut topology = Topology::new(scenario).expect(BUILT_BEFORE);
+            let world = World::new(scenario, &mut topology, seed).expect(BUILT_BEFORE);
+            conduct.simulation(world, Silent)
+        };
+        let mut simulation = conduct.simulation(world, Silent);
+        let ended = run_shares(&mut simulation, options, again).unwrap_or_else(|| simulation.run(options));
+        return Ok(conduct.result(&mut simulation, ended));
     }
     let watch = Watch::new((&world, scenario, &topology), options, observer);
-    let (mut result, simulation) = conduct.run(world, watch);
+    let mut simulation = conduct.simulation(world, watch);
+    let ended = simulation.run(options);
+    let mut result = conduct.result(&mut simulation, ended);
     let (now, used) = (simulation.now, simulation.packets_inside());
     (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.links, used));
     Ok(result)
 }
+
+const BUILT_BEFORE: &str = "the same world was built before";
 
 /// A run and its circumstances.
 struct Conduct<'a> {
@@ -95,12 +111,13 @@ struct Conduct<'a> {
 }
 
 impl Conduct<'_> {
-    fn run<M: Monitor>(&self, world: World, monitor: M) -> (RunResult, Simulation<M>) {
-        let until = Instant::ZERO + self.scenario.duration;
-        let mut simulation = Simulation::new(world, until, monitor, self.options);
-        let ended = simulation.run(self.options);
+    fn simulation<M: Monitor>(&self, world: World, monitor: M) -> Simulation<M> {
+        Simulation::new(world, Instant::ZERO + self.scenario.duration, monitor, self.options)
+    }
+
+    fn result<M: Monitor>(&self, simulation: &mut Simulation<M>, ended: Ended) -> RunResult {
         let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
-        let outcome = outcome(self.scenario, self.topology, &mut simulation, circumstances);
-        (RunResult { outcome, series: None, ended, violations: Vec::new() }, simulation)
+        let outcome = outcome(self.scenario, self.topology, simulation, circumstances);
+        RunResult { outcome, series: None, ended, violations: Vec::new() }
     }
 }

@@ -11,6 +11,7 @@ use crate::engine::key::{EventKey, EventTarget};
 use crate::engine::partition::find_processes;
 use crate::engine::process::Processes;
 use crate::engine::shared_link::{SharedLink, find_shared_links};
+use crate::engine::shares::Share;
 use crate::engine::targets::Targets;
 use crate::engine::tuning::EVENTS_PER_CHECK;
 use crate::engine::wheel::Wheel;
@@ -33,6 +34,8 @@ pub(crate) struct Simulation<M> {
     pub core: NetworkCore,
     pub shared_links: Vec<SharedLink>,
     pub processes: Processes,
+    /// The part of this thread, if several execute the world.
+    pub share: Option<Share>,
     /// Packets of agents, by the indices of their contents.
     pub packets: Vec<Option<Packet>>,
     pub pool: PacketPool,
@@ -101,6 +104,7 @@ impl<M: Monitor> Simulation<M> {
             core,
             shared_links,
             processes,
+            share: None,
             packets: Vec::new(),
             pool: PacketPool::default(),
             scratch: PacketContents::default(),
@@ -115,16 +119,32 @@ impl<M: Monitor> Simulation<M> {
             turns: 0,
             monitor,
         };
-        if !simulation.processes.is_empty() {
-            simulation.start_processes();
-        }
         simulation.find_chains();
         simulation
     }
 
     /// Executes all events until the end.
     pub fn run(&mut self, options: &RunOptions<'_>) -> Ended {
+        if !self.processes.is_empty() {
+            self.start_processes();
+        }
         let ended = self.run_events(options);
+        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.batch.len() > 0) {
+            self.let_batch_through(id as u32, self.until);
+        }
+        self.end();
+        debug_assert_eq!(
+            self.pool.used(),
+            self.links.iter().map(Link::packets_inside).sum::<usize>()
+                + self.shared_links.iter().map(SharedLink::packets_inside).sum::<usize>()
+                + self.core.media.packets_inside(),
+            "every packet is on a link"
+        );
+        ended
+    }
+
+    /// Brings links and media up to date when nothing will happen any more.
+    pub(crate) fn end(&mut self) {
         self.empty_shared_links();
         for link in 0..self.links.len() {
             // Queues decide when they are asked.
@@ -135,14 +155,6 @@ impl<M: Monitor> Simulation<M> {
             );
         }
         self.settle_media(self.now);
-        debug_assert_eq!(
-            self.pool.used(),
-            self.links.iter().map(Link::packets_inside).sum::<usize>()
-                + self.shared_links.iter().map(SharedLink::packets_inside).sum::<usize>()
-                + self.core.media.packets_inside(),
-            "every packet is on a link"
-        );
-        ended
     }
 
     fn run_events(&mut self, options: &RunOptions<'_>) -> Ended {
@@ -188,7 +200,7 @@ impl<M: Monitor> Simulation<M> {
         self.pool.used() - self.core.media.packets_inside()
     }
 
-    fn happen(&mut self, target: EventTarget) {
+    pub(crate) fn happen(&mut self, target: EventTarget) {
         if target >= self.targets.first_end {
             self.check_deadline(target - self.targets.first_end);
         } else if target >= self.targets.first_link {

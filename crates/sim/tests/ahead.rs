@@ -5,6 +5,7 @@ mod common;
 
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::num::NonZeroUsize;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig, RedConfig, Schedule};
@@ -138,11 +139,16 @@ fn observed(scenario: &Scenario, event_by_event: bool) -> (String, u64) {
     (json(result), digest.0.finish())
 }
 
-/// Whether it shows how a world is executed, or that somebody observes.
+/// Whether it shows how a world is executed, on how many threads, or that somebody observes.
 fn shows(scenario: &Scenario) -> bool {
-    let silent = json(run(scenario, &RunOptions::default()).expect("a world"));
-    let seen = observed(scenario, false);
-    silent != seen.0 || seen != observed(scenario, true)
+    let silent = |threads| {
+        let options = RunOptions { threads: NonZeroUsize::new(threads), ..RunOptions::default() };
+        json(run(scenario, &options).expect("a world"))
+    };
+    let (alone, seen) = (silent(1), observed(scenario, false));
+    [2, 3].into_iter().any(|threads| silent(threads) != alone)
+        || alone != seen.0
+        || seen != observed(scenario, true)
 }
 
 /// The same world with satellites so close that its hosts take turns at every event; packets still run ahead.

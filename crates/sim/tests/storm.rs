@@ -5,6 +5,7 @@
 mod common;
 
 use std::env;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -647,20 +648,28 @@ fn every_world_ends_well() {
     assert!(aborted * 10 < worlds.max(10), "too many give up: {aborted} of {worlds}");
 }
 
-/// Neither observers, which make traced connections take the slow path through the engine, nor the partition of a world change what happens.
+/// Neither observers, which make traced connections take the slow path through the engine, nor checkers, nor the partition of a world, nor the
+/// number of threads change what happens.
 #[test]
-fn neither_observers_nor_the_partition_change_anything() {
+fn neither_observers_nor_the_partition_nor_threads_change_anything() {
     let worlds = variable("BENTPIPE_STORM").map_or(40, |worlds| worlds / 4);
     for seed in 0..worlds {
         let scenario = world(seed);
-        let outcome = |options: RunOptions<'_>| {
-            let outcome = run(&scenario, &options).expect("the world can be built").outcome;
-            bentpipe_sim::Outcome { wall_s: 0.0, ..outcome }
+        let result = |options: RunOptions<'_>| {
+            let result = run(&scenario, &options).expect("the world can be built");
+            let RunResult { outcome, ended, violations, .. } = result;
+            assert_eq!(violations, [""; 0], "storm {seed}");
+            (bentpipe_sim::Outcome { wall_s: 0.0, ..outcome }, ended)
         };
         let budget = RunOptions { max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
-        let silent = outcome(budget);
-        assert_eq!(silent, outcome(RunOptions { record: true, ..budget }), "storm {seed}");
-        assert_eq!(silent, outcome(RunOptions { event_by_event: true, ..budget }), "storm {seed}");
+        let silent = result(budget);
+        assert_eq!(silent, result(RunOptions { record: true, verify: true, ..budget }), "storm {seed}");
+        assert_eq!(silent, result(RunOptions { event_by_event: true, ..budget }), "storm {seed}");
+        // Several threads have no budget.
+        if silent.1 == Ended::InTime {
+            let threads = NonZeroUsize::new(2 + seed as usize % 2);
+            assert_eq!(silent, result(RunOptions { threads, ..RunOptions::default() }), "storm {seed}");
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::engine::channel::Message;
 use crate::engine::key::EventKey;
+use crate::engine::nearly_sorted::Arrival;
 use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
 use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
@@ -24,16 +25,19 @@ enum Next {
 impl<M: Monitor> Simulation<M> {
     /// The processes wait for the starts of their flows.
     pub(crate) fn start_processes(&mut self) {
-        self.processes.set_starts(&self.flows, self.until);
+        let share = self.share.as_ref().map_or(0, |share| share.number);
+        self.processes.set_starts(&self.flows, share, self.until);
         for id in 0..self.processes.len() as u32 {
             self.schedule_or_wake(id, self.processes.processes[id as usize].due, self.now);
         }
         self.schedule_window();
     }
 
-    /// The wheel wakes the executor when the next window must begin.
-    fn schedule_window(&mut self) {
-        self.wheel.schedule(self.targets.first_shared_link, self.processes.next_window());
+    /// The wheel wakes the executor when the next window must begin, unless several threads agree on that.
+    pub(crate) fn schedule_window(&mut self) {
+        if self.share.is_none() {
+            self.wheel.schedule(self.targets.first_shared_link, self.processes.next_window());
+        }
     }
 
     /// A window may have to begin.
@@ -43,7 +47,7 @@ impl<M: Monitor> Simulation<M> {
     }
 
     /// Executes a window of each phase group whose time has come.
-    fn run_windows(&mut self) {
+    pub(crate) fn run_windows(&mut self) {
         for group in 0..self.processes.groups.len() as GroupId {
             if self.processes.groups[group as usize].next_window() <= self.now {
                 self.run_window(group);
@@ -53,13 +57,17 @@ impl<M: Monitor> Simulation<M> {
 
     /// The shared links let through the packets for a phase group up to the safe time. Of those that come at the safe time itself not all
     /// may be known.
-    fn let_all_through(&mut self, group: GroupId) {
-        let safe_time = self.processes.safe_time(group, self.now);
+    fn let_all_through(&mut self, group: GroupId, safe_time: Instant) {
         for id in 0..self.shared_links.len() as u32 {
             if self.shared_links[id as usize].group == group {
                 self.let_batch_through(id, safe_time - Duration::from_nanos(1));
             }
         }
+        self.note_let_through(group);
+    }
+
+    /// The shared links have let packets for a phase group through.
+    pub(crate) fn note_let_through(&mut self, group: GroupId) {
         self.processes.schedule_filled();
         let leading = self.shared_links.iter().filter(|shared_link| shared_link.group == group);
         let first = leading.map(|shared_link| shared_link.batch.first_at()).min();
@@ -68,7 +76,12 @@ impl<M: Monitor> Simulation<M> {
 
     /// A shared link lets through what processes have sent to it by `limit`.
     pub(crate) fn let_batch_through(&mut self, id: u32, limit: Instant) {
-        let link = self.shared_links[id as usize].link;
+        self.leave_batch(id, limit, |simulation, arrival| simulation.pass_shared_link(id, arrival));
+    }
+
+    /// Visits the packets, in order, that come to a shared link by `limit`.
+    #[inline(always)]
+    pub(crate) fn leave_batch(&mut self, id: u32, limit: Instant, mut visit: impl FnMut(&mut Self, Arrival)) {
         while self.shared_links[id as usize].batch.first_at() <= limit {
             let mut leaving = self.shared_links[id as usize].batch.leave(limit, &mut self.pool);
             let is_large = self.is_large();
@@ -77,24 +90,34 @@ impl<M: Monitor> Simulation<M> {
                     self.prefetch_along_batch(&leaving, position);
                 }
                 let (at, index) = leaving.get(position, &self.pool);
-                let waiting = self.pool.waiting(index);
-                self.enter_arrival(at, waiting.handle);
-                match waiting {
-                    Waiting { handle, channel: NO_CHANNEL, .. } => {
-                        self.run_ahead((at, link), handle, Some(id));
-                    }
-                    Waiting { handle, channel, .. } => self.run_to_channel((at, link), handle, channel),
-                }
+                let Waiting { handle, salt_or_next: salt, channel, .. } = self.pool.waiting(index);
+                visit(self, Arrival { at, salt, channel, handle });
             }
             let span = self.processes.batch_span();
             self.shared_links[id as usize].batch.forget(leaving, limit, span);
         }
     }
 
-    /// The scheduled processes of a phase group are executed up to the end of the window: all that reaches a host before that is known.
+    /// A packet goes through a shared link.
+    #[inline(always)]
+    pub(crate) fn pass_shared_link(&mut self, id: u32, Arrival { at, channel, handle, .. }: Arrival) {
+        let link = self.shared_links[id as usize].link;
+        self.enter_arrival(at, handle);
+        if channel == NO_CHANNEL {
+            self.run_ahead((at, link), handle, Some(id));
+        } else {
+            self.run_to_channel((at, link), handle, channel);
+        }
+    }
+
     fn run_window(&mut self, group: GroupId) {
-        self.let_all_through(group);
         let safe_time = self.processes.safe_time(group, self.now);
+        self.let_all_through(group, safe_time);
+        self.execute_window(group, safe_time);
+    }
+
+    /// The scheduled processes of a phase group are executed up to the end of the window: all that reaches a host before that is known.
+    pub(crate) fn execute_window(&mut self, group: GroupId, safe_time: Instant) {
         // A process has room for one sample.
         let next_but_one_sample = self.processes.next_sample + SAMPLE_INTERVAL;
         let spare = std::mem::take(&mut self.processes.spare);
@@ -114,9 +137,8 @@ impl<M: Monitor> Simulation<M> {
         self.processes.spare = scheduled;
     }
 
-    /// Executes everything before a sample of goodput; what has arrived of each flow by then, in bytes.
+    /// What has arrived of each flow by now, in bytes; everything before is executed.
     pub(crate) fn sample_processes(&mut self) -> &[u64] {
-        self.run_windows();
         for id in 0..self.processes.len() as u32 {
             if !self.processes.processes[id as usize].is_sampled {
                 self.sample(id);

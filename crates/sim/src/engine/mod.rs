@@ -9,6 +9,7 @@ pub(crate) mod partition;
 mod prefetch;
 pub(crate) mod process;
 pub(crate) mod shared_link;
+pub(crate) mod shares;
 pub(crate) mod targets;
 pub(crate) mod tuning;
 pub(crate) mod wheel;

@@ -256,6 +256,28 @@ mod tests {
         assert_eq!(processes_of(&scenario), 0);
     }
 
+    /// Both sides of a flow are in one share, and shares are about as large as each other.
+    #[test]
+    fn a_world_is_divided_into_shares_by_flows() {
+        let shares = |scenario: &Scenario, most| {
+            let mut topology = Topology::new(scenario).expect("a topology");
+            let world = World::new(scenario, &mut topology, 1).expect("a world");
+            let until = Instant::ZERO + scenario.duration;
+            let mut simulation = Simulation::new(world, until, Silent, &RunOptions::default());
+            (simulation.processes.divide(most), simulation.processes.shares_of_flows())
+        };
+        let mut scenario = dumbbell();
+        let three: Vec<u32> = [[0; 7].as_slice(), &[1; 7], &[2; 6]].concat();
+        assert_eq!(shares(&scenario, 3), (3, three));
+        assert_eq!(shares(&scenario, 100).0, scenario.flows[0].count);
+        // The flows of a host stay together.
+        scenario.flows[0].count *= 2;
+        let (count, of_flows) = shares(&scenario, 2);
+        let (first, second) = of_flows.split_at(of_flows.len() / 2);
+        assert_eq!((count, first), (2, second));
+        assert_eq!(shares(&builtin("geo-single").expect("it is built in"), 2), (1, Vec::new()));
+    }
+
     #[test]
     fn hosts_whose_applications_know_of_each_other_are_together() {
         let mut scenario = dumbbell();

@@ -1,6 +1,7 @@
 //! Asks for memory before it is needed: in large worlds no cache holds what the next event touches.
 
 use bentpipe_base::{prefetch, prefetch_item};
+use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::SortedBatch;
@@ -109,6 +110,15 @@ impl<M: Monitor> Simulation<M> {
             if channel != NO_CHANNEL {
                 self.processes.messages.prefetch(channel);
             }
+        }
+    }
+
+    /// Asks for the memory of packets that come to channels later, and of these.
+    #[inline(always)]
+    pub(crate) fn prefetch_along_returned(&self, coming: &[(u32, Passing<PacketHandle>)]) {
+        if let Some((channel, passing)) = coming.get(BATCH_NEAR) {
+            self.pool.prefetch(passing.packet.of_share(None).index());
+            self.processes.messages.prefetch(*channel);
         }
     }
 

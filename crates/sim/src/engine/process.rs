@@ -129,6 +129,8 @@ pub(crate) struct Process {
     pub channels: Numbers,
     pub members: Numbers,
     pub group: GroupId,
+    /// The thread that executes it, if there are several.
+    pub share: u32,
     /// It will be executed in the next window.
     pub is_scheduled: bool,
     /// It has noted what the next sample of goodput asks for.
@@ -141,7 +143,7 @@ impl Process {
     /// A process of a phase group, with members of these numbers.
     pub fn new(group: GroupId, members: Numbers) -> Self {
         let (channels, due) = (Numbers::default(), Instant::FAR_FUTURE);
-        Self { channels, members, group, is_scheduled: false, is_sampled: true, due }
+        Self { channels, members, group, share: 0, is_scheduled: false, is_sampled: true, due }
     }
 }
 
@@ -257,10 +259,61 @@ impl Processes {
         self.processes.len()
     }
 
-    /// Sets the timers of all flows to their starts.
-    pub fn set_starts(&mut self, flows: &[Flow], end: Instant) {
-        for (flow, [sender, _]) in flows.iter().zip(&self.members_of) {
-            self.members[*sender as usize].timer.set(flow.start, end);
+    /// Divides the processes into shares, at most so many, that have about as many flows each: processes that packets of the same flow come to are
+    /// together. Returns how many shares there are.
+    pub fn divide(&mut self, most: u32) -> u32 {
+        let mut process_of = vec![0; self.members.len()];
+        for (id, process) in (0..).zip(&self.processes) {
+            process_of[process.members.places()].fill(id);
+        }
+        // For each process one with a smaller number that is in the same share, itself if there is none.
+        let mut parents: Vec<u32> = (0..self.processes.len() as u32).collect();
+        let first_of = |parents: &[u32], mut process: u32| {
+            while parents[process as usize] != process {
+                process = parents[process as usize];
+            }
+            process
+        };
+        for sides in &self.members_of {
+            let [one, other] = sides.map(|member| first_of(&parents, process_of[member as usize]));
+            parents[one.max(other) as usize] = one.min(other);
+        }
+        let mut flows = vec![0; parents.len()];
+        for process in 0..parents.len() {
+            parents[process] = parents[parents[process] as usize];
+            flows[parents[process] as usize] += self.processes[process].members.len() as u64;
+        }
+        let together = flows.iter().filter(|flows| **flows > 0).count() as u64;
+        let shares = u64::from(most).min(together).max(1);
+        let all = flows.iter().sum::<u64>().max(1);
+        let mut before = 0;
+        for process in 0..parents.len() {
+            let first = parents[process] as usize;
+            if first == process {
+                self.processes[process].share = (before * shares / all) as u32;
+                before += flows[process];
+            }
+            self.processes[process].share = self.processes[first].share;
+        }
+        shares as u32
+    }
+
+    /// The share of each flow.
+    pub fn shares_of_flows(&self) -> Vec<u32> {
+        let mut shares = vec![0; self.members.len()];
+        for process in &self.processes {
+            shares[process.members.places()].fill(process.share);
+        }
+        self.members_of.iter().map(|[sender, _]| shares[*sender as usize]).collect()
+    }
+
+    /// Sets the timers of all flows of a share to their starts.
+    pub fn set_starts(&mut self, flows: &[Flow], share: u32, end: Instant) {
+        let shares = self.shares_of_flows();
+        for ((flow, [sender, _]), of_flow) in flows.iter().zip(&self.members_of).zip(shares) {
+            if of_flow == share {
+                self.members[*sender as usize].timer.set(flow.start, end);
+            }
         }
         for process in &mut self.processes {
             let starts = self.members[process.members.places()].iter().map(|member| member.timer.time);
@@ -315,13 +368,13 @@ impl Processes {
         self.filled = filled;
     }
 
-    /// A packet for a phase group has come to a shared link, or will: when the next window must begin, if that is earlier than was known.
+    /// A packet for a phase group has come to a shared link, or will. True if the next window must begin earlier than was known.
     #[inline(always)]
-    pub fn note_message(&mut self, group: GroupId, at: Instant) -> Option<Instant> {
+    pub fn note_message(&mut self, group: GroupId, at: Instant) -> bool {
         let group = &mut self.groups[group as usize];
         let is_earlier = at < group.first_message;
         group.first_message = group.first_message.min(at);
-        is_earlier.then(|| self.next_window())
+        is_earlier
     }
 
     /// When the next window of any group must begin.

@@ -151,10 +151,9 @@ impl<M: Monitor> Simulation<M> {
                 let salt = self.salt(link);
                 let channel = channel(self.routes[handle.position() + 1]).unwrap_or(NO_CHANNEL);
                 let arrival = Arrival { at, salt, channel, handle };
-                let shared_link = &mut self.shared_links[next as usize];
-                shared_link.batch.push(arrival, &mut self.pool);
-                if let Some(window) = self.processes.note_message(shared_link.group, at) {
-                    self.wheel.schedule(self.targets.first_shared_link, window);
+                match self.elsewhere(handle) {
+                    Some(returned) => returned.to_shared_links.push((next, arrival)),
+                    None => self.send_to_shared_link(next, arrival),
                 }
             }
             (Onward::SharedLink(next), _) => {
@@ -163,7 +162,7 @@ impl<M: Monitor> Simulation<M> {
                 shared_link.input.push(passing, salt);
                 self.wheel.schedule_as(self.targets.first_shared_link + next, shared_link.next_event());
             }
-            (Onward::Channel(channel), _) => self.processes.post(channel, passing, &mut self.pool),
+            (Onward::Channel(channel), _) => self.post(channel, passing),
             (_, Some(through)) => {
                 let salt = self.salt(link);
                 self.shared_links[through as usize].output.push(passing, salt);
@@ -203,7 +202,26 @@ impl<M: Monitor> Simulation<M> {
         };
         passing.packet.advance();
         self.events += 1;
-        self.processes.post(channel, passing, &mut self.pool);
+        self.post(channel, passing);
+    }
+
+    /// A packet comes to a channel.
+    #[inline(always)]
+    fn post(&mut self, channel: u32, passing: Passing<PacketHandle>) {
+        match self.elsewhere(passing.packet) {
+            Some(returned) => returned.to_channels.push((channel, passing)),
+            None => self.processes.post(channel, passing, &mut self.pool),
+        }
+    }
+
+    /// A packet comes to a shared link of a world of processes.
+    #[inline(always)]
+    pub(crate) fn send_to_shared_link(&mut self, id: u32, arrival: Arrival) {
+        let shared_link = &mut self.shared_links[id as usize];
+        shared_link.batch.push(arrival, &mut self.pool);
+        if self.processes.note_message(shared_link.group, arrival.at) {
+            self.schedule_window();
+        }
     }
 
     /// A packet stays on a link, or is lost there.
@@ -297,11 +315,8 @@ impl<M: Monitor> Simulation<M> {
             .schedule_as(self.targets.first_shared_link + id, self.shared_links[id as usize].next_event());
     }
 
-    /// At the end, all packets go through that came before it.
+    /// At the end, the packets go on that came to shared links or are through them before it.
     pub(crate) fn empty_shared_links(&mut self) {
-        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.batch.len() > 0) {
-            self.let_batch_through(id as u32, self.until);
-        }
         self.empty_channels();
         while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.input.len() > 0) {
             self.let_through(id as u32, self.until);

@@ -201,7 +201,7 @@ impl Wheel {
             return;
         }
         self.nodes[target as usize].time = NEVER;
-        if node.time >> SLOT_BITS == self.tick {
+        if node.time >> SLOT_BITS <= self.tick {
             let position = self.open[self.done..].iter().position(|event| event.target == target);
             let position = position.expect("a pending event of the open slot is in its list");
             self.open.remove(self.done + position);
@@ -235,6 +235,21 @@ impl Wheel {
         self.done += 1;
         self.nodes[target as usize].time = NEVER;
         Some((time, target))
+    }
+
+    /// The same for an event that comes before `limit`.
+    pub fn pop_before(&mut self, limit: Instant) -> Option<(Instant, EventTarget)> {
+        let limit = limit.as_nanos();
+        while self.done == self.open.len() {
+            let (level, slot) = self.next_slot()?;
+            if self.begin_of(level, slot) << SLOT_BITS >= limit {
+                return None;
+            }
+            self.open.clear();
+            self.done = 0;
+            self.enter(level, slot);
+        }
+        (self.open[self.done].time.as_nanos() < limit).then(|| self.pop()).flatten()
     }
 
     /// Takes the next event past the open slot if it is alone in its slot of the lowest level: quiet worlds rarely see another case.
@@ -309,20 +324,29 @@ impl Wheel {
         self.open.clear();
         self.done = 0;
         while self.open.is_empty() {
-            let found = (0..=self.far.len()).find_map(|level| {
-                let current = (self.tick >> (level as u32 * LEVEL_BITS)) as usize;
-                self.level(level).next_after(current).map(|slot| (level, slot))
-            });
-            let Some((level, slot)) = found else { return false };
+            let Some((level, slot)) = self.next_slot() else { return false };
             self.enter(level, slot);
         }
         true
     }
 
+    /// The next slot past the open one that holds something, and its level.
+    fn next_slot(&mut self) -> Option<(usize, usize)> {
+        (0..=self.far.len()).find_map(|level| {
+            let current = (self.tick >> (level as u32 * LEVEL_BITS)) as usize;
+            self.level(level).next_after(current).map(|slot| (level, slot))
+        })
+    }
+
+    /// The tick with which a slot begins that follows the open one.
+    fn begin_of(&self, level: usize, slot: usize) -> u64 {
+        let shift = level as u32 * LEVEL_BITS;
+        (self.tick >> shift & !(SLOTS as u64 - 1) | slot as u64) << shift
+    }
+
     /// Advances to the beginning of a slot and spreads its events over the levels below, or into the open slot.
     fn enter(&mut self, level: usize, slot: usize) {
-        let shift = level as u32 * LEVEL_BITS;
-        self.tick = (self.tick >> shift & !(SLOTS as u64 - 1) | slot as u64) << shift;
+        self.tick = self.begin_of(level, slot);
         let head = self.level(level).heads[slot];
         self.level(level).clear(slot);
         let mut target = head;
@@ -475,9 +499,13 @@ mod tests {
                             model.insert(key);
                         }
                     }
-                    _ => {
-                        let expected = model.pop_first().map(|(time, _, target)| (at(time), target));
-                        let popped = wheel.pop();
+                    pops => {
+                        let spread = rng.below(45);
+                        let limit = if pops == 3 { NEVER } else { now + rng.below(1 << spread) };
+                        let popped = if pops == 3 { wheel.pop() } else { wheel.pop_before(at(limit)) };
+                        let first = model.first().filter(|(time, ..)| *time < limit).copied();
+                        let expected = first.map(|(time, _, target)| (at(time), target));
+                        first.inspect(|first| drop(model.remove(first)));
                         assert_eq!(popped, expected, "seed {seed}");
                         if let Some((time, target)) = popped {
                             now = time.as_nanos();

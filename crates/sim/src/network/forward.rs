@@ -130,6 +130,10 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn reclaim(&mut self, link: LinkId, key: EventKey) {
         while let Some(dropped) = self.links[link as usize].poll_dropped() {
             let index = dropped.packet.index();
+            if let Some(returned) = self.elsewhere(dropped.packet) {
+                returned.lost.push(dropped.packet);
+                continue;
+            }
             if M::MONITORS && self.monitor.watches(link) {
                 let Dropped { packet, cause, at } = dropped;
                 let activity = LinkActivity::Lost { packet: self.seen(packet), cause, at };

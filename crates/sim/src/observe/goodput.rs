@@ -125,6 +125,14 @@ impl GoodputSampler {
         self.flows.get(flow)?.convergence(start)
     }
 
+    /// Takes over what another one knows of a flow.
+    pub fn take_over(&mut self, other: &mut Self, flow: usize) {
+        self.flows.resize_with(other.flows.len(), Gauge::default);
+        if let (Some(mine), Some(gauge)) = (self.flows.get_mut(flow), other.flows.get_mut(flow)) {
+            std::mem::swap(mine, gauge);
+        }
+    }
+
     /// The same of all flows together, from the start of the first.
     pub fn of_all(&self, start: Instant) -> Option<Duration> {
         self.all.convergence(start)
@@ -136,6 +144,17 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn sample_goodput(&mut self, sampler: EventTarget) {
         // Nothing that happens in the network.
         self.events -= 1;
+        self.run_windows();
+        let delivered = self.sample_flows();
+        self.note_sample(delivered);
+        // In a world at rest nothing will be delivered.
+        if !self.wheel.is_empty() {
+            self.wheel.schedule(sampler, self.now + SAMPLE_INTERVAL);
+        }
+    }
+
+    /// Samples what each flow has delivered by now; all of them together, in bytes.
+    pub(crate) fn sample_flows(&mut self) -> u64 {
         let mut goodput = std::mem::take(&mut self.core.goodput);
         goodput.delivered.clear();
         if self.processes.is_empty() {
@@ -148,14 +167,15 @@ impl<M: Monitor> Simulation<M> {
         for ((flow, gauge), delivered) in self.flows.iter().zip(&mut goodput.flows).zip(&goodput.delivered) {
             gauge.sample(now, flow.start, *delivered);
         }
-        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-        goodput.all.sample(now, first, goodput.delivered.iter().sum());
         self.core.goodput = goodput;
-        self.go_on_after_sample(now + SAMPLE_INTERVAL);
-        // In a world at rest nothing will be delivered.
-        if !self.wheel.is_empty() {
-            self.wheel.schedule(sampler, now + SAMPLE_INTERVAL);
-        }
+        self.core.goodput.delivered.iter().sum()
+    }
+
+    /// All flows together have delivered so many bytes by now.
+    pub(crate) fn note_sample(&mut self, delivered: u64) {
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+        self.core.goodput.all.sample(self.now, first, delivered);
+        self.go_on_after_sample(self.now + SAMPLE_INTERVAL);
     }
 
     /// What has arrived of each flow by now, in bytes.

@@ -128,7 +128,7 @@ pub(crate) fn outcome<M: Monitor>(
 }
 
 /// Adds what the present connections counted to the books of their flows.
-fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
+pub(crate) fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
     let vacant = std::mem::take(&mut simulation.vacant);
     let mut ends = std::mem::take(&mut simulation.ends);
     let mut used = vec![true; ends.len()];

@@ -37,6 +37,12 @@ pub(crate) struct PacketHandle {
     nature: u64,
 }
 
+/// The high bits of an index name the share of the packet: one more than its number.
+const SHARE_SHIFT: u32 = 28;
+
+/// A world is executed by so many shares at most.
+pub(crate) const MOST_SHARES: u32 = (1 << (PacketIndex::BITS - SHARE_SHIFT)) - 1;
+
 const LABEL_SHIFT: u32 = 32;
 const LABEL_MASK: u64 = (1 << 24) - 1;
 const MARKS_SHIFT: u32 = 56;
@@ -77,6 +83,21 @@ impl PacketHandle {
     /// Names other contents.
     pub fn set_index(&mut self, index: PacketIndex) {
         self.place = self.place >> 32 << 32 | u64::from(index);
+    }
+
+    /// The same for the thread that a shared link belongs to, where packets of several shares are; or for that of its own share again.
+    #[inline]
+    pub fn of_share(mut self, share: Option<u32>) -> Self {
+        let index = self.index() & ((1 << SHARE_SHIFT) - 1);
+        assert!(share.is_none() || index == self.index(), "no share has so many packets");
+        self.set_index(index | share.map_or(0, |share| share + 1) << SHARE_SHIFT);
+        self
+    }
+
+    /// The share that it belongs to, if that was said.
+    #[inline]
+    pub fn share(self) -> Option<u32> {
+        (self.index() >> SHARE_SHIFT).checked_sub(1)
     }
 
     /// Position in the routes of the hop that it has taken.

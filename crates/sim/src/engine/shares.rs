@@ -1,0 +1,422 @@
+//! One world on several threads.
+//!
+//! Each thread executes a share of the flows, with the processes at both of their ends, in a world of its own. Only shared links see the
+//! packets of several shares: each belongs to one thread, which lets the packets of all through it in the order of their arrival, and hands
+//! each back to its share. The threads go from window to window together (synchronous conservative simulation; Fujimoto 2000): what a window
+//! may not reach is decided as on one thread, from the same times, so that no result depends on the number of threads.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{Link, Passing};
+
+use crate::RunOptions;
+use crate::engine::nearly_sorted::Arrival;
+use crate::engine::process::GroupId;
+use crate::engine::shared_link::SharedLink;
+use crate::network::hop::{ARRIVED, Special, chained, link};
+use crate::observe::measure::close_books;
+use crate::observe::monitor::{Monitor, Silent};
+use crate::packet::handle::{MOST_SHARES, PacketHandle};
+use crate::simulation::{Ended, Simulation};
+use crate::world::Flow;
+
+/// What became of packets of a share behind a shared link of another.
+#[derive(Debug, Default)]
+pub(crate) struct Returned {
+    /// Those that come to channels.
+    pub to_channels: Vec<(u32, Passing<PacketHandle>)>,
+    /// Those that come to other shared links.
+    pub to_shared_links: Vec<(u32, Arrival)>,
+    pub lost: Vec<PacketHandle>,
+}
+
+/// What a share tells the others.
+#[derive(Debug, Default)]
+struct Desk {
+    /// When the next window must begin.
+    window: Instant,
+    /// The run is to stop.
+    stops: bool,
+    /// Bytes that the flows had delivered at the last sample of goodput.
+    delivered: u64,
+    /// Packets that come to shared links.
+    waiting: usize,
+    /// The packets that leave for each shared link, in order.
+    leaving: Vec<Vec<Arrival>>,
+    /// From the threads of shared links.
+    returned: Vec<Returned>,
+}
+
+/// Where threads wait for each other.
+#[derive(Debug, Default)]
+struct Gate {
+    waiting: usize,
+    /// How often all have been here.
+    passed: u64,
+    /// A thread has panicked.
+    is_broken: bool,
+}
+
+/// What the threads of a world share.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    desks: Vec<Mutex<Desk>>,
+    gate: Mutex<Gate>,
+    opens: Condvar,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Exchange {
+    fn new(shares: u32, shared_links: usize) -> Self {
+        let returned = || (0..shares).map(|_| Returned::default()).collect();
+        let leaving = vec![Vec::new(); shared_links];
+        let desk = |_| Mutex::new(Desk { leaving: leaving.clone(), returned: returned(), ..Desk::default() });
+        let desks = (0..shares).map(desk).collect();
+        Self { desks, gate: Mutex::default(), opens: Condvar::new() }
+    }
+
+    /// Waits until all threads are here. What each has written before, all can read after, and may write again when all have met once more.
+    ///
+    /// # Panics
+    /// If another thread has panicked: it will never come.
+    fn meet(&self) {
+        let mut gate = lock(&self.gate);
+        gate.waiting += 1;
+        let passed = gate.passed;
+        if gate.waiting == self.desks.len() {
+            (gate.waiting, gate.passed) = (0, passed + 1);
+            self.opens.notify_all();
+        }
+        while gate.passed == passed && !gate.is_broken {
+            gate = self.opens.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+        assert!(!gate.is_broken, "another thread of this world has panicked");
+    }
+
+    fn desk(&self, share: u32) -> MutexGuard<'_, Desk> {
+        lock(&self.desks[share as usize])
+    }
+
+    /// What `read` finds on the desks, one after the other.
+    fn read<T>(&self, read: impl Fn(&mut Desk) -> T) -> impl Iterator<Item = T> {
+        self.desks.iter().map(move |desk| read(&mut lock(desk)))
+    }
+}
+
+/// Lets the other threads know if this one panics.
+struct Guard<'a>(&'a Exchange);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(&self.0.gate).is_broken = true;
+            self.0.opens.notify_all();
+        }
+    }
+}
+
+/// A thread's part in the execution of a world.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub number: u32,
+    exchange: Arc<Exchange>,
+    /// For the shares, what becomes of their packets.
+    returned: Vec<Returned>,
+}
+
+/// Visits what is in several sorted lists in order.
+fn merge<T: Ord>(lists: &[Vec<T>], mut visit: impl FnMut(&T)) {
+    let mut rest: Vec<&[T]> = lists.iter().map(Vec::as_slice).filter(|list| !list.is_empty()).collect();
+    while rest.len() > 1 {
+        rest.sort_unstable_by(|one, other| one[0].cmp(&other[0]));
+        // The first list goes on as long as the second begins later.
+        let here = rest[0].iter().take_while(|item| **item <= rest[1][0]).inspect(|item| visit(item)).count();
+        rest[0] = &rest[0][here..];
+        rest.retain(|list| !list.is_empty());
+    }
+    rest.iter().copied().flatten().for_each(visit);
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Where a packet goes if it belongs to a share.
+    #[inline(always)]
+    pub(crate) fn elsewhere(&mut self, handle: PacketHandle) -> Option<&mut Returned> {
+        let share = self.share.as_mut()?;
+        handle.share().map(|to| &mut share.returned[to as usize])
+    }
+
+    /// Each shared link lets through what the shares have for it that comes by its limit.
+    fn let_through_for_shares(&mut self, exchange: &Exchange, limit: impl Fn(&SharedLink) -> Instant) {
+        let Some(number) = self.share.as_ref().map(|share| share.number) else { return };
+        let links = self.shared_links.len();
+        for id in 0..links {
+            let limit = limit(&self.shared_links[id]);
+            let mut leaving = std::mem::take(&mut exchange.desk(number).leaving[id]);
+            self.leave_batch(id as u32, limit, |_, arrival| {
+                let handle = arrival.handle.of_share(Some(number));
+                leaving.push(Arrival { handle, ..arrival });
+            });
+            exchange.desk(number).leaving[id] = leaving;
+        }
+        exchange.meet();
+        for id in (0..links).filter(|id| id % exchange.desks.len() == number as usize) {
+            let mut lists: Vec<_> = exchange.read(|desk| std::mem::take(&mut desk.leaving[id])).collect();
+            merge(&lists, |arrival| self.pass_shared_link(id as u32, *arrival));
+            // Whoever fills a list next finds its memory.
+            for (desk, list) in exchange.desks.iter().zip(&mut lists) {
+                list.clear();
+                std::mem::swap(&mut lock(desk).leaving[id], list);
+            }
+        }
+        self.exchange_returned();
+    }
+
+    /// Hands packets of other shares back, and takes in its own.
+    fn exchange_returned(&mut self) {
+        let Some(Share { number, exchange, returned }) = &mut self.share else { return };
+        for (desk, returned) in exchange.desks.iter().zip(returned) {
+            std::mem::swap(&mut lock(desk).returned[*number as usize], returned);
+        }
+        exchange.meet();
+        let (number, exchange) = (*number, exchange.clone());
+        let mut returned = std::mem::take(&mut exchange.desk(number).returned);
+        for Returned { to_channels, to_shared_links, lost } in &mut returned {
+            for position in 0..to_channels.len() {
+                self.prefetch_along_returned(&to_channels[position..]);
+                let (channel, Passing { at, packet }) = to_channels[position];
+                self.processes.post(channel, Passing { at, packet: packet.of_share(None) }, &mut self.pool);
+            }
+            to_channels.clear();
+            for (id, mut arrival) in to_shared_links.drain(..) {
+                arrival.handle = arrival.handle.of_share(None);
+                self.send_to_shared_link(id, arrival);
+            }
+            for handle in lost.drain(..) {
+                let handle = handle.of_share(None);
+                self.note_lost(&handle);
+                self.pool.release(handle.index());
+            }
+        }
+        // Whoever fills it next finds its memory.
+        exchange.desk(number).returned = returned;
+    }
+}
+
+impl Simulation<Silent> {
+    /// Executes the events of a share until the end.
+    fn run_share(&mut self, share: Share, options: &RunOptions<'_>) -> Ended {
+        let (number, exchange) = (share.number, share.exchange.clone());
+        self.wheel.cancel(self.targets.sampler);
+        self.share = Some(share);
+        self.start_processes();
+        let mut clock = Instant::ZERO;
+        let ended = loop {
+            self.run_wheel();
+            {
+                let mut desk = exchange.desk(number);
+                desk.window = self.processes.next_window();
+                desk.stops = options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            }
+            exchange.meet();
+            if exchange.read(|desk| desk.stops).any(|stops| stops) {
+                break Ended::Stopped;
+            }
+            let window = exchange.read(|desk| desk.window).min().unwrap_or(Instant::FAR_FUTURE);
+            let sample = self.processes.next_sample;
+            clock = clock.max(window.min(sample));
+            if clock > self.until {
+                break Ended::InTime;
+            }
+            self.now = clock;
+            self.turns += 1;
+            if window <= sample {
+                self.run_window_of_share(&exchange);
+            } else {
+                exchange.desk(number).delivered = self.sample_flows();
+                exchange.meet();
+                self.note_sample(exchange.read(|desk| desk.delivered).sum());
+            }
+            if let Some(progress) = options.progress.filter(|_| number == 0) {
+                progress(self.now.as_secs_f64());
+            }
+        };
+        if ended == Ended::InTime {
+            self.now = self.until;
+        }
+        self.let_all_batches_through(&exchange, number);
+        self.end();
+        self.exchange_returned();
+        close_books(self);
+        ended
+    }
+
+    /// Executes a window of each phase group at the same time, so that several shared links let packets through at the same time.
+    fn run_window_of_share(&mut self, exchange: &Exchange) {
+        let groups = 0..self.processes.groups.len() as GroupId;
+        let safe_times: Vec<_> =
+            groups.clone().map(|group| self.processes.safe_time(group, self.now)).collect();
+        let limit =
+            |shared_link: &SharedLink| safe_times[usize::from(shared_link.group)] - Duration::from_nanos(1);
+        self.let_through_for_shares(exchange, limit);
+        for (group, safe_time) in groups.zip(&safe_times) {
+            self.note_let_through(group);
+            self.execute_window(group, *safe_time);
+        }
+    }
+
+    /// Executes the events that come before the next window.
+    fn run_wheel(&mut self) {
+        loop {
+            let limit = self
+                .processes
+                .next_window()
+                .min(self.processes.next_sample)
+                .min(self.until + Duration::from_nanos(1));
+            let Some((now, target)) = self.wheel.pop_before(limit) else { return };
+            self.now = now;
+            self.turns += 1;
+            self.happen(target);
+        }
+    }
+
+    /// At the end, all packets go through shared links that came to them before it.
+    fn let_all_batches_through(&mut self, exchange: &Exchange, number: u32) {
+        loop {
+            exchange.desk(number).waiting =
+                self.shared_links.iter().map(|shared_link| shared_link.batch.len()).sum();
+            exchange.meet();
+            if exchange.read(|desk| desk.waiting).sum::<usize>() == 0 {
+                return;
+            }
+            let until = self.until;
+            self.let_through_for_shares(exchange, |_| until);
+        }
+    }
+
+    /// Takes over what another share found out.
+    fn take_over(&mut self, mut other: Self, number: u32) {
+        let shares = self.processes.shares_of_flows();
+        for link in self.links_of_share(&shares, number) {
+            std::mem::swap(&mut self.links[link], &mut other.links[link]);
+        }
+        for (flow, _) in shares.iter().enumerate().filter(|(_, share)| **share == number) {
+            std::mem::swap(&mut self.flows[flow], &mut other.flows[flow]);
+            self.core.goodput.take_over(&mut other.core.goodput, flow);
+        }
+        self.events += other.events;
+        self.turns += other.turns;
+    }
+
+    /// The links that the packets of a share and those at its shared links pass.
+    fn links_of_share(&self, shares: &[u32], number: u32) -> Vec<usize> {
+        let count = self.share.as_ref().map_or(1, |share| share.exchange.desks.len() as u32);
+        let mut links = vec![false; self.links.len()];
+        for (Flow { routes, .. }, of_flow) in self.flows.iter().zip(shares) {
+            for begin in routes {
+                let mut owner = *of_flow;
+                for hop in self.routes[*begin as usize..].iter().take_while(|hop| **hop != ARRIVED) {
+                    let passed =
+                        link(*hop).or_else(|| chained(*hop)).unwrap_or_else(|| match Special::of(*hop) {
+                            Special::SharedLink(id) => {
+                                owner = id % count;
+                                self.shared_links[id as usize].link
+                            }
+                            Special::Channel(id) => {
+                                owner = *of_flow;
+                                self.processes.channels[id as usize].link
+                            }
+                            other => unreachable!("no process sends over {other:?}"),
+                        });
+                    links[passed as usize] |= owner == number;
+                }
+            }
+        }
+        (0..links.len()).filter(|link| links[*link]).collect()
+    }
+}
+
+/// Executes a world at rest on several threads, if it can be divided among them; `build` makes it once more.
+pub(crate) fn run_shares(
+    simulation: &mut Simulation<Silent>,
+    options: &RunOptions<'_>,
+    build: impl Fn() -> Simulation<Silent> + Sync,
+) -> Option<Ended> {
+    let most = options.threads.map_or(1, NonZeroUsize::get).min(MOST_SHARES as usize) as u32;
+    let count = if options.max_events.is_some() { 1 } else { simulation.processes.divide(most) };
+    if count < 2 {
+        return None;
+    }
+    let exchange = Arc::new(Exchange::new(count, simulation.shared_links.len()));
+    let share = |number| Share {
+        number,
+        exchange: exchange.clone(),
+        returned: (0..count).map(|_| Returned::default()).collect(),
+    };
+    thread::scope(|scope| {
+        let run_other = |number| {
+            let (share, build) = (share(number), &build);
+            scope.spawn(move || {
+                let exchange = share.exchange.clone();
+                let _guard = Guard(&exchange);
+                let mut other = build();
+                other.processes.divide(count);
+                other.run_share(share, options);
+                other
+            })
+        };
+        let others: Vec<_> = (1..count).map(|number| (number, run_other(number))).collect();
+        let _guard = Guard(&exchange);
+        let ended = simulation.run_share(share(0), options);
+        let mut packets = simulation.pool.used();
+        for (number, other) in others {
+            let other = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            packets += other.pool.used();
+            simulation.take_over(other, number);
+        }
+        debug_assert_eq!(
+            packets,
+            simulation.links.iter().map(Link::packets_inside).sum::<usize>(),
+            "every packet is on a link"
+        );
+        Some(ended)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_merged_in_order() {
+        let lists = [vec![1, 4, 5, 9], vec![], vec![2, 3, 4, 10, 11], vec![0]];
+        let mut merged = Vec::new();
+        merge(&lists, |item| merged.push(*item));
+        assert_eq!(merged, [0, 1, 2, 3, 4, 4, 5, 9, 10, 11]);
+        merge(&[Vec::<u8>::new()], |_| panic!("there is nothing"));
+    }
+
+    #[test]
+    fn a_thread_that_panics_stops_those_that_wait_for_it() {
+        let exchange = Exchange::new(2, 0);
+        let panics = |work: fn(&Exchange)| {
+            let exchange = &exchange;
+            move || {
+                let _guard = Guard(exchange);
+                work(exchange);
+            }
+        };
+        thread::scope(|scope| {
+            let waits = scope.spawn(panics(Exchange::meet));
+            let fails = scope.spawn(panics(|_| panic!("on purpose")));
+            assert!(fails.join().is_err() && waits.join().is_err());
+        });
+    }
+}
