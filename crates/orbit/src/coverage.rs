@@ -24,7 +24,7 @@ pub(crate) struct Seen {
 }
 
 /// The satellites in view of each station. A satellite that is far from rising sleeps until it can have risen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Coverage {
     /// Stations while Greenwich lies on the x axis.
     stations: Vec<Ground>,

@@ -54,7 +54,7 @@ impl Path {
 }
 
 /// Who serves whom at one time, and the paths of least delay.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sky<'a> {
     constellation: &'a Constellation,
     rules: Rules,
@@ -220,6 +220,7 @@ impl<'a> Sky<'a> {
         let mut distance_km = range(from, first)?;
         let mut next = Some(first);
         while let Some(satellite) = next {
+            debug_assert!(satellites.len() < self.positions.len(), "no path meets a satellite twice");
             satellites.push(satellite);
             next = match tree.towards(satellite) {
                 Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, length_km)| {

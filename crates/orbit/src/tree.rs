@@ -89,9 +89,11 @@ impl Tree {
         }
     }
 
-    /// Measures the paths of the tree as it is; true if one of them is broken.
+    /// Measures the paths of the tree as it is; true if one of them is broken. A link at a seam may lead to another satellite than before: a path
+    /// over one that has not been measured yet is broken, too, since it could lead back.
     fn measure(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) -> bool {
         let mut broken = false;
+        self.distances_km.fill(f64::INFINITY);
         for &satellite in &self.outwards {
             let distance_km = match self.towards[satellite as usize] {
                 Towards::Nowhere => continue,

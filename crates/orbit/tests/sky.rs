@@ -198,6 +198,36 @@ fn what_is_repaired_and_what_sleeps_gives_what_brute_force_gives() {
     }
 }
 
+/// At a seam links change their ends, so that a path known from before may lead in a circle.
+#[test]
+fn paths_across_a_seam_are_those_of_a_sky_that_knows_nothing_from_before() {
+    let shell = Shell {
+        altitude_km: 1375.0,
+        inclination_deg: 84.7,
+        planes: 12,
+        per_plane: 24,
+        phasing: 6.0,
+        spread: Spread::Star { separation_deg: 15.0 },
+        ..Shell::IRIDIUM
+    };
+    let constellation = Constellation::of_shell(&shell).unwrap();
+    let stations = [Station::new("easter", -36.0, -103.1), Station::new("bahia", -12.7, -42.1)];
+    let handover = Handover::LongestVisible;
+    let step = Duration::from_secs(27);
+    let rules = Rules { elevation_mask_deg: 5.0, handover, grid: Some(Grid::TELEDESIC), step };
+    let sky = || Sky::new(&constellation, &stations, rules).unwrap();
+    let (mut repaired, mut untouched) = (sky(), sky());
+    for _ in 0..370 {
+        for (from, to) in [(0, 1), (1, 0)] {
+            let paths = [&mut repaired, &mut untouched.clone()]
+                .map(|sky| sky.path(from, to).map_or(-1.0, |path| path.distance_km));
+            assert!((paths[0] - paths[1]).abs() < 1e-6, "{paths:?} at {:?}", repaired.now());
+        }
+        repaired.advance().unwrap();
+        untouched.advance().unwrap();
+    }
+}
+
 #[test]
 fn a_path_is_as_long_as_its_hops_and_never_shorter_than_the_straight_line() {
     let constellation = Constellation::of_shell(&Shell::TELEDESIC).unwrap();
