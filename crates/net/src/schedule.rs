@@ -179,6 +179,8 @@ impl Evaluator {
                 interpolation: *interpolation,
                 period: repeat_every.map(Duration::as_nanos),
                 index: 0,
+                // Holds no time.
+                piece: [(0, 0); 2],
             }),
             Schedule::Sine { mean, amplitude, period, phase } => Self::Sine {
                 mean: mean.raw() as f64,
@@ -214,6 +216,8 @@ pub(crate) struct TableCursor {
     period: Option<u64>,
     /// The point that precedes the time asked for last.
     index: usize,
+    /// That point and the one that follows, beside the rest: a packet over many links meets a cursor on each, whose table lies elsewhere.
+    piece: [(u64, u64); 2],
 }
 
 impl TableCursor {
@@ -221,12 +225,10 @@ impl TableCursor {
     fn at(&mut self, time: Instant) -> u64 {
         let nanos = time.as_nanos();
         let nanos = self.period.map_or(nanos, |period| nanos % period);
-        self.seek(nanos);
-        let (from, value) = self.points[self.index];
-        let Some((to, next)) = self.next_point().filter(|_| self.interpolation == Interpolation::Linear)
-        else {
-            return value;
-        };
+        if !(self.piece[0].0..self.piece[1].0).contains(&nanos) {
+            self.seek(nanos);
+        }
+        let [(from, value), (to, next)] = self.piece;
         let (past, span) = (nanos - from, to - from);
         // One division of 64 bits where that is enough: of 128 bits it would be a call, for every packet.
         let moved = |rise: u64| match rise.checked_mul(past) {
@@ -237,6 +239,7 @@ impl TableCursor {
     }
 
     /// Moves to the last point at or before `nanos`.
+    #[inline(never)]
     fn seek(&mut self, nanos: u64) {
         if self.points[self.index].0 > nanos {
             self.index = 0;
@@ -248,12 +251,13 @@ impl TableCursor {
             [_, after, ..] if nanos < after.0 => 1,
             _ => ahead.partition_point(|point| point.0 <= nanos),
         };
-    }
-
-    /// The point that follows the current one, in the next round if the table repeats.
-    fn next_point(&self) -> Option<(u64, u64)> {
-        let following = self.points.get(self.index + 1).copied();
-        following.or_else(|| self.period.map(|period| (period, self.points[0].1)))
+        let point = self.points[self.index];
+        // In the next round if the table repeats; the last value of one that does not stays.
+        let again = || {
+            (self.period.unwrap_or(u64::MAX), if self.period.is_some() { self.points[0].1 } else { point.1 })
+        };
+        let (to, next) = self.points.get(self.index + 1).copied().unwrap_or_else(again);
+        self.piece = [point, (to, if self.interpolation == Interpolation::Linear { next } else { point.1 })];
     }
 }
 
