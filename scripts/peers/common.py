@@ -48,7 +48,7 @@ def run_ours(variant, loss, seed, duration, flows=20, rate_mbps=10, buffer=50):
     return outcome["totals"] | {"cpu_s": cpu, "setup_cpu_s": 0.0}
 
 
-def run_peer(peer, variant, loss, seed, duration, flows=20, rate_mbps=10, buffer=50):
+def run_peer(peer, variant, loss, seed, duration, flows=20, rate_mbps=10, buffer=50, options=()):
     """The line of JSON that the peer's script prints."""
     outcome, _ = run_json(
         [
@@ -60,6 +60,7 @@ def run_peer(peer, variant, loss, seed, duration, flows=20, rate_mbps=10, buffer
             f"--flows={flows}",
             f"--rate={rate_mbps}",
             f"--buffer={buffer}",
+            *options,
         ]
     )
     return outcome

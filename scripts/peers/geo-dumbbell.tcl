@@ -27,6 +27,7 @@ array set par {
     duration  550
     seed      1
     scheduler Splay
+    overhead  0
 }
 # variant:  newreno (no SACK) or sack
 # per:      loss probability of a data packet on the satellite link
@@ -37,6 +38,8 @@ array set par {
 # duration: simulated seconds
 # scheduler: Splay was the fastest of ns-2's schedulers here, before Calendar,
 #           Map and Heap; the result does not depend on it
+# overhead: each packet is held back at its sender by a random time up to so
+#           many seconds, so that packets of different senders do not keep step
 foreach arg $argv {
     if {![regexp {^--([a-z]+)=(.+)$} $arg -> key value] || ![info exists par($key)]} {
         puts stderr "geo-dumbbell.tcl: unknown argument $arg; known: [lsort [array names par]]"
@@ -83,6 +86,7 @@ Agent/TCP set packetSize_   $payload  ;# useHeaders_ adds the 40 header bytes
 Agent/TCP set window_       $par(rwnd)
 Agent/TCP set windowInit_   2
 Agent/TCP set minrto_       1.0
+Agent/TCP set overhead_     $par(overhead)
 Agent/TCP set timestamps_   false
 Agent/TCPSink set packetSize_ $header
 
