@@ -2,10 +2,11 @@
 
 use bentpipe_base::Duration;
 
-use crate::OrbitError;
-use crate::constellation::{Constellation, Satellite};
+use crate::constellation::Constellation;
 use crate::coverage::Seen;
 use crate::earth::LIGHT_KM_PER_S;
+use crate::error::OrbitError;
+use crate::planes::Satellite;
 
 /// When a station changes its satellite, and to which.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -2,9 +2,11 @@
 
 use core::f64::consts::{PI, TAU};
 
-use crate::constellation::{Closure, Constellation, Planes, Satellite};
+use crate::constellation::Constellation;
 use crate::earth::EARTH_RADIUS_KM;
-use crate::{OrbitError, Vector};
+use crate::error::OrbitError;
+use crate::planes::{Closure, Planes, Satellite};
+use crate::vector::Vector;
 
 /// Height below which the atmosphere bends and dims a beam, as in ns-2.
 const GRAZING_KM: f64 = 150.0;

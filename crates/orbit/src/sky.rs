@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::constellation::{Constellation, Satellite};
+use crate::constellation::Constellation;
 use crate::coverage::{Coverage, Seen};
-use crate::earth::{Ground, delay_of_km};
-use crate::mesh::Mesh;
+use crate::earth::{Ground, Station, delay_of_km};
+use crate::error::OrbitError;
+use crate::handover::Handover;
+use crate::mesh::{Grid, Mesh};
+use crate::planes::Satellite;
 use crate::tree::{Towards, Tree};
-use crate::{Grid, Handover, OrbitError, Station, Vector};
+use crate::vector::Vector;
 
 /// Looks ahead for the satellite that stays longest: a pass lasts less.
 const LONGEST_PASS: u32 = 2_000;
@@ -105,7 +108,7 @@ impl<'a> Sky<'a> {
             gateways,
             now: Instant::ZERO,
             positions: Vec::new(),
-            coverage: Coverage::new(constellation, grounds, (rules.elevation_mask_deg, rules.step)),
+            coverage: Coverage::new(constellation, grounds, rules.elevation_mask_deg, rules.step),
             mesh: Mesh::new(constellation, rules.grid.as_ref())?,
             serving: vec![Vec::new(); stations.len()],
             trees: vec![(None, Tree::new(constellation.len())); stations.len()],
@@ -113,7 +116,7 @@ impl<'a> Sky<'a> {
             last: vec![BTreeSet::new(); stations.len()],
             last_before: vec![BTreeSet::new(); stations.len()],
         };
-        sky.look()?;
+        sky.update()?;
         Ok(sky)
     }
 
@@ -124,13 +127,13 @@ impl<'a> Sky<'a> {
     pub fn advance(&mut self) -> Result<(), OrbitError> {
         self.now += self.rules.step;
         self.last_before = self.last.iter_mut().map(std::mem::take).collect();
-        self.look()
+        self.update()
     }
 
-    fn look(&mut self) -> Result<(), OrbitError> {
+    fn update(&mut self) -> Result<(), OrbitError> {
         self.constellation.positions(self.now, &mut self.positions)?;
         self.mesh.update(&self.positions);
-        self.coverage.look(&self.positions, self.constellation.greenwich(self.now));
+        self.coverage.update(&self.positions, self.constellation.greenwich(self.now));
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }
 
@@ -146,8 +149,8 @@ impl<'a> Sky<'a> {
         let usable: Vec<Seen> =
             in_view.iter().copied().filter(|seen| self.is_usable(seen.satellite)).collect();
         let remains = |satellite| {
-            let look = (self.now, self.rules.step);
-            self.coverage.remains(self.constellation, (station, satellite), look, LONGEST_PASS)
+            let now = (self.now, self.rules.step);
+            self.coverage.remains(self.constellation, (station, satellite), now, LONGEST_PASS)
         };
         let present = self.serving[station].first().map(|(satellite, _)| *satellite);
         let chosen = self.rules.handover.choose(self.constellation, present, &usable, remains)?;

@@ -3,8 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::constellation::Satellite;
 use crate::mesh::{EdgeId, Mesh};
+use crate::planes::Satellite;
 
 /// The next hop of each satellite on its shortest path to a station.
 ///
