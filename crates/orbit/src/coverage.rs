@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub range_km: f64,
 }
 
-/// The satellites in view of each station. A satellite that is far from rising sleeps until it can have risen.
+/// The satellites in view of each station. A satellite far below the horizon is skipped until it can have risen.
 #[derive(Debug)]
 pub(crate) struct Coverage {
     /// Stations while Greenwich lies on the x axis.
@@ -113,7 +113,7 @@ impl Coverage {
         self.turned[station].place
     }
 
-    /// How many looks, at most `most`, a satellite stays in view of a station from `from` on.
+    /// How many steps, at most `most`, a satellite stays in view of a station from `from` on.
     pub fn remains(
         &self,
         constellation: &Constellation,

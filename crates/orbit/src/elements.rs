@@ -101,7 +101,7 @@ fn broken(line: usize, what: String) -> OrbitError {
     OrbitError::Elements { line, what }
 }
 
-/// What can be told of a line by itself: length, characters, checksum.
+/// Checks a line by itself: length, characters, checksum.
 fn check(number: usize, line: &str) -> Result<(), OrbitError> {
     if !line.is_ascii() {
         return Err(broken(number, "found a character that is not ASCII".to_owned()));

@@ -33,7 +33,7 @@ pub enum Handover {
 }
 
 impl Handover {
-    /// Length in km that another path must save; none if paths are not looked at.
+    /// Length in km that another path must save; none if handover does not depend on paths.
     pub(crate) fn margin_km(&self) -> Option<f64> {
         match self {
             Self::ShortestPath { margin } => Some(margin.as_secs_f64() * LIGHT_KM_PER_S),
