@@ -1,7 +1,11 @@
 use bentpipe_base::{Duration, Rate};
 
-use crate::error::check_probability;
-use crate::{ConfigError, LossConfig, Opportunities, Outages, QueueConfig, Schedule};
+use crate::error::{ConfigError, check_probability};
+use crate::loss::LossConfig;
+use crate::opportunity::Opportunities;
+use crate::outage::Outages;
+use crate::queue::QueueConfig;
+use crate::schedule::Schedule;
 
 /// Everything that describes one direction of a link.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,11 +7,11 @@
 
 use bentpipe_base::Instant;
 
-use crate::config::FecConfig;
+use crate::config::{FecConfig, LinkConfig};
 use crate::flight::{Fate, Flight, InFlight};
 use crate::ledger::LinkStats;
 use crate::line::Line;
-use crate::{LinkConfig, Packet};
+use crate::packet::Packet;
 
 /// The coder of a link and the decoder at its far end.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 use serde::Serialize;
 
-use crate::Packet;
-use crate::queue::Backlog;
+use crate::packet::Packet;
+use crate::queue::backlog::Backlog;
 
 /// What a link counts. At any time
 /// `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still inside`.
@@ -66,6 +66,15 @@ impl LinkStats {
         };
         *count += 1;
     }
+}
+
+/// What the queue said to an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It waits or is being sent. It may still be dropped later.
+    Accepted,
+    /// It was refused; [`Link::poll_dropped`](crate::Link::poll_dropped) hands it back.
+    Dropped(DropCause),
 }
 
 /// A packet that will not arrive.
@@ -160,7 +169,13 @@ impl<P: Packet> Ledger<P> {
         rest.dropped.push_back(Dropped { packet, cause, at });
     }
 
-    /// Books a packet that is offered.
+    /// Drops a packet that arrives at the queue.
+    pub fn refuse(&mut self, packet: P, cause: DropCause, at: Instant) -> Verdict {
+        self.drop_packet(packet, cause, at);
+        Verdict::Dropped(cause)
+    }
+
+    /// Counts a packet that is offered.
     #[inline]
     pub fn count_offer(&mut self, packet: &P) {
         let stats = self.stats_mut();

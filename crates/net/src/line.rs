@@ -5,13 +5,12 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::gaps::Gaps;
-use crate::loss::{Loss, Sending};
+use crate::loss::{Loss, LossModel, Sending};
 use crate::opportunity::OpportunityCursor;
 use crate::outage::{Outage, OutageCursor, OutageEffect};
-use crate::queue::Backlog;
-use crate::schedule::Evaluator;
+use crate::queue::backlog::{Backlog, Unbegun};
+use crate::schedule::{Evaluator, Quantity, Schedule};
 use crate::size_cache::SizeCache;
-use crate::{LossModel, Quantity, Schedule};
 
 /// Transmitter and path: turns the start of a transmission into its end, an arrival and a fate.
 ///
@@ -180,17 +179,16 @@ impl Line {
         }
     }
 
-    /// Takes back transmissions of `time` in all, which were given but will not begin: the latest is now the one that ends at `end`, and
-    /// what is still on the path is there by `due`.
-    pub fn withdraw(&mut self, (waiting, time): (Backlog, Duration), (end, due): (Instant, Instant)) {
-        self.given = self.given - time;
+    /// Cancels transmissions that have not begun: the latest is now the one that ends at `end`, and what is still on the path arrives by `due`.
+    pub fn withdraw(&mut self, unbegun: Unbegun, end: Instant, due: Instant) {
+        self.given = self.given - unbegun.time;
         self.last_end = end;
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
             changes.last_due = due;
             changes.holds.retain(|hold| hold.from < end);
             if let Some(opportunities) = &mut changes.opportunities {
-                opportunities.forget((u64::from(waiting.packets), waiting.bytes));
+                opportunities.forget(unbegun.backlog);
                 self.free_at = changes.may_start(end);
             }
         }
@@ -199,7 +197,7 @@ impl Line {
     /// What part of the opportunities until `now` was used, on a line that has them, if so much still waits for its turn.
     pub fn part_used(&self, now: Instant, waiting: Backlog) -> Option<f64> {
         let opportunities = self.changes.as_deref()?.opportunities.as_ref()?;
-        Some(opportunities.part_taken(now, (u64::from(waiting.packets), waiting.bytes)))
+        Some(opportunities.part_taken(now, waiting))
     }
 
     /// Time given to transmissions so far, the latest to its end, with the times in which they stand still.

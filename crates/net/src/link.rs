@@ -1,13 +1,17 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_trace::DropCause;
 
+use crate::config::LinkConfig;
+use crate::error::ConfigError;
 use crate::fec::Fec;
 use crate::flight::{Fate, Flight, InFlight};
 use crate::gaps::Gaps;
-use crate::ledger::Ledger;
+use crate::ledger::{Dropped, Ledger, LinkStats, Verdict};
 use crate::line::{Line, Passage};
-use crate::queue::{Admit, Backlog, Fifo, Held, Queue, Turn};
-use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packet, QueueConfig};
+use crate::loss::LossModel;
+use crate::packet::Packet;
+use crate::queue::backlog::{Backlog, Limit, Transmission};
+use crate::queue::{Admit, Fifo, Held, Queue, QueueConfig};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
@@ -26,15 +30,6 @@ pub struct Link<P> {
     ledger: Ledger<P>,
     queue: Queue<P>,
     path: Path<P>,
-}
-
-/// What the queue said to an arriving packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// It waits or is being sent. It may still be dropped later.
-    Accepted,
-    /// It was refused; [`Link::poll_dropped`] hands it back.
-    Dropped(DropCause),
 }
 
 /// A packet that will be at the far end.
@@ -122,7 +117,7 @@ impl<P: Packet> Link<P> {
             }
         };
         let Passage { end, due, fate } = passage;
-        if fifo.take(now, Turn { start, end, size }) {
+        if fifo.take(now, Transmission { start, end, size }) {
             ledger.note_backlog(fifo.backlog());
         }
         let flying = InFlight { due, fate, packet };
@@ -345,12 +340,11 @@ impl<P: Packet> Link<P> {
         let taken: Vec<P> = match &mut self.queue {
             Queue::Fifo(_) if self.path.fec.is_some() => Vec::new(),
             Queue::Fifo(fifo) => {
-                let (backlog, time) = fifo.forget_waiting(now);
-                let end = fifo.service_end();
-                let taken = self.path.flight.take_back(backlog.packets as usize);
+                let unbegun = fifo.forget_waiting(now);
+                let taken = self.path.flight.take_back(unbegun.backlog.packets as usize);
                 if !taken.is_empty() {
                     let due = self.path.flight.last_due();
-                    self.path.line.withdraw((backlog, time), (end, due));
+                    self.path.line.withdraw(unbegun, fifo.service_end(), due);
                 }
                 taken.into_iter().map(|flying| flying.packet).collect()
             }
@@ -370,8 +364,8 @@ impl<P: Packet> Link<P> {
     pub fn lose_everything(&mut self, now: Instant) {
         let waiting = self.take_back_waiting(now);
         if let (Queue::Fifo(fifo), Some(_)) = (&mut self.queue, &self.path.fec) {
-            let waiting = fifo.forget_waiting(now);
-            self.path.line.withdraw(waiting, (fifo.service_end(), now));
+            let unbegun = fifo.forget_waiting(now);
+            self.path.line.withdraw(unbegun, fifo.service_end(), now);
         }
         self.ledger.stats_mut().enqueued_packets += waiting.len() as u64;
         self.ledger.stats_mut().enqueued_bytes +=
@@ -450,16 +444,13 @@ impl<P: Packet> Path<P> {
         match admit(now, packet, fifo, ledger) {
             Ok(packet) => {
                 let start = self.line.next_start(now);
-                let end = self.transmit((start, packet), ledger.stats_mut());
-                if fifo.take(now, Turn { start, end, size }) {
+                let end = self.transmit(start, packet, ledger.stats_mut());
+                if fifo.take(now, Transmission { start, end, size }) {
                     ledger.note_backlog(fifo.backlog());
                 }
                 Verdict::Accepted
             }
-            Err((packet, cause)) => {
-                ledger.drop_packet(packet, cause, now);
-                Verdict::Dropped(cause)
-            }
+            Err((packet, cause)) => ledger.refuse(packet, cause, now),
         }
     }
 
@@ -487,7 +478,7 @@ impl<P: Packet> Path<P> {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
             let Some(packet) = held.dequeue(start, ledger) else { return };
-            self.transmit((start, packet), ledger.stats_mut());
+            self.transmit(start, packet, ledger.stats_mut());
         }
     }
 
@@ -511,7 +502,7 @@ impl<P: Packet> Path<P> {
 
     /// Sends a packet at its start, returns the end of its transmission and of parity behind it.
     #[inline(always)]
-    fn transmit(&mut self, (start, packet): (Instant, P), stats: &mut LinkStats) -> Instant {
+    fn transmit(&mut self, start: Instant, packet: P, stats: &mut LinkStats) -> Instant {
         let Self { line, flight, fec } = self;
         if let Some(fec) = fec {
             return fec.send((start, packet), (line, flight), stats);

@@ -1,6 +1,6 @@
 use bentpipe_base::{Duration, Instant};
 
-use crate::ConfigError;
+use crate::error::ConfigError;
 
 /// When a link is out, and what happens to its packets then.
 #[derive(Clone, Debug, PartialEq, Default)]

@@ -4,7 +4,7 @@ use core::fmt;
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-use crate::ConfigError;
+use crate::error::ConfigError;
 
 /// A quantity that a [`Schedule`] can vary: an unsigned integer underneath.
 pub trait Quantity: Copy + fmt::Display {

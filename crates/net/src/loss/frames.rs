@@ -1,8 +1,7 @@
 use bentpipe_base::{Duration, Instant, Rng};
 
-use super::Sending;
-use crate::ConfigError;
-use crate::error::check_probability;
+use super::sending::Sending;
+use crate::error::{ConfigError, check_probability};
 
 /// A stretch of time in which frames of one length are lost with one probability.
 #[derive(Clone, Copy, Debug, PartialEq)]

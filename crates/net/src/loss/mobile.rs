@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant, Rng};
 
-use super::Sending;
-use crate::ConfigError;
+use super::sending::Sending;
+use crate::error::ConfigError;
 
 /// Lutz' two-state channel (Lutz, Cygan, Dippold, Dolainsky, Papke, "The land mobile satellite communication channel: recording,
 /// statistics, and channel model", IEEE Trans. Veh. Technol. 40(2), 1991).

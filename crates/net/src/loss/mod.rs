@@ -2,18 +2,19 @@
 
 mod frames;
 mod mobile;
+mod sending;
 
 use bentpipe_base::{Duration, Instant, Rng};
 
 use self::frames::Frames;
 use self::mobile::{Loo, Lutz};
-use crate::ConfigError;
-use crate::error::check_probability;
+use crate::error::{ConfigError, check_probability};
 use crate::schedule::validate_period;
 use crate::size_cache::SizeCache;
 
 pub use self::frames::FrameSpan;
 pub use self::mobile::{LooConfig, LutzConfig};
+pub use self::sending::Sending;
 
 /// Name and meaning of every loss model.
 pub const LOSSES: &[(&str, &str)] = &[
@@ -223,19 +224,6 @@ pub struct Loss {
     process: Process,
     data_only: bool,
     rng: Rng,
-}
-
-/// The transmission of a packet, as losses see it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sending {
-    /// Its beginning.
-    pub start: Instant,
-    /// Its end.
-    pub end: Instant,
-    /// Bytes on the wire.
-    pub size: u32,
-    /// True if the packet carries payload.
-    pub is_data: bool,
 }
 
 #[derive(Clone, Debug)]
