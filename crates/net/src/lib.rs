@@ -4,8 +4,7 @@
 //! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
 //!
 //! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages), transmission errors
-//! ([`LossConfig`]), the path (one-way delay, reordering, duplication); parity of a block of them ([`FecConfig`]) meets the same
-//! but for the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
+//! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) meet the same without the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -13,8 +13,8 @@ use crate::schedule::{Interpolation, Schedule};
 /// The moments at which a link carries something, in place of a rate.
 ///
 /// At each of them the link takes so many bytes of what waits: of one packet, of several small ones, or a part of a large one, which goes on
-/// at the next. A packet leaves the transmitter at the moment that takes its last byte. What a moment is not used for is lost: a
-/// packet that comes at that very moment has to wait for the next one.
+/// at the next. A packet leaves the transmitter at the moment that takes its last byte. Unused capacity is lost: a packet that arrives
+/// at the very moment of an opportunity has to wait for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// The moments from time zero on, ascending, at least one, the last above zero; equal ones are as many opportunities.
@@ -79,7 +79,7 @@ impl Opportunities {
         let mut begin = 0;
         while begin < period {
             let end = (begin + second).min(period);
-            // An opportunity at the end belongs to what was before: it takes what waits by then.
+            // An opportunity at the end of a second belongs to that second: it takes what waits by then.
             let behind = from + self.times[from..].partition_point(|time| time.as_nanos() <= end);
             let rate =
                 u128::from(bits) * (behind - from) as u128 * u128::from(second) / u128::from(end - begin);

@@ -205,7 +205,7 @@ impl Evaluator {
     }
 }
 
-/// A table and the place in it where time stands.
+/// A table and the position in it at the current time.
 #[derive(Clone, Debug)]
 pub(crate) struct TableCursor {
     /// (nanoseconds, value), the first at zero.
@@ -228,7 +228,7 @@ impl TableCursor {
             return value;
         };
         let (past, span) = (nanos - from, to - from);
-        // One division of 64 bits where that is enough: of 128 bits it would be a call, for every packet.
+        // A division of 64 bits where that is enough: one of 128 bits is a function call for every packet.
         let moved = |rise: u64| match rise.checked_mul(past) {
             Some(product) => product / span,
             None => (u128::from(rise) * u128::from(past) / u128::from(span)) as u64,

@@ -31,7 +31,7 @@ pub(super) fn validate(spans: &[FrameSpan]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Frames on the air, whose fate all packets in them share.
+/// Frames of the physical layer: a lost one takes all packets that it carries a part of.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     spans: Vec<FrameSpan>,

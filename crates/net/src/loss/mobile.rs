@@ -185,8 +185,8 @@ impl Lutz {
         power < self.threshold
     }
 
-    /// The state at `now`, at or after the end of the one before: what may have happened in between needs no steps, as the
-    /// states have no memory.
+    /// The state at `now`, at or after the end of the one before. The states have no memory, so what happened in between need
+    /// not be simulated.
     fn pass(&mut self, now: Instant, rng: &mut Rng) {
         let [good, bad] = self.means;
         let begun_bad = !self.bad;

@@ -79,7 +79,7 @@ impl<P: Packet> CoDel<P> {
     }
 }
 
-/// CoDel's state over one lane (RFC 8289 section 5).
+/// CoDel's state over one queue (RFC 8289 section 5).
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
@@ -104,7 +104,7 @@ impl Control {
         Self { config, first_above: None, dropping: false, drop_next: Instant::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet to send at `now`; none only if the lane is empty.
+    /// The next packet to send at `now`; none only if the queue is empty.
     pub fn dequeue<P: Packet>(
         &mut self,
         fifo: &mut TimedFifo<P>,

@@ -9,14 +9,14 @@ use crate::packet::Packet;
 
 /// A queue that keeps the order of arrival and decides at the arrival.
 ///
-/// Every accepted packet has its turn on the transmitter at once, so the packets themselves travel on and only their
-/// turns stay here until they begin.
+/// The transmission of an accepted packet is scheduled at once, so the packet itself moves on to the path, and only its
+/// scheduled transmission stays here until it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
     admission: Admission,
     waiting: VecDeque<Transmission>,
     backlog: Backlog,
-    /// When the latest turn that has begun ends.
+    /// When the latest transmission that has begun ends.
     service_end: Instant,
 }
 
@@ -49,12 +49,12 @@ impl Fifo {
         Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), service_end: Instant::ZERO }
     }
 
-    /// Lets another rule decide on those who come from now on; who waits keeps its turn. RED then knows of no turn before.
+    /// Uses another admission rule for packets that arrive from now on. Waiting packets keep their transmissions; RED starts without history.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
     }
 
-    /// Asks for the memory of the first turn.
+    /// Prefetches the first transmission.
     #[inline]
     pub fn prefetch(&self) {
         if let Some(first) = self.waiting.front() {
@@ -62,7 +62,7 @@ impl Fifo {
         }
     }
 
-    /// Lets the turns begin that start at or before `now`.
+    /// Begins the transmissions that start at or before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
         if self.backlog.packets > 0 {
@@ -80,7 +80,7 @@ impl Fifo {
             self.waiting.pop_front();
         }
         if self.waiting.is_empty() {
-            // The next goes to the front of the memory again, which a cache holds.
+            // The next one is stored at the front of the buffer again, which is still in the cache.
             self.waiting.clear();
         }
     }
@@ -113,7 +113,7 @@ impl Fifo {
         }
     }
 
-    /// Keeps the turn of a packet admitted at `now`. True if it must wait.
+    /// Schedules a packet admitted at `now`. True if it must wait.
     #[inline(always)]
     pub fn take(&mut self, now: Instant, transmission: Transmission) -> bool {
         let waits = transmission.start > now;
@@ -126,7 +126,7 @@ impl Fifo {
         waits
     }
 
-    /// The transmitter went on with something of its own until `end` after the latest turn, for which nothing waits.
+    /// The transmitter sends parity until `end` after the latest transmission.
     pub fn prolong(&mut self, end: Instant) {
         if let Some(last) = self.waiting.back_mut() {
             last.end = end;
@@ -150,12 +150,12 @@ impl Fifo {
         Unbegun { backlog: std::mem::take(&mut self.backlog), time }
     }
 
-    /// When the transmission ends that has begun last.
+    /// When the transmission that has begun last ends.
     pub fn service_end(&self) -> Instant {
         self.service_end
     }
 
-    /// Transmission time already given away that lies after `now`.
+    /// Scheduled transmission time after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
         let in_service = self.service_end.since(now);
         self.waiting

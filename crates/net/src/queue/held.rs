@@ -8,7 +8,7 @@ use super::push_out::PushOut;
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
-/// A queue that decides when the transmitter falls free, and keeps its packets until then.
+/// A queue that decides when the transmitter becomes free, and keeps its packets until then.
 #[derive(Clone, Debug)]
 pub(crate) enum Held<P> {
     PushOut(PushOut<P>),

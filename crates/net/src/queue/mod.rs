@@ -5,8 +5,8 @@
 //! count the packet in transmission either, but its drop-tail refuses the packet that would fill the last place: its
 //! limit of 51 is a limit of 50 here.)
 //!
-//! Two kinds: a [`Fifo`] decides when a packet arrives and then knows its departure, which needs no further event; a
-//! [`Held`] queue decides when the transmitter falls free, and keeps the packets until then.
+//! There are two kinds. A [`Fifo`] decides when a packet arrives and then knows its departure, so no further event is
+//! needed. A [`Held`] queue decides when the transmitter becomes free, and keeps the packets until then.
 
 pub(crate) mod backlog;
 mod codel;
@@ -148,7 +148,7 @@ pub(crate) enum Queue<P> {
 }
 
 impl<P: Packet> Queue<P> {
-    /// Of a validated configuration; `rng` makes the link's stream for queues, for those that roll dice.
+    /// Of a validated configuration; `rng` makes the link's random stream for queues that need one.
     pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Rng) -> Self {
         match *config {
             QueueConfig::DropTail { limit } => Self::Fifo(Fifo::new(Admission::DropTail(limit))),

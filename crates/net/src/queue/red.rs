@@ -119,12 +119,12 @@ impl Red {
         self.transmission = transmission;
     }
 
-    /// The transmitter goes on until `end` with something of its own.
+    /// The transmitter sends parity until `end`.
     pub fn prolong(&mut self, end: Instant) {
         self.transmission.end = end;
     }
 
-    /// How long a mean packet takes, by the latest turn; unknown before the first.
+    /// How long a mean packet takes, by the latest transmission; unknown before the first.
     pub fn mean_packet_time(&self) -> Option<Duration> {
         let Transmission { start, end, size } = self.transmission;
         let per_byte = end.since(start).as_secs_f64() / f64::from(size);
