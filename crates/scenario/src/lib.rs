@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod form;
 mod members;
+mod kinds;
 mod model;
 mod network;
 mod parameters;
@@ -36,7 +37,8 @@ pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use file::read_text;
-pub use members::Name;
+pub use kinds::{TRAFFIC_KINDS, medium_kinds, node_kinds};
+pub use members::{LinkId, Name, NodeId};
 pub use model::{
     Connect, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals, Routing,
     Scenario, Streaming, Traffic, Transport,

@@ -19,9 +19,9 @@ pub use self::sending::Sending;
 /// Name and meaning of every loss model.
 pub const LOSSES: &[(&str, &str)] = &[
     ("none", "no transmission errors"),
-    ("packet", "each packet is lost with one probability, whatever its size"),
-    ("bit", "each bit errs independently; one bad bit loses the packet"),
-    ("byte", "each byte errs independently; one bad byte loses the packet"),
+    ("packet", "each packet is lost with the same probability, whatever its size"),
+    ("bit", "each bit is wrong with the same probability, and one loses the packet"),
+    ("byte", "each byte is wrong with the same probability, and one loses the packet"),
     ("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
     ("bursts", "bursts of a mean length, with a loss rate over all"),
     ("schedule", "each packet is lost with a probability that changes over time"),

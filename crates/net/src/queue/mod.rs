@@ -37,17 +37,14 @@ use crate::packet::Packet;
 
 /// Name and meaning of every queue.
 pub const QUEUES: &[(&str, &str)] = &[
-    ("drop-tail", "first in, first out; an arrival without room is dropped"),
-    ("threshold", "drop-tail, and low priority is refused when more than a threshold waits"),
-    ("push-out", "first in, first out; when full, low priority gives way, youngest first"),
-    (
-        "strict",
-        "low priority is sent only while nothing else waits, and gives way when the shared room is full",
-    ),
-    ("priority", "low priority is sent only while nothing else waits; each class has its own room"),
-    ("red", "random early detection (Floyd and Jacobson 1993), gentle, with ECN if wanted"),
-    ("codel", "controlled delay (RFC 8289), with ECN if wanted"),
-    ("fq-codel", "a CoDel queue per flow, served in turn (RFC 8290)"),
+    ("drop-tail", "first in, first out; a packet that finds no room is dropped"),
+    ("threshold", "drop-tail, and accepts low priority only while at most theta packets wait"),
+    ("push-out", "drop-tail, but an ordinary packet without room pushes out the youngest of low priority"),
+    ("strict", "push-out, and sends low priority only while no ordinary packet waits"),
+    ("priority", "two queues with room of their own; sends low priority only while no ordinary packet waits"),
+    ("red", "random early detection (Floyd and Jacobson 1993), gentle by default"),
+    ("codel", "controlled delay (RFC 8289)"),
+    ("fq-codel", "flows hashed into queues that take turns, controlled delay in each (RFC 8290)"),
 ];
 
 /// The queue of a link.
