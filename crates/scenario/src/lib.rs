@@ -12,11 +12,12 @@ mod connection;
 pub mod deployment;
 mod describe;
 mod draft;
+mod embedded;
 mod error;
 mod file;
 mod form;
-mod members;
 mod kinds;
+mod members;
 mod model;
 mod network;
 mod parameters;
@@ -51,7 +52,5 @@ pub use sky::{
 };
 pub use split::{Datapath, Opening, Side, Split};
 pub use suggest::did_you_mean;
-pub use topology::{
-    Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
-};
+pub use topology::{Edge, Graph, Hop, NOWHERE, Node, THROUGH_SKY, Topology, TopologyError, Tree, initial};
 pub use unit::read_bytes;

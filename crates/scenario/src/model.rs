@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::Algorithm;
 use bentpipe_mac::Access;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
+use bentpipe_orbit::Station;
 use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 use bentpipe_transports::Options;
@@ -44,6 +46,26 @@ impl Scenario {
     /// The flow group under comparison: the first that is not `fixed`, or else the first.
     pub fn compared_flow(&self) -> Option<&FlowGroup> {
         self.flows.iter().find(|group| !group.fixed).or(self.flows.first())
+    }
+
+    /// Gives every flow group that is not `fixed` this algorithm, be it a registered one or a user's own; the recovery
+    /// is the one that the scenario gives to algorithms whose name brings none.
+    pub fn set_algorithm(&mut self, algorithm: Algorithm) {
+        for flow in self.flows.iter_mut().filter(|flow| !flow.fixed) {
+            flow.cc = algorithm.name().to_owned();
+            flow.set_ends(algorithm.clone(), flow.default_recovery);
+        }
+    }
+
+    /// The ground stations, in the order of the nodes.
+    pub fn ground_stations(&self) -> Vec<Station> {
+        let station = |node: &NodeGroup| match node.kind {
+            NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
+                Some(Station { name: node.name.clone(), latitude_deg, longitude_deg, gateway })
+            }
+            _ => None,
+        };
+        self.nodes.iter().filter_map(station).collect()
     }
 
     /// A scenario of which only the name is known.
@@ -254,6 +276,19 @@ impl Esp {
 }
 
 impl FlowGroup {
+    /// Gives both ends an algorithm and a recovery; a receiver with a recovery of its own keeps that.
+    pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
+        let alike = self.receiver.recovery == self.sender.recovery;
+        let sender = Arc::make_mut(&mut self.sender);
+        sender.cc = algorithm.clone();
+        sender.recovery = recovery;
+        let receiver = Arc::make_mut(&mut self.receiver);
+        receiver.cc = algorithm;
+        if alike {
+            receiver.recovery = recovery;
+        }
+    }
+
     /// Bytes of all headers of a packet on the wire, encapsulation included.
     pub fn headers_on_wire(&self) -> u32 {
         self.header_bytes + self.esp.map_or(0, |esp| esp.bytes_added())

@@ -10,14 +10,9 @@ use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
 use bentpipe_orbit::OrbitError;
 
-use crate::members::{Members, Name};
+use crate::members::{LinkId, Members, Name, NodeId};
+use crate::model::{LinkGroup, NodeGroup, NodeKind, Scenario};
 use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
-use crate::{LinkGroup, NodeGroup, NodeKind, Scenario};
-
-/// Index of a node.
-pub type NodeId = u32;
-/// Index of one direction of a link: forward directions are even, their reverse follows.
-pub type LinkId = u32;
 
 /// Groups of which no graph can be made.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

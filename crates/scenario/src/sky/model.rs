@@ -6,8 +6,6 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
 
-use crate::model::{NodeKind, Scenario};
-
 /// Satellites, and the links that they offer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConstellationGroup {
@@ -119,21 +117,8 @@ impl ConstellationGroup {
     pub fn sky<'a>(
         &self,
         constellation: &'a Constellation,
-        scenario: &Scenario,
+        stations: &[Station],
     ) -> Result<Sky<'a>, OrbitError> {
-        Sky::new(constellation, &scenario.ground_stations(), self.rules())
-    }
-}
-
-impl Scenario {
-    /// The ground stations, in the order of the nodes.
-    pub fn ground_stations(&self) -> Vec<Station> {
-        let station = |node: &crate::NodeGroup| match node.kind {
-            NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
-                Some(Station { name: node.name.clone(), latitude_deg, longitude_deg, gateway })
-            }
-            _ => None,
-        };
-        self.nodes.iter().filter_map(station).collect()
+        Sky::new(constellation, stations, self.rules())
     }
 }

@@ -27,7 +27,7 @@ pub fn sky_paths(
     (group, constellation): (&ConstellationGroup, &Constellation),
     pairs: &[(usize, usize)],
 ) -> Result<Vec<SkyPath>, OrbitError> {
-    let mut sky = group.sky(constellation, scenario)?;
+    let mut sky = group.sky(constellation, &scenario.ground_stations())?;
     let tables = path_tables(&mut sky, pairs, Instant::ZERO + scenario.duration)?;
     Ok(tables.into_iter().map(SkyPath::of).collect())
 }

@@ -8,9 +8,9 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
 
+use crate::members::NodeId;
 use crate::model::Scenario;
 use crate::sky::{ConstellationGroup, InFlight};
-use crate::topology::NodeId;
 
 /// A satellite that was on the way to a station knows the way for so long after: more than packets can wait in any queue on it.
 const LINGER: Duration = Duration::from_secs(60);
@@ -128,7 +128,7 @@ impl SkyPlan {
         crossings: &[(u32, u32)],
     ) -> Result<Self, OrbitError> {
         let constellation = group.fly()?;
-        let sky = group.sky(&constellation, scenario)?;
+        let sky = group.sky(&constellation, &scenario.ground_stations())?;
         let mut landings: BTreeMap<u32, Landing> = BTreeMap::new();
         for &(from, to) in crossings {
             landings.entry(to).or_default().sources.push((from, false));
