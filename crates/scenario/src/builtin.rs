@@ -1,4 +1,4 @@
-//! The scenarios that the binary carries: the files under `scenarios/`.
+//! The built-in scenarios.
 
 use crate::draft::Draft;
 use crate::embedded::{SCENARIOS, names, text};

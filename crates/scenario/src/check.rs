@@ -1,4 +1,4 @@
-//! What no single key can tell: whether the parts of a world fit together.
+//! Checks that involve more than one key: whether the parts of a world fit together.
 
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;

@@ -232,7 +232,7 @@ impl Draft {
         }
     }
 
-    /// A path may add keys to a node, link or flow group, but a group that is not there is a slip.
+    /// A path may add keys to a node, link or flow group, but not name a group that is not there.
     fn refuse_unknown_group(&self, path: &str, place: &Place) -> Result<(), Error> {
         let mut keys = path.split('.');
         let (Some(section @ ("constellation" | "node" | "link" | "flow")), Some(name), Some(_)) =

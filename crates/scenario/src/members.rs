@@ -1,4 +1,4 @@
-//! Members of groups: what a group describes once stands in a world many times, and differs in number only.
+//! Members of groups, which differ in number only.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What was measured of links, in files: time series as CSV, and packet-delivery traces.
+//! Measurements of links in files: time series as CSV, and packet-delivery traces.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Wrong {
     }
 }
 
-/// So many mistakes of one file are told.
+/// Most mistakes of one file that are reported.
 const TOLD: usize = 10;
 
 /// The text of a file that a scenario names: of one that is built in, or at a path from `folder` on; and what mistakes in it are named after.

@@ -19,7 +19,7 @@ pub struct ConstellationGroup {
     pub handover: Handover,
     /// Links between satellites; none for bent pipes.
     pub grid: Option<Grid>,
-    /// Time between two looks at the sky, at which links and routes may change.
+    /// Time between two steps, at which links and routes may change.
     pub step: Duration,
     /// What becomes of packets when their link is given up.
     pub in_flight: InFlight,
@@ -52,9 +52,9 @@ pub enum Orbits {
 /// What becomes of packets when their link is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFlight {
-    /// What is being sent or on the path arrives, and goes on by the new routes; what waits is sent another way at once.
+    /// Packets being sent or on the path arrive, and go on by the new routes; those that wait are rerouted at once.
     Rerouted,
-    /// What waits, is being sent or is on the path is lost.
+    /// All packets of the link are lost: those that wait, those being sent and those on the path.
     Lost,
 }
 
@@ -110,7 +110,7 @@ impl ConstellationGroup {
         }
     }
 
-    /// The sky over the ground stations of a scenario, at time zero.
+    /// The sky over ground stations, at time zero.
     ///
     /// # Errors
     /// If a rule or a station makes no sense.

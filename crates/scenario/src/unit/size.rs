@@ -52,7 +52,7 @@ pub(crate) struct Bytes {
 
 /// An IP packet is not larger.
 pub(crate) const MOST_PACKET_BYTES: u64 = 65_535;
-/// A petabyte: nobody waits for more.
+/// A petabyte.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// The largest real number of segments.
 const MOST_SEGMENTS: f64 = 1e7;
