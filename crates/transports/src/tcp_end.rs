@@ -33,7 +33,7 @@ impl<U> std::fmt::Debug for TcpEnd<U> {
 
 impl<U: Copy> TcpEnd<U> {
     /// An end that connects at `now`, or listens.
-    pub fn new(config: Arc<Config>, header: u32, (seed, connects_at): (u64, Option<Instant>)) -> Self {
+    pub fn new(config: Arc<Config>, header: u32, seed: u64, connects_at: Option<Instant>) -> Self {
         let connection = match connects_at {
             Some(now) => Connection::connect(config, seed, now),
             None => Connection::listen(config, seed),

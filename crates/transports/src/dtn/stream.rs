@@ -134,7 +134,7 @@ impl Stream {
         self.number = number;
         self.until = self.contacts.end(now);
         let connects_at = self.opens.then_some(now);
-        self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, (number, connects_at)));
+        self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, number, connects_at));
     }
 
     /// The connection is over: what is not acknowledged goes first over the next one.

@@ -76,10 +76,10 @@ impl Lower {
         self.end = Some(match &self.layer {
             Layer::Tcp(config, header) => {
                 let connects_at = self.opens.then_some(now);
-                End::Tcp(Box::new(TcpEnd::new(config.clone(), *header, (generation, connects_at))))
+                End::Tcp(Box::new(TcpEnd::new(config.clone(), *header, generation, connects_at)))
             }
             Layer::Stp { rate, packet_bytes, window } => {
-                End::Stp(Box::new(StpEnd::new(self.opens, *rate, (*packet_bytes, *window))))
+                End::Stp(Box::new(StpEnd::new(self.opens, *rate, *packet_bytes, *window)))
             }
         });
     }

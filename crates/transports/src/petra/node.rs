@@ -79,7 +79,7 @@ impl Node {
         let [back, onward] = layers;
         let role = match place {
             Place::Source(packet_bytes, room, round_trip) => Role::Source {
-                upper: Source::new(options, (packet_bytes, room), round_trip),
+                upper: Source::new(options, packet_bytes, room, round_trip),
                 reconnect_at: Instant::FAR_FUTURE,
                 attempts: 0,
                 failed: None,
