@@ -92,7 +92,7 @@ impl StpEnd {
 
     pub fn poll_unit(&mut self) -> Option<Unit> {
         let number = self.receiver.poll_delivery()?.message;
-        // Of what came again after it was handed over nobody asks.
+        // Units that arrive again after they were handed over are not needed.
         self.incoming = self.incoming.split_off(&number);
         self.incoming.remove(&number)
     }
