@@ -18,9 +18,7 @@ mod window;
 pub use prefetch::{prefetch, prefetch_item};
 pub use rate::Rate;
 pub use rng::Rng;
-pub use segment::{
-    EcnField, Extension, Flags, Notice, Probe, ProbeTag, SackBlocks, SackRange, Segment, SynOptions,
-};
-pub use snack::Snack;
+pub use segment::{EcnField, Extension, Flags, Notice, Probe, ProbeTag, SackBlocks, Segment, SynOptions};
+pub use snack::{SackRange, Snack};
 pub use time::{Duration, Instant};
 pub use window::WindowState;

@@ -1,4 +1,5 @@
-use crate::{Rate, Snack};
+use crate::Rate;
+use crate::snack::{SackRange, Snack};
 
 bitflags::bitflags! {
     /// TCP header flags (RFC 9293 section 3.1, RFC 3168).
@@ -33,15 +34,6 @@ pub enum EcnField {
     Capable,
     /// Congestion experienced.
     Congested,
-}
-
-/// Half-open range `[start, end)` of the sequence space that a receiver holds (RFC 2018).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SackRange {
-    /// First sequence number held.
-    pub start: u64,
-    /// First sequence number not held.
-    pub end: u64,
 }
 
 /// What a receiver reports above its cumulative ACK: up to four SACK blocks, most recent first, or the holes of a SNACK. A first

@@ -1,6 +1,13 @@
-//! Selective negative acknowledgements: what is missing, in few bytes.
+//! Selective acknowledgements: ranges that are held, and in few bytes what is missing.
 
-use crate::SackRange;
+/// Half-open range `[start, end)` of the sequence space that a receiver holds (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackRange {
+    /// First sequence number held.
+    pub start: u64,
+    /// First sequence number not held.
+    pub end: u64,
+}
 
 /// Holes above a cumulative ACK (CCSDS 714.0-B-2, option 21), in blocks of the maximum segment size counted from the ACK number: the first
 /// hole, and after it one bit for each block, most significant first, 1 for a block that is there. Nothing is said of what lies above

@@ -30,10 +30,13 @@ use crate::{
 };
 
 mod intervals;
+mod messages;
 mod receiver;
 mod stream;
 
+pub use intervals::throughput;
 use intervals::{Intervals, inverse};
+use messages::{Report, Stamp};
 use receiver::Receiver;
 pub use stream::{StreamReceiver, StreamSender};
 
@@ -84,52 +87,6 @@ impl Config {
 const Q: f64 = 0.9;
 /// No window is smaller than this many segments.
 const SMALLEST: f64 = 4.0;
-
-/// Section 3.1: the rate in bytes per second of a TCP with segments of `segment` bytes, a round-trip time of `rtt_s` and a loss-event
-/// rate of `p`, with an ACK per segment and a timeout of four round trips.
-pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
-    let timeouts = 4.0 * rtt_s * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p);
-    segment / (rtt_s * libm::sqrt(2.0 * p / 3.0) + timeouts)
-}
-
-/// What the receiver says in each ACK, as [`Extension::Value`].
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Report {
-    loss_event_rate: f32,
-    /// Bytes per second over the last round trip.
-    received: f32,
-}
-
-impl Report {
-    fn to_value(self) -> u64 {
-        u64::from(self.loss_event_rate.to_bits()) << 32 | u64::from(self.received.to_bits())
-    }
-
-    /// Numbers that no receiver of ours sends mean nothing.
-    fn from_value(value: u64) -> Option<Self> {
-        let loss_event_rate = f32::from_bits((value >> 32) as u32);
-        let received = f32::from_bits(value as u32);
-        let sane = (0.0..=1.0).contains(&loss_event_rate) && (0.0..1e15).contains(&received);
-        (sane && received > 0.0).then_some(Self { loss_event_rate, received })
-    }
-}
-
-/// What each segment says, as [`Extension::Value`]: its number, retransmissions counted anew, and the sender's round-trip time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
-    number: u32,
-    rtt_us: u32,
-}
-
-impl Stamp {
-    fn to_value(self) -> u64 {
-        u64::from(self.number) << 32 | u64::from(self.rtt_us)
-    }
-
-    fn from_value(value: u64) -> Self {
-        Self { number: (value >> 32) as u32, rtt_us: value as u32 }
-    }
-}
 
 /// `X_recv_set`: the rates received in the last two round trips (section 4.3).
 #[derive(Clone, Copy, PartialEq, Debug)]

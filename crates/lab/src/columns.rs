@@ -6,7 +6,8 @@ use bentpipe_sim::Outcome;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use crate::comparison::{Comparison, Metric, TOGETHER, unique};
+use crate::comparison::{Comparison, TOGETHER, is_together, unique};
+use crate::metric::Metric;
 use crate::plan::Value;
 use crate::stats::Summary;
 
@@ -48,7 +49,7 @@ impl Column {
             .find_map(|of| self.name.strip_suffix(of)?.strip_suffix('.'));
         let name = name.unwrap_or(&self.name);
         // What is counted for each group of flows stands behind the quantity.
-        let of_group = |what: &str| TOGETHER.contains(&what) || what == "flow_goodput_bps";
+        let of_group = |what: &str| is_together(what) || what == "flow_goodput_bps";
         let name = name.split_once('.').map(|(what, _)| what).filter(|what| of_group(what)).unwrap_or(name);
         let units = [("_bps", "bit/s"), ("_per_s", "1/s"), ("_s", "s"), ("_ms", "ms"), ("_bytes", "byte")];
         units.iter().find(|(ending, _)| name.ends_with(ending)).map_or("", |(_, unit)| unit)
@@ -76,7 +77,7 @@ pub fn runs(comparison: &Comparison) -> Vec<Column> {
     };
     let groups: &[String] = if comparison.groups.len() > 1 { &comparison.groups } else { &[] };
     columns.extend(groups.iter().map(|group| of_group(group)));
-    for (what, group) in TOGETHER.iter().flat_map(|what| groups.iter().map(move |group| (what, group))) {
+    for (what, group) in TOGETHER.iter().flat_map(|(what, _)| groups.iter().map(move |group| (what, group))) {
         let name = format!("{what}.{group}");
         let values: Vec<_> = lines().map(|(_, sample)| sample.together.get(&name).copied()).collect();
         // What no flow of the group has in any run is no column.
@@ -93,15 +94,13 @@ pub fn legend(comparison: &Comparison) -> Vec<[String; 3]> {
         comparison.rows.first().is_some_and(|row| row.cell.vary.iter().any(|setting| setting.key == name))
     };
     let line = |column: Column| {
-        let meaning = match MEANINGS.iter().find(|(name, _)| *name == column.name) {
+        let meaning = match meaning(&column.name) {
             _ if varied(&column.name) => "varied value, as typed".to_owned(),
-            Some((_, meaning)) => (*meaning).to_owned(),
+            Some(meaning) => meaning.to_owned(),
             None => match column.name.split_once('.') {
                 Some(("flow_goodput_bps", group)) => format!("mean goodput of a flow of {group}"),
                 Some((what, group)) => {
-                    let meaning =
-                        MEANINGS.iter().find(|(name, _)| *name == what).map_or(what, |(_, meaning)| meaning);
-                    format!("of the flows of {group}: {meaning}")
+                    format!("of the flows of {group}: {}", meaning(what).unwrap_or(what))
                 }
                 None => String::new(),
             },
@@ -111,38 +110,16 @@ pub fn legend(comparison: &Comparison) -> Vec<[String; 3]> {
     runs(comparison).into_iter().map(line).collect()
 }
 
-/// What quantities are, in short; `docs/metrics.md` says more.
-const MEANINGS: &[(&str, &str)] = &[
-    ("scenario", "name of the scenario"),
-    ("cc", "algorithm as it was named"),
-    ("seed", "seed of the run"),
-    ("goodput_bps", "payload delivered in order, each byte once, over the simulated time"),
-    ("goodput_segments_per_s", "the same in full segments"),
-    ("jain_index", "Jain's fairness index of the goodputs"),
-    ("retransmitted_segments", "data segments sent again"),
-    ("timeouts", "expiries of retransmission timers"),
-    ("probe_overhead", "low-priority probes as a share of what was sent"),
-    ("completed", "flows that completed"),
-    ("completion_s", "mean time until all data of a flow was acknowledged"),
-    ("real_time_index", "share of the packets of live video that came in time"),
-    ("delayed_packets_rate", "share of the packets of live video that came late"),
-    ("packet_drop_rate", "losses over the packets that live videos sent"),
-    ("frames_missed", "share of the frames of live video that were not complete in time"),
-    ("mos", "mean opinion score of calls"),
-    ("transfer_median_s", "median time of a page or file, mean over the flows"),
-    ("video_rate_bps", "mean rate of adaptive videos"),
-    ("rebuffering_ratio", "share of the time in which adaptive videos stood still"),
-    ("fairness_ratio", "mean goodput of a flow of the first of two groups over that of the second"),
-    (
-        "throughput_bps",
-        "payload of all data packets that arrived, repeated ones included, over the simulated time",
-    ),
-    (
-        "convergence_s",
-        "time until the goodput of a flow holds within 10 % for ten seconds, mean over those that converged",
-    ),
-    ("gap_ms", "mean transmission gap of the link that was busiest"),
-];
+/// What a quantity is, in short.
+fn meaning(name: &str) -> Option<&'static str> {
+    match name {
+        "scenario" => Some("name of the scenario"),
+        "cc" => Some("algorithm as it was named"),
+        "seed" => Some("seed of the run"),
+        "completed" => Some("flows that completed"),
+        _ => Metric::ALL.into_iter().find(|metric| metric.key() == name).map(Metric::meaning),
+    }
+}
 
 /// The name of a field of a summary, and its value.
 type SummaryField = (&'static str, fn(&Summary) -> Option<f64>);

@@ -2,205 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_scenario::{FlowGroup, Scenario, Traffic};
+use bentpipe_scenario::{FlowGroup, Traffic};
 use bentpipe_sim::{FlowOutcome, GroupOutcome, Outcome};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::number::RATE_UNIT;
+use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Setting};
 use crate::stats::{self, Summary};
-
-/// What is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Metric {
-    /// Sum of the goodputs of all flows, in bits per second.
-    Goodput,
-    /// The same in full segments a second.
-    GoodputSegments,
-    /// Jain's fairness index of the flows' goodputs.
-    Jain,
-    /// Data segments sent again, all flows.
-    Retransmissions,
-    /// Timer expiries, all flows.
-    Timeouts,
-    /// Probes as a share of what was sent.
-    ProbeOverhead,
-    /// Mean completion time of the flows that end, in seconds.
-    Completion,
-    /// Mean real-time performance index of live videos.
-    RealTimeIndex,
-    /// Mean share of their packets that came late.
-    DelayedPackets,
-    /// Their losses over the packets that they sent, mean.
-    PacketDrops,
-    /// Mean share of their frames that were not complete in time.
-    FramesMissed,
-    /// Mean opinion score of calls.
-    Mos,
-    /// Mean over the clients of the median time of a page or file, in seconds.
-    TransferMedian,
-    /// Mean rate of adaptive videos, in bits per second.
-    VideoRate,
-    /// Mean share of the time since they began in which adaptive videos stood still.
-    Rebuffering,
-    /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
-    FairnessRatio,
-    /// Sum of the throughputs of all flows, in bits per second.
-    Throughput,
-    /// Mean convergence time of the flows that converged, in seconds.
-    Convergence,
-    /// Mean transmission gap of the busiest link, in milliseconds.
-    Gap,
-}
-
-impl Metric {
-    /// All metrics in the order of documents and tables.
-    pub const ALL: [Self; 19] = [
-        Self::Goodput,
-        Self::GoodputSegments,
-        Self::Jain,
-        Self::Retransmissions,
-        Self::Timeouts,
-        Self::ProbeOverhead,
-        Self::Completion,
-        Self::RealTimeIndex,
-        Self::DelayedPackets,
-        Self::PacketDrops,
-        Self::FramesMissed,
-        Self::Mos,
-        Self::TransferMedian,
-        Self::VideoRate,
-        Self::Rebuffering,
-        Self::FairnessRatio,
-        Self::Throughput,
-        Self::Convergence,
-        Self::Gap,
-    ];
-
-    /// What a flow of this traffic is run for.
-    pub const fn measured_by(traffic: &Traffic) -> Self {
-        match traffic {
-            Traffic::File { .. } | Traffic::Pages { .. } => Self::Completion,
-            Traffic::Web(_) | Traffic::Ftp(_) => Self::TransferMedian,
-            Traffic::Voice { .. } => Self::Mos,
-            Traffic::Video { .. } | Traffic::Frames { .. } => Self::RealTimeIndex,
-            Traffic::Adaptive(_) => Self::VideoRate,
-            Traffic::Bulk | Traffic::Cbr { .. } | Traffic::OnOff(_) => Self::Goodput,
-        }
-    }
-
-    /// What a scenario is run for: what its flows under comparison measure.
-    pub fn of_scenario(scenario: &Scenario) -> Self {
-        scenario.compared_flow().map_or(Self::Goodput, |flow| Self::measured_by(&flow.traffic))
-    }
-
-    /// True for times and what else is the better the less there is of it.
-    pub const fn less_is_better(self) -> bool {
-        matches!(
-            self,
-            Self::Retransmissions
-                | Self::Timeouts
-                | Self::ProbeOverhead
-                | Self::Completion
-                | Self::DelayedPackets
-                | Self::PacketDrops
-                | Self::FramesMissed
-                | Self::TransferMedian
-                | Self::Rebuffering
-                | Self::Convergence
-                | Self::Gap
-        )
-    }
-
-    /// The name for people, the unit that they read it in, and how many of the document's units that is.
-    pub const fn shown(self) -> (&'static str, &'static str, f64) {
-        match self {
-            Self::Goodput => ("Goodput", RATE_UNIT.1, RATE_UNIT.0),
-            Self::GoodputSegments => ("Goodput", "segments/s", 1.0),
-            Self::Jain => ("Fairness", "Jain's index", 1.0),
-            Self::Retransmissions => ("Retransmissions", "segments sent again", 1.0),
-            Self::Timeouts => ("Timeouts", "timer expiries", 1.0),
-            Self::ProbeOverhead => ("Probe overhead", "%", 0.01),
-            Self::Completion => ("Completion time", "s", 1.0),
-            Self::RealTimeIndex => ("Real-time performance", "index", 1.0),
-            Self::DelayedPackets => ("Delayed packets", "% of packets sent", 0.01),
-            Self::PacketDrops => ("Packets dropped", "% of packets sent", 0.01),
-            Self::FramesMissed => ("Frames missed", "%", 0.01),
-            Self::Mos => ("Quality of calls", "mean opinion score", 1.0),
-            Self::TransferMedian => ("Pages or files, median", "s", 1.0),
-            Self::VideoRate => ("Adaptive video", RATE_UNIT.1, RATE_UNIT.0),
-            Self::Rebuffering => ("Rebuffering", "% of the time", 0.01),
-            Self::Throughput => ("Throughput", RATE_UNIT.1, RATE_UNIT.0),
-            Self::Convergence => ("Convergence time", "s", 1.0),
-            Self::Gap => ("Transmission gaps of the busiest link, mean", "ms", 1.0),
-            Self::FairnessRatio => ("Fairness ratio", "first group / second", 1.0),
-        }
-    }
-
-    /// Whether documents and tables leave it out where it has no meaning.
-    pub const fn is_optional(self) -> bool {
-        self as usize > Self::Completion as usize
-    }
-
-    /// Field name in JSON and column name in CSV.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Goodput => "goodput_bps",
-            Self::GoodputSegments => "goodput_segments_per_s",
-            Self::Jain => "jain_index",
-            Self::Retransmissions => "retransmitted_segments",
-            Self::Timeouts => "timeouts",
-            Self::ProbeOverhead => "probe_overhead",
-            Self::Completion => "completion_s",
-            Self::RealTimeIndex => "real_time_index",
-            Self::DelayedPackets => "delayed_packets_rate",
-            Self::PacketDrops => "packet_drop_rate",
-            Self::FramesMissed => "frames_missed",
-            Self::Mos => "mos",
-            Self::TransferMedian => "transfer_median_s",
-            Self::VideoRate => "video_rate_bps",
-            Self::Rebuffering => "rebuffering_ratio",
-            Self::FairnessRatio => "fairness_ratio",
-            Self::Throughput => "throughput_bps",
-            Self::Convergence => "convergence_s",
-            Self::Gap => "gap_ms",
-        }
-    }
-
-    /// The value in one run; `None` where it has no meaning (no flow ends).
-    pub fn of(self, outcome: &Outcome) -> Option<f64> {
-        let sum = |field: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(field).sum::<u64>() as f64;
-        let mean = |field: fn(&FlowOutcome) -> Option<f64>| {
-            stats::mean(&outcome.flows.iter().filter_map(field).collect::<Vec<_>>())
-        };
-        let value = match self {
-            Self::Goodput => outcome.totals.goodput_bps,
-            Self::GoodputSegments => outcome.totals.goodput_segments_per_s,
-            Self::Jain => outcome.totals.jain_index,
-            Self::Retransmissions => sum(|flow| flow.retransmitted_segments),
-            Self::Timeouts => sum(|flow| flow.timeouts),
-            Self::ProbeOverhead => outcome.totals.probe_overhead,
-            Self::Completion => mean(|flow| flow.completion_s)?,
-            Self::RealTimeIndex => mean(|flow| Some(flow.stream?.real_time_index))?,
-            Self::DelayedPackets => mean(|flow| Some(flow.stream?.delayed_packets_rate))?,
-            Self::PacketDrops => mean(|flow| Some(flow.stream?.packet_drop_rate))?,
-            Self::FramesMissed => mean(|flow| Some(flow.stream?.frames_missed))?,
-            Self::Mos => mean(|flow| Some(flow.call?.mos))?,
-            Self::TransferMedian => mean(|flow| flow.transfers?.median_s)?,
-            Self::VideoRate => mean(|flow| flow.player?.mean_rate_bps)?,
-            Self::Rebuffering => mean(|flow| Some(flow.player?.rebuffering_ratio))?,
-            Self::FairnessRatio => outcome.totals.fairness_ratio?,
-            Self::Throughput => outcome.totals.throughput_bps,
-            Self::Convergence => mean(|flow| flow.convergence_s)?,
-            Self::Gap => {
-                let links = outcome.links.iter();
-                links.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?.gaps?.mean_ms
-            }
-        };
-        value.is_finite().then_some(value)
-    }
-}
 
 /// What is kept of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -246,36 +55,31 @@ impl Share {
 const GROUP: &str = "flow_goodput_bps.";
 const SHARES: [&str; 4] = ["flows_completed", "flows_ending", "flows_converged", "flows"];
 
+/// A quantity of a group of flows: its name and its value.
+type OfGroup = (&'static str, fn(&GroupOutcome) -> Option<f64>);
+
 /// What is kept of the flows of a group together.
-pub(crate) const TOGETHER: [&str; 10] = [
-    "goodput_bps",
-    "jain_index",
-    "retransmitted_segments",
-    "timeouts",
-    "completed",
-    "completion_s",
-    "transfer_median_s",
-    "mos",
-    "real_time_index",
-    "video_rate_bps",
+pub(crate) const TOGETHER: [OfGroup; 10] = [
+    ("goodput_bps", |group| Some(group.goodput_bps)),
+    ("jain_index", |group| Some(group.jain_index)),
+    ("retransmitted_segments", |group| Some(group.retransmitted_segments as f64)),
+    ("timeouts", |group| Some(group.timeouts as f64)),
+    ("completed", |group| Some(group.completed as f64)),
+    ("completion_s", |group| group.completion_s),
+    ("transfer_median_s", |group| group.transfer_median_s),
+    ("mos", |group| group.mos),
+    ("real_time_index", |group| group.real_time_index),
+    ("video_rate_bps", |group| group.video_rate_bps),
 ];
 
+/// Whether the flows of a group have a quantity of this name together.
+pub(crate) fn is_together(name: &str) -> bool {
+    TOGETHER.iter().any(|(what, _)| *what == name)
+}
+
 /// The quantities of a group that it has, by `QUANTITY.GROUP`.
-fn together(group: &GroupOutcome) -> impl Iterator<Item = (String, f64)> + use<> {
-    let values = [
-        Some(group.goodput_bps),
-        Some(group.jain_index),
-        Some(group.retransmitted_segments as f64),
-        Some(group.timeouts as f64),
-        Some(group.completed as f64),
-        group.completion_s,
-        group.transfer_median_s,
-        group.mos,
-        group.real_time_index,
-        group.video_rate_bps,
-    ];
-    let name = group.name.clone();
-    TOGETHER.into_iter().zip(values).filter_map(move |(what, value)| Some((format!("{what}.{name}"), value?)))
+fn together(group: &GroupOutcome) -> impl Iterator<Item = (String, f64)> {
+    TOGETHER.iter().filter_map(|(what, of)| Some((format!("{what}.{}", group.name), of(group)?)))
 }
 
 impl Sample {
@@ -324,7 +128,7 @@ impl Sample {
             groups: groups.collect(),
             together: of
                 .iter()
-                .filter(|(name, _)| name.split_once('.').is_some_and(|(what, _)| TOGETHER.contains(&what)))
+                .filter(|(name, _)| name.split_once('.').is_some_and(|(what, _)| is_together(what)))
                 .filter_map(|(name, value)| Some((name.clone(), (*value)?)))
                 .collect(),
             completed: Share { count: completed?, of: of_ending? },
@@ -376,12 +180,6 @@ impl Row {
             values.entry(group).or_default().push(*goodput);
         }
         values.into_iter().map(|(group, of)| (group, Summary::of(&of))).collect()
-    }
-}
-
-impl Serialize for Metric {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.key())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
 
-use crate::comparison::{Comparison, Metric, Sample};
+use crate::comparison::{Comparison, Sample};
+use crate::metric::Metric;
 use crate::plan::Plan;
 
 pub fn plan() -> Plan {

@@ -2,7 +2,8 @@
 
 use bentpipe_sim::Outcome;
 
-use crate::comparison::{Comparison, Metric};
+use crate::comparison::Comparison;
+use crate::metric::Metric;
 use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::plan::Setting;
 use crate::stats::Summary;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::comparison::Metric;
+use crate::metric::Metric;
 
 /// One setting of a scenario: a path and the value to put there.
 #[derive(Clone, PartialEq, Eq, Debug)]

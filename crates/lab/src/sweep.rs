@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use bentpipe_scenario::{Draft, Scenario, own_algorithms};
 
-use crate::comparison::{Metric, Sample};
+use crate::comparison::Sample;
+use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
 use crate::pool::{Progress, run_all};
 use crate::room::check_memory;

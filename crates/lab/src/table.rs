@@ -4,7 +4,8 @@ use bentpipe_sim::{GroupOutcome, Outcome};
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
 use crate::column::Column;
-use crate::comparison::{Comparison, Metric, Row};
+use crate::comparison::{Comparison, Row};
+use crate::metric::Metric;
 use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::plan::Setting;
 use crate::stats::Summary;

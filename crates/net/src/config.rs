@@ -1,7 +1,11 @@
 use bentpipe_base::{Duration, Rate};
 
-use crate::error::check_probability;
-use crate::{ConfigError, LossConfig, Opportunities, Outages, QueueConfig, Schedule};
+use crate::error::{ConfigError, check_probability};
+use crate::loss::LossConfig;
+use crate::opportunity::Opportunities;
+use crate::outage::Outages;
+use crate::queue::QueueConfig;
+use crate::schedule::Schedule;
 
 /// Everything that describes one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +13,7 @@ pub struct LinkConfig {
     /// Transmission rate, counted over the packet's size on the wire. The rate at the start of a packet's transmission
     /// holds for all of it.
     pub rate: Schedule<Rate>,
-    /// Recorded moments at which the link carries something. They decide in place of `rate`, which then only says what they come to
+    /// Recorded moments at which the link carries something. They replace `rate`, which then only shows their average
     /// ([`Opportunities::rate`]). Not together with `arq` or `fec`.
     pub opportunities: Option<Opportunities>,
     /// One-way propagation delay: from the end of transmission to the arrival of the last bit. The delay at the end of
@@ -17,9 +21,9 @@ pub struct LinkConfig {
     pub delay_one_way: Schedule<Duration>,
     /// The queue in front of the transmitter.
     pub queue: QueueConfig,
-    /// Transmission errors, met after the queue: a lost packet has used its time on the link.
+    /// Transmission errors, applied after the queue: a lost packet has used its time on the link.
     pub loss: LossConfig,
-    /// Repetition of what errors hit, by the link itself; none if the ends must do that.
+    /// Retransmission of packets lost to errors by the link itself; none if only the ends retransmit.
     pub arq: Option<ArqConfig>,
     /// Parity packets, from which the far end restores what errors and outages took. Not together with `arq`.
     pub fec: Option<FecConfig>,
@@ -33,27 +37,27 @@ pub struct LinkConfig {
     pub reordering: Option<Reordering>,
     /// Probability that an arriving packet arrives a second time, at the same instant and at no cost in link time.
     pub duplicate_probability: f64,
-    /// Probability that an arriving packet arrives with one bit flipped, which no link layer has noticed. Whoever verifies its checksum
-    /// notices; packets without bytes, as those of the simulator, are lost in the place of the one who would.
+    /// Probability that an arriving packet arrives with one bit flipped, undetected by the link layer. Whoever verifies its checksum
+    /// notices. Packets without bytes, such as those of the simulator, are dropped instead.
     pub corrupt_probability: f64,
 }
 
-/// Selective repeat on the link: the receiving end asks for every packet that an error hit, and gets it again a round trip of the link later.
+/// Selective-repeat ARQ on the link: the receiving end requests every packet lost to an error, and receives it one round trip of the link later.
 ///
-/// A repetition takes the transmitter as long as the packet did. That time is taken right behind the first transmission instead of a
-/// round trip later: the same amount, at a moment when it can be decided. With [`LinkConfig::preserve_order`] the packets behind wait at the
-/// receiving end until the repeated one is there; without, they overtake it. Requests are not lost, and cost the other direction nothing.
+/// A retransmission occupies the transmitter as long as the packet did. The model takes that time directly after the first transmission
+/// instead of a round trip later, so that the fate of a packet is known at once. With [`LinkConfig::preserve_order`] the packets behind wait
+/// at the receiving end for the retransmitted one; without, they overtake it. Requests are not lost and use no capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArqConfig {
-    /// Most repetitions of a packet, at least 1.
+    /// Most retransmissions of a packet, at least 1.
     pub retries: u32,
 }
 
 /// Packet-level forward error correction: behind every `k` packets the link sends `n - k` packets of parity, and the far end restores the
 /// lost ones of a block as soon as any `k` of its `n` packets have arrived (an ideal, maximum-distance-separable code such as Reed–Solomon).
 ///
-/// The packets themselves are sent as they come (the code is systematic), so who is not lost waits for nobody. Parity packets are as large
-/// as the largest packet of their block; they do not pass the queue, but what waits in it waits for them. With
+/// The packets themselves are sent as they come (the code is systematic), so packets that are not lost are not delayed. Parity packets are
+/// as large as the largest packet of their block; they bypass the queue, and the packets in it wait for them. With
 /// [`LinkConfig::preserve_order`] the packets behind a lost one wait at the far end until it is restored, or cannot be any more; without,
 /// they overtake it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 
 use bentpipe_base::Instant;
 
-use crate::config::FecConfig;
+use crate::config::{FecConfig, LinkConfig};
 use crate::flight::{Fate, Flight, InFlight};
 use crate::ledger::LinkStats;
 use crate::line::Line;
-use crate::{LinkConfig, Packet};
+use crate::packet::Packet;
 
 /// The coder of a link and the decoder at its far end.
 #[derive(Clone, Debug)]
@@ -137,11 +137,11 @@ impl<P> Block<P> {
         arrives
     }
 
-    /// Everything was sent: the lost come back with the packet that completes the block, if enough arrive.
+    /// All packets of the block were sent: the lost ones are restored with the packet that completes the block, if enough arrive.
     fn decide(&mut self, flight: &mut Flight<P>, stats: &mut LinkStats) {
         self.arrivals.sort_unstable();
         let decoded_at = self.arrivals.get(self.members as usize - 1).copied();
-        // Where order is kept nobody arrives before this; where not, only the lost are in doubt.
+        // If order is preserved, no packet arrives before this; otherwise only the lost packets are in doubt.
         let mut not_before = Instant::ZERO;
         for mut flying in self.in_doubt.drain(..) {
             if flying.fate.loss().is_some() {

@@ -48,7 +48,7 @@ pub(crate) struct InFlight<P> {
 pub(crate) struct Flight<P> {
     /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
     next_due: Instant,
-    /// None while nothing has flown, in order: on most links of a large world nothing ever does.
+    /// None until a packet is pushed, which never happens on most links of a large world; then in order.
     line: Option<Box<Order<P>>>,
 }
 
@@ -86,7 +86,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// Takes those packets of a flight in order for which this is true.
+    /// Takes the packets for which `goes` is true out of a flight in order.
     pub fn extract(&mut self, mut goes: impl FnMut(&InFlight<P>) -> bool) -> Vec<InFlight<P>> {
         let Some(Order::InOrder(line)) = self.line.as_deref_mut() else { return Vec::new() };
         let (out, stays) =
@@ -174,7 +174,7 @@ impl<P> Flight<P> {
         last.unwrap_or_default()
     }
 
-    /// Lets packets arrive in another order than they are sent from now on.
+    /// Allows packets to arrive in another order than they are sent from now on.
     pub fn allow_reordering(&mut self) {
         if let Order::InOrder(line) = self.line() {
             let mut by_time = Self::new(true);

@@ -4,8 +4,8 @@ use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 use serde::Serialize;
 
-use crate::Packet;
-use crate::queue::Backlog;
+use crate::packet::Packet;
+use crate::queue::backlog::Backlog;
 
 /// What a link counts. At any time
 /// `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still inside`.
@@ -31,11 +31,11 @@ pub struct LinkStats {
     pub dropped_by_error: u64,
     /// Packets lost to an outage.
     pub dropped_by_outage: u64,
-    /// Packets that a shared medium let not through; always zero on a link of its own.
+    /// Packets lost to the access scheme of a shared medium; always zero on other links.
     pub dropped_by_access: u64,
     /// Packets marked "congestion experienced" (RFC 3168).
     pub marked_packets: u64,
-    /// Packets of parity sent, which are none of those above.
+    /// Parity packets sent, which are not counted above.
     pub parity_packets: u64,
     /// Packets that arrived because parity restored them.
     pub repaired_packets: u64,
@@ -68,6 +68,15 @@ impl LinkStats {
     }
 }
 
+/// What the queue said to an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It waits or is being sent. It may still be dropped later.
+    Accepted,
+    /// It was refused; [`Link::poll_dropped`](crate::Link::poll_dropped) hands it back.
+    Dropped(DropCause),
+}
+
 /// A packet that will not arrive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dropped<P> {
@@ -79,12 +88,12 @@ pub struct Dropped<P> {
     pub at: Instant,
 }
 
-/// The books of a link: its counters, and the dropped packets that the driver has not fetched yet.
+/// The counters of a link, and the dropped packets that the driver has not fetched yet.
 ///
-/// On most links of a world packets do nothing but pass, and what is counted then lies at hand; the rest is there once it is needed.
+/// On most links of a world packets only pass. What is counted then lies here; the rest is allocated when it is first needed.
 #[derive(Clone, Debug)]
-// Side by side, the first two would be counted up as one, and on many links that would lie on two lines of the cache: where all packets
-// pass the same link, that is felt.
+// The counters of passed packets are not adjacent: they would be updated by one wide access, which on many links spans two cache lines
+// and is slower where all packets pass the same link.
 #[repr(C)]
 pub(crate) struct Ledger<P> {
     /// Packets that were offered and arrived at once.
@@ -134,7 +143,7 @@ impl<P: Packet> Ledger<P> {
             .get_or_insert_with(|| Box::new(Rest { stats: LinkStats::default(), dropped: VecDeque::new() }))
     }
 
-    /// The oldest dropped packet that was not fetched.
+    /// The oldest dropped packet that was not fetched yet.
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         self.rest.as_mut()?.dropped.pop_front()
@@ -146,21 +155,27 @@ impl<P: Packet> Ledger<P> {
         self.rest.as_ref().is_some_and(|rest| !rest.dropped.is_empty())
     }
 
-    /// Books a packet that is offered and known to arrive.
+    /// Counts a packet that is offered and known to arrive.
     #[inline]
     pub fn count_passage(&mut self, packet: &P) {
         self.passed_packets += 1;
         self.passed_bytes += u64::from(packet.size());
     }
 
-    /// Books a dropped packet and keeps it for the driver.
+    /// Counts a dropped packet and keeps it for the driver.
     pub fn drop_packet(&mut self, packet: P, cause: DropCause, at: Instant) {
         let rest = self.rest();
         rest.stats.count_drop(cause);
         rest.dropped.push_back(Dropped { packet, cause, at });
     }
 
-    /// Books a packet that is offered.
+    /// Drops a packet that arrives at the queue.
+    pub fn refuse(&mut self, packet: P, cause: DropCause, at: Instant) -> Verdict {
+        self.drop_packet(packet, cause, at);
+        Verdict::Dropped(cause)
+    }
+
+    /// Counts a packet that is offered.
     #[inline]
     pub fn count_offer(&mut self, packet: &P) {
         let stats = self.stats_mut();
@@ -168,7 +183,7 @@ impl<P: Packet> Ledger<P> {
         stats.enqueued_bytes += u64::from(packet.size());
     }
 
-    /// Books an arrival at the far end.
+    /// Counts an arrival at the far end.
     #[inline]
     pub fn count_delivery(&mut self, packet: &P) {
         let stats = self.stats_mut();
@@ -176,7 +191,7 @@ impl<P: Packet> Ledger<P> {
         stats.delivered_bytes += u64::from(packet.size());
     }
 
-    /// Books the backlog after an arrival.
+    /// Notes the backlog after an arrival.
     #[inline]
     pub fn note_backlog(&mut self, backlog: Backlog) {
         self.most_waiting.packets = self.most_waiting.packets.max(backlog.packets);

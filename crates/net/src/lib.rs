@@ -4,8 +4,7 @@
 //! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
 //!
 //! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages), transmission errors
-//! ([`LossConfig`]), the path (one-way delay, reordering, duplication); parity of a block of them ([`FecConfig`]) meets the same
-//! but for the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
+//! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) meet the same without the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -28,11 +27,12 @@ mod size_cache;
 pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use gaps::Gaps;
-pub use ledger::{Dropped, LinkStats};
-pub use link::{Arrival, Link, Passing, Verdict};
+pub use ledger::{Dropped, LinkStats, Verdict};
+pub use link::{Arrival, Link, Passing};
 pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
 pub use opportunity::Opportunities;
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
-pub use queue::{Backlog, CoDelConfig, FqCoDelConfig, Limit, QUEUES, QueueConfig, RedConfig, RedUnit};
+pub use queue::backlog::{Backlog, Limit};
+pub use queue::{CoDelConfig, FqCoDelConfig, QUEUES, QueueConfig, RedConfig, RedUnit};
 pub use schedule::{Interpolation, Quantity, Schedule};

@@ -5,18 +5,17 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::gaps::Gaps;
-use crate::loss::{Loss, Sending};
+use crate::loss::{Loss, LossModel, Sending};
 use crate::opportunity::OpportunityCursor;
 use crate::outage::{Outage, OutageCursor, OutageEffect};
-use crate::queue::Backlog;
-use crate::schedule::Evaluator;
+use crate::queue::backlog::{Backlog, Unbegun};
+use crate::schedule::{Evaluator, Quantity, Schedule};
 use crate::size_cache::SizeCache;
-use crate::{LossModel, Quantity, Schedule};
 
 /// Transmitter and path: turns the start of a transmission into its end, an arrival and a fate.
 ///
-/// It sees packets in the order of transmission and knows nothing of queues. Most lines of a world are plain, so what is
-/// rare lies behind a pointer: a small line is a line in the cache.
+/// It sees packets in the order of transmission and knows nothing of queues. Most lines of a world are plain, so rarely used
+/// state lies behind a pointer: small lines stay in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// Rate now, in bits per second.
@@ -29,7 +28,7 @@ pub(crate) struct Line {
     free_at: Instant,
     /// When the latest transmission ends.
     last_end: Instant,
-    /// Time given to transmissions, the latest to its end.
+    /// Time of all transmissions, the latest to its end.
     given: Duration,
     /// Transmission errors; none on an error-free line.
     loss: Option<Box<Loss>>,
@@ -47,13 +46,13 @@ struct Changes {
     opportunities: Option<OpportunityCursor>,
     delay_one_way: Evaluator,
     outages: OutageCursor,
-    /// Times in which packets stand still in the transmitter, as far as they are not over.
+    /// Pauses of the transmitter within packets, as far as they are not over.
     holds: VecDeque<Outage>,
-    /// Length of those that are.
+    /// Length of those that are over.
     held: Duration,
     arq: Option<ArqConfig>,
     preserve_order: bool,
-    /// Nothing but rate and delay changes: there is neither an outage nor an opportunity, and nothing is left to chance.
+    /// Only rate and delay change: there are no outages and opportunities, and nothing is random.
     only_moves: bool,
     last_due: Instant,
     reordering: Option<(Reordering, Rng)>,
@@ -107,7 +106,7 @@ impl Line {
         if let Some(before) = &mut self.changes {
             (changes.holds, changes.held) = (std::mem::take(&mut before.holds), before.held);
         }
-        // It may have waited for the end of an outage that is none any more.
+        // It may have waited for the end of an outage that the new configuration does not have.
         let free_at = changes.may_start(self.last_end.max(now));
         *self = Self {
             free_at,
@@ -130,7 +129,7 @@ impl Line {
         changed.map_or(self.delay_one_way, Duration::from_nanos)
     }
 
-    /// When the outage ends that `now` lies in.
+    /// The end of the outage that `now` lies in.
     pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
         self.changes.as_mut()?.outages.ends(now)
     }
@@ -168,7 +167,7 @@ impl Line {
         self.last_end
     }
 
-    /// When a packet that is there from `now` on may start, all given before it served.
+    /// When the transmission of a packet that arrives at `now` may start, after all earlier packets.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &mut self.changes {
@@ -180,17 +179,16 @@ impl Line {
         }
     }
 
-    /// Takes back transmissions of `time` in all, which were given but will not begin: the latest is now the one that ends at `end`, and
-    /// what is still on the path is there by `due`.
-    pub fn withdraw(&mut self, (waiting, time): (Backlog, Duration), (end, due): (Instant, Instant)) {
-        self.given = self.given - time;
+    /// Cancels transmissions that have not begun: the latest is now the one that ends at `end`, and what is still on the path arrives by `due`.
+    pub fn withdraw(&mut self, unbegun: Unbegun, end: Instant, due: Instant) {
+        self.given = self.given - unbegun.time;
         self.last_end = end;
         self.free_at = end;
         if let Some(changes) = &mut self.changes {
             changes.last_due = due;
             changes.holds.retain(|hold| hold.from < end);
             if let Some(opportunities) = &mut changes.opportunities {
-                opportunities.forget((u64::from(waiting.packets), waiting.bytes));
+                opportunities.forget(unbegun.backlog);
                 self.free_at = changes.may_start(end);
             }
         }
@@ -199,15 +197,15 @@ impl Line {
     /// What part of the opportunities until `now` was used, on a line that has them, if so much still waits for its turn.
     pub fn part_used(&self, now: Instant, waiting: Backlog) -> Option<f64> {
         let opportunities = self.changes.as_deref()?.opportunities.as_ref()?;
-        Some(opportunities.part_taken(now, (u64::from(waiting.packets), waiting.bytes)))
+        Some(opportunities.part_taken(now, waiting))
     }
 
-    /// Time given to transmissions so far, the latest to its end, with the times in which they stand still.
+    /// Time of all transmissions so far, the latest to its end, pauses included.
     pub fn given(&self) -> Duration {
         self.given
     }
 
-    /// For how long of that packets stood still until `now`, a time not before that of an earlier call.
+    /// How much of that time the transmitter paused until `now`, which is not before that of an earlier call.
     pub fn held_until(&mut self, now: Instant) -> Duration {
         let Some(changes) = &mut self.changes else { return Duration::ZERO };
         while let Some(hold) = changes.holds.front().filter(|hold| hold.to <= now) {
@@ -336,13 +334,13 @@ impl Changes {
         match &self.opportunities {
             None => self.outages.may_start(end),
             Some(_) if was_cut => self.may_start(end),
-            // What is left of the present one is for whom waits.
+            // The rest of the present opportunity is for the packets that wait.
             Some(opportunities) => opportunities.time(),
         }
     }
 
-    /// Repeats a packet that an error hit until it gets through or was repeated often enough: the passage with the time of all
-    /// repetitions, and how much later than it the packet arrives.
+    /// Retransmits a packet lost to an error until it arrives or was retransmitted often enough: the passage with the time of all
+    /// retransmissions, and how much later than it the packet arrives.
     #[cold]
     fn repeat(&mut self, passage: Passage, sending: Sending, loss: &mut Loss) -> (Passage, Duration) {
         let retries = self.arq.map_or(0, |arq| arq.retries);
@@ -358,10 +356,10 @@ impl Changes {
         (Passage { end: again.end, ..passage }, round_trip * u64::from(retries))
     }
 
-    /// What becomes of a passage on a line that is not plain, `extra` later than its transmission says, and when the line is free again.
+    /// The passage on a line that is not plain, `extra` later than its transmission says, and when the line is free again.
     #[inline(always)]
     fn meet(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
-        // Nearly all lines that are not plain only move.
+        // On nearly all lines that are not plain only rate and delay change.
         if !self.only_moves {
             return self.meet_chances(start, passage, extra);
         }
@@ -369,13 +367,13 @@ impl Changes {
         (Passage { due: self.order(due), ..passage }, passage.end)
     }
 
-    /// The same where outages and chance may have a say.
+    /// The same with outages and random effects.
     #[inline(never)]
     fn meet_chances(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         let whole = passage.end;
         let end = match self.outages.effect() {
             _ if self.outages.is_empty() => whole,
-            // What is carried at recorded moments stands still between them anyway.
+            // Between recorded moments nothing is carried anyway.
             OutageEffect::Pause if self.opportunities.is_some() => whole,
             OutageEffect::Pause => {
                 let holds = &mut self.holds;
@@ -398,7 +396,7 @@ impl Changes {
         (Passage { end, due: self.order(due), fate }, free_at)
     }
 
-    /// True if an outage takes the packet that is sent from `start` to `whole` and due at `due`.
+    /// True if the packet that is sent from `start` to `whole` and due at `due` is lost to an outage.
     fn outage_hits(&mut self, start: Instant, whole: Instant, due: Instant) -> bool {
         match self.outages.effect() {
             OutageEffect::Pause => false,
@@ -425,7 +423,7 @@ impl Changes {
     }
 }
 
-/// Moves on to an opportunity at which the link is there.
+/// Moves on to an opportunity outside of outages.
 fn skip_outages(opportunities: &mut OpportunityCursor, outages: &mut OutageCursor) {
     while !outages.is_empty() {
         let (time, up) = (opportunities.time(), outages.may_start(opportunities.time()));

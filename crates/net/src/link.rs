@@ -1,13 +1,17 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_trace::DropCause;
 
+use crate::config::LinkConfig;
+use crate::error::ConfigError;
 use crate::fec::Fec;
 use crate::flight::{Fate, Flight, InFlight};
 use crate::gaps::Gaps;
-use crate::ledger::Ledger;
+use crate::ledger::{Dropped, Ledger, LinkStats, Verdict};
 use crate::line::{Line, Passage};
-use crate::queue::{Admit, Backlog, Fifo, Held, Queue, Turn};
-use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packet, QueueConfig};
+use crate::loss::LossModel;
+use crate::packet::Packet;
+use crate::queue::backlog::{Backlog, Limit, Transmission};
+use crate::queue::{Admit, Fifo, Held, Queue, QueueConfig};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
@@ -16,9 +20,9 @@ use crate::{ConfigError, Dropped, Limit, LinkConfig, LinkStats, LossModel, Packe
 /// it reads [`Link::next_event`] again. Time must not go backwards. At one instant, transmissions that start come
 /// before arrivals at the queue.
 ///
-/// A packet needs one event: decisions in between are made, with their exact times, when the link is next touched.
+/// A packet needs one event: decisions in between are made, with their exact times, at the next call.
 #[derive(Clone, Debug)]
-// What passing packets touch lies in front: in large worlds no cache holds all links.
+// The fields that every packet needs come first: in large worlds not all links fit into the cache.
 #[repr(C)]
 pub struct Link<P> {
     /// A queue that has room for any packet while none waits, and a line on which nothing happens to packets: most links of a world.
@@ -26,15 +30,6 @@ pub struct Link<P> {
     ledger: Ledger<P>,
     queue: Queue<P>,
     path: Path<P>,
-}
-
-/// What the queue said to an arriving packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// It waits or is being sent. It may still be dropped later.
-    Accepted,
-    /// It was refused; [`Link::poll_dropped`] hands it back.
-    Dropped(DropCause),
 }
 
 /// A packet that will be at the far end.
@@ -89,10 +84,10 @@ impl<P: Packet> Link<P> {
     }
 
     /// Offers a packet to the queue, and hands it over at once with the time at which it reaches the far end, if it does so by
-    /// `horizon`. The books of the link call it delivered; any other packet stays, as after [`Link::enqueue`].
+    /// `horizon`. The link counts it as delivered; any other packet stays inside, as after [`Link::enqueue`].
     ///
-    /// Drivers that know everything that will be offered to a [foreseeable](Link::is_foreseeable) link until `now`, which may then lie
-    /// in their future, need no event for such a packet.
+    /// A driver that knows everything that will be offered to a [foreseeable](Link::is_foreseeable) link until `now`, which may then lie
+    /// in the future, needs no event for such a packet.
     #[inline(always)]
     pub fn pass(&mut self, now: Instant, packet: P, horizon: Instant) -> Option<Passing<P>> {
         let Self { queue: Queue::Fifo(fifo), path, ledger, .. } = self else {
@@ -122,7 +117,7 @@ impl<P: Packet> Link<P> {
             }
         };
         let Passage { end, due, fate } = passage;
-        if fifo.take(now, Turn { start, end, size }) {
+        if fifo.take(now, Transmission { start, end, size }) {
             ledger.note_backlog(fifo.backlog());
         }
         let flying = InFlight { due, fate, packet };
@@ -141,12 +136,12 @@ impl<P: Packet> Link<P> {
         self.is_first_in_first_out() && self.path.flight.is_in_order() && !self.path.line.may_alter()
     }
 
-    /// True if it is decided at the arrival of a packet when it is sent, if at all, and whether it arrives.
+    /// True if it is decided when a packet is offered whether and when it is sent, and whether it arrives.
     pub fn is_first_in_first_out(&self) -> bool {
         matches!(self.queue, Queue::Fifo(_)) && self.path.fec.is_none()
     }
 
-    /// Nothing that is offered from a time on arrives earlier than so long after it.
+    /// The shortest time between the offer of a packet and its arrival.
     pub fn lookahead(&self) -> Duration {
         self.path.line.least_delay()
     }
@@ -214,7 +209,7 @@ impl<P: Packet> Link<P> {
         matches!(self.queue, Queue::Fifo(_)) && self.path.flight.next_due() > now
     }
 
-    /// The packet that leaves the path after `ahead` others, as far as that is easily told: a hint for drivers that fetch ahead.
+    /// The packet that leaves the path after `ahead` others, if that is easily found: a hint for drivers that prefetch.
     #[inline]
     pub fn in_flight(&self, ahead: usize) -> Option<&P> {
         self.path.flight.behind(ahead)
@@ -222,10 +217,9 @@ impl<P: Packet> Link<P> {
 
     /// Goes on with other properties: `to` instead of `from`, with the random streams of `name` in a run with `seed`.
     ///
-    /// What happened stays: packets in transmission and on the path keep their fate and their due time, and so do those
-    /// whose turn on the transmitter is decided already, as it is in first-in-first-out queues. The others go on by the
-    /// new rules, in the new queue if there is one. Packets do not overtake those sent before the change unless `to` lets
-    /// them.
+    /// Packets in transmission and on the path keep their fate and their due time, and so do those whose transmission is
+    /// scheduled already, as it is in first-in-first-out queues. The others continue by the new rules, in the new queue if
+    /// there is one. Packets do not overtake those sent before the change unless `to` lets them.
     ///
     /// # Errors
     /// [`ConfigError`] if `to` is no link; nothing is changed then.
@@ -251,7 +245,7 @@ impl<P: Packet> Link<P> {
         Ok(())
     }
 
-    /// Packets that wait move over, first come, first served; who finds no room is dropped.
+    /// Waiting packets move to the new queue in order; those that find no room are dropped.
     fn replace_queue(&mut self, now: Instant, queue: Queue<P>) {
         let Self { queue: current, path, ledger, .. } = self;
         let mut old = match (&mut *current, queue) {
@@ -267,8 +261,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Asks the processor for the memory behind pointers that the next offer leads to. Changes nothing: a hint for drivers of more links
-    /// than a cache holds, when the link itself is at hand and its turn comes soon.
+    /// Prefetches what the next offer reads. Changes nothing: a hint for drivers of more links than fit into the cache.
     #[inline]
     pub fn prefetch(&self) {
         if let Queue::Fifo(fifo) = &self.queue {
@@ -301,7 +294,7 @@ impl<P: Packet> Link<P> {
         self.path.line.delay_one_way(now)
     }
 
-    /// When the outage ends in which the link is; nothing while it is there.
+    /// The end of the present outage; none if there is none.
     pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
         self.path.line.out_until(now)
     }
@@ -338,19 +331,18 @@ impl<P: Packet> Link<P> {
         self.path.line.given() - ahead - held
     }
 
-    /// Takes back, in order, what waits and whose transmission has not begun at `now`: the link is to be given up, and something else
-    /// carries these packets. The books of the link forget them; what is being sent or on the path arrives as ever. What waits first in, first
-    /// out for a link with parity is part of a block already and stays.
+    /// Takes back, in order, the packets whose transmission has not begun at `now`: the link is to be given up, and another one
+    /// carries them. The counters of the link no longer include them. Packets in transmission or on the path still arrive. Packets in
+    /// a first-in-first-out queue of a link with parity belong to a block already and stay.
     pub fn take_back_waiting(&mut self, now: Instant) -> Vec<P> {
         let taken: Vec<P> = match &mut self.queue {
             Queue::Fifo(_) if self.path.fec.is_some() => Vec::new(),
             Queue::Fifo(fifo) => {
-                let (backlog, time) = fifo.forget_waiting(now);
-                let end = fifo.service_end();
-                let taken = self.path.flight.take_back(backlog.packets as usize);
+                let unbegun = fifo.forget_waiting(now);
+                let taken = self.path.flight.take_back(unbegun.backlog.packets as usize);
                 if !taken.is_empty() {
                     let due = self.path.flight.last_due();
-                    self.path.line.withdraw((backlog, time), (end, due));
+                    self.path.line.withdraw(unbegun, fifo.service_end(), due);
                 }
                 taken.into_iter().map(|flying| flying.packet).collect()
             }
@@ -365,13 +357,12 @@ impl<P: Packet> Link<P> {
         taken
     }
 
-    /// Loses everything inside, as an outage does that takes queue and path: what waits, what is being sent, what is on the path.
-    /// [`Link::poll_dropped`] hands it back.
+    /// Loses all packets inside: those that wait, those being sent and those on the path. [`Link::poll_dropped`] hands them back.
     pub fn lose_everything(&mut self, now: Instant) {
         let waiting = self.take_back_waiting(now);
         if let (Queue::Fifo(fifo), Some(_)) = (&mut self.queue, &self.path.fec) {
-            let waiting = fifo.forget_waiting(now);
-            self.path.line.withdraw(waiting, (fifo.service_end(), now));
+            let unbegun = fifo.forget_waiting(now);
+            self.path.line.withdraw(unbegun, fifo.service_end(), now);
         }
         self.ledger.stats_mut().enqueued_packets += waiting.len() as u64;
         self.ledger.stats_mut().enqueued_bytes +=
@@ -407,7 +398,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet that arrives, but not as it was sent: twice, or with an error that nobody has noticed yet.
+    /// Delivers a packet that arrives twice or with an undetected error.
     #[cold]
     fn deliver_oddly(&mut self, mut flying: InFlight<P>) -> Option<Arrival<P>> {
         if flying.fate == Fate::ArrivesTwice {
@@ -431,7 +422,7 @@ impl<P: Packet> Link<P> {
     }
 }
 
-/// What lies behind the queue: the transmitter, and the packets that it has dealt with.
+/// What lies behind the queue: the transmitter, and the packets in flight.
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Path<P> {
@@ -442,7 +433,7 @@ struct Path<P> {
 }
 
 impl<P: Packet> Path<P> {
-    /// Gives an arriving packet its turn at once.
+    /// Schedules an arriving packet at once.
     #[inline(always)]
     fn enqueue_fifo(&mut self, now: Instant, packet: P, fifo: &mut Fifo, ledger: &mut Ledger<P>) -> Verdict {
         let size = packet.size();
@@ -450,20 +441,17 @@ impl<P: Packet> Path<P> {
         match admit(now, packet, fifo, ledger) {
             Ok(packet) => {
                 let start = self.line.next_start(now);
-                let end = self.transmit((start, packet), ledger.stats_mut());
-                if fifo.take(now, Turn { start, end, size }) {
+                let end = self.transmit(start, packet, ledger.stats_mut());
+                if fifo.take(now, Transmission { start, end, size }) {
                     ledger.note_backlog(fifo.backlog());
                 }
                 Verdict::Accepted
             }
-            Err((packet, cause)) => {
-                ledger.drop_packet(packet, cause, now);
-                Verdict::Dropped(cause)
-            }
+            Err((packet, cause)) => ledger.refuse(packet, cause, now),
         }
     }
 
-    /// Lets an arriving packet wait, and serves what may start by then.
+    /// Puts an arriving packet into the queue, and starts what may start by then.
     #[inline(never)]
     fn enqueue_held(
         &mut self,
@@ -487,7 +475,7 @@ impl<P: Packet> Path<P> {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
             let Some(packet) = held.dequeue(start, ledger) else { return };
-            self.transmit((start, packet), ledger.stats_mut());
+            self.transmit(start, packet, ledger.stats_mut());
         }
     }
 
@@ -511,7 +499,7 @@ impl<P: Packet> Path<P> {
 
     /// Sends a packet at its start, returns the end of its transmission and of parity behind it.
     #[inline(always)]
-    fn transmit(&mut self, (start, packet): (Instant, P), stats: &mut LinkStats) -> Instant {
+    fn transmit(&mut self, start: Instant, packet: P, stats: &mut LinkStats) -> Instant {
         let Self { line, flight, fec } = self;
         if let Some(fec) = fec {
             return fec.send((start, packet), (line, flight), stats);
@@ -522,7 +510,7 @@ impl<P: Packet> Path<P> {
     }
 }
 
-/// What a queue says to an arriving packet, which it may mark.
+/// Admits an arriving packet, marked or not, or gives it back to be dropped.
 #[inline(always)]
 fn admit<P: Packet>(
     now: Instant,

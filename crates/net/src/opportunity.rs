@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-use crate::{ConfigError, Interpolation, Schedule};
+use crate::error::ConfigError;
+use crate::queue::backlog::Backlog;
+use crate::schedule::{Interpolation, Schedule};
 
 /// The moments at which a link carries something, in place of a rate.
 ///
 /// At each of them the link takes so many bytes of what waits: of one packet, of several small ones, or a part of a large one, which goes on
-/// at the next. A packet leaves the transmitter at the moment that takes its last byte. What a moment is not used for is lost: a
-/// packet that comes at that very moment has to wait for the next one.
+/// at the next. A packet leaves the transmitter at the moment that takes its last byte. Unused capacity is lost: a packet that arrives
+/// at the very moment of an opportunity has to wait for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// The moments from time zero on, ascending, at least one, the last above zero; equal ones are as many opportunities.
@@ -77,7 +79,7 @@ impl Opportunities {
         let mut begin = 0;
         while begin < period {
             let end = (begin + second).min(period);
-            // An opportunity at the end belongs to what was before: it takes what waits by then.
+            // An opportunity at the end of a second belongs to that second: it takes what waits by then.
             let behind = from + self.times[from..].partition_point(|time| time.as_nanos() <= end);
             let rate =
                 u128::from(bits) * (behind - from) as u128 * u128::from(second) / u128::from(end - begin);
@@ -178,15 +180,20 @@ impl OpportunityCursor {
         }
     }
 
-    /// What part of the bytes that opportunities offered until `now` was taken, without those of packets that still wait for theirs.
-    pub fn part_taken(&self, now: Instant, (packets, bytes): (u64, u64)) -> f64 {
-        let waiting = bytes + packets * u64::from(self.of.overhead);
+    /// What part of the bytes offered by the opportunities until `now` was used, without those of the packets that still wait.
+    pub fn part_taken(&self, now: Instant, waiting: Backlog) -> f64 {
         let offered = self.of.bytes_until(now);
-        if offered == 0 { 0.0 } else { (self.taken.saturating_sub(waiting) as f64 / offered as f64).min(1.0) }
+        let taken = self.taken.saturating_sub(self.cost(waiting));
+        if offered == 0 { 0.0 } else { (taken as f64 / offered as f64).min(1.0) }
     }
 
-    /// Forgets `bytes` of so many packets that were taken.
-    pub fn forget(&mut self, (packets, bytes): (u64, u64)) {
-        self.taken = self.taken.saturating_sub(bytes + packets * u64::from(self.of.overhead));
+    /// Forgets packets that were taken.
+    pub fn forget(&mut self, packets: Backlog) {
+        self.taken = self.taken.saturating_sub(self.cost(packets));
+    }
+
+    /// Bytes that packets take, with their overhead.
+    fn cost(&self, of: Backlog) -> u64 {
+        of.bytes + u64::from(of.packets) * u64::from(self.of.overhead)
     }
 }

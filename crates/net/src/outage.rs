@@ -1,6 +1,6 @@
 use bentpipe_base::{Duration, Instant};
 
-use crate::ConfigError;
+use crate::error::ConfigError;
 
 /// When a link is out, and what happens to its packets then.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -24,12 +24,12 @@ pub struct Outage {
 /// own rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutageEffect {
-    /// The transmitter knows: it stops, also amid a packet, and goes on where it stopped when the outage ends; what is already on the
-    /// path arrives (a modem that waits through a fade).
+    /// The transmitter knows: it stops, even within a packet, and resumes when the outage ends. Packets already on the path
+    /// arrive (a modem that waits through a fade).
     #[default]
     Pause,
-    /// The transmitter knows: a packet that is being sent when the outage begins is cut and lost, none starts until the end, and what is
-    /// already on the path arrives (handover to another satellite).
+    /// The transmitter knows: a packet that is being sent when the outage begins is lost, none starts until the end, and packets
+    /// already on the path arrive (handover to another satellite).
     Cut,
     /// As [`OutageEffect::Cut`], and the path itself is gone: what is on it when the outage begins is lost as well
     /// (handover that abandons the old satellite).
@@ -72,7 +72,7 @@ impl Outages {
     }
 }
 
-/// The outages of a running link, and the place among them where time stands.
+/// The outages of a running link, and the position among them at the current time.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageCursor {
     outages: Outages,
@@ -121,7 +121,7 @@ impl OutageCursor {
         ahead.find(|outage| outage.from > time).map_or(Instant::FAR_FUTURE, |outage| outage.from)
     }
 
-    /// When a transmission of `length` that starts at `start` ends if it stands still during outages, and while it does.
+    /// When a transmission of `length` that starts at `start` ends if it pauses during outages; `held` is told each pause.
     pub fn hold(&mut self, start: Instant, length: Duration, mut held: impl FnMut(Outage)) -> Instant {
         let mut end = start + length;
         for outage in self.ahead(start) {

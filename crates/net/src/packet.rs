@@ -1,12 +1,12 @@
 /// What a link needs to know of a packet.
 ///
-/// The simulator's packet is a small ticket that names a segment in the driver's arena; the emulator's is a frame.
+/// The simulator's packet is a small handle to a segment in its packet pool; the emulator's is a frame.
 /// `Clone` is used for duplication only. Unless a packet says otherwise it is ordinary data of one flow without ECN.
 pub trait Packet: Clone {
     /// Size on the wire in bytes, all headers included.
     fn size(&self) -> u32;
 
-    /// True if queues that know priorities may sacrifice this packet for others (DSCP LE, RFC 8622).
+    /// True if queues with priorities may drop this packet in favour of others (DSCP LE, RFC 8622).
     fn low_priority(&self) -> bool {
         false
     }

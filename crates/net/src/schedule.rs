@@ -4,7 +4,7 @@ use core::fmt;
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-use crate::ConfigError;
+use crate::error::ConfigError;
 
 /// A quantity that a [`Schedule`] can vary: an unsigned integer underneath.
 pub trait Quantity: Copy + fmt::Display {
@@ -207,7 +207,7 @@ impl Evaluator {
     }
 }
 
-/// A table and the place in it where time stands.
+/// A table and the position in it at the current time.
 #[derive(Clone, Debug)]
 pub(crate) struct TableCursor {
     /// (nanoseconds, value), the first at zero.
@@ -230,7 +230,7 @@ impl TableCursor {
         }
         let [(from, value), (to, next)] = self.piece;
         let (past, span) = (nanos - from, to - from);
-        // One division of 64 bits where that is enough: of 128 bits it would be a call, for every packet.
+        // A division of 64 bits where that is enough: one of 128 bits is a function call for every packet.
         let moved = |rise: u64| match rise.checked_mul(past) {
             Some(product) => product / span,
             None => (u128::from(rise) * u128::from(past) / u128::from(span)) as u64,

@@ -1,7 +1,7 @@
 /// Remembers a value that depends on the packet size only, for the few sizes that traffic consists of.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeCache<T> {
-    /// Side by side, because a number and a long value together would have a gap.
+    /// Two arrays, because a pair of a number and a larger value would have padding.
     sizes: [u32; 2],
     values: [T; 2],
 }
@@ -19,7 +19,7 @@ impl<T: Copy + Default> SizeCache<T> {
     /// The value for `size`, computed only when it is not remembered.
     #[inline]
     pub fn get(&mut self, size: u32, compute: impl FnOnce() -> T) -> T {
-        // Data packets and ACKs: the one that was not asked for last gives way.
+        // One entry for data packets and one for ACKs; the entry that was not used last is replaced.
         if self.sizes[0] != size {
             self.sizes.swap(0, 1);
             self.values.swap(0, 1);

@@ -4,13 +4,12 @@ use core::f64::consts::TAU;
 
 use bentpipe_base::Instant;
 
-use crate::coverage::widest_view;
-use crate::earth::{EARTH_RADIUS_KM, Ground, SIDEREAL_DAY_S};
+use crate::earth::{EARTH_RADIUS_KM, Earth, Ground, SIDEREAL_DAY_S, Station, widest_view};
 use crate::elements::{self, Elements};
-use crate::{Earth, OrbitError, Shell, Spread, Station, Vector};
-
-/// Number of a satellite in its constellation, from 0: plane by plane.
-pub type Satellite = u32;
+use crate::error::OrbitError;
+use crate::planes::{Closure, Planes, Satellite};
+use crate::shell::{Shell, Spread};
+use crate::vector::Vector;
 
 /// Height of the geostationary orbit above the spherical Earth, as in ns-2.
 const GEOSTATIONARY_ALTITUDE_KM: f64 = 35_786.0;
@@ -25,28 +24,6 @@ pub struct Constellation {
     greenwich: f64,
     names: Vec<String>,
     pub(crate) planes: Planes,
-}
-
-/// Orbital planes from west to east.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Planes {
-    /// Satellites of each plane in the order in which they follow each other.
-    pub members: Vec<Vec<Satellite>>,
-    /// Angle of each satellite from its ascending node at time zero, in radians from 0 to 2 pi.
-    pub phases: Vec<f64>,
-    pub closure: Closure,
-}
-
-/// What lies between the last plane and the first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Closure {
-    /// The same as between any two.
-    Ring,
-    /// Satellites that move against each other.
-    Seam,
-    /// Nothing: there are no planes to speak of.
-    #[default]
-    Open,
 }
 
 #[derive(Debug)]
@@ -64,7 +41,7 @@ struct Circle {
 
 impl Circle {
     /// With the node at `node` from the x axis, at `phase` from the node at time zero, all in radians.
-    fn new(radius_km: f64, inclination: f64, (node, phase): (f64, f64)) -> Self {
+    fn new(radius_km: f64, inclination: f64, node: f64, phase: f64) -> Self {
         let (sin_i, cos_i) = libm::sincos(inclination);
         let along_node = Vector { x: radius_km, y: 0.0, z: 0.0 }.turned(node);
         let ahead = Vector { x: 0.0, y: radius_km * cos_i, z: radius_km * sin_i }.turned(node);
@@ -87,11 +64,7 @@ impl Constellation {
             for number in 0..shell.per_plane {
                 let phase = TAU * (f64::from(number) + shell.phase(plane)) / f64::from(shell.per_plane);
                 members.push(circles.len() as Satellite);
-                circles.push(Circle::new(
-                    shell.radius_km(),
-                    shell.inclination_deg.to_radians(),
-                    (node, phase),
-                ));
+                circles.push(Circle::new(shell.radius_km(), shell.inclination_deg.to_radians(), node, phase));
                 names.push(format!("{plane}-{number}"));
                 planes.phases.push(phase);
             }
@@ -117,7 +90,7 @@ impl Constellation {
             return Err(OrbitError::impossible("longitudes", bad, "degrees from -180 to 180"));
         }
         let radius_km = EARTH_RADIUS_KM + GEOSTATIONARY_ALTITUDE_KM;
-        let circle = |degrees: &f64| Circle::new(radius_km, 0.0, (degrees.to_radians(), 0.0));
+        let circle = |degrees: &f64| Circle::new(radius_km, 0.0, degrees.to_radians(), 0.0);
         let members = (0..longitudes_deg.len() as Satellite).map(|satellite| vec![satellite]).collect();
         Ok(Self {
             motion: Motion::Circular(longitudes_deg.iter().map(circle).collect(), TAU / SIDEREAL_DAY_S),

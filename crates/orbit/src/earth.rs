@@ -2,7 +2,8 @@
 
 use bentpipe_base::Duration;
 
-use crate::{OrbitError, Vector};
+use crate::error::OrbitError;
+use crate::vector::Vector;
 
 /// Radius of the spherical Earth, as in ns-2 and the papers that used it.
 pub const EARTH_RADIUS_KM: f64 = 6378.0;
@@ -12,6 +13,11 @@ pub const LIGHT_KM_PER_S: f64 = 299_792.458;
 pub(crate) const GRAVITY_KM3_PER_S2: f64 = 398_601.2;
 /// Time of one turn of the Earth against the stars, as in ns-2.
 pub(crate) const SIDEREAL_DAY_S: f64 = 86_164.0;
+
+/// Greatest angle between the normal of the ellipsoid and the direction from the Earth's centre, in degrees.
+const OBLIQUENESS_DEG: f64 = 0.193;
+/// How much nearer than the equator the poles are to the centre, in km.
+const POLAR_DIP_KM: f64 = 21.4;
 
 /// What the Earth is taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,6 +103,18 @@ impl Ground {
         let range_km = way.length();
         (way.dot(self.up) / range_km, range_km)
     }
+}
+
+/// The greatest angle, seen from the Earth's centre, between a station and a satellite above its mask, in radians; `radius_km` is the
+/// greatest distance of the satellite from there.
+pub(crate) fn widest_view(earth: Earth, radius_km: f64, mask_deg: f64) -> f64 {
+    let (dip_km, obliqueness_deg) = match earth {
+        Earth::Sphere => (0.0, 0.0),
+        Earth::Wgs84 => (POLAR_DIP_KM, OBLIQUENESS_DEG),
+    };
+    let mask = (mask_deg - obliqueness_deg).to_radians();
+    let nearest = (EARTH_RADIUS_KM - dip_km) / radius_km;
+    libm::acos((nearest * libm::cos(mask)).min(1.0)) - mask + 1e-9
 }
 
 /// Time that light takes for a distance in kilometres.

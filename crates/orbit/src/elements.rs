@@ -4,8 +4,9 @@ use core::f64::consts::TAU;
 
 use sgp4::{Constants, MinutesSinceEpoch};
 
-use crate::constellation::{Closure, Planes, Satellite};
-use crate::{OrbitError, Vector};
+use crate::error::OrbitError;
+use crate::planes::{Closure, Planes, Satellite};
+use crate::vector::Vector;
 
 /// Length of an element line.
 const LINE_LENGTH: usize = 69;
@@ -88,7 +89,7 @@ pub(crate) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
         };
         check(first_number, first)?;
         check(second_number, second)?;
-        read.push((first_number, parse(name, (first_number, first), second)?));
+        read.push((first_number, parse(name, first_number, first, second)?));
     }
     let Some(latest) = read.iter().map(|(_, parsed)| parsed.datetime).max() else {
         return Err(broken(1, "no elements in the text".to_owned()));
@@ -100,7 +101,7 @@ fn broken(line: usize, what: String) -> OrbitError {
     OrbitError::Elements { line, what }
 }
 
-/// What can be told of a line by itself: length, characters, checksum.
+/// Checks a line by itself: length, characters, checksum.
 fn check(number: usize, line: &str) -> Result<(), OrbitError> {
     if !line.is_ascii() {
         return Err(broken(number, "found a character that is not ASCII".to_owned()));
@@ -122,11 +123,7 @@ fn check(number: usize, line: &str) -> Result<(), OrbitError> {
     Ok(())
 }
 
-fn parse(
-    name: Option<&str>,
-    (number, first): (usize, &str),
-    second: &str,
-) -> Result<sgp4::Elements, OrbitError> {
+fn parse(name: Option<&str>, number: usize, first: &str, second: &str) -> Result<sgp4::Elements, OrbitError> {
     sgp4::Elements::from_tle(name.map(str::to_owned), first.as_bytes(), second.as_bytes())
         .map_err(|error| broken(number, error.to_string()))
 }

@@ -2,10 +2,11 @@
 
 use bentpipe_base::Duration;
 
-use crate::OrbitError;
-use crate::constellation::{Constellation, Satellite};
+use crate::constellation::Constellation;
 use crate::coverage::Seen;
 use crate::earth::LIGHT_KM_PER_S;
+use crate::error::OrbitError;
+use crate::planes::Satellite;
 
 /// When a station changes its satellite, and to which.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -32,7 +33,7 @@ pub enum Handover {
 }
 
 impl Handover {
-    /// Length in km that another path must save; none if paths are not looked at.
+    /// Length in km that another path must save; none if handover does not depend on paths.
     pub(crate) fn margin_km(&self) -> Option<f64> {
         match self {
             Self::ShortestPath { margin } => Some(margin.as_secs_f64() * LIGHT_KM_PER_S),

@@ -2,9 +2,11 @@
 
 use core::f64::consts::{PI, TAU};
 
-use crate::constellation::{Closure, Constellation, Planes, Satellite};
+use crate::constellation::Constellation;
 use crate::earth::EARTH_RADIUS_KM;
-use crate::{OrbitError, Vector};
+use crate::error::OrbitError;
+use crate::planes::{Closure, Planes, Satellite};
+use crate::vector::Vector;
 
 /// Height below which the atmosphere bends and dims a beam, as in ns-2.
 const GRAZING_KM: f64 = 150.0;
@@ -107,7 +109,7 @@ impl Mesh {
     fn join_plane(&mut self, plane: &[Satellite], reach: u32) {
         let count = plane.len();
         for apart in 1..=(reach as usize) {
-            // The other way round it would be a link of a nearer pair, or the same link again.
+            // Beyond half the plane it would be a link of a nearer pair, or the same link again.
             let pairs = match (apart * 2).cmp(&count) {
                 core::cmp::Ordering::Less => count,
                 core::cmp::Ordering::Equal => apart,
@@ -160,7 +162,7 @@ impl Mesh {
         }
     }
 
-    /// Takes the lengths from where the satellites are now.
+    /// Updates the lengths to the present positions.
     pub fn update(&mut self, positions: &[Vector]) {
         if self.reach_across_seam(positions) {
             self.index(positions.len());
@@ -186,7 +188,7 @@ impl Mesh {
             let here = positions[edge.ends[0] as usize];
             let distance = |place: u32| (positions[last[place as usize] as usize] - here).length();
             let start = *place;
-            // The plane is a ring, so the distance falls towards the nearest on one of the two ways.
+            // The plane is a ring, so the distance decreases towards the nearest in one of the two directions.
             for ahead in [1, count - 1] {
                 while distance((*place + ahead) % count) < distance(*place) {
                     *place = (*place + ahead) % count;

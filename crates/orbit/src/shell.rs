@@ -1,7 +1,7 @@
 //! Circular orbits in planes: Walker stars and deltas.
 
-use crate::OrbitError;
 use crate::earth::{EARTH_RADIUS_KM, GRAVITY_KM3_PER_S2};
+use crate::error::OrbitError;
 
 /// A shell of circular orbits at one altitude and inclination, the same number of satellites in each plane.
 #[derive(Clone, Copy, PartialEq, Debug)]

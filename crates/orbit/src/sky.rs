@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::constellation::{Constellation, Satellite};
+use crate::constellation::Constellation;
 use crate::coverage::{Coverage, Seen};
-use crate::earth::{Ground, delay_of_km};
-use crate::mesh::Mesh;
+use crate::earth::{Ground, Station, delay_of_km};
+use crate::error::OrbitError;
+use crate::handover::Handover;
+use crate::mesh::{Grid, Mesh};
+use crate::planes::Satellite;
 use crate::tree::{Towards, Tree};
-use crate::{Grid, Handover, OrbitError, Station, Vector};
+use crate::vector::Vector;
 
-/// Looks ahead for the satellite that stays longest: a pass lasts less.
+/// Steps for which the satellite that stays in view longest is looked for: a pass is shorter.
 const LONGEST_PASS: u32 = 2_000;
 
 /// By what rules stations and satellites hold links.
@@ -21,10 +24,9 @@ pub struct Rules {
     pub elevation_mask_deg: f64,
     /// Which of those serves a station.
     pub handover: Handover,
-    /// Links between satellites. None: bent pipes, which reach the ground only where they are; then a station is served by a satellite
-    /// that a gateway has in view.
+    /// Links between satellites. None: bent pipes, where a station is served only by satellites that a gateway has in view.
     pub grid: Option<Grid>,
-    /// Time between two looks at the sky; nothing changes in between. Above 0.
+    /// Time between two steps; nothing changes in between. Above 0.
     pub step: Duration,
 }
 
@@ -53,7 +55,7 @@ impl Path {
     }
 }
 
-/// Who serves whom at one time, and the paths of least delay.
+/// Which satellites serve which stations at one time, and the paths of least delay.
 #[derive(Clone, Debug)]
 pub struct Sky<'a> {
     constellation: &'a Constellation,
@@ -67,8 +69,8 @@ pub struct Sky<'a> {
     serving: Vec<Vec<(Satellite, f64)>>,
     /// Paths to each station, and the time for which they were found.
     trees: Vec<(Option<Instant>, Tree)>,
-    /// Where paths are looked at: the first satellite of the path between two stations, and the last ones of the paths to each station, now
-    /// and at the look before.
+    /// Kept if handover depends on paths: the first satellite of the path between two stations, and the last ones of the paths to each
+    /// station, in this step and in the one before.
     first: BTreeMap<(usize, usize), Satellite>,
     last: Vec<BTreeSet<Satellite>>,
     last_before: Vec<BTreeSet<Satellite>>,
@@ -105,7 +107,7 @@ impl<'a> Sky<'a> {
             gateways,
             now: Instant::ZERO,
             positions: Vec::new(),
-            coverage: Coverage::new(constellation, grounds, (rules.elevation_mask_deg, rules.step)),
+            coverage: Coverage::new(constellation, grounds, rules.elevation_mask_deg, rules.step),
             mesh: Mesh::new(constellation, rules.grid.as_ref())?,
             serving: vec![Vec::new(); stations.len()],
             trees: vec![(None, Tree::new(constellation.len())); stations.len()],
@@ -113,7 +115,7 @@ impl<'a> Sky<'a> {
             last: vec![BTreeSet::new(); stations.len()],
             last_before: vec![BTreeSet::new(); stations.len()],
         };
-        sky.look()?;
+        sky.update()?;
         Ok(sky)
     }
 
@@ -124,13 +126,13 @@ impl<'a> Sky<'a> {
     pub fn advance(&mut self) -> Result<(), OrbitError> {
         self.now += self.rules.step;
         self.last_before = self.last.iter_mut().map(std::mem::take).collect();
-        self.look()
+        self.update()
     }
 
-    fn look(&mut self) -> Result<(), OrbitError> {
+    fn update(&mut self) -> Result<(), OrbitError> {
         self.constellation.positions(self.now, &mut self.positions)?;
         self.mesh.update(&self.positions);
-        self.coverage.look(&self.positions, self.constellation.greenwich(self.now));
+        self.coverage.update(&self.positions, self.constellation.greenwich(self.now));
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }
 
@@ -146,8 +148,8 @@ impl<'a> Sky<'a> {
         let usable: Vec<Seen> =
             in_view.iter().copied().filter(|seen| self.is_usable(seen.satellite)).collect();
         let remains = |satellite| {
-            let look = (self.now, self.rules.step);
-            self.coverage.remains(self.constellation, (station, satellite), look, LONGEST_PASS)
+            let now = (self.now, self.rules.step);
+            self.coverage.remains(self.constellation, (station, satellite), now, LONGEST_PASS)
         };
         let present = self.serving[station].first().map(|(satellite, _)| *satellite);
         let chosen = self.rules.handover.choose(self.constellation, present, &usable, remains)?;
@@ -165,7 +167,7 @@ impl<'a> Sky<'a> {
             || (0..self.gateways.len()).any(|station| self.gateways[station] && seen_by(station))
     }
 
-    /// The time looked at.
+    /// The time of the present step.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -201,14 +203,14 @@ impl<'a> Sky<'a> {
         seen.map(|seen| (seen.satellite, libm::asin(seen.sine.min(1.0)).to_degrees(), seen.range_km))
     }
 
-    /// The path of least delay between two stations now; none if one of them is not served, or no links lead across.
+    /// The path of least delay between two stations now; none if one of them is not served, or no links join them.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
         let mut satellites = Vec::new();
         let distance_km = self.find_path(from, to, &mut satellites)?;
         Some(Path { distance_km, satellites })
     }
 
-    /// As [`Sky::path`], with the satellites in a place of the caller's; gives the length in km.
+    /// As [`Sky::path`], with the satellites in a buffer of the caller; returns the length in km.
     pub fn find_path(&mut self, from: usize, to: usize, satellites: &mut Vec<Satellite>) -> Option<f64> {
         satellites.clear();
         self.refresh(to);
@@ -240,7 +242,7 @@ impl<'a> Sky<'a> {
         Some(distance_km)
     }
 
-    /// The satellite with which the path of least delay begins; with a margin the one of the look before, unless another saves more.
+    /// The first satellite of the path of least delay; with a margin that of the step before, unless another saves more.
     fn first_of(&self, from: usize, to: usize) -> Option<Satellite> {
         let tree = &self.trees[to].1;
         let lengths =
@@ -252,7 +254,7 @@ impl<'a> Sky<'a> {
         best.1.is_finite().then_some(kept.unwrap_or(best).0)
     }
 
-    /// Where a satellite sends what is for a station now; none if no way leads there.
+    /// The next hop of a satellite towards a station now; none if there is no path.
     pub fn next_hop(&mut self, satellite: Satellite, to: usize) -> Option<Hop> {
         self.refresh(to);
         match self.trees[to].1.towards(satellite) {
@@ -276,7 +278,7 @@ impl<'a> Sky<'a> {
         *found_at = Some(self.now);
         let before = &self.last_before[station];
         match self.rules.handover.margin_km().filter(|_| !before.is_empty()) {
-            // Another last satellite seems farther by the margin.
+            // Any other last satellite is treated as farther by the margin.
             Some(margin_km) => {
                 let farther =
                     |satellite: Satellite| if before.contains(&satellite) { 0.0 } else { margin_km };

@@ -2,9 +2,10 @@
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::constellation::Satellite;
 use crate::earth::delay_of_km;
-use crate::{OrbitError, Sky};
+use crate::error::OrbitError;
+use crate::planes::Satellite;
+use crate::sky::Sky;
 
 /// The path between two stations over time.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,32 +3,32 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::constellation::Satellite;
 use crate::mesh::{EdgeId, Mesh};
+use crate::planes::Satellite;
 
 /// The next hop of each satellite on its shortest path to a station.
 ///
-/// Between two looks at the sky lengths change a little and paths hardly ever. So the tree keeps its shape, is measured anew from the root
-/// outwards, and only where a link then offers a shorter way does the search of Dijkstra (1959) go on. The result is that of a search
-/// from nothing: distances are those of paths that exist, and no link offers a shorter way.
+/// Between two steps lengths change a little and paths hardly ever. So the tree is kept, its distances are computed again from the root
+/// outwards, and only where a link then offers a shorter path does the search of Dijkstra (1959) continue. The result is that of a new
+/// search: distances are those of paths that exist, and no link offers a shorter one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
-    /// Distance to the station in km, infinite where no way leads there.
+    /// Distance to the station in km, infinite without a path.
     distances_km: Vec<f64>,
     towards: Vec<Towards>,
-    /// Satellites in an order in which each comes after the next hop on its way.
+    /// Satellites in an order in which each comes after its next hop.
     outwards: Vec<Satellite>,
     frontier: BinaryHeap<Reverse<Reached>>,
 }
 
-/// Where a satellite sends what is for the station.
+/// The next hop of a satellite towards the station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Towards {
     /// Down to the station itself.
     Ground,
     /// Along a link between satellites.
     Link(EdgeId),
-    /// No way leads there.
+    /// None: there is no path.
     Nowhere,
 }
 
@@ -53,7 +53,7 @@ impl Ord for Reached {
 }
 
 impl Tree {
-    /// Over so many satellites, none of which has a way yet.
+    /// Over so many satellites, none of which has a path yet.
     pub fn new(satellites: usize) -> Self {
         Self {
             distances_km: vec![f64::INFINITY; satellites],
@@ -63,7 +63,7 @@ impl Tree {
         }
     }
 
-    /// Fits the tree to the lengths of now; `overhead` are the satellites that serve the station, with their distances in km.
+    /// Adapts the tree to the present lengths; `overhead` are the satellites that serve the station, with their distances in km.
     pub fn repair(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) {
         let mut changed = self.measure(mesh, overhead);
         for &(satellite, range_km) in overhead {
@@ -89,8 +89,8 @@ impl Tree {
         }
     }
 
-    /// Measures the paths of the tree as it is; true if one of them is broken. A link at a seam may lead to another satellite than before: a path
-    /// over one that has not been measured yet is broken, too, since it could lead back.
+    /// Computes the distances in the present tree; true if one of its paths is broken. A link at a seam may lead to another satellite than before: a path over
+    /// a satellite whose distance has not been computed yet is broken, too, since it could lead back.
     fn measure(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) -> bool {
         let mut broken = false;
         self.distances_km.fill(f64::INFINITY);
@@ -114,7 +114,7 @@ impl Tree {
         broken
     }
 
-    /// Takes a way if it is shorter than the present one.
+    /// Takes a path if it is shorter than the present one.
     #[inline]
     fn offer(&mut self, satellite: Satellite, distance_km: f64, way: Towards) -> bool {
         let shorter = distance_km < self.distances_km[satellite as usize];
@@ -126,7 +126,7 @@ impl Tree {
         shorter
     }
 
-    /// Distance of a satellite to the station in km, infinite if no way leads there.
+    /// Distance of a satellite to the station in km, infinite without a path.
     pub fn distance_km(&self, satellite: Satellite) -> f64 {
         self.distances_km[satellite as usize]
     }

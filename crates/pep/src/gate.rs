@@ -26,10 +26,10 @@ use crate::half::{Answer, Call, Half, Opening, Refusal};
 use crate::metrics::Reason;
 use crate::packet::{self, NoWay, Syn, Tuple};
 use crate::relay::{self, class_of};
-use crate::rules::{MARK_OURS, OPENERS};
+use crate::rules::OPENERS;
 use crate::shared::{Established, Inbox, Shared};
 use crate::slot::Slot;
-use crate::sockets::{self, RawSender};
+use crate::sockets::{self, MARK_OURS, RawSender};
 
 /// A client that has sent no SYN for so long has given up; Linux doubles the time between them up to 32 s.
 const PATIENCE: Duration = Duration::from_secs(70);

@@ -20,6 +20,7 @@ use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::slot::Slot;
+use crate::sockets::{MARK_OURS, Ports};
 use crate::tool;
 
 /// Mark of packets for sockets of a proxy.
@@ -28,8 +29,6 @@ const MARK_LOCAL: u32 = 0x6270_0001;
 const MARK_SYN: u32 = 0x6270_0002;
 const MARK_OF_SATELLITE: u32 = 0x10;
 const MARK_OF_SLOT: u32 = 0x100;
-/// Mark of what the sockets of a proxy send.
-pub(crate) const MARK_OURS: u32 = 0x6270_0003;
 
 /// First of the numbers of routing tables and policy-routing rules, before those of most administrators. Each slot has three: in the first table
 /// everything is local, the others lead into its TUN devices.
@@ -38,15 +37,6 @@ const ROUTES_OF_SLOT: u32 = 3;
 
 /// On which side of the proxy connections are opened.
 pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
-
-/// Where the listening sockets are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ports {
-    /// Port at 127.0.0.1.
-    pub v4: u16,
-    /// Port at ::1; none where there is no IPv6.
-    pub v6: Option<u16>,
-}
 
 /// What the rules lead to: the proxy of a slot, with its listening sockets for connections of clients and of hosts beyond the satellite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

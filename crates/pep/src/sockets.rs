@@ -10,12 +10,22 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::half::{Half, Telemetry};
 use crate::packet::{Syn, Tuple};
-use crate::rules::{MARK_OURS, Ports};
 
+/// Mark of what the sockets of a proxy send.
+pub(crate) const MARK_OURS: u32 = 0x6270_0003;
 /// Connections that may wait to be accepted by a thread.
 const BACKLOG: i32 = 16_384;
 /// A connection without traffic is asked after this time whether its ends are still there.
 const KEEPALIVE: Duration = Duration::from_secs(7200);
+
+/// Where the listening sockets are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ports {
+    /// Port at 127.0.0.1.
+    pub v4: u16,
+    /// Port at ::1; none where there is no IPv6.
+    pub v6: Option<u16>,
+}
 
 /// Listening sockets of one thread, and whose connections come to them. Those of several threads share ports, and the kernel spreads
 /// connections over them.

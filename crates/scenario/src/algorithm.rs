@@ -1,13 +1,12 @@
 //! Names of algorithms as users type them: a window law, with or without a recovery.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use bentpipe_cc::{Algorithm, Custom, REGISTRY};
 use bentpipe_tcp::Recovery;
 
 use crate::describe::RECOVERIES;
 use crate::error::Error;
-use crate::model::{FlowGroup, Scenario};
 use crate::suggest::did_you_mean;
 
 /// Names that mean Reno's window law with the recovery of the same name, as the literature uses them.
@@ -103,32 +102,6 @@ pub(crate) fn meant(name: &str) -> Option<String> {
     match resolve_cc(name) {
         Err(Error::UnknownAlgorithm { name, known }) => did_you_mean(&name, &known).map(str::to_owned),
         _ => None,
-    }
-}
-
-impl Scenario {
-    /// Gives every flow group that is not `fixed` this algorithm, be it a registered one or a user's own; the recovery
-    /// is the one that the scenario gives to algorithms whose name brings none.
-    pub fn set_algorithm(&mut self, algorithm: Algorithm) {
-        for flow in self.flows.iter_mut().filter(|flow| !flow.fixed) {
-            flow.cc = algorithm.name().to_owned();
-            flow.set_ends(algorithm.clone(), flow.default_recovery);
-        }
-    }
-}
-
-impl FlowGroup {
-    /// Gives both ends an algorithm and a recovery; a receiver with a recovery of its own keeps that.
-    pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
-        let alike = self.receiver.recovery == self.sender.recovery;
-        let sender = Arc::make_mut(&mut self.sender);
-        sender.cc = algorithm.clone();
-        sender.recovery = recovery;
-        let receiver = Arc::make_mut(&mut self.receiver);
-        receiver.cc = algorithm;
-        if alike {
-            receiver.recovery = recovery;
-        }
     }
 }
 

@@ -1,41 +1,9 @@
-//! The scenarios that the binary carries: the files under `scenarios/`.
+//! The built-in scenarios.
 
 use crate::draft::Draft;
+use crate::embedded::{SCENARIOS, names, text};
 use crate::error::Error;
 use crate::model::Scenario;
-
-const FILES: &[(&str, &str)] = &[
-    ("geo", include_str!("../../../scenarios/geo.toml")),
-    ("geo-dumbbell", include_str!("../../../scenarios/geo-dumbbell.toml")),
-    ("geo-single", include_str!("../../../scenarios/geo-single.toml")),
-    ("geo-fairness", include_str!("../../../scenarios/geo-fairness.toml")),
-    ("geo-terrestrial", include_str!("../../../scenarios/geo-terrestrial.toml")),
-    ("geo-video", include_str!("../../../scenarios/geo-video.toml")),
-    ("geo-web", include_str!("../../../scenarios/geo-web.toml")),
-    ("geo-stp", include_str!("../../../scenarios/geo-stp.toml")),
-    ("geo-sctp", include_str!("../../../scenarios/geo-sctp.toml")),
-    ("geo-petra", include_str!("../../../scenarios/geo-petra.toml")),
-    ("wired-snoop", include_str!("../../../scenarios/wired-snoop.toml")),
-    ("geo-vsat", include_str!("../../../scenarios/geo-vsat.toml")),
-    ("vsat-access", include_str!("../../../scenarios/vsat-access.toml")),
-    ("vsat-rain", include_str!("../../../scenarios/vsat-rain.toml")),
-    ("geo-voip", include_str!("../../../scenarios/geo-voip.toml")),
-    ("leo-dtn", include_str!("../../../scenarios/leo-dtn.toml")),
-    ("leo-iridium", include_str!("../../../scenarios/leo-iridium.toml")),
-    ("leo-teledesic", include_str!("../../../scenarios/leo-teledesic.toml")),
-    ("leo-starlink", include_str!("../../../scenarios/leo-starlink.toml")),
-    ("leo-recorded", include_str!("../../../scenarios/leo-recorded.toml")),
-];
-
-/// Two-line elements that scenarios name.
-const ELEMENTS: &[(&str, &str)] =
-    &[("starlink-shell", include_str!("../../../scenarios/starlink-shell.tle"))];
-
-/// Recorded links that scenarios name.
-const SERIES: &[(&str, &str)] = &[
-    ("leo-recorded.csv", include_str!("../../../scenarios/leo-recorded.csv")),
-    ("12mbit.trace", include_str!("../../../scenarios/12mbit.trace")),
-];
 
 /// What `bentpipe list scenarios` says of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -49,7 +17,10 @@ pub struct Summary {
 /// The built-in scenarios.
 pub fn list() -> Vec<Summary> {
     let title = |name, text| Draft::parse(name, text).map(|draft| draft.title()).unwrap_or_default();
-    FILES.iter().map(|(name, text)| Summary { name: (*name).to_owned(), title: title(name, text) }).collect()
+    SCENARIOS
+        .iter()
+        .map(|(name, text)| Summary { name: (*name).to_owned(), title: title(name, text) })
+        .collect()
 }
 
 /// The built-in scenario `name`.
@@ -57,10 +28,10 @@ pub fn list() -> Vec<Summary> {
 /// # Errors
 /// [`Error::UnknownScenario`] with the names that there are.
 pub fn builtin(name: &str) -> Result<Scenario, Error> {
-    match text(name) {
+    match text(SCENARIOS, name) {
         Some(text) => Draft::parse(name, text)?.scenario(),
         None => {
-            let known = names().map(str::to_owned).collect();
+            let known = names(SCENARIOS).map(str::to_owned).collect();
             Err(Error::UnknownScenario { name: name.to_owned(), known })
         }
     }
@@ -72,31 +43,6 @@ pub fn builtin(name: &str) -> Result<Scenario, Error> {
 /// Those of [`Draft::load`] and [`Draft::scenario`].
 pub fn load(path_or_name: &str) -> Result<Scenario, Error> {
     Draft::load(path_or_name)?.scenario()
-}
-
-/// Names of the built-in scenarios.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name)
-}
-
-/// File of the built-in scenario `name`.
-pub(crate) fn text(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-/// The two-line elements called `name`.
-pub(crate) fn elements(name: &str) -> Option<&'static str> {
-    ELEMENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-/// The recording called `name`.
-pub(crate) fn series(name: &str) -> Option<&'static str> {
-    SERIES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-/// The names of built-in elements, for messages.
-pub(crate) fn element_names() -> String {
-    ELEMENTS.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -111,7 +57,7 @@ mod tests {
             .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
             .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
             .collect();
-        let mut carried: Vec<_> = names().map(str::to_owned).collect();
+        let mut carried: Vec<_> = names(SCENARIOS).map(str::to_owned).collect();
         files.sort();
         carried.sort();
         assert_eq!(carried, files);
@@ -129,7 +75,7 @@ mod tests {
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
         let mistyped = load("geo-dumbell").unwrap_err().to_string();
-        let names: Vec<_> = names().collect();
+        let names: Vec<_> = names(SCENARIOS).collect();
         assert_eq!(
             mistyped,
             format!(

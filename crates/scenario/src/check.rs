@@ -1,4 +1,4 @@
-//! What no single key can tell: whether the parts of a world fit together.
+//! Checks that involve more than one key: whether the parts of a world fit together.
 
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
@@ -67,10 +67,10 @@ impl Checker<'_> {
         }
         let reverse = format!("{path}.reverse");
         let same = link.reverse == link.forward && link.radio[0] == link.radio[1];
-        self.direction(&path, (&link.forward, &link.radio[0]), [&link.from, &link.to]);
+        self.direction(&path, &link.forward, &link.radio[0], [&link.from, &link.to]);
         if !same || link.radio[1].medium.is_some() {
             let path = if same { &path } else { &reverse };
-            self.direction(path, (&link.reverse, &link.radio[1]), [&link.to, &link.from]);
+            self.direction(path, &link.reverse, &link.radio[1], [&link.to, &link.from]);
         }
     }
 
@@ -88,7 +88,7 @@ impl Checker<'_> {
     }
 
     /// One direction of a link group, between these groups of nodes.
-    fn direction(&mut self, path: &str, (link, radio): (&LinkConfig, &Radio), ends: [&str; 2]) {
+    fn direction(&mut self, path: &str, link: &LinkConfig, radio: &Radio, ends: [&str; 2]) {
         let mut checks = vec![];
         if let Some(modem) = &radio.modem {
             checks.push(modem.validate().map_err(|error| error.within("modem")));
@@ -323,7 +323,7 @@ impl Checker<'_> {
             return self.mistake(format!("{path}.planes"), found, "at most 100000 satellites");
         }
         let flies = group.fly().and_then(|satellites| {
-            group.sky(&satellites, self.scenario)?;
+            group.sky(&satellites, &self.scenario.ground_stations())?;
             Ok(satellites)
         });
         match flies {

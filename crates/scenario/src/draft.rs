@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::algorithm::resolve_cc;
-use crate::builtin;
 use crate::check::check;
 use crate::deployment::{Class, Deployment};
 use crate::describe::world;
+use crate::embedded::{self, ELEMENTS, SCENARIOS, names};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Report};
@@ -32,14 +32,14 @@ impl Draft {
     /// # Errors
     /// [`Error::UnknownScenario`], [`Error::Unreadable`], or [`Error::Mistakes`] if the file is no TOML.
     pub fn load(path_or_name: &str) -> Result<Self, Error> {
-        if let Some(text) = builtin::text(path_or_name) {
+        if let Some(text) = embedded::text(SCENARIOS, path_or_name) {
             return Self::parse(path_or_name, text);
         }
         let is_path = path_or_name.contains(['/', '\\']) || path_or_name.ends_with(".toml");
         if !is_path && !Path::new(path_or_name).is_file() {
             return Err(Error::UnknownScenario {
                 name: path_or_name.to_owned(),
-                known: builtin::names().map(str::to_owned).collect(),
+                known: names(SCENARIOS).map(str::to_owned).collect(),
             });
         }
         let text = read_text(Path::new(path_or_name))
@@ -194,7 +194,7 @@ impl Draft {
     /// Reads the file that a constellation of elements names: one that is built in, or a path from the folder of the scenario on.
     fn load_elements(&self, group: &mut ConstellationGroup, report: &mut Report) {
         let Orbits::Elements { file, text } = &mut group.orbits else { return };
-        if let Some(built_in) = builtin::elements(file) {
+        if let Some(built_in) = embedded::text(ELEMENTS, file) {
             *text = built_in.into();
             return;
         }
@@ -204,13 +204,14 @@ impl Draft {
             Place::File { file, .. } => Path::new(file.as_ref()).parent().map(Path::to_path_buf),
             _ => None,
         };
+        let quoted: Vec<_> = names(ELEMENTS).map(|name| format!("\"{name}\"")).collect();
         match read_text(&folder.unwrap_or_default().join(&*file)) {
             Ok(read) => *text = read.into(),
             Err(error) => report.add(Mistake {
                 place: entry.node.place.clone(),
                 key,
                 found: format!("\"{file}\" ({error})"),
-                accepted: format!("a file of two-line elements, or {}", builtin::element_names()),
+                accepted: format!("a file of two-line elements, or {}", quoted.join(", ")),
                 suggestion: None,
             }),
         }
@@ -231,7 +232,7 @@ impl Draft {
         }
     }
 
-    /// A path may add keys to a node, link or flow group, but a group that is not there is a slip.
+    /// A path may add keys to a node, link or flow group, but not name a group that is not there.
     fn refuse_unknown_group(&self, path: &str, place: &Place) -> Result<(), Error> {
         let mut keys = path.split('.');
         let (Some(section @ ("constellation" | "node" | "link" | "flow")), Some(name), Some(_)) =

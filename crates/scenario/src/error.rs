@@ -90,7 +90,7 @@ impl fmt::Display for Mistake {
 const SHOWN: usize = 300;
 const SHOWN_ACCEPTED: usize = 4000;
 
-/// The beginning of a text that nobody reads to its end.
+/// The beginning of a long text.
 fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
     match text.char_indices().nth(shown) {
         Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()).into(),
@@ -133,7 +133,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// So many mistakes are told at once.
+/// Most mistakes that are reported at once.
 const LISTED: usize = 100;
 
 struct Lines<'a>(&'a [Mistake]);

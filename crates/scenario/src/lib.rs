@@ -12,9 +12,11 @@ mod connection;
 pub mod deployment;
 mod describe;
 mod draft;
+mod embedded;
 mod error;
 mod file;
 mod form;
+mod kinds;
 mod members;
 mod model;
 mod network;
@@ -36,7 +38,8 @@ pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
 pub use file::read_text;
-pub use members::Name;
+pub use kinds::{TRAFFIC_KINDS, medium_kinds, node_kinds};
+pub use members::{LinkId, Name, NodeId};
 pub use model::{
     Connect, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals, Routing,
     Scenario, Streaming, Traffic, Transport,
@@ -49,7 +52,5 @@ pub use sky::{
 };
 pub use split::{Datapath, Opening, Side, Split};
 pub use suggest::did_you_mean;
-pub use topology::{
-    Edge, Graph, Hop, LinkId, NOWHERE, Node, NodeId, THROUGH_SKY, Topology, TopologyError, Tree, initial,
-};
+pub use topology::{Edge, Graph, Hop, NOWHERE, Node, THROUGH_SKY, Topology, TopologyError, Tree, initial};
 pub use unit::read_bytes;

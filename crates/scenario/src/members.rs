@@ -1,6 +1,11 @@
-//! Members of groups: what a group describes once stands in a world many times, and differs in number only.
+//! Members of groups, which differ in number only.
 
 use std::fmt;
+
+/// Index of a node.
+pub type NodeId = u32;
+/// Index of one direction of a link: forward directions are even, their reverse follows.
+pub type LinkId = u32;
 
 /// The name of a member of a group: the group's own if there is only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::Algorithm;
 use bentpipe_mac::Access;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
+use bentpipe_orbit::Station;
 use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 use bentpipe_transports::Options;
@@ -28,7 +30,7 @@ pub struct Scenario {
     pub duration: Duration,
     /// Seed of all random streams, unless the command line gives another.
     pub seed: u64,
-    /// Which way packets take.
+    /// How packets are routed.
     pub routing: Routing,
     /// Constellations of satellites, at most one.
     pub constellations: Vec<ConstellationGroup>,
@@ -44,6 +46,26 @@ impl Scenario {
     /// The flow group under comparison: the first that is not `fixed`, or else the first.
     pub fn compared_flow(&self) -> Option<&FlowGroup> {
         self.flows.iter().find(|group| !group.fixed).or(self.flows.first())
+    }
+
+    /// Gives every flow group that is not `fixed` this algorithm, be it a registered one or a user's own; the recovery
+    /// is the one that the scenario gives to algorithms whose name brings none.
+    pub fn set_algorithm(&mut self, algorithm: Algorithm) {
+        for flow in self.flows.iter_mut().filter(|flow| !flow.fixed) {
+            flow.cc = algorithm.name().to_owned();
+            flow.set_ends(algorithm.clone(), flow.default_recovery);
+        }
+    }
+
+    /// The ground stations, in the order of the nodes.
+    pub fn ground_stations(&self) -> Vec<Station> {
+        let station = |node: &NodeGroup| match node.kind {
+            NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
+                Some(Station { name: node.name.clone(), latitude_deg, longitude_deg, gateway })
+            }
+            _ => None,
+        };
+        self.nodes.iter().filter_map(station).collect()
     }
 
     /// A scenario of which only the name is known.
@@ -62,13 +84,13 @@ impl Scenario {
     }
 }
 
-/// Which way packets take: the one with the fewest links, a way through a constellation counting as one, of these the one with the least
+/// The route of packets: the path with the fewest links, a path through a constellation counting as one, of these the one with the least
 /// delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routing {
     /// The same from beginning to end, whether links are out or not.
     Fixed,
-    /// Links that are out are avoided: when an outage begins or ends, every node knows. A packet asks at each node.
+    /// Links that are out are avoided: every node knows when an outage begins or ends, and routes are looked up hop by hop.
     AvoidOutages,
 }
 
@@ -164,20 +186,20 @@ pub struct LinkGroup {
     pub forward: LinkConfig,
     /// From far to near.
     pub reverse: LinkConfig,
-    /// What rate and losses follow from, and who else sends: from near to far, and from far to near.
+    /// Modem, weather and medium: from near to far, and from far to near.
     pub radio: [Radio; 2],
 }
 
-/// What lies behind one direction of a link.
+/// The modem, the weather and the shared medium of one direction of a link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Radio {
     /// How the members of the group share one channel towards a single node; none if each has a channel of its own.
     pub medium: Option<Access>,
-    /// The modem that makes rate and losses of the weather; none if the scenario says them itself.
+    /// The modem that turns weather into rate and losses; none if the scenario gives them itself.
     pub modem: Option<Modem>,
     /// The weather that the modem sees.
     pub weather: Weather,
-    /// The files that schedules of this direction stand in.
+    /// The files that schedules of this direction were read from.
     pub recordings: Recordings,
 }
 
@@ -226,13 +248,13 @@ pub struct FlowGroup {
 /// the header of TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Esp {
-    /// What the hosts let nodes on the way know in spite of it.
+    /// What the hosts reveal to nodes on the path in spite of it.
     pub reveals: Reveals,
     /// Bytes that the encapsulation adds to every packet.
     pub overhead_bytes: u32,
 }
 
-/// What nodes on the way may know of encrypted packets.
+/// What nodes on the path may know of encrypted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reveals {
     /// Where the packets come from and go to.
@@ -254,6 +276,19 @@ impl Esp {
 }
 
 impl FlowGroup {
+    /// Gives both ends an algorithm and a recovery; a receiver with a recovery of its own keeps that.
+    pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
+        let alike = self.receiver.recovery == self.sender.recovery;
+        let sender = Arc::make_mut(&mut self.sender);
+        sender.cc = algorithm.clone();
+        sender.recovery = recovery;
+        let receiver = Arc::make_mut(&mut self.receiver);
+        receiver.cc = algorithm;
+        if alike {
+            receiver.recovery = recovery;
+        }
+    }
+
     /// Bytes of all headers of a packet on the wire, encapsulation included.
     pub fn headers_on_wire(&self) -> u32 {
         self.header_bytes + self.esp.map_or(0, |esp| esp.bytes_added())
@@ -265,11 +300,11 @@ impl FlowGroup {
 pub enum Transport {
     /// A connection, or several.
     Tcp,
-    /// Packets that nobody repeats and nothing slows down.
+    /// Datagrams without retransmission and congestion control.
     Udp,
-    /// Packets that nobody repeats, at the rate that TCP would have (RFC 5348).
+    /// Datagrams without retransmission at the rate that TCP would have (RFC 5348).
     Tfrc,
-    /// Packets that nobody repeats, once packets of low priority have found room for them.
+    /// Datagrams without retransmission, once low-priority probes have found room for them.
     Admission,
     /// The Satellite Transport Protocol.
     Stp,

@@ -9,8 +9,8 @@ pub(crate) type Hop<'a> = (&'a str, u32);
 
 /// Which nodes reach which.
 pub(crate) struct Network<'a> {
-    /// Islands of routers that each node belongs to or touches.
-    islands: HashMap<Hop<'a>, HashSet<usize>>,
+    /// Connected components of routers that each node belongs to or is linked with.
+    components: HashMap<Hop<'a>, HashSet<usize>>,
     /// Pairs of hosts with a link of their own.
     direct: HashSet<(Hop<'a>, Hop<'a>)>,
 }
@@ -23,26 +23,26 @@ impl<'a> Network<'a> {
             |node: &Hop<'_>| scenario.nodes.iter().any(|group| group.name == node.0 && group.kind.forwards());
         let routers = scenario.nodes.iter().filter(|group| group.kind.forwards());
         let routers = routers.flat_map(|group| (0..group.count).map(|i| (group.name.as_str(), i)));
-        let mut islands: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
-        for (island, start) in routers.enumerate() {
+        let mut components: HashMap<Hop<'a>, HashSet<usize>> = HashMap::new();
+        for (component, start) in routers.enumerate() {
             let mut reached = vec![start];
             while let Some(node) = reached.pop() {
-                let of_node = islands.entry(node).or_default();
-                // A router lies on one island, which was explored from its first router on.
+                let of_node = components.entry(node).or_default();
+                // A router belongs to one component, which was explored from its first router.
                 let explored = is_router(&node) && !of_node.is_empty();
-                of_node.extend((!explored).then_some(island));
+                of_node.extend((!explored).then_some(component));
                 if is_router(&node) && !explored {
                     reached.extend(neighbours.get(&node).into_iter().flatten());
                 }
             }
         }
         let links = neighbours.iter().flat_map(|(node, others)| others.iter().map(|other| (*node, *other)));
-        Self { direct: links.collect(), islands }
+        Self { direct: links.collect(), components }
     }
 
     /// True if `from` reaches `to`: by a link of their own, or through routers.
     pub fn connects(&self, from: Hop<'a>, to: Hop<'a>) -> bool {
-        let shared = match (self.islands.get(&from), self.islands.get(&to)) {
+        let shared = match (self.components.get(&from), self.components.get(&to)) {
             (Some(near), Some(far)) => !near.is_disjoint(far),
             _ => false,
         };

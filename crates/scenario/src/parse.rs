@@ -30,7 +30,7 @@ pub(crate) fn argument(text: &str, place: &Place) -> Node {
     node
 }
 
-/// Says of a node and all below it that they stand at `place`.
+/// Sets the place of a node and of all below it.
 fn relocate(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {

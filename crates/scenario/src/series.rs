@@ -1,4 +1,4 @@
-//! What was measured of links, in files: time series as CSV, and packet-delivery traces.
+//! Measurements of links in files: time series as CSV, and packet-delivery traces.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Outage, Outages};
 
-use crate::builtin;
+use crate::embedded::{SERIES, text};
 use crate::file::read_text;
 
 /// The most rows of a time series, and the most opportunities of a trace.
@@ -104,12 +104,12 @@ impl Wrong {
     }
 }
 
-/// So many mistakes of one file are told.
+/// Most mistakes of one file that are reported.
 const TOLD: usize = 10;
 
 /// The text of a file that a scenario names: of one that is built in, or at a path from `folder` on; and what mistakes in it are named after.
 pub(crate) fn text_of(folder: &Path, file: &str) -> Result<(Arc<str>, String), String> {
-    if let Some(text) = builtin::series(file) {
+    if let Some(text) = text(SERIES, file) {
         return Ok((file.into(), text.to_owned()));
     }
     let path = folder.join(file);

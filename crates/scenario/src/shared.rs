@@ -1,4 +1,4 @@
-//! A shared channel as the crate of media wants it, from a direction of a link and its access scheme.
+//! The configuration of a shared channel, from a direction of a link and its access scheme.
 
 use bentpipe_mac::{Access, MediumConfig, TerminalConfig};
 use bentpipe_net::{ConfigError, LinkConfig, OutageEffect, QueueConfig, Schedule};

@@ -10,14 +10,9 @@ use bentpipe_net::{LinkConfig, Quantity, Schedule};
 
 use bentpipe_orbit::OrbitError;
 
-use crate::members::{Members, Name};
+use crate::members::{LinkId, Members, Name, NodeId};
+use crate::model::{LinkGroup, NodeGroup, NodeKind, Scenario};
 use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
-use crate::{LinkGroup, NodeGroup, NodeKind, Scenario};
-
-/// Index of a node.
-pub type NodeId = u32;
-/// Index of one direction of a link: forward directions are even, their reverse follows.
-pub type LinkId = u32;
 
 /// Groups of which no graph can be made.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -123,7 +118,7 @@ pub struct Graph {
 /// The next hops of all nodes on their shortest routes to one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
-    /// By node; [`NOWHERE`] at the root and where no way leads on, [`THROUGH_SKY`] where the constellation is next.
+    /// By node; [`NOWHERE`] at the root and without a path, [`THROUGH_SKY`] where the constellation is next.
     pub next_hops: Vec<LinkId>,
     /// The ground station at which packets leave the sky: number among [`Graph::stations`].
     pub landing: Option<u32>,
@@ -153,7 +148,7 @@ pub struct Edge<'a> {
     pub medium: Option<&'a Access>,
 }
 
-/// Next hop of a node from which no way leads on.
+/// Next hop of a node without a path.
 pub const NOWHERE: LinkId = LinkId::MAX;
 /// Next hop of a ground station that sends through the constellation.
 pub const THROUGH_SKY: LinkId = LinkId::MAX - 1;
@@ -381,7 +376,7 @@ impl<'a> Topology<'a> {
     }
 
     /// Appends the links of the shortest route to `route`, except those through the sky: fewest hops, of these the least delay, of
-    /// these the links named first. Hosts do not forward. False if no way leads there.
+    /// these the links named first. Hosts do not forward. False if there is no route.
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
         // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
         let graph = &self.graph;
@@ -443,8 +438,8 @@ impl Graph {
     }
 
     /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
-    /// [`NOWHERE`] at the root and where no way leads on. A way through a constellation counts as one hop; all who use it land at the
-    /// ground station that is nearest to the root.
+    /// [`NOWHERE`] at the root and without a route. A path through a constellation counts as one hop, and leads to the ground station that
+    /// is nearest to the root.
     pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Tree {
         let mut landing = None;
         let mut next_hop = vec![NOWHERE; self.forwards.len()];

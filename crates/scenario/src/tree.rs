@@ -1,4 +1,4 @@
-//! A TOML document in which every key and value knows where it was written.
+//! A TOML document with the place of every key and value.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// A value that nobody wrote.
+    /// A value that was not written anywhere.
     pub fn computed(value: Value) -> Self {
         Self { value, place: Place::Computed }
     }

@@ -2,8 +2,6 @@
 
 use bentpipe_base::{Duration, Flags};
 
-use crate::Mistake;
-
 /// A whole script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
@@ -21,14 +19,6 @@ impl Script {
     /// A line of its text, counted from one.
     pub fn line(&self, line: u32) -> &str {
         self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim()
-    }
-
-    /// Reads a script; `file` is how mistakes name it.
-    ///
-    /// # Errors
-    /// If the text is no script.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Mistake> {
-        crate::parse::script(file, text)
     }
 }
 

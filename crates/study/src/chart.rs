@@ -124,9 +124,11 @@ fn hold_to_the_end(lines: &mut [ChartLine]) {
 
 /// The chart of a figure with curves over time, of one run of each arm with the first seed.
 pub fn over_time(
-    (number, figure): (&str, &Figure),
+    number: &str,
+    figure: &Figure,
     time: &OverTime,
-    (needed, store): (&Needed<'_>, &Store),
+    needed: &Needed<'_>,
+    store: &Store,
 ) -> Chart {
     let mut lines = Vec::new();
     for (spot, label) in time.spots(&needed.grid) {

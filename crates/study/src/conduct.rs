@@ -10,31 +10,17 @@ use bentpipe_lab::{Progress, Summary, Unsimulated, Wanted, run_all, simulate};
 use crate::chart::{Chart, along_axis, over_time};
 use crate::check::Expr;
 use crate::file::ParameterFile;
-use crate::grid::{Form, Spot, command, names};
+use crate::grid::{Spot, command, names};
 use crate::joint::{Candidate, JointSetting};
 use crate::measure::{Measure, Measured};
 use crate::outcome::{
     Choices, ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
 };
-use crate::plan::{Job, Jobs, Needed, claims, figures, needs};
+use crate::plan::{Job, Jobs, Needed, Wish, claims, figures, needs};
 use crate::results::{At, Results};
 use crate::study::{Claim, Figure, Ground, Shown, Study};
 use crate::verdict::{Judged, Verdict, judge, worst};
 use bentpipe_table::{Kept, Store};
-
-/// What is wanted of studies.
-pub struct Wish {
-    /// Short or full form.
-    pub form: Form,
-    /// Only these figures and the claims about them; everything if empty.
-    pub figures: Vec<String>,
-    /// Runs at a time.
-    pub threads: usize,
-    /// Most memory in bytes for all of them, instead of what this machine has free.
-    pub memory: Option<u64>,
-    /// Set by another thread to stop early.
-    pub stop: Arc<AtomicBool>,
-}
 
 /// Why there is no outcome.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -316,7 +302,7 @@ fn charts(
     match &figure.shown {
         Shown::OverTime(time) => {
             let needed = needed.iter().find(|one| one.name == name);
-            needed.map(|needed| over_time((number, figure), time, (needed, store))).into_iter().collect()
+            needed.map(|needed| over_time(number, figure, time, needed, store)).into_iter().collect()
         }
         Shown::Along(lines) => {
             let Some(results) = results.get(name) else { return Vec::new() };

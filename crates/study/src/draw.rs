@@ -202,7 +202,7 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         .label_style(("sans-serif", 12))
         .draw()?;
     for (index, line) in chart.lines.iter().enumerate() {
-        draw_line(&mut plot, (index, line), chart)?;
+        draw_line(&mut plot, index, line, chart)?;
     }
     if chart.lines.len() > MOST_NAMED {
         return Ok(());
@@ -318,7 +318,7 @@ fn band(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
 
 /// The points that carry a mark: all that were measured; a few of a curve over time, and of each curve others, so that
 /// those of equal curves stand beside each other.
-fn marked((index, line): (usize, &ChartLine), chart: &Chart) -> Vec<(f64, f64, Option<f64>)> {
+fn marked(index: usize, line: &ChartLine, chart: &Chart) -> Vec<(f64, f64, Option<f64>)> {
     if !chart.over_time {
         return line.points.clone();
     }
@@ -335,7 +335,7 @@ fn marked((index, line): (usize, &ChartLine), chart: &Chart) -> Vec<(f64, f64, O
     (0..MARKS_PER_CURVE).filter_map(|mark| held(time(mark))).collect()
 }
 
-fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Chart) -> Drawn {
+fn draw_line(plot: &mut Plot<'_>, index: usize, line: &ChartLine, chart: &Chart) -> Drawn {
     let ink = INKS[index % INKS.len()];
     let (dash, gap) = DASHES[index % DASHES.len()];
     let style = ink.stroke_width(2);
@@ -350,7 +350,7 @@ fn draw_line(plot: &mut Plot<'_>, (index, line): (usize, &ChartLine), chart: &Ch
         plot.draw_series(DashedLineSeries::new(path, dash, gap, style))?
     };
     let shape = Shape::of(index);
-    let marked = marked((index, line), chart);
+    let marked = marked(index, line, chart);
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     drawn.label(&line.name).legend(move |at| Mark { at, shape, ink, stroke: Some((dash, gap)) });
     for point in &marked {
@@ -568,15 +568,15 @@ mod tests {
     fn curves_over_time_carry_marks_side_by_side() {
         let line = ChartLine { name: "one".into(), points: vec![(0.0, 1.0, None), (7.0, 2.0, None)] };
         let chart = Chart { lines: vec![line.clone(), line.clone()], over_time: true, ..Chart::default() };
-        let times = |index| marked((index, &line), &chart).iter().map(|point| point.0).collect::<Vec<_>>();
+        let times = |index| marked(index, &line, &chart).iter().map(|point| point.0).collect::<Vec<_>>();
         assert_eq!(times(0), [0.25, 1.25, 2.25, 3.25, 4.25, 5.25, 6.25]);
         assert_eq!(times(1), [0.75, 1.75, 2.75, 3.75, 4.75, 5.75, 6.75]);
         assert!(
-            marked((0, &line), &chart).iter().all(|point| point.1 == 1.0),
+            marked(0, &line, &chart).iter().all(|point| point.1 == 1.0),
             "the value holds until the next point"
         );
         let measured = Chart { over_time: false, ..chart };
-        assert_eq!(marked((0, &line), &measured), line.points);
+        assert_eq!(marked(0, &line, &measured), line.points);
     }
 
     #[test]

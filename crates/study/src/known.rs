@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_built_in_studies_ask_for_what_runs_write() {
-        let wish = crate::conduct::Wish {
+        let wish = crate::plan::Wish {
             form: crate::Form::default(),
             figures: Vec::new(),
             threads: 1,

@@ -30,7 +30,7 @@ mod words;
 
 pub use builtin::{load, names};
 pub use chart::{Chart, ChartLine};
-pub use conduct::{Unfinished, Wish, conduct};
+pub use conduct::{Unfinished, conduct};
 
 pub use bentpipe_table::Store;
 pub use grid::Form;
@@ -40,5 +40,6 @@ pub use outcome::{
     Choices, ClaimOutcome, FigureOutcome, OpenOutcome, ParameterOutcome, StatedOutcome, StudyOutcome,
 };
 pub use page::render;
+pub use plan::Wish;
 pub use study::Study;
 pub use verdict::Verdict;

@@ -2,16 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::check_memory;
 use bentpipe_scenario::Scenario;
 
-use crate::conduct::Wish;
 use crate::file::Experiment;
-use crate::grid::{Grid, Spot};
+use crate::grid::{Form, Grid, Spot};
 use crate::measure::{Measure, Measured};
 use crate::study::{Claim, Figure, Ground, OverTime, Shown, Sketch, Study};
 use bentpipe_table::{Kept, Store, refuse_own, world_name};
+
+/// What is wanted of studies.
+pub struct Wish {
+    /// Short or full form.
+    pub form: Form,
+    /// Only these figures and the claims about them; everything if empty.
+    pub figures: Vec<String>,
+    /// Runs at a time.
+    pub threads: usize,
+    /// Most memory in bytes for all of them, instead of what this machine has free.
+    pub memory: Option<u64>,
+    /// Set by another thread to stop early.
+    pub stop: Arc<AtomicBool>,
+}
 
 /// An experiment of which something is needed.
 pub struct Needed<'a> {

@@ -10,6 +10,11 @@ use bentpipe_table::Values;
 /// One value for each seed; `None` where there is none.
 pub type PerSeed = Vec<Option<f64>>;
 
+/// The values that there are.
+pub fn known(values: &PerSeed) -> Vec<f64> {
+    values.iter().copied().flatten().collect()
+}
+
 /// Results of an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Results {

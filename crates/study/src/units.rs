@@ -5,8 +5,7 @@ use bentpipe_lab::number::{plus_minus, rate_unit, short};
 
 use crate::check::{Expr, Operation, Several, alike};
 use crate::measure::Measured;
-use crate::results::PerSeed;
-use crate::verdict::known;
+use crate::results::{PerSeed, known};
 
 /// The unit of all numbers of a relation.
 #[derive(Clone, Copy, PartialEq, Debug)]

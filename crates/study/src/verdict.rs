@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::check::{Check, Clause, Expr, Order, Relation, Several};
 use crate::measure::Measured;
-use crate::results::{At, PerSeed, Results};
+use crate::results::{At, PerSeed, Results, known};
 use crate::units::Units;
 
 /// What became of a claim.
@@ -148,7 +148,7 @@ impl Along<'_> {
 
     fn judge_at(&self, relation: &Relation<Measured>, place: usize) -> Judged {
         match relation {
-            Relation::Compare(a, order, b) => self.compare_at((a, *order, b), place),
+            Relation::Compare(a, order, b) => self.compare_at(a, *order, b, place),
             Relation::Near(a, b, within) => {
                 let (a, b) = (self.values(a, place), self.values(b, place));
                 let units = Units::of(relation.sides(), &[&a, &b]);
@@ -168,8 +168,8 @@ impl Along<'_> {
 
     /// Above the largest of several is above each of them. What is above the largest of each seed is so for certain; otherwise they are compared
     /// one by one, and the pair that decides is shown: the largest of several noisy values is larger than each of their means.
-    fn compare_at(&self, (a, order, b): (&Expr<Measured>, Order, &Expr<Measured>), place: usize) -> Judged {
-        let (_, all) = self.compare_pair((a, order, b), place);
+    fn compare_at(&self, a: &Expr<Measured>, order: Order, b: &Expr<Measured>, place: usize) -> Judged {
+        let (_, all) = self.compare_pair(a, order, b, place);
         if all.verdict == Verdict::Holds {
             return all;
         }
@@ -178,7 +178,7 @@ impl Along<'_> {
             Order::Below | Order::AtMost => (a.each_of(Several::Max), b.each_of(Several::Min)),
         };
         let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
-        let judged = pairs.map(|(a, b)| self.compare_pair((a, order, b), place));
+        let judged = pairs.map(|(a, b)| self.compare_pair(a, order, b, place));
         let decides = judged.min_by(|(margin, one), (other_margin, other)| {
             other.verdict.rank().cmp(&one.verdict.rank()).then(margin.total_cmp(other_margin))
         });
@@ -188,7 +188,9 @@ impl Along<'_> {
     /// The margin by which two are in order, and what is said of them.
     fn compare_pair(
         &self,
-        (a, order, b): (&Expr<Measured>, Order, &Expr<Measured>),
+        a: &Expr<Measured>,
+        order: Order,
+        b: &Expr<Measured>,
         place: usize,
     ) -> (f64, Judged) {
         let sides = [a, b];
@@ -269,11 +271,6 @@ fn written(position: f64) -> String {
 
 fn nothing_there() -> Judged {
     Judged { verdict: Verdict::NotTestable, measured: "nothing was measured there".into() }
-}
-
-/// The values that there are.
-pub fn known(values: &PerSeed) -> Vec<f64> {
-    values.iter().copied().flatten().collect()
 }
 
 /// Mean and half width of the 95 % interval of the differences, seed by seed. A single seed has no interval.

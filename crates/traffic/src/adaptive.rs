@@ -3,7 +3,7 @@
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-use crate::client::{Act, Acts};
+use crate::act::{Act, Acts};
 
 /// Bytes of a request.
 const REQUEST: u64 = 300;

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant, Rng};
 
-use crate::client::{Act, Acts, Transfers};
+use crate::act::{Act, Acts};
+use crate::transfers::Transfers;
 use crate::web::{Model, Object};
 
 /// Description of a browser.

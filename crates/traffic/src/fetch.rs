@@ -3,7 +3,8 @@
 use bentpipe_base::{Duration, Instant, Rng};
 
 use crate::Law;
-use crate::client::{Act, Acts, Transfers};
+use crate::act::{Act, Acts};
+use crate::transfers::Transfers;
 
 /// Bytes of the command that asks for a file.
 const COMMAND: u64 = 64;

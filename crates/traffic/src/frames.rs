@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bentpipe_base::Duration;
 
-use crate::Emission;
+use crate::emission::Emission;
 
 /// Why a text is no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

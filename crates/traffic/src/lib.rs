@@ -10,9 +10,11 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod act;
 pub mod adaptive;
 pub mod browser;
 mod client;
+mod emission;
 pub mod fetch;
 pub mod frames;
 mod gamma;
@@ -24,12 +26,16 @@ mod playout;
 mod source;
 mod tes;
 mod timeliness;
+mod transfers;
 pub mod voice;
 pub mod web;
 
-pub use client::{Act, Client, Service, Transfers};
+pub use act::Act;
+pub use client::{Client, Service};
+pub use emission::Emission;
 pub use law::Law;
 pub use playout::Playout;
-pub use source::{Emission, Source};
+pub use source::Source;
 pub use tes::Tes;
 pub use timeliness::Timeliness;
+pub use transfers::Transfers;

@@ -7,8 +7,9 @@
 
 use bentpipe_base::{Duration, Rng};
 
+use crate::emission::Emission;
 use crate::gamma::GammaQuantiles;
-use crate::{Emission, Tes};
+use crate::tes::Tes;
 
 /// Type of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

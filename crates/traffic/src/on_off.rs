@@ -6,7 +6,8 @@
 
 use bentpipe_base::{Duration, Rate, Rng};
 
-use crate::{Emission, Law};
+use crate::emission::Emission;
+use crate::law::Law;
 
 /// How long bursts and silences last.
 #[derive(Clone, Copy, PartialEq, Debug)]

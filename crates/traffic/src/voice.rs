@@ -5,7 +5,8 @@
 
 use bentpipe_base::{Duration, Instant, Rng};
 
-use crate::{Emission, Law};
+use crate::emission::Emission;
+use crate::law::Law;
 
 /// A speech codec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

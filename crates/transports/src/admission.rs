@@ -1,4 +1,4 @@
-//! Datagrams that the network admits: packets of low priority ask first whether a stream has room, and only then it begins.
+//! Datagrams with measurement-based admission control: a stream begins only after low-priority probes have shown that it has room.
 //!
 //! G. Bianchi, A. Capone, C. Petrioli, "Throughput Analysis of End-to-End Measurement-Based Admission Control in IP", IEEE INFOCOM 2000, which TCP-Peach
 //! names for its packets of low priority. What differs stands in `papers/admission.md`.
@@ -11,9 +11,9 @@ use crate::{Config, Fragment, IP_HEADER, Message, Progress};
 
 /// Header of UDP.
 const UDP_HEADER: u32 = 8;
-/// What the last probe may still wait in queues that serve low priority last.
+/// Longest time that the last probe may wait in queues that serve low priority last.
 const GRACE: Duration = Duration::from_millis(500);
-/// A question is repeated after so long, and so often at most.
+/// A question is repeated after this time, and this often at most.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_QUESTIONS: u32 = 5;
 
@@ -45,7 +45,7 @@ pub struct Pdu {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Content {
-    /// Worth nothing, in low priority, with so many bytes of padding.
+    /// A probe of low priority with so many bytes of padding.
     Probe(u32),
     /// So many probes were sent.
     Question(u64),
@@ -116,7 +116,7 @@ impl Sender {
         }
     }
 
-    /// What is not admitted is not sent: a stream is live, and what it would have said is past.
+    /// Messages before the admission are discarded: a stream is live.
     pub(crate) fn write(&mut self, message: Message) {
         if self.stage == Stage::Admitted {
             self.outbox.push(message);
@@ -147,7 +147,7 @@ impl Sender {
             Stage::Probing(at) if at <= now => {
                 self.due = Some(Content::Probe(self.packet_bytes));
                 self.probes += 1;
-                // From the start, so that rounding does not add up.
+                // Counted from the start, so that rounding errors do not add up.
                 let bytes = u64::from(IP_HEADER + UDP_HEADER + self.packet_bytes);
                 let sent = self.probes.saturating_mul(bytes);
                 let next = self.begins + self.options.rate.time_for(sent);
@@ -158,7 +158,7 @@ impl Sender {
                 self.due = Some(Content::Question(self.probes));
                 self.stage = Stage::Asking(now + PATIENCE, asked + 1);
             }
-            // Nobody answers: the way there is no way for a stream.
+            // Without an answer the stream is refused.
             Stage::Asking(at, _) if at <= now => self.decide(false),
             _ => {}
         }
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!((questions, sender.progress().failed), (5, Some("not admitted")));
     }
 
-    /// The network may make two of one: neither a probe nor a part counts twice.
+    /// Duplicates made by the network count neither as probes nor as parts.
     #[test]
     fn a_copy_is_none() {
         let mut receiver = Receiver::default();

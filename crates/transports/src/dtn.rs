@@ -1,7 +1,7 @@
-//! A layer of bundles (RFC 4838, RFC 5050): every agent on the way keeps what it is given until the next one has it, over hops
-//! that need never be up together.
+//! A layer of bundles (RFC 4838, RFC 5050): every agent on the path keeps what it is given until the next one has it, over hops
+//! that need never be up at the same time.
 //!
-//! The source cuts what the application sends into bundles of one size (proactive fragmentation, section 5.8); a bundle that a lost contact cuts is
+//! The source cuts what the application sends into bundles of one size (proactive fragmentation, section 5.8); a bundle that is cut by the end of a contact is
 //! sent anew, not fragmented again. Agents at hosts and at the bundle routers between them pass bundles on, hop by hop, over a convergence layer: LTP (RFC 5326), which
 //! reports what is missing of a block, bare datagrams, or TCP with any congestion control, a connection for each contact. Contacts are known in advance. With custody, whoever accepts a bundle keeps it until the next
 //! custodian or the destination has said so, and sends it again after a time; without, it is forgotten when it left. The destination reports what it
@@ -70,7 +70,7 @@ pub enum Convergence {
     Tcp,
 }
 
-/// What an agent on the way has.
+/// What an agent on the path has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouterConfig {
     /// Bytes of bundles that it keeps for a flow.
@@ -94,7 +94,7 @@ pub struct Tcp {
     pub header_bytes: u32,
 }
 
-/// The way to the next agent.
+/// The hop to the next agent.
 #[derive(Clone, Debug)]
 pub struct Hop {
     /// When it is there.

@@ -1,4 +1,4 @@
-//! Transports that are not TCP, as agents at hosts and, of some, on the way between them.
+//! Transports other than TCP, as agents at hosts and, for some of them, at nodes on the path.
 //!
 //! An agent is a pure state machine with the contract of TCP's engine: something happens to it ([`Agent::write`], [`Agent::handle_packet`],
 //! [`Agent::handle_timeout`]), then [`Agent::poll_transmit`] and [`Agent::poll_delivery`] until they return nothing, then
@@ -82,7 +82,7 @@ impl Packet {
         }
     }
 
-    /// Whether queues may sacrifice it for others.
+    /// Whether queues with priorities may drop it in favour of others.
     pub fn has_low_priority(&self) -> bool {
         matches!(self, Self::Admission(pdu) if pdu.has_low_priority())
     }
@@ -103,7 +103,7 @@ impl Packet {
 /// A packet that leaves an agent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure {
-    /// The port by which it leaves: a number for each way to each peer. It arrives at the port of the peer that belongs to it.
+    /// The port by which it leaves: a number for each path to each peer. It arrives at the corresponding port of the peer.
     pub port: u8,
     /// The packet.
     pub packet: Packet,
@@ -116,7 +116,7 @@ pub struct Progress {
     pub sent_packets: u64,
     /// Those that were sent before.
     pub repeated_packets: u64,
-    /// Timers that expired because nothing was heard.
+    /// Timers that expired because nothing was received.
     pub timeouts: u64,
     /// Data packets received that brought something new.
     pub fresh_packets: u64,
@@ -128,7 +128,7 @@ pub struct Progress {
     pub srtt: Option<Duration>,
     /// Everything given to it was acknowledged.
     pub all_acknowledged: bool,
-    /// Why something given to it never will be, if nothing is left that it still tries.
+    /// Why something given to it never will be acknowledged, once nothing is left to try.
     pub incomplete: Option<&'static str>,
     /// Why it gave up, if it did.
     pub failed: Option<&'static str>,
@@ -195,7 +195,7 @@ impl Agent {
         }
     }
 
-    /// Nothing more will be given to the sending end. A transport without connections to release has no use for that.
+    /// Nothing more will be given to the sending end. Transports without connections ignore it.
     pub fn finish(&mut self, now: Instant) {
         match self {
             Self::StpSender(sender) => sender.finish(),
@@ -269,7 +269,7 @@ impl Agent {
         }
     }
 
-    /// When it wants to be called; [`Instant::FAR_FUTURE`] if only a packet can move it.
+    /// When it wants to be called; [`Instant::FAR_FUTURE`] if it waits for a packet only.
     pub fn next_timeout(&self) -> Instant {
         match self {
             Self::StpSender(sender) => sender.next_timeout(),

@@ -3,7 +3,7 @@
 //!
 //! The lower transport layer carries units from agent to agent, by TCP on the ground and by STP at a rate of its own between two relay entities; its
 //! acknowledgements mean no more than that the next agent has a unit. The upper layer runs between the hosts over all of them: the source keeps what it
-//! sends until the destination has confirmed it, so that a relay entity may die with what it holds.
+//! sends until the destination has confirmed it, so that a relay entity may crash and lose what it holds.
 
 mod lower;
 mod node;
@@ -21,7 +21,7 @@ pub use unit::{Pdu, Unit};
 /// How a flow uses the upper layer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Bytes that the source keeps until they are confirmed; none for four times the bandwidth-delay product of the way.
+    /// Bytes that the source keeps until they are confirmed; none for four times the bandwidth-delay product of the path.
     pub retention_bytes: Option<u64>,
     /// The destination confirms after so many bytes at the latest.
     pub confirm_bytes: u64,
@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A confirmation every 64 kB or every second; ten seconds of patience.
+    /// A confirmation every 64 kB or every second; the source sends again after ten seconds.
     fn default() -> Self {
         Self {
             retention_bytes: None,
@@ -57,7 +57,7 @@ pub struct RelayConfig {
     pub low: f64,
     /// When it crashes with all that it holds.
     pub dies_at: Option<Duration>,
-    /// How long after that it is there again, and knows nothing; none for never.
+    /// How long after that it is back, without memory; none for never.
     pub back_after: Option<Duration>,
 }
 
@@ -68,7 +68,7 @@ impl Default for RelayConfig {
 }
 
 impl RelayConfig {
-    /// Bytes that a relay entity keeps for a flow on a hop by satellite: twice the bandwidth-delay product unless it is told.
+    /// Bytes that a relay entity keeps for a flow on a hop by satellite: by default twice the bandwidth-delay product.
     pub fn buffer_bytes(&self, rate: Rate, round_trip: Duration) -> u64 {
         self.buffer.unwrap_or_else(|| 2 * rate.bytes_in(round_trip)).max(1)
     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-/// A set of numbers that come mostly in order: it costs as much as it has gaps.
+/// A set of numbers that arrive mostly in order; its size grows with the number of gaps.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Ranges(BTreeMap<u64, u64>);
 

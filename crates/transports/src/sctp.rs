@@ -1,6 +1,6 @@
 //! An association in the manner of SCTP (RFC 9260): several streams, each in order by itself, over two paths.
 //!
-//! What is taken from SCTP: the handshake with its cookie, selective acknowledgements, a congestion window for each path, fast retransmission after three
+//! Taken from SCTP are the handshake with its cookie, selective acknowledgements, a congestion window for each path, fast retransmission after three
 //! misses, heartbeats, and failover. Fragments carry their place in their stream as in RFC 8260, and a path that times out is avoided at once as
 //! RFC 7829 recommends (PFMR = 0) instead of after five timeouts. Data chunks are not bundled, heartbeats have
 //! no jitter, and associations are not shut down.

@@ -1,4 +1,4 @@
-/// Numbers that have arrived, as bits downward from the highest: what is as old as that counts as a copy.
+/// The numbers that have arrived, as bits downward from the highest. Older numbers count as copies.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Seen {
     highest: u64,

@@ -1,10 +1,10 @@
-//! STP, the Satellite Transport Protocol: the receiver says what it has when it is asked, not for every packet.
+//! STP, the Satellite Transport Protocol: the receiver reports what it has when it is polled, not for every packet.
 //!
 //! Henderson and Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite Networks", WOSBIS 1997, after
 //! ITU-T Q.2110 (SSCOP). The sender polls a few times in a round trip; the receiver answers a poll with the list of everything that is missing (STAT), and
-//! reports a gap once by itself when it sees one (USTAT). There is no retransmission timer: a packet is repeated if a report misses it
-//! that answers a poll sent after it. On a link of its own it sends at a rate instead of by TCP's window law, and it may outlast outages. Data that nobody
-//! repeats (UD) are not part of it.
+//! reports a gap once by itself when it sees one (USTAT). There is no retransmission timer: a packet is sent again
+//! if it is missing in a report that answers a poll sent after it. On a dedicated link it sends at a rate instead of by TCP's window law, and it may outlast
+//! outages. Unacknowledged data (UD) are not part of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,7 +26,8 @@ const POLLS_PER_RTT: u64 = 3;
 /// Timer and number of attempts to open a connection (Timer_CC, MaxCC).
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
 const OPEN_ATTEMPTS: u32 = 4;
-/// A connection on which nothing is heard for so long is down (Timer_NO-RESPONSE), or for four round trips and two seconds.
+/// A connection on which nothing is received for this time, or for four round trips and two seconds if that is longer, is down
+/// (Timer_NO-RESPONSE).
 const NO_RESPONSE: Duration = Duration::from_secs(7);
 /// Time between the polls of a connection that outlasts its silence (Timer_KEEP-ALIVE).
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
@@ -34,7 +35,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// What a flow chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Options {
-    /// On a link of its own: data leave at this rate on the wire, losses slow nothing down, and only the receiver's window limits what is under way. None for
+    /// For a dedicated link: data leave at this rate on the wire whatever is lost, and only the receiver's window limits what is outstanding. None for
     /// TCP's window law.
     pub rate: Option<Rate>,
     /// Silence does not end the connection: it goes on polling, and begins with a window of one packet when it is answered.
@@ -156,11 +157,11 @@ pub struct Sender {
     ssthresh: f64,
     /// No second reduction before.
     recovered_at: Instant,
-    /// When something was heard last, or the connection was idle.
+    /// When something was received last, or the connection was idle.
     heard_at: Instant,
-    /// Nothing is heard any more.
+    /// Nothing is received any more.
     silent: bool,
-    /// The last poll that left before anything was heard again.
+    /// The last poll sent before something was received again.
     waited: u64,
     /// Nothing more will be written.
     finished: bool,
@@ -224,7 +225,7 @@ impl Sender {
         self.base
     }
 
-    /// The receiver has no room for what is to be sent: only its answer to a poll tells when it has.
+    /// The receiver has no room for what is to be sent; its answers to polls say when it has.
     fn lacks_credit(&self) -> bool {
         !self.outbox.is_empty() && self.next() >= self.limit
     }
@@ -324,7 +325,7 @@ impl Sender {
         self.heard_at = now;
         if self.silent {
             self.silent = false;
-            // What the outage took is no news, and how long polls waited for its end is no round trip.
+            // Losses by the outage are no new congestion, and polls that waited for its end give no round-trip time.
             self.waited = self.poll;
             self.recovered_at = now + self.progress.srtt.unwrap_or(POLL_WITHOUT_RTT);
             self.poll_at = self.poll_at.min(now + self.poll_period());

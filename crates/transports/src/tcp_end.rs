@@ -33,7 +33,7 @@ impl<U> std::fmt::Debug for TcpEnd<U> {
 
 impl<U: Copy> TcpEnd<U> {
     /// An end that connects at `now`, or listens.
-    pub fn new(config: Arc<Config>, header: u32, (seed, connects_at): (u64, Option<Instant>)) -> Self {
+    pub fn new(config: Arc<Config>, header: u32, seed: u64, connects_at: Option<Instant>) -> Self {
         let connection = match connects_at {
             Some(now) => Connection::connect(config, seed, now),
             None => Connection::listen(config, seed),
@@ -94,7 +94,7 @@ impl<U: Copy> TcpEnd<U> {
         }
     }
 
-    /// The next unit that the neighbour has acknowledged. To be asked for after whatever happened.
+    /// The next unit that the neighbour has acknowledged. To be polled after every event.
     pub fn poll_acknowledged(&mut self) -> Option<U> {
         let acknowledged = self.connection.acknowledged_bytes();
         let (end, unit) = *self.outgoing.front()?;
@@ -120,7 +120,7 @@ impl<U: Copy> TcpEnd<U> {
         self.connection.next_timeout()
     }
 
-    /// The next unit that is there as a whole. Reads no further, so that the window closes where nobody asks.
+    /// The next unit that is complete. Reads no further, so that the window closes if the caller does not poll.
     pub fn poll_unit(&mut self, now: Instant) -> Option<U> {
         let readable = self.connection.readable();
         let end = self.incoming.first_key_value().map(|(end, _)| *end);

@@ -1,7 +1,7 @@
-//! TFRC as a transport: packets that nobody repeats, at the rate that TCP would have (RFC 5348).
+//! TFRC as a transport: packets without retransmission, at the rate that TCP would have (RFC 5348).
 //!
-//! Rate, reports and loss intervals are those of `bentpipe_cc::tfrc`; here they get packets of a size, and messages. With losses a last
-//! part says little, so whoever gets the parts counts the bytes of a message.
+//! Rate, reports and loss intervals are those of `bentpipe_cc::tfrc`; here they get packets of a size, and messages. After losses the
+//! last part does not complete a message, so the application counts the bytes of each message.
 
 use bentpipe_base::{Extension, Instant, Segment};
 use bentpipe_cc::tfrc::{Config, StreamReceiver, StreamSender};

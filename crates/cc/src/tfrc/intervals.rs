@@ -1,6 +1,12 @@
-//! The average loss interval, RFC 5348 section 5.
+//! The average loss interval and the throughput equation, RFC 5348 sections 3.1 and 5.
 
-use super::throughput;
+
+/// Section 3.1: the rate in bytes per second of a TCP with segments of `segment` bytes, a round-trip time of `rtt_s` and a loss-event
+/// rate of `p`, with an ACK per segment and a timeout of four round trips.
+pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
+    let timeouts = 4.0 * rtt_s * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p);
+    segment / (rtt_s * libm::sqrt(2.0 * p / 3.0) + timeouts)
+}
 
 /// Section 5.4: weights of the intervals, the youngest first.
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];

@@ -4,7 +4,7 @@ use crate::Reflector;
 use bentpipe_base::{Duration, Extension, Instant, Segment};
 
 use super::intervals::{Intervals, inverse};
-use super::{Report, Stamp};
+use super::messages::{Report, Stamp};
 
 /// Section 5.1: later arrivals that prove a loss.
 const NDUPACK: u32 = 3;

@@ -9,7 +9,9 @@ use alloc::collections::VecDeque;
 
 use bentpipe_base::{Duration, Extension, Instant, Segment};
 
-use super::{Config, Receiver, Report, Stamp, Tfrc};
+use super::messages::{Report, Stamp};
+use super::receiver::Receiver;
+use super::{Config, Tfrc};
 use crate::Reflector;
 
 /// What there is to send.

@@ -11,6 +11,7 @@ mod path;
 mod peer;
 mod request;
 mod ring;
+mod room;
 mod secret;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};

@@ -213,6 +213,19 @@ pub struct Trace {
     pub legend: bool,
 }
 
+impl Figure {
+    /// A figure over time without curves.
+    pub(super) fn over_time(title: &str, caption: &str, unit: &str) -> Self {
+        Self {
+            title: title.into(),
+            caption: caption.into(),
+            x: Axis { title: "time, s".into(), scale: Scale::Time, ..Axis::default() },
+            y: Axis { title: unit.into(), ..Axis::default() },
+            ..Self::default()
+        }
+    }
+}
+
 impl Trace {
     /// A trace over time, thinned to what a screen can show.
     pub fn over_time(name: impl Into<String>, points: &[(f64, f64)], style: Style) -> Self {

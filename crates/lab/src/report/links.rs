@@ -5,7 +5,6 @@ use bentpipe_net::{Interpolation, LinkConfig, LossModel, Quantity, Schedule};
 use bentpipe_scenario::{Radio, Scenario};
 
 use super::figure::{Axis, Choice, Figure, Pick, Section, Style, Trace};
-use super::run::over_time;
 
 /// Points of a curve.
 const POINTS: usize = 1600;
@@ -92,7 +91,7 @@ impl Direction<'_> {
 }
 
 fn attenuation(directions: &[Direction<'_>], end: Duration) -> Figure {
-    let mut figure = over_time("Attenuation by the weather", "", "dB");
+    let mut figure = Figure::over_time("Attenuation by the weather", "", "dB");
     for one in directions.iter().filter(|one| one.radio.modem.is_some()) {
         let at = |step: usize| end.mul_f64(step as f64 / POINTS as f64);
         let point = |time: Duration| (time.as_secs_f64(), one.radio.weather.attenuation_db(time));
@@ -106,7 +105,7 @@ fn attenuation(directions: &[Direction<'_>], end: Duration) -> Figure {
 
 /// The modulation and code in use, the most robust at the bottom.
 fn modcods(directions: &[Direction<'_>], end: Duration) -> Figure {
-    let mut figure = over_time("Modulation and code", "The most robust at the bottom.", "");
+    let mut figure = Figure::over_time("Modulation and code", "The most robust at the bottom.", "");
     let plans: Vec<_> = directions
         .iter()
         .filter_map(|one| Some((one, one.radio.modem.as_ref()?.plan(&one.radio.weather, end))))
@@ -131,13 +130,13 @@ fn modcods(directions: &[Direction<'_>], end: Duration) -> Figure {
 fn rates(directions: &[Direction<'_>], end: Duration) -> Figure {
     let recorded = directions.iter().any(|one| one.config.opportunities.is_some());
     let caption = if recorded { "Of recorded deliveries what those of each second come to." } else { "" };
-    let mut figure = over_time("Rate", caption, "Mbit/s");
+    let mut figure = Figure::over_time("Rate", caption, "Mbit/s");
     figure.traces = directions.iter().filter_map(|one| one.course(&one.config.rate, end, 1e-6)).collect();
     figure
 }
 
 fn delays(directions: &[Direction<'_>], end: Duration) -> Figure {
-    let mut figure = over_time("One-way delay", "", "ms");
+    let mut figure = Figure::over_time("One-way delay", "", "ms");
     figure.y.close = true;
     figure.traces =
         directions.iter().filter_map(|one| one.course(&one.config.delay_one_way, end, 1e-6)).collect();
@@ -145,7 +144,7 @@ fn delays(directions: &[Direction<'_>], end: Duration) -> Figure {
 }
 
 fn losses(directions: &[Direction<'_>], end: Duration) -> Figure {
-    let mut figure = over_time("Loss", "Of packets, or of frames of the physical layer.", "%");
+    let mut figure = Figure::over_time("Loss", "Of packets, or of frames of the physical layer.", "%");
     for one in directions {
         let spans: Vec<(Duration, f64)> = match &one.config.loss.model {
             LossModel::Schedule { points, .. } => points.clone(),

@@ -256,24 +256,13 @@ impl Curves {
     }
 }
 
-/// A figure over time without curves.
-pub(super) fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
-    Figure {
-        title: title.into(),
-        caption: caption.into(),
-        x: Axis { title: "time, s".into(), scale: Scale::Time, ..Axis::default() },
-        y: Axis { title: unit.into(), ..Axis::default() },
-        ..Figure::default()
-    }
-}
-
 /// Window, round-trip time and sequence numbers of some flows.
 pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
-    let mut window = over_time("Congestion window", "Dashed: slow-start threshold.", "segments");
-    let mut rtt = over_time("Round-trip time", "Smoothed, as the sender estimates it.", "ms");
+    let mut window = Figure::over_time("Congestion window", "Dashed: slow-start threshold.", "segments");
+    let mut rtt = Figure::over_time("Round-trip time", "Smoothed, as the sender estimates it.", "ms");
     rtt.y.close = true;
     let sequence = "Lines: first transmissions and, thinner, acknowledgements. Crosses: retransmissions.";
-    let mut sequence = Figure { wide: true, ..over_time("Sequence numbers", sequence, "segments") };
+    let mut sequence = Figure { wide: true, ..Figure::over_time("Sequence numbers", sequence, "segments") };
     for of in curves {
         window.traces.push(of.trace(&of.held(&of.series.cwnd), Style::Step));
         window.traces.push(of.second("ssthresh", &of.held(&of.series.ssthresh), Style::Dashed));
@@ -293,7 +282,7 @@ pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
 pub(super) fn queue_figure<'a>(
     links: impl Iterator<Item = (usize, (String, Vec<Pick>, &'a LinkSeries))>,
 ) -> Figure {
-    let mut figure = over_time("Queue", "Packets waiting. Crosses: drops.", "packets");
+    let mut figure = Figure::over_time("Queue", "Packets waiting. Crosses: drops.", "packets");
     figure.wide = true;
     for (colour, (name, options, link)) in links {
         let drops = Trace::over_time(format!("{name} drops"), &link.drops, Style::Marks);

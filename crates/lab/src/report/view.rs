@@ -1,7 +1,8 @@
 //! Figures of a comparison: a metric against the varied quantity, one trace for each algorithm.
 
 use super::figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Style, Trace};
-use crate::comparison::{Comparison, Metric, Row, unique};
+use crate::comparison::{Comparison, Row, unique};
+use crate::metric::Metric;
 use crate::number::RATE_UNIT;
 use crate::plan::{Setting, Value};
 use crate::stats::Summary;

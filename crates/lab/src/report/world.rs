@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::{Scenario, TopologyError};
 
-use crate::comparison::Metric;
+use crate::metric::Metric;
 
 use super::{Network, Page, Section, links, sky};
 

@@ -1,8 +1,7 @@
 use bentpipe_base::{Duration, Instant, Rng};
 
-use super::Sending;
-use crate::ConfigError;
-use crate::error::check_probability;
+use super::sending::Sending;
+use crate::error::{ConfigError, check_probability};
 
 /// A stretch of time in which frames of one length are lost with one probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +31,7 @@ pub(super) fn validate(spans: &[FrameSpan]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Frames on the air, whose fate all packets in them share.
+/// Frames of the physical layer: a lost one takes all packets that it carries a part of.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     spans: Vec<FrameSpan>,

@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant, Rng};
 
-use super::Sending;
-use crate::ConfigError;
+use super::sending::Sending;
+use crate::error::ConfigError;
 
 /// Lutz' two-state channel (Lutz, Cygan, Dippold, Dolainsky, Papke, "The land mobile satellite communication channel: recording,
 /// statistics, and channel model", IEEE Trans. Veh. Technol. 40(2), 1991).
@@ -185,8 +185,8 @@ impl Lutz {
         power < self.threshold
     }
 
-    /// The state at `now`, at or after the end of the one before: what may have happened in between needs no steps, as the
-    /// states have no memory.
+    /// The state at `now`, at or after the end of the one before. The states have no memory, so what happened in between need
+    /// not be simulated.
     fn pass(&mut self, now: Instant, rng: &mut Rng) {
         let [good, bad] = self.means;
         let begun_bad = !self.bad;

@@ -2,25 +2,26 @@
 
 mod frames;
 mod mobile;
+mod sending;
 
 use bentpipe_base::{Duration, Instant, Rng};
 
 use self::frames::Frames;
 use self::mobile::{Loo, Lutz};
-use crate::ConfigError;
-use crate::error::check_probability;
+use crate::error::{ConfigError, check_probability};
 use crate::schedule::validate_period;
 use crate::size_cache::SizeCache;
 
 pub use self::frames::FrameSpan;
 pub use self::mobile::{LooConfig, LutzConfig};
+pub use self::sending::Sending;
 
 /// Name and meaning of every loss model.
 pub const LOSSES: &[(&str, &str)] = &[
     ("none", "no transmission errors"),
-    ("packet", "each packet is lost with one probability, whatever its size"),
-    ("bit", "each bit errs independently; one bad bit loses the packet"),
-    ("byte", "each byte errs independently; one bad byte loses the packet"),
+    ("packet", "each packet is lost with the same probability, whatever its size"),
+    ("bit", "each bit is wrong with the same probability, and one loses the packet"),
+    ("byte", "each byte is wrong with the same probability, and one loses the packet"),
     ("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
     ("bursts", "bursts of a mean length, with a loss rate over all"),
     ("schedule", "each packet is lost with a probability that changes over time"),
@@ -223,19 +224,6 @@ pub struct Loss {
     process: Process,
     data_only: bool,
     rng: Rng,
-}
-
-/// The transmission of a packet, as losses see it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sending {
-    /// Its beginning.
-    pub start: Instant,
-    /// Its end.
-    pub end: Instant,
-    /// Bytes on the wire.
-    pub size: u32,
-    /// True if the packet carries payload.
-    pub is_data: bool,
 }
 
 #[derive(Clone, Debug)]

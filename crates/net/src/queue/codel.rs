@@ -10,10 +10,11 @@
 use bentpipe_base::{Duration, Instant};
 use bentpipe_trace::DropCause;
 
-use super::lane::Lane;
-use super::{Backlog, Limit};
-use crate::ledger::Ledger;
-use crate::{ConfigError, Packet, Verdict};
+use super::backlog::{Backlog, Limit};
+use super::timed_fifo::TimedFifo;
+use crate::error::ConfigError;
+use crate::ledger::{Ledger, Verdict};
+use crate::packet::Packet;
 
 /// Parameters of CoDel.
 ///
@@ -52,34 +53,33 @@ impl CoDelConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct CoDel<P> {
     limit: Limit,
-    lane: Lane<P>,
+    fifo: TimedFifo<P>,
     control: Control,
 }
 
 impl<P: Packet> CoDel<P> {
     pub fn new(limit: Limit, config: CoDelConfig) -> Self {
-        Self { limit, lane: Lane::new(), control: Control::new(config) }
+        Self { limit, fifo: TimedFifo::new(), control: Control::new(config) }
     }
 
     pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
-        if !self.limit.has_room(self.lane.backlog(), packet.size()) {
-            ledger.drop_packet(packet, DropCause::Queue, now);
-            return Verdict::Dropped(DropCause::Queue);
+        if !self.limit.has_room(self.fifo.backlog(), packet.size()) {
+            return ledger.refuse(packet, DropCause::Queue, now);
         }
-        self.lane.push(now, packet);
+        self.fifo.push(now, packet);
         Verdict::Accepted
     }
 
     pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
-        self.control.dequeue(&mut self.lane, now, ledger)
+        self.control.dequeue(&mut self.fifo, now, ledger)
     }
 
     pub fn backlog(&self) -> Backlog {
-        self.lane.backlog()
+        self.fifo.backlog()
     }
 }
 
-/// CoDel's state over one lane (RFC 8289 section 5).
+/// CoDel's state over one queue (RFC 8289 section 5).
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
@@ -104,35 +104,35 @@ impl Control {
         Self { config, first_above: None, dropping: false, drop_next: Instant::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet to send at `now`; none only if the lane is empty.
+    /// The next packet to send at `now`; none only if the queue is empty.
     pub fn dequeue<P: Packet>(
         &mut self,
-        lane: &mut Lane<P>,
+        fifo: &mut TimedFifo<P>,
         now: Instant,
         ledger: &mut Ledger<P>,
     ) -> Option<P> {
-        let head = self.pop(lane, now);
+        let head = self.pop(fifo, now);
         let ok_to_drop = head.as_ref().is_some_and(|head| head.ok_to_drop);
         let head = match (self.dropping, ok_to_drop) {
-            (true, true) => self.keep_dropping(head, lane, now, ledger),
+            (true, true) => self.keep_dropping(head, fifo, now, ledger),
             (true, false) => {
                 self.dropping = false;
                 head
             }
-            (false, true) => self.start_dropping(head, lane, now, ledger),
+            (false, true) => self.start_dropping(head, fifo, now, ledger),
             (false, false) => head,
         };
         head.map(|head| head.packet)
     }
 
     /// `dodequeue` of the RFC: takes the head and tracks how long the delay has been above the target.
-    fn pop<P: Packet>(&mut self, lane: &mut Lane<P>, now: Instant) -> Option<Head<P>> {
-        let Some(stamped) = lane.pop() else {
+    fn pop<P: Packet>(&mut self, fifo: &mut TimedFifo<P>, now: Instant) -> Option<Head<P>> {
+        let Some(stamped) = fifo.pop() else {
             self.first_above = None;
             return None;
         };
         let delay = now.since(stamped.arrived);
-        let ok_to_drop = if delay < self.config.target || lane.backlog().bytes <= u64::from(lane.largest()) {
+        let ok_to_drop = if delay < self.config.target || fifo.backlog().bytes <= u64::from(fifo.largest()) {
             self.first_above = None;
             false
         } else {
@@ -146,7 +146,7 @@ impl Control {
     fn keep_dropping<P: Packet>(
         &mut self,
         mut head: Option<Head<P>>,
-        lane: &mut Lane<P>,
+        fifo: &mut TimedFifo<P>,
         now: Instant,
         ledger: &mut Ledger<P>,
     ) -> Option<Head<P>> {
@@ -157,7 +157,7 @@ impl Control {
                     self.drop_next = self.control_law(self.drop_next);
                     return Some(marked);
                 }
-                Err(victim) => self.replace(victim, lane, now, ledger),
+                Err(victim) => self.replace(victim, fifo, now, ledger),
             };
             if head.as_ref().is_some_and(|head| head.ok_to_drop) {
                 self.drop_next = self.control_law(self.drop_next);
@@ -172,13 +172,13 @@ impl Control {
     fn start_dropping<P: Packet>(
         &mut self,
         head: Option<Head<P>>,
-        lane: &mut Lane<P>,
+        fifo: &mut TimedFifo<P>,
         now: Instant,
         ledger: &mut Ledger<P>,
     ) -> Option<Head<P>> {
         let head = match self.mark(head?, ledger) {
             Ok(marked) => Some(marked),
-            Err(victim) => self.replace(victim, lane, now, ledger),
+            Err(victim) => self.replace(victim, fifo, now, ledger),
         };
         self.dropping = true;
         let earlier_drops = self.count.saturating_sub(self.last_count);
@@ -203,12 +203,12 @@ impl Control {
     fn replace<P: Packet>(
         &mut self,
         victim: Head<P>,
-        lane: &mut Lane<P>,
+        fifo: &mut TimedFifo<P>,
         now: Instant,
         ledger: &mut Ledger<P>,
     ) -> Option<Head<P>> {
         ledger.drop_packet(victim.packet, DropCause::Queue, now);
-        self.pop(lane, now)
+        self.pop(fifo, now)
     }
 
     /// When the next drop follows one at `time`: interval / sqrt(count) later.
@@ -245,15 +245,15 @@ mod tests {
     /// `count` after a control that entered the dropping state with count 2 and left it with 6 enters it again
     /// this long after its next drop would have been due.
     fn count_when_dropping_again(after: Duration) -> u32 {
-        let mut lane = Lane::new();
-        (0..5).for_each(|_| lane.push(Instant::ZERO, Plain));
+        let mut fifo = TimedFifo::new();
+        (0..5).for_each(|_| fifo.push(Instant::ZERO, Plain));
         let mut control = Control::new(CoDelConfig::default());
         (control.count, control.last_count) = (6, 2);
         control.drop_next = Instant::ZERO + Duration::from_secs(1);
         control.first_above = Some(control.drop_next);
         let now = control.drop_next + after;
         let mut ledger = Ledger::new();
-        assert!(control.dequeue(&mut lane, now, &mut ledger).is_some());
+        assert!(control.dequeue(&mut fifo, now, &mut ledger).is_some());
         assert_eq!(ledger.stats().dropped_by_queue, 1);
         assert_eq!(control.last_count, control.count);
         control.count

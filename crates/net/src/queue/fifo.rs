@@ -3,30 +3,21 @@ use std::collections::VecDeque;
 use bentpipe_base::{Duration, Instant, prefetch};
 use bentpipe_trace::DropCause;
 
+use super::backlog::{Backlog, Limit, Transmission, Unbegun};
 use super::red::{Early, Red};
-use super::{Backlog, Limit};
-use crate::Packet;
+use crate::packet::Packet;
 
 /// A queue that keeps the order of arrival and decides at the arrival.
 ///
-/// Every accepted packet has its turn on the transmitter at once, so the packets themselves travel on and only their
-/// turns stay here until they begin.
+/// The transmission of an accepted packet is scheduled at once, so the packet itself moves on to the path, and only its
+/// scheduled transmission stays here until it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
     admission: Admission,
-    waiting: VecDeque<Turn>,
+    waiting: VecDeque<Transmission>,
     backlog: Backlog,
-    /// When the latest turn that has begun ends.
+    /// When the latest transmission that has begun ends.
     service_end: Instant,
-}
-
-/// The transmission of one packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turn {
-    pub start: Instant,
-    pub end: Instant,
-    /// Bytes on the wire.
-    pub size: u32,
 }
 
 /// Which arrivals may wait.
@@ -58,12 +49,12 @@ impl Fifo {
         Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), service_end: Instant::ZERO }
     }
 
-    /// Lets another rule decide on those who come from now on; who waits keeps its turn. RED then knows of no turn before.
+    /// Uses another admission rule for packets that arrive from now on. Waiting packets keep their transmissions; RED starts without history.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
     }
 
-    /// Asks for the memory of the first turn.
+    /// Prefetches the first transmission.
     #[inline]
     pub fn prefetch(&self) {
         if let Some(first) = self.waiting.front() {
@@ -71,34 +62,34 @@ impl Fifo {
         }
     }
 
-    /// Lets the turns begin that start at or before `now`.
+    /// Begins the transmissions that start at or before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
         if self.backlog.packets > 0 {
-            self.begin_turns(now);
+            self.begin_transmissions(now);
         }
     }
 
     #[inline]
-    fn begin_turns(&mut self, now: Instant) {
-        while let Some(&turn) = self.waiting.front()
-            && turn.start <= now
+    fn begin_transmissions(&mut self, now: Instant) {
+        while let Some(&transmission) = self.waiting.front()
+            && transmission.start <= now
         {
-            self.backlog.remove(turn.size);
-            self.begin(turn);
+            self.backlog.remove(transmission.size);
+            self.begin(transmission);
             self.waiting.pop_front();
         }
         if self.waiting.is_empty() {
-            // The next goes to the front of the memory again, which a cache holds.
+            // The next one is stored at the front of the buffer again, which is still in the cache.
             self.waiting.clear();
         }
     }
 
     #[inline(always)]
-    fn begin(&mut self, turn: Turn) {
-        self.service_end = turn.end;
+    fn begin(&mut self, transmission: Transmission) {
+        self.service_end = transmission.end;
         if let Admission::Red(red) = &mut self.admission {
-            red.note_turn(turn);
+            red.note_transmission(transmission);
         }
     }
 
@@ -122,20 +113,20 @@ impl Fifo {
         }
     }
 
-    /// Keeps the turn of a packet admitted at `now`. True if it must wait.
+    /// Schedules a packet admitted at `now`. True if it must wait.
     #[inline(always)]
-    pub fn take(&mut self, now: Instant, turn: Turn) -> bool {
-        let waits = turn.start > now;
+    pub fn take(&mut self, now: Instant, transmission: Transmission) -> bool {
+        let waits = transmission.start > now;
         if waits {
-            self.backlog.add(turn.size);
-            self.waiting.push_back(turn);
+            self.backlog.add(transmission.size);
+            self.waiting.push_back(transmission);
         } else {
-            self.begin(turn);
+            self.begin(transmission);
         }
         waits
     }
 
-    /// The transmitter went on with something of its own until `end` after the latest turn, for which nothing waits.
+    /// The transmitter sends parity until `end` after the latest transmission.
     pub fn prolong(&mut self, end: Instant) {
         if let Some(last) = self.waiting.back_mut() {
             last.end = end;
@@ -152,22 +143,24 @@ impl Fifo {
         self.backlog
     }
 
-    /// Forgets the turns that have not begun at `now`, and says what they would have taken: packets, bytes and time.
-    pub fn forget_waiting(&mut self, now: Instant) -> (Backlog, Duration) {
+    /// Forgets the transmissions that have not begun at `now`.
+    pub fn forget_waiting(&mut self, now: Instant) -> Unbegun {
         self.advance(now);
-        let time = self.waiting.drain(..).fold(Duration::ZERO, |sum, turn| sum + turn.end.since(turn.start));
-        (std::mem::take(&mut self.backlog), time)
+        let time = self.waiting.drain(..).fold(Duration::ZERO, |sum, one| sum + one.end.since(one.start));
+        Unbegun { backlog: std::mem::take(&mut self.backlog), time }
     }
 
-    /// When the transmission ends that has begun last.
+    /// When the transmission that has begun last ends.
     pub fn service_end(&self) -> Instant {
         self.service_end
     }
 
-    /// Transmission time already given away that lies after `now`.
+    /// Scheduled transmission time after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
         let in_service = self.service_end.since(now);
-        self.waiting.iter().fold(in_service, |sum, turn| sum + turn.end.since(turn.start.max(now)))
+        self.waiting
+            .iter()
+            .fold(in_service, |sum, transmission| sum + transmission.end.since(transmission.start.max(now)))
     }
 
     fn admit_by_red<P: Packet>(&mut self, now: Instant, packet: &P) -> Admit {

@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
-use super::Backlog;
+use super::backlog::Backlog;
 use super::codel::{CoDelConfig, Control};
-use super::lane::Lane;
-use crate::ledger::Ledger;
-use crate::{ConfigError, Packet, Verdict};
+use super::timed_fifo::TimedFifo;
+use crate::error::ConfigError;
+use crate::ledger::{Ledger, Verdict};
+use crate::packet::Packet;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 section 4.1).
 const MAX_BATCH: u32 = 64;
@@ -71,7 +72,7 @@ pub(crate) struct FqCoDel<P> {
 
 #[derive(Clone, Debug)]
 struct FlowQueue<P> {
-    lane: Lane<P>,
+    fifo: TimedFifo<P>,
     control: Control,
     /// Bytes that may still be sent in this round; negative after overdrawing.
     credit: i64,
@@ -88,8 +89,12 @@ enum List {
 
 impl<P: Packet> FqCoDel<P> {
     pub fn new(config: FqCoDelConfig, salt: u64) -> Self {
-        let flow =
-            || FlowQueue { lane: Lane::new(), control: Control::new(config.codel), credit: 0, active: false };
+        let flow = || FlowQueue {
+            fifo: TimedFifo::new(),
+            control: Control::new(config.codel),
+            credit: 0,
+            active: false,
+        };
         Self {
             config,
             salt,
@@ -105,7 +110,7 @@ impl<P: Packet> FqCoDel<P> {
         let index = self.index_of(packet.flow());
         self.backlog.add(packet.size());
         let flow = &mut self.flows[index];
-        flow.lane.push(now, packet);
+        flow.fifo.push(now, packet);
         if !flow.active {
             flow.active = true;
             flow.credit = i64::from(self.config.quantum_bytes);
@@ -127,9 +132,9 @@ impl<P: Packet> FqCoDel<P> {
                 self.move_to_old(list, index);
                 continue;
             }
-            let before = flow.lane.backlog();
-            let packet = flow.control.dequeue(&mut flow.lane, now, ledger);
-            let after = flow.lane.backlog();
+            let before = flow.fifo.backlog();
+            let packet = flow.control.dequeue(&mut flow.fifo, now, ledger);
+            let after = flow.fifo.backlog();
             self.backlog.packets -= before.packets - after.packets;
             self.backlog.bytes -= before.bytes - after.bytes;
             if let Some(packet) = packet {
@@ -187,12 +192,12 @@ impl<P: Packet> FqCoDel<P> {
     /// because finding that queue costs a walk over the active ones.
     fn thin_fattest(&mut self, now: Instant, ledger: &mut Ledger<P>) {
         let active = self.new.iter().chain(&self.old).copied();
-        let Some(fattest) = active.max_by_key(|&index| self.flows[index].lane.backlog().bytes) else {
+        let Some(fattest) = active.max_by_key(|&index| self.flows[index].fifo.backlog().bytes) else {
             return;
         };
-        let lane = &mut self.flows[fattest].lane;
-        for _ in 0..lane.backlog().packets.div_ceil(2).min(MAX_BATCH) {
-            let Some(stamped) = lane.pop() else { return };
+        let fifo = &mut self.flows[fattest].fifo;
+        for _ in 0..fifo.backlog().packets.div_ceil(2).min(MAX_BATCH) {
+            let Some(stamped) = fifo.pop() else { return };
             self.backlog.remove(stamped.packet.size());
             ledger.drop_packet(stamped.packet, DropCause::Queue, now);
         }

@@ -1,14 +1,14 @@
 use bentpipe_base::Instant;
 
-use super::Backlog;
+use super::backlog::Backlog;
 use super::codel::CoDel;
 use super::fq_codel::FqCoDel;
 use super::priority::Priority;
 use super::push_out::PushOut;
-use crate::ledger::Ledger;
-use crate::{Packet, Verdict};
+use crate::ledger::{Ledger, Verdict};
+use crate::packet::Packet;
 
-/// A queue that decides when the transmitter falls free, and keeps its packets until then.
+/// A queue that decides when the transmitter becomes free, and keeps its packets until then.
 #[derive(Clone, Debug)]
 pub(crate) enum Held<P> {
     PushOut(PushOut<P>),

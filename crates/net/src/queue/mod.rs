@@ -5,25 +5,25 @@
 //! count the packet in transmission either, but its drop-tail refuses the packet that would fill the last place: its
 //! limit of 51 is a limit of 50 here.)
 //!
-//! Two kinds: a [`Fifo`] decides when a packet arrives and then knows its departure, which needs no further event; a
-//! [`Held`] queue decides when the transmitter falls free, and keeps the packets until then.
+//! There are two kinds. A [`Fifo`] decides when a packet arrives and then knows its departure, so no further event is
+//! needed. A [`Held`] queue decides when the transmitter becomes free, and keeps the packets until then.
 
+pub(crate) mod backlog;
 mod codel;
 mod fifo;
 mod fq_codel;
 mod held;
-mod lane;
 mod priority;
 mod push_out;
 mod red;
+mod timed_fifo;
 
-use core::fmt;
-
+use backlog::{Backlog, Limit};
 use bentpipe_base::Rng;
 use codel::CoDel;
 pub use codel::CoDelConfig;
 use fifo::{Admission, Threshold};
-pub(crate) use fifo::{Admit, Fifo, Turn};
+pub(crate) use fifo::{Admit, Fifo};
 use fq_codel::FqCoDel;
 pub use fq_codel::FqCoDelConfig;
 pub(crate) use held::Held;
@@ -32,21 +32,19 @@ use push_out::PushOut;
 use red::Red;
 pub use red::{RedConfig, RedUnit};
 
-use crate::{ConfigError, Packet};
+use crate::error::ConfigError;
+use crate::packet::Packet;
 
 /// Name and meaning of every queue.
 pub const QUEUES: &[(&str, &str)] = &[
-    ("drop-tail", "first in, first out; an arrival without room is dropped"),
-    ("threshold", "drop-tail, and low priority is refused when more than a threshold waits"),
-    ("push-out", "first in, first out; when full, low priority gives way, youngest first"),
-    (
-        "strict",
-        "low priority is sent only while nothing else waits, and gives way when the shared room is full",
-    ),
-    ("priority", "low priority is sent only while nothing else waits; each class has its own room"),
-    ("red", "random early detection (Floyd and Jacobson 1993), gentle, with ECN if wanted"),
-    ("codel", "controlled delay (RFC 8289), with ECN if wanted"),
-    ("fq-codel", "a CoDel queue per flow, served in turn (RFC 8290)"),
+    ("drop-tail", "first in, first out; a packet that finds no room is dropped"),
+    ("threshold", "drop-tail, and accepts low priority only while at most theta packets wait"),
+    ("push-out", "drop-tail, but an ordinary packet without room pushes out the youngest of low priority"),
+    ("strict", "push-out, and sends low priority only while no ordinary packet waits"),
+    ("priority", "two queues with room of their own; sends low priority only while no ordinary packet waits"),
+    ("red", "random early detection (Floyd and Jacobson 1993), gentle by default"),
+    ("codel", "controlled delay (RFC 8289)"),
+    ("fq-codel", "flows hashed into queues that take turns, controlled delay in each (RFC 8290)"),
 ];
 
 /// The queue of a link.
@@ -139,72 +137,6 @@ impl QueueConfig {
     }
 }
 
-/// Room for waiting packets; the packet in transmission does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// So many packets, at least 1.
-    Packets(u32),
-    /// So many bytes on the wire, at least 1; should exceed the largest packet, which never gets through otherwise.
-    Bytes(u64),
-}
-
-impl Limit {
-    /// True if a packet of `size` bytes on the wire may wait beside `backlog`.
-    #[inline]
-    pub fn has_room(self, backlog: Backlog, size: u32) -> bool {
-        match self {
-            Self::Packets(packets) => backlog.packets < packets,
-            Self::Bytes(bytes) => backlog.bytes + u64::from(size) <= bytes,
-        }
-    }
-
-    /// Accepts room for at least one packet or byte, names `field` otherwise.
-    ///
-    /// # Errors
-    /// If there is no room at all.
-    pub fn validate(self, field: &str) -> Result<(), ConfigError> {
-        match self {
-            Self::Packets(0) => Err(ConfigError::new(field, self, "at least 1 packet")),
-            Self::Bytes(0) => Err(ConfigError::new(field, self, "at least 1 byte")),
-            Self::Packets(_) | Self::Bytes(_) => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(packets) => write!(f, "{packets} packets"),
-            Self::Bytes(bytes) => write!(f, "{bytes} bytes"),
-        }
-    }
-}
-
-/// What waits in a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Backlog {
-    /// Packets waiting, without the one in transmission.
-    pub packets: u32,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-}
-
-impl Backlog {
-    /// A packet of `size` bytes begins to wait.
-    #[inline]
-    pub fn add(&mut self, size: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-    }
-
-    /// A packet of `size` bytes waits no longer.
-    #[inline]
-    pub fn remove(&mut self, size: u32) {
-        self.packets -= 1;
-        self.bytes -= u64::from(size);
-    }
-}
-
 /// The running queue of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Queue<P> {
@@ -213,7 +145,7 @@ pub(crate) enum Queue<P> {
 }
 
 impl<P: Packet> Queue<P> {
-    /// Of a validated configuration; `rng` makes the link's stream for queues, for those that roll dice.
+    /// Of a validated configuration; `rng` makes the link's random stream for queues that need one.
     pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Rng) -> Self {
         match *config {
             QueueConfig::DropTail { limit } => Self::Fifo(Fifo::new(Admission::DropTail(limit))),

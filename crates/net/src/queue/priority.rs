@@ -3,9 +3,9 @@ use bentpipe_trace::DropCause;
 
 use std::collections::VecDeque;
 
-use super::{Backlog, Limit};
-use crate::ledger::Ledger;
-use crate::{Packet, Verdict};
+use super::backlog::{Backlog, Limit};
+use crate::ledger::{Ledger, Verdict};
+use crate::packet::Packet;
 
 /// Two first-in-first-out queues; low priority is sent only while no ordinary packet waits.
 #[derive(Clone, Debug)]
@@ -66,8 +66,7 @@ impl<P: Packet> Priority<P> {
             (DropCause::Queue, self.make_room(size, now, ledger))
         };
         if !has_room {
-            ledger.drop_packet(packet, cause, now);
-            return Verdict::Dropped(cause);
+            return ledger.refuse(packet, cause, now);
         }
         let class = if packet.low_priority() { &mut self.low } else { &mut self.ordinary };
         class.push(packet);

@@ -3,9 +3,9 @@ use std::collections::VecDeque;
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
-use super::{Backlog, Limit};
-use crate::ledger::Ledger;
-use crate::{Packet, Verdict};
+use super::backlog::{Backlog, Limit};
+use crate::ledger::{Ledger, Verdict};
+use crate::packet::Packet;
 
 /// First in, first out; when it is full, an ordinary packet takes the room of the youngest low-priority ones.
 #[derive(Clone, Debug)]
@@ -37,14 +37,12 @@ impl<P: Packet> PushOut<P> {
         let size = packet.size();
         if packet.low_priority() {
             if !self.limit.has_room(self.backlog, size) {
-                ledger.drop_packet(packet, DropCause::LowPriority, now);
-                return Verdict::Dropped(DropCause::LowPriority);
+                return ledger.refuse(packet, DropCause::LowPriority, now);
             }
             self.low.push_back(self.left + self.slots.len() as u64);
             self.low_bytes += u64::from(size);
         } else if !self.make_room(size, now, ledger) {
-            ledger.drop_packet(packet, DropCause::Queue, now);
-            return Verdict::Dropped(DropCause::Queue);
+            return ledger.refuse(packet, DropCause::Queue, now);
         }
         self.backlog.add(size);
         self.slots.push_back(Some(packet));

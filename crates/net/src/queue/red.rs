@@ -10,9 +10,8 @@
 
 use bentpipe_base::{Duration, Instant, Rng};
 
-use super::{Backlog, Limit, Turn};
-use crate::ConfigError;
-use crate::error::check_probability;
+use super::backlog::{Backlog, Limit, Transmission};
+use crate::error::{ConfigError, check_probability};
 
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,33 +100,33 @@ pub(crate) struct Red {
     average: f64,
     /// Packets since the last drop or mark, the arriving one included; none while the average is below min_th.
     since_drop: Option<u32>,
-    /// The latest turn that has begun; of no bytes before the first.
-    turn: Turn,
+    /// The latest transmission that has begun; of no bytes before the first.
+    transmission: Transmission,
     rng: Rng,
 }
 
 impl Red {
     pub fn new(config: RedConfig, rng: Rng) -> Self {
-        Self { config, average: 0.0, since_drop: None, turn: Turn::default(), rng }
+        Self { config, average: 0.0, since_drop: None, transmission: Transmission::default(), rng }
     }
 
     pub fn config(&self) -> &RedConfig {
         &self.config
     }
 
-    /// A turn on the transmitter begins.
-    pub fn note_turn(&mut self, turn: Turn) {
-        self.turn = turn;
+    /// A transmission begins.
+    pub fn note_transmission(&mut self, transmission: Transmission) {
+        self.transmission = transmission;
     }
 
-    /// The transmitter goes on until `end` with something of its own.
+    /// The transmitter sends parity until `end`.
     pub fn prolong(&mut self, end: Instant) {
-        self.turn.end = end;
+        self.transmission.end = end;
     }
 
-    /// How long a mean packet takes, by the latest turn; unknown before the first.
+    /// How long a mean packet takes, by the latest transmission; unknown before the first.
     pub fn mean_packet_time(&self) -> Option<Duration> {
-        let Turn { start, end, size } = self.turn;
+        let Transmission { start, end, size } = self.transmission;
         let per_byte = end.since(start).as_secs_f64() / f64::from(size);
         let packet_time = per_byte * f64::from(self.config.mean_packet_bytes);
         (size > 0).then(|| Duration::from_secs_f64(packet_time))

@@ -10,8 +10,7 @@ use bentpipe_tcp::Connection;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::thread::Message;
-use crate::half::{Answer, Carried, Control, Ending, Half, Over, Telemetry};
+use crate::half::{Answer, Call, Carried, Control, Ending, Half, Over, Telemetry};
 use crate::shared::Inbox;
 use crate::sockets;
 
@@ -22,6 +21,18 @@ const LARGEST_PIECE: usize = 256 << 10;
 const TURN: usize = 1 << 20;
 /// How often it is noted how a connection stands.
 const NOTE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What others tell a thread.
+pub(crate) enum Message {
+    /// A connection is wanted: by a SYN of our own, or by answering this one.
+    Open { call: Box<Call>, syn: Option<Box<[u8]>>, answer: Answer },
+    /// The bytes of a connection that is established come from this socket and go there.
+    Carry { id: Id, socket: Arc<OwnedFd>, over: Over },
+    /// The relay gives a connection up.
+    Abort(Id),
+    /// The end.
+    Stop,
+}
 
 /// What the relay holds of a connection.
 pub(crate) struct Standing {

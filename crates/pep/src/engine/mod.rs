@@ -22,7 +22,8 @@ use crate::error::Error;
 use crate::half::{Answer, Call, Opening, Speaker};
 use crate::shared::Inbox;
 use crate::slot::Slot;
-use thread::{Message, Thread};
+use call::Message;
+use thread::Thread;
 
 /// Mark of packets for the first thread; those of others lie this far apart.
 const MARK: u32 = 0x6270_0004;

@@ -12,22 +12,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slotmap::{Key, KeyData, SecondaryMap};
 
-use super::call::{Moved, Session, Stage, Standing, Stream};
+use super::call::{Message, Moved, Session, Stage, Standing, Stream};
 use super::settings::Settings;
-use crate::half::{Answer, Call, Ending, Over, Refusal};
+use crate::half::{Answer, Call, Ending, Refusal};
 use crate::shared::Inbox;
-
-/// What others tell a thread.
-pub(crate) enum Message {
-    /// A connection is wanted: by a SYN of our own, or by answering this one.
-    Open { call: Box<Call>, syn: Option<Box<[u8]>>, answer: Answer },
-    /// The bytes of a connection that is established come from this socket and go there.
-    Carry { id: Id, socket: Arc<OwnedFd>, over: Over },
-    /// The relay gives a connection up.
-    Abort(Id),
-    /// The end.
-    Stop,
-}
 
 /// Events taken at a time.
 const EVENTS: usize = 256;

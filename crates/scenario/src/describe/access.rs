@@ -3,50 +3,8 @@ use bentpipe_mac::{
     SlottedAlohaConfig,
 };
 
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::Form;
 use crate::unit::{Bytes, Count, FEW, FLAG, PROBABILITY, TIME, TIME_ABOVE_ZERO, Words};
-
-const KINDS: &[Kind] = &[
-    Kind { name: "none", keys: &[] },
-    Kind { name: "tdma", keys: &["frame", "slots", "overhead", "header"] },
-    Kind {
-        name: "tdma-dama",
-        keys: &["frame", "slots", "overhead", "header", "superframe", "idle-superframes", "request-loss"],
-    },
-    Kind {
-        name: "cf-dama",
-        keys: &[
-            "frame",
-            "slots",
-            "overhead",
-            "header",
-            "requests",
-            "minislots",
-            "request-limit",
-            "request-loss",
-            "scheduler",
-        ],
-    },
-    Kind { name: "aloha", keys: &["header", "timeout", "mean-backoff", "retries", "detection"] },
-    Kind { name: "slotted-aloha", keys: &["slot", "guard", "header", "timeout", "backoff-limit", "retries"] },
-    Kind {
-        name: "crdsa",
-        keys: &[
-            "frame",
-            "slots",
-            "overhead",
-            "header",
-            "replicas",
-            "iterations",
-            "timeout",
-            "backoff-limit",
-            "retries",
-        ],
-    },
-];
-
-/// The name of an access scheme, or a table.
-pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
 
 const STRATEGIES: Words<RequestStrategy> = Words(&[
     ("combined", RequestStrategy::Combined),
@@ -60,12 +18,17 @@ const PLACES: Words<SchedulerPlace> =
 
 /// The access scheme of a shared link; none if every member of the group has a channel of its own.
 pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
-    let current = access.as_ref().map_or("none", Access::name);
-    let kind = form.kind(current, KINDS);
-    if kind != current {
-        *access = of_kind(kind);
-    }
-    match access {
+    let each = vec![
+        None,
+        Some(Access::Tdma(Frame::default())),
+        Some(Access::Dama(DamaConfig::default())),
+        Some(Access::CfDama(CfDamaConfig::default())),
+        Some(Access::Aloha(AlohaConfig::default())),
+        Some(Access::SlottedAloha(SlottedAlohaConfig::default())),
+        Some(Access::Crdsa(CrdsaConfig::default())),
+    ];
+    let name = |access: &Option<Access>| access.as_ref().map_or("none", Access::name);
+    form.variant(access, name, each, |form, access| match access {
         None => {}
         Some(Access::Tdma(config)) => frame(form, config),
         Some(Access::Dama(config)) => {
@@ -105,20 +68,7 @@ pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
             form.field("backoff-limit", &mut config.backoff_limit, &Count::FROM_ZERO);
             form.field("retries", &mut config.retries, &Count::FROM_ZERO);
         }
-    }
-}
-
-/// An access scheme with its defaults.
-fn of_kind(kind: &str) -> Option<Access> {
-    Some(match kind {
-        "tdma" => Access::Tdma(Frame::default()),
-        "tdma-dama" => Access::Dama(DamaConfig::default()),
-        "cf-dama" => Access::CfDama(CfDamaConfig::default()),
-        "aloha" => Access::Aloha(AlohaConfig::default()),
-        "slotted-aloha" => Access::SlottedAloha(SlottedAlohaConfig::default()),
-        "crdsa" => Access::Crdsa(CrdsaConfig::default()),
-        _ => return None,
-    })
+    });
 }
 
 fn frame(form: &mut Form<'_>, frame: &mut Frame) {

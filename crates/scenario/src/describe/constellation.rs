@@ -4,7 +4,7 @@ use bentpipe_base::Duration;
 use bentpipe_orbit::{Grid, Handover, Shell, Spread};
 
 use super::link::medium;
-use crate::form::{Form, Kind, Named, Shorthand};
+use crate::form::{Form, Named, Shorthand};
 use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
 use crate::unit::{ANGLE, Angles, Count, DISTANCE, FEW, FLAG, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
@@ -17,43 +17,17 @@ impl Named for ConstellationGroup {
     }
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
-        name: "walker-star",
-        keys: &[
-            "altitude",
-            "inclination",
-            "planes",
-            "satellites-per-plane",
-            "phasing",
-            "first-node",
-            "plane-separation",
-        ],
-    },
-    Kind {
-        name: "walker-delta",
-        keys: &["altitude", "inclination", "planes", "satellites-per-plane", "phasing", "first-node"],
-    },
-    Kind { name: "geostationary", keys: &["longitudes"] },
-    Kind { name: "elements", keys: &["file"] },
-];
-
 const IN_FLIGHT: Words<InFlight> = Words(&[("rerouted", InFlight::Rerouted), ("lost", InFlight::Lost)]);
 
 /// `[constellation.<name>]`.
 pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup) {
-    let current = kind_of(&group.orbits);
-    let kind = form.kind(current, KINDS);
-    if kind != current {
-        group.orbits = of_kind(kind);
-    }
-    match &mut group.orbits {
+    form.variant(&mut group.orbits, kind_of, each(), |form, orbits| match orbits {
         Orbits::Shell(shell) => self::shell(form, shell),
         Orbits::Geostationary(longitudes) => form.required("longitudes", longitudes, &Angles),
         Orbits::Elements { file, .. } => form.required("file", file, &TEXT),
-    }
+    });
     form.required("elevation-mask", &mut group.elevation_mask_deg, &ANGLE);
-    form.table("handover", HANDOVER_SHORTHAND, |form| handover(form, &mut group.handover));
+    form.table("handover", Shorthand::KIND, |form| handover(form, &mut group.handover));
     form.field("interruption", &mut group.interruption, &TIME);
     form.field("in-flight", &mut group.in_flight, &IN_FLIGHT);
     form.field("step", &mut group.step, &TIME_ABOVE_ZERO);
@@ -64,7 +38,7 @@ pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup)
         }
         form.differing("down", |form| medium(form, &mut group.down));
     });
-    form.table("links", LINKS_SHORTHAND, |form| links(form, &mut group.grid));
+    form.table("links", Shorthand::KIND, |form| links(form, &mut group.grid));
     if group.grid.is_some() {
         form.required_table("between", Shorthand::NONE, "a table with rate, queue, loss", |form| {
             medium(form, &mut group.between);
@@ -81,14 +55,15 @@ fn kind_of(orbits: &Orbits) -> &'static str {
     }
 }
 
-fn of_kind(kind: &str) -> Orbits {
+/// Orbits of each kind.
+fn each() -> Vec<Orbits> {
     let shell = |spread| Orbits::Shell(Shell { spread, phasing: 0.0, ..Shell::IRIDIUM });
-    match kind {
-        "walker-star" => shell(Spread::Star { separation_deg: 180.0 }),
-        "geostationary" => Orbits::Geostationary(Vec::new()),
-        "elements" => Orbits::Elements { file: String::new(), text: Arc::from("") },
-        _ => shell(Spread::Delta),
-    }
+    vec![
+        shell(Spread::Star { separation_deg: 180.0 }),
+        shell(Spread::Delta),
+        Orbits::Geostationary(Vec::new()),
+        Orbits::Elements { file: String::new(), text: Arc::from("") },
+    ]
 }
 
 fn shell(form: &mut Form<'_>, shell: &mut Shell) {
@@ -103,59 +78,35 @@ fn shell(form: &mut Form<'_>, shell: &mut Shell) {
     form.field("first-node", &mut shell.first_node_deg, &ANGLE);
 }
 
-const HANDOVER_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
-const HANDOVER_KINDS: &[Kind] = &[
-    Kind { name: "nearest", keys: &[] },
-    Kind { name: "hysteresis", keys: &["margin"] },
-    Kind { name: "longest-visible", keys: &[] },
-    Kind { name: "in-plane", keys: &[] },
-    Kind { name: "shortest-path", keys: &["margin"] },
-];
-
 fn handover(form: &mut Form<'_>, handover: &mut Handover) {
-    let current = match handover {
+    let name = |handover: &Handover| match handover {
         Handover::Nearest => "nearest",
         Handover::Hysteresis { .. } => "hysteresis",
         Handover::LongestVisible => "longest-visible",
         Handover::InPlane => "in-plane",
         Handover::ShortestPath { .. } => "shortest-path",
     };
-    let kind = form.kind(current, HANDOVER_KINDS);
-    if kind != current {
-        *handover = match kind {
-            "hysteresis" => Handover::Hysteresis { margin_deg: 0.0 },
-            "longest-visible" => Handover::LongestVisible,
-            "in-plane" => Handover::InPlane,
-            "shortest-path" => Handover::ShortestPath { margin: Duration::ZERO },
-            _ => Handover::Nearest,
-        };
-    }
-    match handover {
+    let each = vec![
+        Handover::Nearest,
+        Handover::Hysteresis { margin_deg: 0.0 },
+        Handover::LongestVisible,
+        Handover::InPlane,
+        Handover::ShortestPath { margin: Duration::ZERO },
+    ];
+    form.variant(handover, name, each, |form, handover| match handover {
         Handover::Hysteresis { margin_deg } => form.required("margin", margin_deg, &ANGLE),
         Handover::ShortestPath { margin } => form.field("margin", margin, &TIME),
         Handover::Nearest | Handover::LongestVisible | Handover::InPlane => {}
-    }
+    });
 }
 
-const LINKS_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
-const LINKS_KINDS: &[Kind] = &[
-    Kind { name: "grid", keys: &["in-plane", "across", "across-seam", "latitude-limit"] },
-    Kind { name: "none", keys: &[] },
-];
-
 fn links(form: &mut Form<'_>, grid: &mut Option<Grid>) {
-    let current = if grid.is_some() { "grid" } else { "none" };
-    if form.kind(current, LINKS_KINDS) == "none" {
-        *grid = None;
-        return;
-    }
-    let grid = grid.get_or_insert(Grid::PLUS);
-    form.field("in-plane", &mut grid.in_plane, &Count::FROM_ZERO);
-    form.field("across", &mut grid.across, &Count::FROM_ZERO);
-    form.field("across-seam", &mut grid.across_seam, &FLAG);
-    form.field("latitude-limit", &mut grid.latitude_limit_deg, &ANGLE);
+    form.option(grid, ["none", "grid"], Grid::PLUS, |form, grid| {
+        form.field("in-plane", &mut grid.in_plane, &Count::FROM_ZERO);
+        form.field("across", &mut grid.across, &Count::FROM_ZERO);
+        form.field("across-seam", &mut grid.across_seam, &FLAG);
+        form.field("latitude-limit", &mut grid.latitude_limit_deg, &ANGLE);
+    });
 }
 
 /// The keys of a ground station.

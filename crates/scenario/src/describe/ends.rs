@@ -57,12 +57,12 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
     sender(form, flow, defaults);
     algorithm(form, flow);
     let mss = flow.sender.mss;
-    form.table("traffic", traffic::SHORTHAND, |form| traffic::traffic(form, &mut flow.traffic, mss));
+    form.table("traffic", Shorthand::KIND, |form| traffic::traffic(form, &mut flow.traffic, mss));
     if form.reads() {
         flow.transport = flow.traffic.carriers()[0];
     }
     transport::transport(form, flow);
-    form.table("esp", esp::SHORTHAND, |form| esp::esp(form, &mut flow.esp));
+    form.table("esp", Shorthand::KIND, |form| esp::esp(form, &mut flow.esp));
     form.field("second-path", &mut flow.second_path, &OrWord("none", TEXT));
     form.field("plain-receiver", &mut flow.plain_receiver, &FLAG);
     receiver(form, flow);

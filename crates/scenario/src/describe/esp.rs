@@ -1,16 +1,6 @@
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::Form;
 use crate::model::{Esp, Reveals};
 use crate::unit::Bytes;
-
-const KINDS: &[Kind] = &[
-    Kind { name: "none", keys: &[] },
-    Kind { name: "opaque", keys: &["overhead"] },
-    Kind { name: "hashes", keys: &["overhead", "hash"] },
-    Kind { name: "mapping", keys: &["overhead"] },
-];
-
-/// `"opaque"`, or a table.
-pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
 
 /// Tunnel mode with AES-GCM around a full packet of 1500 bytes: an outer header of 20 bytes, SPI and sequence number 8, initialisation vector 8,
 /// padding, its length and the next header 4, and 16 bytes to check it all (RFC 4303 section 2, RFC 4106).
@@ -20,33 +10,23 @@ const DEFAULT_HASH_BYTES: u32 = 8;
 
 /// `esp` of a flow.
 pub(super) fn esp(form: &mut Form<'_>, esp: &mut Option<Esp>) {
-    let current = name(*esp);
-    let kind = form.kind(current, KINDS);
-    if kind != current {
-        *esp = of_kind(kind);
-    }
-    let Some(Esp { reveals, overhead_bytes }) = esp else { return };
-    form.field("overhead", overhead_bytes, &Bytes::PACKET);
-    if let Reveals::Hashes(bytes) = reveals {
-        form.field("hash", bytes, &Bytes::PACKET);
-    }
+    let of = |reveals| Some(Esp { reveals, overhead_bytes: DEFAULT_OVERHEAD_BYTES });
+    let each =
+        vec![None, of(Reveals::Nothing), of(Reveals::Hashes(DEFAULT_HASH_BYTES)), of(Reveals::Mapping)];
+    form.variant(esp, name, each, |form, esp| {
+        let Some(Esp { reveals, overhead_bytes }) = esp else { return };
+        form.field("overhead", overhead_bytes, &Bytes::PACKET);
+        if let Reveals::Hashes(bytes) = reveals {
+            form.field("hash", bytes, &Bytes::PACKET);
+        }
+    });
 }
 
-fn name(esp: Option<Esp>) -> &'static str {
+fn name(esp: &Option<Esp>) -> &'static str {
     match esp.map(|esp| esp.reveals) {
         None => "none",
         Some(Reveals::Nothing) => "opaque",
         Some(Reveals::Hashes(_)) => "hashes",
         Some(Reveals::Mapping) => "mapping",
     }
-}
-
-fn of_kind(kind: &str) -> Option<Esp> {
-    let reveals = match kind {
-        "opaque" => Reveals::Nothing,
-        "hashes" => Reveals::Hashes(DEFAULT_HASH_BYTES),
-        "mapping" => Reveals::Mapping,
-        _ => return None,
-    };
-    Some(Esp { reveals, overhead_bytes: DEFAULT_OVERHEAD_BYTES })
 }

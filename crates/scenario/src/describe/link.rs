@@ -7,7 +7,7 @@ use bentpipe_net::{
 use bentpipe_weather::{Acm, Coding, Weather};
 
 use super::{access, loss, queue, radio, schedule};
-use crate::form::{Form, Kind, Named, Shorthand};
+use crate::form::{Form, Keys, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
 use crate::series::{Recordings, Series};
 use crate::tree::{Node, Value};
@@ -31,13 +31,13 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
     form.required("between", &mut between, &Names);
     (link.from, link.to) = between;
     let [forward, reverse] = &mut link.radio;
-    direction(form, (&mut link.forward, forward), duration);
+    direction(form, &mut link.forward, forward, duration);
     if form.reads() {
         link.reverse = link.forward.clone();
         *reverse = forward.clone();
     }
-    form.differing("reverse", |form| direction(form, (&mut link.reverse, reverse), duration));
-    // Only now: what one direction does not carry is no outage of the other.
+    form.differing("reverse", |form| direction(form, &mut link.reverse, reverse, duration));
+    // Only after both directions: gaps in the recording of one direction are no outages of the other.
     for (config, radio) in [(&mut link.forward, &link.radio[0]), (&mut link.reverse, &link.radio[1])] {
         if let (Form::Read(reading), Err(all)) =
             (&mut *form, radio.recordings.add_gaps(&mut config.outages, duration))
@@ -49,12 +49,12 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
     }
 }
 
-fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), duration: Duration) {
+fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, duration: Duration) {
     // A direction that only says a rate of its own has no modem.
     if form.has("rate") && !form.has("modem") {
         radio.modem = None;
     }
-    form.table("modem", radio::MODEM_SHORTHAND, |form| radio::modem(form, &mut radio.modem));
+    form.table("modem", Shorthand::KIND, |form| radio::modem(form, &mut radio.modem));
     if radio.modem.is_none() {
         radio.weather = Weather::Clear;
     } else {
@@ -65,13 +65,13 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
     }
     match &radio.modem {
         Some(modem) => {
-            form.table("weather", radio::WEATHER_SHORTHAND, |form| radio::weather(form, &mut radio.weather));
+            form.table("weather", Shorthand::KIND, |form| radio::weather(form, &mut radio.weather));
             let possible = modem.validate().is_ok() && radio.weather.validate().is_ok();
             let interval = match &modem.coding {
                 Coding::Adaptive(acm) => acm.interval,
                 Coding::Fixed(_) => Acm::default().interval,
             };
-            if form.reads() && possible && !at_least_part(form, "modem", (interval, duration)) {
+            if form.reads() && possible && !at_least_part(form, "modem", interval, duration) {
                 modem.plan(&radio.weather, duration).apply(link);
             }
         }
@@ -90,17 +90,17 @@ fn direction(form: &mut Form<'_>, (link, radio): (&mut LinkConfig, &mut Radio), 
     if radio.modem.is_none() {
         loss(form, link, Some(&mut radio.recordings.loss));
     }
-    form.table("arq", ARQ_SHORTHAND, |form| arq(form, &mut link.arq));
-    form.table("fec", FEC_SHORTHAND, |form| fec(form, &mut link.fec));
+    form.table("arq", Shorthand::KIND, |form| arq(form, &mut link.arq));
+    form.table("fec", Shorthand::KIND, |form| fec(form, &mut link.fec));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
     form.field("preserve-order", &mut link.preserve_order, &FLAG);
-    form.table("reordering", REORDERING_SHORTHAND, |form| reordering(form, &mut link.reordering));
+    form.table("reordering", Shorthand::KIND, |form| reordering(form, &mut link.reordering));
     form.field("duplication", &mut link.duplicate_probability, &PROBABILITY);
     form.field("corruption", &mut link.corrupt_probability, &PROBABILITY);
-    form.table("medium", access::SHORTHAND, |form| access::access(form, &mut radio.medium));
+    form.table("medium", Shorthand::KIND, |form| access::access(form, &mut radio.medium));
 }
 
-/// What a link has whose delay is that of the geometry.
+/// The keys of a link whose delay is that of the geometry.
 pub(super) fn medium(form: &mut Form<'_>, link: &mut LinkConfig) {
     rate(form, link);
     queue(form, link);
@@ -138,10 +138,8 @@ const EFFECTS: Words<OutageEffect> = Words(&[
 ]);
 
 /// Listed one by one, or of one length and repeated.
-const OUTAGE_KINDS: &[Kind] = &[
-    Kind { name: "listed", keys: &["intervals", "effect"] },
-    Kind { name: "repeated", keys: &["every", "length", "effect"] },
-];
+const OUTAGE_KINDS: &[Keys] =
+    &[("listed", &["intervals", "effect"]), ("repeated", &["every", "length", "effect"])];
 
 fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
     match form.implied_kind("listed", OUTAGE_KINDS) {
@@ -149,7 +147,7 @@ fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
             let (mut every, mut length) = (duration, Duration::ZERO);
             form.required("every", &mut every, &TIME_ABOVE_ZERO);
             form.required("length", &mut length, &TIME_ABOVE_ZERO);
-            if at_least_part(form, "every", (every, duration)) {
+            if at_least_part(form, "every", every, duration) {
                 return;
             }
             outages.intervals = Outages::every(every, length, Instant::ZERO + duration).intervals;
@@ -159,11 +157,11 @@ fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
     form.field("effect", &mut outages.effect, &EFFECTS);
 }
 
-/// What happens again and again happens at most so often in a run.
+/// Most repetitions of an event in a run.
 const MOST_TIMES: u64 = 1_000_000;
 
 /// True, and a mistake, if the time between two of what `key` repeats is too small a part of the `duration`.
-pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, (every, duration): (Duration, Duration)) -> bool {
+pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, every: Duration, duration: Duration) -> bool {
     let least = Duration::from_nanos(duration.as_nanos().div_ceil(MOST_TIMES));
     let Form::Read(reading) = form else { return false };
     let Some(node) = reading.get(key).filter(|_| every < least) else { return false };
@@ -197,55 +195,27 @@ fn interval(item: &Node) -> Result<Outage, Refused> {
     Ok(Outage { from: Instant::ZERO + time(from)?, to: Instant::ZERO + time(to)? })
 }
 
-const ARQ_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
-const ARQ_KINDS: &[Kind] =
-    &[Kind { name: "off", keys: &[] }, Kind { name: "selective-repeat", keys: &["retries"] }];
-
 fn arq(form: &mut Form<'_>, arq: &mut Option<ArqConfig>) {
-    let current = if arq.is_some() { "selective-repeat" } else { "off" };
-    if form.kind(current, ARQ_KINDS) == "off" {
-        *arq = None;
-        return;
-    }
-    let repeat = arq.get_or_insert(ArqConfig { retries: 5 });
-    form.field("retries", &mut repeat.retries, &COUNT);
+    form.option(arq, ["off", "selective-repeat"], ArqConfig { retries: 5 }, |form, arq| {
+        form.field("retries", &mut arq.retries, &COUNT);
+    });
 }
-
-const FEC_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
-const FEC_KINDS: &[Kind] =
-    &[Kind { name: "off", keys: &[] }, Kind { name: "reed-solomon", keys: &["k", "n", "flush"] }];
 
 fn fec(form: &mut Form<'_>, fec: &mut Option<FecConfig>) {
-    let current = if fec.is_some() { "reed-solomon" } else { "off" };
-    if form.kind(current, FEC_KINDS) == "off" {
-        *fec = None;
-        return;
-    }
     // A tenth of the link for parity, which bridges losses of one in a hundred and bursts of two.
-    let code = fec.get_or_insert(FecConfig { k: 18, n: 20, flush: Duration::from_millis(50) });
-    form.field("k", &mut code.k, &FEW);
-    form.field("n", &mut code.n, &FEW);
-    form.field("flush", &mut code.flush, &TIME);
+    let usual = FecConfig { k: 18, n: 20, flush: Duration::from_millis(50) };
+    form.option(fec, ["off", "reed-solomon"], usual, |form, code| {
+        form.field("k", &mut code.k, &FEW);
+        form.field("n", &mut code.n, &FEW);
+        form.field("flush", &mut code.flush, &TIME);
+    });
 }
 
-const REORDERING_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
-const REORDERING_KINDS: &[Kind] = &[
-    Kind { name: "off", keys: &[] },
-    Kind { name: "random", keys: &["probability", "extra-min", "extra-max"] },
-];
-
 fn reordering(form: &mut Form<'_>, reordering: &mut Option<Reordering>) {
-    let current = if reordering.is_some() { "random" } else { "off" };
-    if form.kind(current, REORDERING_KINDS) == "off" {
-        *reordering = None;
-        return;
-    }
     let none = Reordering { probability: 0.0, extra_min: Duration::ZERO, extra_max: Duration::ZERO };
-    let random = reordering.get_or_insert(none);
-    form.required("probability", &mut random.probability, &PROBABILITY);
-    form.field("extra-min", &mut random.extra_min, &TIME);
-    form.required("extra-max", &mut random.extra_max, &TIME);
+    form.option(reordering, ["off", "random"], none, |form, random| {
+        form.required("probability", &mut random.probability, &PROBABILITY);
+        form.field("extra-min", &mut random.extra_min, &TIME);
+        form.required("extra-max", &mut random.extra_max, &TIME);
+    });
 }

@@ -1,7 +1,7 @@
 use bentpipe_base::Duration;
 use bentpipe_net::{LooConfig, LossConfig, LossModel, LutzConfig};
 
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Shorthand};
 use crate::tree::{Node, Value};
 use crate::unit::{
     Codec, DECIBEL, DECIBEL_FROM_ZERO, FACTOR, FLAG, OrWord, PROBABILITY, Refused, TIME, TIME_ABOVE_ZERO,
@@ -11,70 +11,38 @@ use super::recorded;
 use super::schedule::Points;
 use crate::series::Series;
 
-const KINDS: &[Kind] = &[
-    Kind { name: "none", keys: &["data-only"] },
-    Kind { name: "packet", keys: &["rate", "data-only"] },
-    Kind { name: "bit", keys: &["rate", "data-only"] },
-    Kind { name: "byte", keys: &["rate", "data-only"] },
-    Kind {
-        name: "gilbert-elliott",
-        keys: &["good-to-bad", "bad-to-good", "loss-good", "loss-bad", "data-only"],
-    },
-    Kind { name: "bursts", keys: &["rate", "mean-burst", "data-only"] },
-    Kind {
-        name: "schedule",
-        keys: &[
-            "table",
-            "repeat-every",
-            "file",
-            "column",
-            "unit",
-            "factor",
-            "time",
-            "time-unit",
-            "data-only",
-        ],
-    },
-    Kind {
-        name: "lutz",
-        keys: &[
-            "margin",
-            "good-mean",
-            "bad-mean",
-            "rice",
-            "shadow-mean",
-            "shadow-deviation",
-            "coherence",
-            "data-only",
-        ],
-    },
-    Kind {
-        name: "loo",
-        keys: &["margin", "direct-mean", "direct-deviation", "multipath", "coherence", "data-only"],
-    },
-    Kind { name: "list", keys: &["packets", "data-only"] },
-    Kind { name: "trace", keys: &["lost", "repeat", "data-only"] },
-];
-
 /// `"none"`, a packet loss rate, or a table.
 pub(super) const SHORTHAND: Shorthand =
-    Shorthand { word: Some("kind"), number: Some("rate"), list: Some("table") };
+    Shorthand { number: Some("rate"), list: Some("table"), ..Shorthand::KIND };
 
-/// Transmission errors of a link.
+/// Transmission errors of a link; `series` is where the points of a schedule are read from if they may stand in a file.
 pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&mut Option<Series>>) {
-    let kind = form.kind(loss.model.name(), KINDS);
-    if kind != loss.model.name() {
-        loss.model = of_kind(kind, rate(&loss.model));
-    }
+    let files = series.is_some();
+    let each = each(rate(&loss.model));
+    form.choose(&mut loss.model, LossModel::name, each, |form, model| {
+        self::model(form, model);
+        if files && matches!(model, LossModel::Schedule { .. }) {
+            form.also_has(recorded::KEYS);
+        }
+    });
     let mut nowhere = None;
-    let (series, files) = match series {
-        Some(series) => (series, true),
-        None => (&mut nowhere, false),
-    };
-    if kind != "schedule" {
-        *series = None;
-    }
+    let series = series.unwrap_or(&mut nowhere);
     match &mut loss.model {
+        LossModel::Schedule { points, repeat_every } if files && recorded::is_meant(form, series) => {
+            let read = |value: &Value| PROBABILITY.read(value).map(Some);
+            let accepted = Codec::<f64>::accepted(&PROBABILITY);
+            recorded::series(form, points, repeat_every, series, (&read, &accepted));
+        }
+        model => {
+            *series = None;
+            self::model(form, model);
+        }
+    }
+    form.field("data-only", &mut loss.data_only, &FLAG);
+}
+
+fn model(form: &mut Form<'_>, model: &mut LossModel) {
+    match model {
         LossModel::None => {}
         LossModel::Packet { probability }
         | LossModel::Bit { probability }
@@ -89,13 +57,7 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&m
             form.field("rate", probability, &PROBABILITY);
             form.field("mean-burst", mean_packets, &FACTOR);
         }
-        LossModel::Schedule { points, repeat_every } if files && recorded::is_meant(form, series) => {
-            let read = |value: &Value| PROBABILITY.read(value).map(Some);
-            let accepted = Codec::<f64>::accepted(&PROBABILITY);
-            recorded::series(form, (points, repeat_every), series, (&read, &accepted));
-        }
         LossModel::Schedule { points, repeat_every } => {
-            *series = None;
             form.field("table", points, &Points(&PROBABILITY));
             form.field("repeat-every", repeat_every, &OrWord("never", TIME_ABOVE_ZERO));
         }
@@ -109,7 +71,6 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&m
             form.field("repeat", repeat, &FLAG);
         }
     }
-    form.field("data-only", &mut loss.data_only, &FLAG);
 }
 
 fn lutz(form: &mut Form<'_>, lutz: &mut LutzConfig) {
@@ -130,23 +91,21 @@ fn loo(form: &mut Form<'_>, loo: &mut LooConfig) {
     form.field("coherence", &mut loo.coherence, &TIME);
 }
 
-/// A loss model of another kind; a rate stays what it was.
-fn of_kind(kind: &str, rate: f64) -> LossModel {
-    match kind {
-        "packet" => LossModel::Packet { probability: rate },
-        "bit" => LossModel::Bit { probability: rate },
-        "byte" => LossModel::Byte { probability: rate },
-        "gilbert-elliott" => {
-            LossModel::GilbertElliott { good_to_bad: 0.0, bad_to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 }
-        }
-        "bursts" => LossModel::Bursts { probability: rate, mean_packets: 5.0 },
-        "schedule" => LossModel::Schedule { points: vec![(Duration::ZERO, rate)], repeat_every: None },
-        "lutz" => LossModel::Lutz(LutzConfig::default()),
-        "loo" => LossModel::Loo(LooConfig::default()),
-        "list" => LossModel::List { numbers: Vec::new() },
-        "trace" => LossModel::Trace { lost: Vec::new(), repeat: false },
-        _ => LossModel::None,
-    }
+/// A loss model of each kind; those that have one rate have this one.
+fn each(rate: f64) -> Vec<LossModel> {
+    vec![
+        LossModel::None,
+        LossModel::Packet { probability: rate },
+        LossModel::Bit { probability: rate },
+        LossModel::Byte { probability: rate },
+        LossModel::GilbertElliott { good_to_bad: 0.0, bad_to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 },
+        LossModel::Bursts { probability: rate, mean_packets: 5.0 },
+        LossModel::Schedule { points: vec![(Duration::ZERO, rate)], repeat_every: None },
+        LossModel::Lutz(LutzConfig::default()),
+        LossModel::Loo(LooConfig::default()),
+        LossModel::List { numbers: Vec::new() },
+        LossModel::Trace { lost: Vec::new(), repeat: false },
+    ]
 }
 
 fn rate(model: &LossModel) -> f64 {

@@ -10,7 +10,7 @@ use bentpipe_traffic::voice::Codec as Speech;
 
 use crate::error::Place;
 use crate::file::read_text;
-use crate::form::{Form, Kind, Reading, Shorthand};
+use crate::form::{Form, Reading, Shorthand};
 use crate::model::{Streaming, Traffic};
 use crate::tree::{Node, Value};
 use crate::unit::{
@@ -56,7 +56,7 @@ pub(super) fn frames(form: &mut Form<'_>, traffic: &mut Traffic) {
     let Traffic::Frames { file, recording, frames_per_s, repeat, stream } = traffic else { return };
     form.required("sizes", file, &TEXT);
     if let Form::Read(reading) = form {
-        read_recording(reading, (file, recording));
+        read_recording(reading, file, recording);
     }
     form.field("frame-rate", frames_per_s, &FRAME_RATE);
     form.field("repeat", repeat, &FLAG);
@@ -64,7 +64,7 @@ pub(super) fn frames(form: &mut Form<'_>, traffic: &mut Traffic) {
 }
 
 /// Reads the file, whose path is relative to the scenario that names it, or to the working directory for the command line.
-fn read_recording(reading: &mut Reading<'_>, (file, recording): (&str, &mut Recording)) {
+fn read_recording(reading: &mut Reading<'_>, file: &str, recording: &mut Recording) {
     let Some(node) = reading.get("sizes").filter(|_| !file.is_empty()) else { return };
     let folder = match &node.place {
         Place::File { file, .. } => Path::new(&**file).parent().unwrap_or(Path::new("")),
@@ -80,13 +80,6 @@ fn read_recording(reading: &mut Reading<'_>, (file, recording): (&str, &mut Reco
     }
 }
 
-const PLAYERS: &[Kind] = &[
-    Kind { name: "buffer", keys: &["reservoir", "cushion"] },
-    Kind { name: "throughput", keys: &["safety"] },
-];
-
-const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
 /// A player of adaptive video and what it plays.
 pub(super) fn adaptive(form: &mut Form<'_>, config: &mut adaptive::Config) {
     form.field("ladder", &mut config.ladder, &Ladder);
@@ -94,25 +87,21 @@ pub(super) fn adaptive(form: &mut Form<'_>, config: &mut adaptive::Config) {
     form.field("buffer", &mut config.buffer, &TIME_ABOVE_ZERO);
     form.field("startup", &mut config.startup, &TIME_ABOVE_ZERO);
     form.field("length", &mut config.length, &OrWord("endless", TIME_ABOVE_ZERO));
-    form.table("player", BY_WORD, |form| player(form, &mut config.logic));
+    form.table("player", Shorthand::KIND, |form| player(form, &mut config.logic));
 }
 
 fn player(form: &mut Form<'_>, logic: &mut Logic) {
-    let current = match logic {
+    let name = |logic: &Logic| match logic {
         Logic::Buffer { .. } => "buffer",
         Logic::Throughput { .. } => "throughput",
     };
-    let kind = form.kind(current, PLAYERS);
-    if kind != current {
-        *logic = if kind == "buffer" { Logic::BUFFER } else { Logic::THROUGHPUT };
-    }
-    match logic {
+    form.variant(logic, name, vec![Logic::BUFFER, Logic::THROUGHPUT], |form, logic| match logic {
         Logic::Buffer { reservoir, cushion } => {
             form.field("reservoir", reservoir, &PROBABILITY);
             form.field("cushion", cushion, &PROBABILITY);
         }
         Logic::Throughput { safety } => form.field("safety", safety, &FACTOR),
-    }
+    });
 }
 
 /// A group of pictures, one letter for each frame.

@@ -1,6 +1,6 @@
 use bentpipe_middlebox::{
-    AckDecimatorConfig, BaTcpConfig, DVegasConfig, FuzzyConfig, LinkNoticesConfig, MiddleboxConfig,
-    SatPepConfig, SnoopConfig, SpoofingConfig, Tells, Told, WtcpConfig, XcpConfig,
+    AckDecimatorConfig, BaTcpConfig, DVegasConfig, FuzzyConfig, LinkNoticesConfig, MIDDLEBOXES,
+    MiddleboxConfig, SatPepConfig, SnoopConfig, SpoofingConfig, Tells, Told, WtcpConfig, XcpConfig,
 };
 use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_transports::petra::RelayConfig;
@@ -8,7 +8,7 @@ use bentpipe_transports::petra::RelayConfig;
 use super::constellation::position;
 use super::proxy::proxy;
 use super::transport::{bundle_router, relay_entity};
-use crate::form::{Form, Kind, Named};
+use crate::form::{Form, Named};
 use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
@@ -25,27 +25,6 @@ impl Named for NodeGroup {
     }
 }
 
-const KINDS: &[Kind] = &[
-    Kind { name: "host", keys: &[] },
-    Kind { name: "router", keys: &[] },
-    Kind { name: "proxy", keys: &["satellite", "clients", "buffer", "syn", "connect", "dies-at", "tcp"] },
-    Kind { name: "bundle-router", keys: &["store", "custody"] },
-    Kind { name: "relay-entity", keys: &["buffer", "high", "low", "dies-at", "back-after"] },
-    Kind { name: "ground-station", keys: &["latitude", "longitude", "gateway"] },
-    Kind { name: "ack-filter", keys: &[] },
-    Kind { name: "ack-decimator", keys: &["every", "patience"] },
-    Kind { name: "snoop", keys: &["congested-at", "most-repairs", "least-timeout", "dies-at"] },
-    Kind { name: "wtcp", keys: &["buffer"] },
-    Kind { name: "spoofing", keys: &["buffer", "initial-window", "dies-at"] },
-    Kind { name: "satpep", keys: &["buffer", "utilisation", "dies-at"] },
-    Kind { name: "xcp", keys: &["alpha", "beta", "gamma"] },
-    Kind { name: "p-xcp", keys: &["alpha", "beta", "gamma"] },
-    Kind { name: "ba-tcp", keys: &["utilisation"] },
-    Kind { name: "link-notices", keys: &["errors-to", "repeat"] },
-    Kind { name: "dvegas", keys: &["frame", "low", "high", "room"] },
-    Kind { name: "fuzzy", keys: &["room", "target", "interval", "most", "tells", "drops"] },
-];
-
 const TOLD: Words<Told> = Words(&[("sender", Told::Sender), ("receiver", Told::Receiver)]);
 
 const TELLS: Words<Tells> =
@@ -53,33 +32,32 @@ const TELLS: Words<Tells> =
 
 /// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
 pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&Node>) {
-    let kind = form.kind(node.kind.name(), KINDS);
-    if kind != node.kind.name() {
-        node.kind = of_kind(kind);
-    }
-    form.field("count", &mut node.count, &MEMBERS);
-    match &mut node.kind {
+    form.variant(&mut node.kind, NodeKind::name, each(), |form, kind| match kind {
         NodeKind::Host | NodeKind::Router => {}
         NodeKind::GroundStation(position) => self::position(form, position),
         NodeKind::Middlebox(config) => middlebox(form, config),
         NodeKind::Proxy(config) => proxy(form, config, defaults),
         NodeKind::BundleRouter(config) => bundle_router(form, config),
         NodeKind::RelayEntity(config) => relay_entity(form, config),
-    }
+    });
+    form.field("count", &mut node.count, &MEMBERS);
 }
 
-fn of_kind(kind: &str) -> NodeKind {
-    match MiddleboxConfig::from_name(kind) {
-        Some(config) => NodeKind::Middlebox(config),
-        None if kind == "router" => NodeKind::Router,
-        None if kind == "bundle-router" => NodeKind::BundleRouter(RouterConfig::default()),
-        None if kind == "relay-entity" => NodeKind::RelayEntity(RelayConfig::default()),
-        None if kind == "proxy" => NodeKind::Proxy(Box::default()),
-        None if kind == "ground-station" => {
-            NodeKind::GroundStation(Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false })
-        }
-        None => NodeKind::Host,
-    }
+/// A node of each kind.
+fn each() -> Vec<NodeKind> {
+    let nowhere = Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false };
+    let middleboxes = MIDDLEBOXES.iter().filter_map(|(name, _)| MiddleboxConfig::from_name(name));
+    [
+        NodeKind::Host,
+        NodeKind::Router,
+        NodeKind::Proxy(Box::default()),
+        NodeKind::BundleRouter(RouterConfig::default()),
+        NodeKind::RelayEntity(RelayConfig::default()),
+        NodeKind::GroundStation(nowhere),
+    ]
+    .into_iter()
+    .chain(middleboxes.map(NodeKind::Middlebox))
+    .collect()
 }
 
 fn middlebox(form: &mut Form<'_>, config: &mut MiddleboxConfig) {

@@ -1,41 +1,15 @@
 use bentpipe_net::{CoDelConfig, FqCoDelConfig, Limit, QueueConfig, RedConfig};
 
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Shorthand};
 use crate::unit::{Bytes, Count, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
 
-const KINDS: &[Kind] = &[
-    Kind { name: "drop-tail", keys: &["limit"] },
-    Kind { name: "threshold", keys: &["limit", "theta"] },
-    Kind { name: "push-out", keys: &["limit"] },
-    Kind { name: "strict", keys: &["limit"] },
-    Kind { name: "priority", keys: &["ordinary", "low"] },
-    Kind {
-        name: "red",
-        keys: &[
-            "limit",
-            "min-threshold",
-            "max-threshold",
-            "max-probability",
-            "weight",
-            "mean-packet",
-            "gentle",
-            "ecn",
-        ],
-    },
-    Kind { name: "codel", keys: &["limit", "target", "interval", "ecn"] },
-    Kind { name: "fq-codel", keys: &["limit", "queues", "quantum", "target", "interval", "ecn"] },
-];
-
 /// `"50 packets"`, the name of a kind, or a table.
-pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("limit"), list: None };
+pub(super) const SHORTHAND: Shorthand = Shorthand { number: Some("limit"), ..Shorthand::KIND };
 
 /// The queue of a link.
 pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
-    let kind = form.kind(queue.name(), KINDS);
-    if kind != queue.name() {
-        *queue = of_kind(kind, room(queue));
-    }
-    match queue {
+    let each = each(room(queue));
+    form.variant(queue, QueueConfig::name, each, |form, queue| match queue {
         QueueConfig::DropTail { limit } | QueueConfig::PushOut { limit } | QueueConfig::Strict { limit } => {
             form.field("limit", limit, &ROOM);
         }
@@ -53,22 +27,22 @@ pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
             codel(form, config);
         }
         QueueConfig::FqCoDel(config) => fq_codel(form, config),
-    }
+    });
 }
 
-/// A queue of another kind with as much room.
-fn of_kind(kind: &str, limit: Limit) -> QueueConfig {
-    match kind {
+/// A queue of each kind with this room.
+fn each(limit: Limit) -> Vec<QueueConfig> {
+    vec![
+        QueueConfig::DropTail { limit },
         // The threshold with which the results of the TCP-Peach paper are met.
-        "threshold" => QueueConfig::Threshold { limit, low_priority_threshold: 3 },
-        "push-out" => QueueConfig::PushOut { limit },
-        "strict" => QueueConfig::Strict { limit },
-        "priority" => QueueConfig::Priority { ordinary: limit, low: limit },
-        "red" => QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
-        "codel" => QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
-        "fq-codel" => QueueConfig::FqCoDel(fq_codel_with(limit)),
-        _ => QueueConfig::DropTail { limit },
-    }
+        QueueConfig::Threshold { limit, low_priority_threshold: 3 },
+        QueueConfig::PushOut { limit },
+        QueueConfig::Strict { limit },
+        QueueConfig::Priority { ordinary: limit, low: limit },
+        QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
+        QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
+        QueueConfig::FqCoDel(fq_codel_with(limit)),
+    ]
 }
 
 fn room(queue: &QueueConfig) -> Limit {

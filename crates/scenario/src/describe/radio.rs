@@ -6,7 +6,7 @@ use bentpipe_weather::{Acm, Coding, Modcod, Modem, SlantPath, Standard, Weather}
 use super::schedule::Points;
 use crate::error::Place;
 use crate::file::read_text;
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Keys};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Value};
 use crate::unit::{
@@ -14,17 +14,10 @@ use crate::unit::{
     TIME, TIME_ABOVE_ZERO, Words,
 };
 
-const MODEM_KINDS: &[Kind] = &[
-    Kind { name: "none", keys: &[] },
-    Kind { name: "dvb-s2", keys: MODEM_KEYS },
-    Kind { name: "dvb-s2x", keys: MODEM_KEYS },
-];
+const MODEM_KINDS: &[Keys] = &[("none", &[]), ("dvb-s2", MODEM_KEYS), ("dvb-s2x", MODEM_KEYS)];
 
 const MODEM_KEYS: &[&str] =
     &["symbol-rate", "clear-sky", "modcod", "margin", "hysteresis", "interval", "feedback-delay"];
-
-/// The standard, or a table.
-pub(super) const MODEM_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
 
 /// The modem of a link; none if the scenario says the rate and the losses themselves.
 pub(super) fn modem(form: &mut Form<'_>, modem: &mut Option<Modem>) {
@@ -91,15 +84,8 @@ const RAIN_KEYS: &[&str] =
 const FILE_KEYS: &[&str] =
     &["file", "frequency", "elevation", "polarisation", "rain-height", "station-height", "latitude"];
 
-const WEATHER_KINDS: &[Kind] = &[
-    Kind { name: "clear", keys: &[] },
-    Kind { name: "attenuation", keys: &["attenuation"] },
-    Kind { name: "rain", keys: RAIN_KEYS },
-    Kind { name: "file", keys: FILE_KEYS },
-];
-
-/// `"clear"`, or a table.
-pub(super) const WEATHER_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
+const WEATHER_KINDS: &[Keys] =
+    &[("clear", &[]), ("attenuation", &["attenuation"]), ("rain", RAIN_KEYS), ("file", FILE_KEYS)];
 
 /// The weather on a link.
 pub(super) fn weather(form: &mut Form<'_>, weather: &mut Weather) {

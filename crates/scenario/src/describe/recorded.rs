@@ -1,4 +1,4 @@
-//! Schedules that stand in files.
+//! Schedules that are read from files.
 
 use std::path::{Path, PathBuf};
 
@@ -43,10 +43,12 @@ impl Codec<Repeat> for Repeats {
     }
 }
 
-/// Whether a table of points stands in a file: one that is named here, or was before and no other points are.
+/// The additional keys of a table of points that is read from a file.
+pub(super) const KEYS: &[&str] = &["file", "column", "unit", "factor", "time", "time-unit"];
+
+/// Whether a table of points is read from a file: one that is named here, or was named before if no other points are.
 pub(super) fn is_meant(form: &Form<'_>, series: &Option<Series>) -> bool {
-    let keys = ["file", "column", "unit", "factor", "time", "time-unit"];
-    (series.is_some() && !form.has("table")) || keys.iter().any(|key| form.has(key))
+    (series.is_some() && !form.has("table")) || KEYS.iter().any(|key| form.has(key))
 }
 
 /// How a field is read: nothing if the link carries nothing, and what is accepted otherwise.
@@ -58,7 +60,8 @@ type Gaps = (Vec<(Duration, Duration)>, Option<Duration>);
 /// A column of a CSV file as the points of a table; returns when it says that nothing is carried.
 pub(super) fn series<T: Copy>(
     form: &mut Form<'_>,
-    (points, repeat_every): (&mut Vec<(Duration, T)>, &mut Option<Duration>),
+    points: &mut Vec<(Duration, T)>,
+    repeat_every: &mut Option<Duration>,
     series: &mut Option<Series>,
     reader: Reader<'_, T>,
 ) -> Gaps {
@@ -75,10 +78,10 @@ pub(super) fn series<T: Copy>(
         return Gaps::default();
     }
     series.folder = folder(reading, "file").unwrap_or_else(|| series.folder.clone());
-    let Some((name, text)) = text(reading, "file", (&series.folder, &series.file)) else {
+    let Some((name, text)) = text(reading, "file", &series.folder, &series.file) else {
         return Gaps::default();
     };
-    match series::fields(series, &text).and_then(|(fields, step)| read(series, (fields, step), reader)) {
+    match series::fields(series, &text).and_then(|(fields, step)| read(series, fields, step, reader)) {
         Ok(read) => {
             (*points, *repeat_every) = (read.points, read.repeat_every);
             (read.gaps, read.repeat_every)
@@ -99,7 +102,8 @@ struct Read<T> {
 
 fn read<T: Copy>(
     series: &Series,
-    (fields, step): (Vec<Field>, Duration),
+    fields: Vec<Field>,
+    step: Duration,
     (read, accepted): Reader<'_, T>,
 ) -> Result<Read<T>, Vec<Wrong>> {
     let last = fields.last().map_or(Duration::ZERO, |field| field.at);
@@ -186,7 +190,7 @@ pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries:
         return;
     }
     deliveries.folder = folder(reading, "deliveries").unwrap_or_else(|| deliveries.folder.clone());
-    let Some((name, text)) = text(reading, "deliveries", (&deliveries.folder, &deliveries.file)) else {
+    let Some((name, text)) = text(reading, "deliveries", &deliveries.folder, &deliveries.file) else {
         return;
     };
     match series::deliveries(&text) {
@@ -212,7 +216,8 @@ fn folder(reading: &Reading<'_>, key: &str) -> Option<PathBuf> {
 fn text(
     reading: &mut Reading<'_>,
     key: &str,
-    (folder, file): (&Path, &str),
+    folder: &Path,
+    file: &str,
 ) -> Option<(std::sync::Arc<str>, String)> {
     let error = match series::text_of(folder, file) {
         Ok(read) => return Some(read),

@@ -2,36 +2,20 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{Interpolation, LinkConfig, Quantity, Schedule};
 
 use super::recorded;
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Keys, Shorthand};
 use crate::series::{Recordings, Series};
 use crate::tree::{Node, Value};
 use crate::unit::{Codec, OrWord, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
-const CONSTANT: Kind = Kind { name: "constant", keys: &["constant"] };
-const SINE: Kind = Kind { name: "sine", keys: &["mean", "amplitude", "period", "phase"] };
-
-const KINDS: &[Kind] =
-    &[CONSTANT, Kind { name: "table", keys: &["table", "interpolation", "repeat-every"] }, SINE];
-
-/// Where the points may stand in a file.
-const RECORDED: Kind = Kind {
-    name: "table",
-    keys: &[
-        "table",
-        "interpolation",
-        "repeat-every",
-        "file",
-        "column",
-        "unit",
-        "factor",
-        "time",
-        "time-unit",
-    ],
-};
-
-const DELAY_KINDS: &[Kind] = &[CONSTANT, RECORDED, SINE];
-const RATE_KINDS: &[Kind] =
-    &[CONSTANT, Kind { name: "deliveries", keys: &["deliveries", "repeat"] }, RECORDED, SINE];
+const CONSTANT: Keys = ("constant", &["constant"]);
+const TABLE: Keys = ("table", &["table", "interpolation", "repeat-every"]);
+/// A table that may stand in a file.
+const RECORDED: Keys = (
+    "table",
+    &["table", "interpolation", "repeat-every", "file", "column", "unit", "factor", "time", "time-unit"],
+);
+const SINE: Keys = ("sine", &["mean", "amplitude", "period", "phase"]);
+const DELIVERIES: Keys = ("deliveries", &["deliveries", "repeat"]);
 
 const INTERPOLATIONS: Words<Interpolation> =
     Words(&[("step", Interpolation::Step), ("linear", Interpolation::Linear)]);
@@ -42,17 +26,17 @@ pub(super) const SHORTHAND: Shorthand =
 
 /// A quantity as a function of time, its values written as `codec` does.
 pub(super) fn schedule<T: Quantity, C: Codec<T>>(form: &mut Form<'_>, schedule: &mut Schedule<T>, codec: &C) {
-    let kind = form.implied_kind(name(schedule), KINDS);
+    let kind = form.implied_kind(name(schedule), &[CONSTANT, TABLE, SINE]);
     of_this_kind(form, kind, schedule, codec);
 }
 
 /// The delay of a link.
 pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, series: &mut Option<Series>) {
-    let kind = form.implied_kind(name(schedule), DELAY_KINDS);
+    let kind = form.implied_kind(name(schedule), &[CONSTANT, RECORDED, SINE]);
     if kind == "table" && recorded::is_meant(form, series) {
         let (points, interpolation, repeat_every) = table_of(schedule);
         let read = |value: &Value| TIME.read(value).map(Some);
-        recorded::series(form, (points, repeat_every), series, (&read, &Codec::<Duration>::accepted(&TIME)));
+        recorded::series(form, points, repeat_every, series, (&read, &Codec::<Duration>::accepted(&TIME)));
         form.field("interpolation", interpolation, &INTERPOLATIONS);
         return;
     }
@@ -63,7 +47,7 @@ pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, seri
 /// The rate of a link, or the moments at which it carries packets.
 pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut Recordings) {
     let current = if link.opportunities.is_some() { "deliveries" } else { name(&link.rate) };
-    let kind = form.implied_kind(current, RATE_KINDS);
+    let kind = form.implied_kind(current, &[CONSTANT, DELIVERIES, RECORDED, SINE]);
     if kind == "deliveries" {
         recordings.rate = None;
         return recorded::deliveries(form, link, &mut recordings.deliveries);
@@ -79,7 +63,7 @@ pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut 
             value => RATE.read(value).map(Some),
         };
         let accepted = Codec::<Rate>::accepted(&RATE);
-        let gaps = recorded::series(form, (points, repeat_every), &mut recordings.rate, (&read, &accepted));
+        let gaps = recorded::series(form, points, repeat_every, &mut recordings.rate, (&read, &accepted));
         if form.reads() {
             recordings.gaps = gaps;
         }

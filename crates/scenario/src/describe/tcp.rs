@@ -5,7 +5,7 @@ use bentpipe_tcp::{
     RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Shorthand};
 use crate::unit::{
     Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, PROBABILITY, SEGMENTS, SEGMENTS_FROM_ZERO, Segments,
     TIME, TIME_ABOVE_ZERO, Words,
@@ -37,9 +37,6 @@ const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
 const ACK_COUNTING: Words<AckCounting> =
     Words(&[("segments", AckCounting::Segments), ("acks", AckCounting::Acks)]);
 
-/// A table that a word can stand for.
-const BY_WORD: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
 /// A `tcp` table but for the header size, which belongs to a flow and not to one of its ends. Sizes in segments mean
 /// segments of `mss` bytes: those that the flow sends, also where its receiver is described.
 pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
@@ -53,7 +50,7 @@ pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     });
     form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| delayed_ack(form, &mut config.delayed_ack));
     form.field("best-effort", &mut config.best_effort, &OrWord("off", TIME_ABOVE_ZERO));
-    form.table("ack-delay", BY_WORD, |form| ack_delay(form, &mut config.ack_delay));
+    form.table("ack-delay", Shorthand::KIND, |form| ack_delay(form, &mut config.ack_delay));
     life(form, config);
 }
 
@@ -64,7 +61,9 @@ fn loss_recovery(form: &mut Form<'_>, config: &mut Config) {
     form.field("limited-transmit", &mut config.limited_transmit, &FLAG);
     form.field("dup-thresh", &mut config.dup_thresh, &COUNT);
     form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.rto));
-    form.table("spurious-timeout", BY_WORD, |form| spurious_timeout(form, &mut config.spurious_timeout));
+    form.table("spurious-timeout", Shorthand::KIND, |form| {
+        spurious_timeout(form, &mut config.spurious_timeout)
+    });
 }
 
 fn options(form: &mut Form<'_>, config: &mut Config) {
@@ -81,13 +80,13 @@ fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     form.field("initial-ssthresh", &mut config.initial_ssthresh, &OrWord("infinite", Segments));
     form.field("max-burst", &mut config.max_burst, &OrWord("off", SEGMENTS));
     form.field("nagle", &mut config.nagle, &FLAG);
-    form.table("pacing", BY_WORD, |form| pacing(form, &mut config.pacing));
+    form.table("pacing", Shorthand::KIND, |form| pacing(form, &mut config.pacing));
     form.field("window-validation", &mut config.window_validation, &WINDOW_VALIDATION);
     form.field("send-buffer", &mut config.send_buffer, &Bytes::or_segments(mss));
 }
 
 fn life(form: &mut Form<'_>, config: &mut Config) {
-    form.table("keep-alive", BY_WORD, |form| keep_alive(form, &mut config.keep_alive));
+    form.table("keep-alive", Shorthand::KIND, |form| keep_alive(form, &mut config.keep_alive));
     form.field("user-timeout", &mut config.user_timeout, &OrWord("off", TIME_ABOVE_ZERO));
     form.field("retries", &mut config.retries, &Count::FROM_ZERO);
     form.field("syn-retries", &mut config.syn_retries, &Count::FROM_ZERO);
@@ -104,33 +103,22 @@ fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
 }
 
-const SPURIOUS_TIMEOUT_KINDS: &[Kind] = &[
-    Kind { name: "off", keys: &[] },
-    Kind { name: "f-rto", keys: &[] },
-    Kind { name: "eifel", keys: &[] },
-    Kind { name: "enhanced", keys: &["fraction", "restore"] },
-    Kind { name: "aen", keys: &["probe", "max-probes", "paced"] },
-];
-
 fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {
-    let current = match doubt {
+    let name = |doubt: &SpuriousTimeout| match doubt {
         SpuriousTimeout::Off => "off",
         SpuriousTimeout::FRto => "f-rto",
         SpuriousTimeout::Eifel => "eifel",
         SpuriousTimeout::Enhanced { .. } => "enhanced",
         SpuriousTimeout::Aen { .. } => "aen",
     };
-    let kind = form.kind(current, SPURIOUS_TIMEOUT_KINDS);
-    if kind != current {
-        *doubt = match kind {
-            "f-rto" => SpuriousTimeout::FRto,
-            "eifel" => SpuriousTimeout::Eifel,
-            "enhanced" => SpuriousTimeout::ENHANCED,
-            "aen" => SpuriousTimeout::AEN,
-            _ => SpuriousTimeout::Off,
-        };
-    }
-    match doubt {
+    let each = vec![
+        SpuriousTimeout::Off,
+        SpuriousTimeout::FRto,
+        SpuriousTimeout::Eifel,
+        SpuriousTimeout::ENHANCED,
+        SpuriousTimeout::AEN,
+    ];
+    form.variant(doubt, name, each, |form, doubt| match doubt {
         SpuriousTimeout::Enhanced { fraction, restore } => {
             form.field("fraction", fraction, &PROBABILITY);
             form.field("restore", restore, &RESTORE);
@@ -141,127 +129,81 @@ fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {
             form.field("paced", paced, &FLAG);
         }
         _ => {}
-    }
+    });
 }
 
-const PACING_KINDS: &[Kind] = &[
-    Kind { name: "algorithm", keys: &[] },
-    Kind { name: "off", keys: &[] },
-    Kind { name: "window", keys: &["slow-start-gain", "avoidance-gain"] },
-];
-
 fn pacing(form: &mut Form<'_>, pacing: &mut Pacing) {
-    let current = match pacing {
+    let name = |pacing: &Pacing| match pacing {
         Pacing::Algorithm => "algorithm",
         Pacing::Off => "off",
         Pacing::Window { .. } => "window",
     };
-    let kind = form.kind(current, PACING_KINDS);
-    if kind != current {
-        *pacing = match kind {
-            "off" => Pacing::Off,
-            "window" => Pacing::WINDOW,
-            _ => Pacing::Algorithm,
-        };
-    }
-    if let Pacing::Window { slow_start_gain, avoidance_gain } = pacing {
-        form.field("slow-start-gain", slow_start_gain, &FACTOR);
-        form.field("avoidance-gain", avoidance_gain, &FACTOR);
-    }
+    form.variant(pacing, name, vec![Pacing::Algorithm, Pacing::Off, Pacing::WINDOW], |form, pacing| {
+        if let Pacing::Window { slow_start_gain, avoidance_gain } = pacing {
+            form.field("slow-start-gain", slow_start_gain, &FACTOR);
+            form.field("avoidance-gain", avoidance_gain, &FACTOR);
+        }
+    });
 }
 
-const WINDOW_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("size"), list: None };
-
-const WINDOW_KINDS: &[Kind] =
-    &[Kind { name: "fixed", keys: &["size"] }, Kind { name: "auto", keys: &["initial", "limit"] }];
+const WINDOW_SHORTHAND: Shorthand = Shorthand { number: Some("size"), ..Shorthand::KIND };
 
 fn receive_window(form: &mut Form<'_>, window: &mut ReceiveWindow, mss: u32) {
-    let current = match window {
+    let name = |window: &ReceiveWindow| match window {
         ReceiveWindow::Fixed(_) => "fixed",
         ReceiveWindow::Auto { .. } => "auto",
     };
-    let kind = form.kind(current, WINDOW_KINDS);
-    if kind != current {
-        *window = match kind {
-            "auto" => Config::default().receive_window,
-            _ => ReceiveWindow::Fixed(window.limit()),
-        };
-    }
+    let each = vec![ReceiveWindow::Fixed(window.limit()), Config::default().receive_window];
     let codec = Bytes::or_segments(mss);
-    match window {
+    form.variant(window, name, each, |form, window| match window {
         ReceiveWindow::Fixed(size) => form.field("size", size, &codec),
         ReceiveWindow::Auto { initial, limit } => {
             form.field("initial", initial, &codec);
             form.field("limit", limit, &codec);
         }
-    }
+    });
 }
 
-const DELAYED_ACK_SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: Some("every"), list: None };
-
-const DELAYED_ACK_KINDS: &[Kind] =
-    &[Kind { name: "off", keys: &[] }, Kind { name: "on", keys: &["every", "timer", "quick"] }];
+const DELAYED_ACK_SHORTHAND: Shorthand = Shorthand { number: Some("every"), ..Shorthand::KIND };
 
 fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
-    let current = match delayed_ack {
+    let name = |delayed_ack: &DelayedAck| match delayed_ack {
         DelayedAck::Off => "off",
         DelayedAck::On { .. } => "on",
     };
-    let kind = form.kind(current, DELAYED_ACK_KINDS);
-    if kind != current {
-        *delayed_ack = match kind {
-            "on" => Config::default().delayed_ack,
-            _ => DelayedAck::Off,
-        };
-    }
-    if let DelayedAck::On { every, timer, quick } = delayed_ack {
-        form.field("every", every, &SEGMENTS);
-        form.field("timer", timer, &TIME_ABOVE_ZERO);
-        form.field("quick", quick, &SEGMENTS_FROM_ZERO);
-    }
+    let each = vec![DelayedAck::Off, Config::default().delayed_ack];
+    form.variant(delayed_ack, name, each, |form, delayed_ack| {
+        if let DelayedAck::On { every, timer, quick } = delayed_ack {
+            form.field("every", every, &SEGMENTS);
+            form.field("timer", timer, &TIME_ABOVE_ZERO);
+            form.field("quick", quick, &SEGMENTS_FROM_ZERO);
+        }
+    });
 }
 
-const ACK_DELAY_KINDS: &[Kind] = &[
-    Kind { name: "auto", keys: &[] },
-    Kind { name: "counted", keys: &[] },
-    Kind { name: "rtt", keys: &["part", "floor", "ceiling"] },
-];
-
 fn ack_delay(form: &mut Form<'_>, delay: &mut AckDelay) {
-    let current = match delay {
+    let name = |delay: &AckDelay| match delay {
         AckDelay::Auto => "auto",
         AckDelay::Counted => "counted",
         AckDelay::Paced(_) => "rtt",
     };
-    let kind = form.kind(current, ACK_DELAY_KINDS);
-    if kind != current {
-        *delay = match kind {
-            "auto" => AckDelay::Auto,
-            "rtt" => AckDelay::Paced(AckPace::default()),
-            _ => AckDelay::Counted,
-        };
-    }
-    if let AckDelay::Paced(AckPace { part, floor, ceiling }) = delay {
-        form.field("part", part, &FACTOR);
-        form.field("floor", floor, &TIME_ABOVE_ZERO);
-        form.field("ceiling", ceiling, &TIME_ABOVE_ZERO);
-    }
+    let each = vec![AckDelay::Auto, AckDelay::Counted, AckDelay::Paced(AckPace::default())];
+    form.variant(delay, name, each, |form, delay| {
+        if let AckDelay::Paced(AckPace { part, floor, ceiling }) = delay {
+            form.field("part", part, &FACTOR);
+            form.field("floor", floor, &TIME_ABOVE_ZERO);
+            form.field("ceiling", ceiling, &TIME_ABOVE_ZERO);
+        }
+    });
 }
 
-const KEEP_ALIVE_KINDS: &[Kind] =
-    &[Kind { name: "off", keys: &[] }, Kind { name: "on", keys: &["idle", "interval", "probes"] }];
-
 fn keep_alive(form: &mut Form<'_>, keep_alive: &mut Option<KeepAlive>) {
-    let current = if keep_alive.is_some() { "on" } else { "off" };
-    if form.kind(current, KEEP_ALIVE_KINDS) == "off" {
-        *keep_alive = None;
-        return;
-    }
     let seconds = Duration::from_secs;
     // The defaults of RFC 9293 and of most hosts.
     let usual = KeepAlive { idle: seconds(7200), interval: seconds(75), probes: 9 };
-    let on = keep_alive.get_or_insert(usual);
-    form.field("idle", &mut on.idle, &TIME_ABOVE_ZERO);
-    form.field("interval", &mut on.interval, &TIME_ABOVE_ZERO);
-    form.field("probes", &mut on.probes, &COUNT);
+    form.option(keep_alive, ["off", "on"], usual, |form, on| {
+        form.field("idle", &mut on.idle, &TIME_ABOVE_ZERO);
+        form.field("interval", &mut on.interval, &TIME_ABOVE_ZERO);
+        form.field("probes", &mut on.probes, &COUNT);
+    });
 }

@@ -4,41 +4,13 @@ use bentpipe_traffic::on_off::{self, Spacing, Times};
 use bentpipe_traffic::web::Model;
 
 use super::media;
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Keys, Shorthand};
 use crate::model::{Idle, Streaming, Traffic};
 use crate::unit::{Bytes, FACTOR, FEW, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
 
-const KINDS: &[Kind] = &[
-    Kind { name: "bulk", keys: &[] },
-    Kind { name: "file", keys: &["size"] },
-    Kind { name: "pages", keys: &["page", "idle", "fresh-connection"] },
-    Kind { name: "cbr", keys: &["rate", "packet", "spacing"] },
-    Kind { name: "on-off", keys: &["rate", "packet", "on", "off", "times"] },
-    Kind {
-        name: "video",
-        keys: &["group", "frame-rate", "rate-factor", "playout-delay", "threshold", "coalesce"],
-    },
-    Kind {
-        name: "frames",
-        keys: &["sizes", "frame-rate", "repeat", "playout-delay", "threshold", "coalesce"],
-    },
-    Kind { name: "voice", keys: &["codec", "suppress-silence", "jitter-buffer"] },
-    Kind { name: "web", keys: &["model", "connections", "persistent", "view-scale"] },
-    Kind { name: "adaptive", keys: &["ladder", "segment", "buffer", "startup", "player", "length"] },
-    Kind { name: "ftp", keys: &["mean-size", "deviation", "largest", "reading"] },
-];
-
-/// `"bulk"`, or a table.
-pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
 /// What the application of a flow sends, in segments of `mss` bytes.
 pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
-    let current = name(traffic);
-    let kind = form.kind(current, KINDS);
-    if kind != current {
-        *traffic = of_kind(kind);
-    }
-    match traffic {
+    form.variant(traffic, name, each(), |form, traffic| match traffic {
         Traffic::Bulk => {}
         Traffic::File { bytes } => form.required("size", bytes, &Bytes::or_segments(mss).down_to_one()),
         Traffic::Pages { segments, idle, fresh_connection } => {
@@ -71,7 +43,7 @@ pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
             form.field("largest", &mut config.largest_bytes, &bytes);
             form.field("reading", &mut config.reading, &TIME);
         }
-    }
+    });
 }
 
 /// The name of a kind.
@@ -91,20 +63,21 @@ pub(crate) fn name(traffic: &Traffic) -> &'static str {
     }
 }
 
-fn of_kind(kind: &str) -> Traffic {
-    match kind {
-        "file" => Traffic::File { bytes: 1 },
-        "pages" => Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
-        "cbr" => Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000, spacing: Spacing::Even },
-        "on-off" => Traffic::OnOff(on_off::Config::default()),
-        "video" => Traffic::Video { video: Default::default(), stream: Streaming::default() },
-        "frames" => media::no_frames(),
-        "voice" => media::voice(),
-        "web" => Traffic::Web(browser::Config::default()),
-        "adaptive" => Traffic::Adaptive(Default::default()),
-        "ftp" => Traffic::Ftp(Default::default()),
-        _ => Traffic::Bulk,
-    }
+/// Traffic of each kind.
+fn each() -> Vec<Traffic> {
+    vec![
+        Traffic::Bulk,
+        Traffic::File { bytes: 1 },
+        Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
+        Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000, spacing: Spacing::Even },
+        Traffic::OnOff(on_off::Config::default()),
+        Traffic::Video { video: Default::default(), stream: Streaming::default() },
+        media::no_frames(),
+        media::voice(),
+        Traffic::Web(browser::Config::default()),
+        Traffic::Adaptive(Default::default()),
+        Traffic::Ftp(Default::default()),
+    ]
 }
 
 const SPACINGS: Words<Spacing> =
@@ -112,8 +85,7 @@ const SPACINGS: Words<Spacing> =
 
 const IDLE_SHORTHAND: Shorthand = Shorthand { word: None, number: Some("fixed"), list: None };
 
-const IDLE_KINDS: &[Kind] =
-    &[Kind { name: "fixed", keys: &["fixed"] }, Kind { name: "exponential", keys: &["exponential-mean"] }];
+const IDLE_KINDS: &[Keys] = &[("fixed", &["fixed"]), ("exponential", &["exponential-mean"])];
 
 fn idle(form: &mut Form<'_>, idle: &mut Idle) {
     let (current, time) = match *idle {
@@ -130,25 +102,20 @@ fn idle(form: &mut Form<'_>, idle: &mut Idle) {
     }
 }
 
-const TIMES_KINDS: &[Kind] =
-    &[Kind { name: "exponential", keys: &[] }, Kind { name: "pareto", keys: &["shape"] }];
-
 fn on_off(form: &mut Form<'_>, config: &mut on_off::Config) {
     form.field("rate", &mut config.rate, &RATE);
     form.field("packet", &mut config.packet_bytes, &Bytes::PACKET);
     form.field("on", &mut config.on, &TIME_ABOVE_ZERO);
     form.field("off", &mut config.off, &TIME);
-    form.table("times", SHORTHAND, |form| {
-        let times = &mut config.times;
-        let current = if *times == Times::Exponential { "exponential" } else { "pareto" };
-        let kind = form.kind(current, TIMES_KINDS);
-        if kind != current {
-            // The shape of ns-2.
-            *times = if kind == "pareto" { Times::Pareto { shape: 1.5 } } else { Times::Exponential };
-        }
-        if let Times::Pareto { shape } = times {
-            form.field("shape", shape, &SHAPE);
-        }
+    let name = |times: &Times| if *times == Times::Exponential { "exponential" } else { "pareto" };
+    // The shape of ns-2.
+    let each = vec![Times::Exponential, Times::Pareto { shape: 1.5 }];
+    form.table("times", Shorthand::KIND, |form| {
+        form.variant(&mut config.times, name, each, |form, times| {
+            if let Times::Pareto { shape } = times {
+                form.field("shape", shape, &SHAPE);
+            }
+        });
     });
 }
 

@@ -2,7 +2,7 @@ use bentpipe_transports::Options;
 use bentpipe_transports::dtn::{Convergence, Policy, RouterConfig};
 use bentpipe_transports::petra::{self, RelayConfig};
 
-use crate::form::{Form, Kind, Shorthand};
+use crate::form::{Form, Shorthand};
 use crate::model::{FlowGroup, Transport};
 use crate::unit::{Bytes, FLAG, OrWord, PART, PROBABILITY, RATE, TIME, TIME_ABOVE_ZERO, Words};
 
@@ -18,50 +18,34 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("petra", Transport::Petra),
 ]);
 
-const KINDS: &[Kind] = &[
-    Kind { name: "tcp", keys: &[] },
-    Kind { name: "udp", keys: &[] },
-    Kind { name: "tfrc", keys: &[] },
-    Kind { name: "admission", keys: &["rate", "probe", "threshold"] },
-    Kind { name: "stp", keys: &["rate", "outage-tolerant"] },
-    Kind { name: "sctp", keys: &["unordered"] },
-    Kind {
-        name: "dtn",
-        keys: &["bundle", "lifetime", "custody", "custody-timer", "report", "store", "convergence", "rate"],
-    },
-    Kind { name: "petra", keys: &["retention", "confirm-bytes", "confirm-after", "timeout", "rate"] },
-];
-
-/// `"tcp"`, or a table.
-const SHORTHAND: Shorthand = Shorthand { word: Some("kind"), number: None, list: None };
-
 const CONVERGENCES: Words<Convergence> =
     Words(&[("ltp", Convergence::Ltp), ("udp", Convergence::Udp), ("tcp", Convergence::Tcp)]);
 
 /// `transport` of a flow.
 pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
-    form.table("transport", SHORTHAND, |form| {
-        let named = |transport| TRANSPORTS.0.iter().find(|(_, known)| *known == transport);
-        let current = named(flow.transport).map_or("tcp", |(name, _)| *name);
-        let kind = form.kind(current, KINDS);
-        let chosen = TRANSPORTS.0.iter().find(|(name, _)| *name == kind);
-        flow.transport = chosen.map_or(flow.transport, |(_, transport)| *transport);
-        let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
-        match flow.transport {
-            Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
-            Transport::Admission => {
-                form.field("rate", &mut admission.rate, &RATE);
-                form.field("probe", &mut admission.probe, &TIME_ABOVE_ZERO);
-                form.field("threshold", &mut admission.threshold, &PROBABILITY);
-            }
-            Transport::Stp => {
-                form.field("rate", &mut stp.rate, &OrWord("window", RATE));
-                form.field("outage-tolerant", &mut stp.outage_tolerant, &FLAG);
-            }
-            Transport::Sctp => form.field("unordered", &mut sctp.unordered, &FLAG),
-            Transport::Dtn => bundles(form, dtn),
-            Transport::Petra => units(form, petra),
-        }
+    let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
+    let each = TRANSPORTS.0.iter().map(|(_, transport)| *transport).collect();
+    form.table("transport", Shorthand::KIND, |form| {
+        form.variant(
+            &mut flow.transport,
+            |transport| TRANSPORTS.word(transport),
+            each,
+            |form, transport| match transport {
+                Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
+                Transport::Admission => {
+                    form.field("rate", &mut admission.rate, &RATE);
+                    form.field("probe", &mut admission.probe, &TIME_ABOVE_ZERO);
+                    form.field("threshold", &mut admission.threshold, &PROBABILITY);
+                }
+                Transport::Stp => {
+                    form.field("rate", &mut stp.rate, &OrWord("window", RATE));
+                    form.field("outage-tolerant", &mut stp.outage_tolerant, &FLAG);
+                }
+                Transport::Sctp => form.field("unordered", &mut sctp.unordered, &FLAG),
+                Transport::Dtn => bundles(form, dtn),
+                Transport::Petra => units(form, petra),
+            },
+        );
     });
 }
 

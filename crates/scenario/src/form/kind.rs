@@ -1,45 +1,89 @@
-use super::{Form, Reading};
+use super::reading::{Kind, Reading, keys_of};
+use super::{Form, Keys};
 use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Value};
 
-/// One kind of thing that a table may describe, and the keys it has then.
-#[derive(Debug)]
-pub(crate) struct Kind {
-    /// What the table says under `kind`.
-    pub name: &'static str,
-    /// The other keys.
-    pub keys: &'static [&'static str],
-}
-
 impl Form<'_> {
-    /// The key `kind`, by which a table says what it describes; `current` is what it describes unless it says so.
+    /// The key `kind`, by which a table says which of several kinds its value is, and the keys of that kind.
     ///
-    /// A key that only another kind has says it as well: `loss = { rate = 1e-4 }` is packet loss. The command line wins
-    /// over the file, be it by a kind or by such a key.
-    pub fn kind(&mut self, current: &'static str, kinds: &'static [Kind]) -> &'static str {
+    /// `each` is one value of each kind with its defaults, `name` says the kind of a value, and `describe` names its keys.
+    pub fn variant<T: Clone>(
+        &mut self,
+        typed: &mut T,
+        name: impl Fn(&T) -> &'static str,
+        each: Vec<T>,
+        mut describe: impl FnMut(&mut Form<'_>, &mut T),
+    ) {
+        self.choose(typed, name, each, &mut describe);
+        describe(self, typed);
+    }
+
+    /// As [`Form::variant`] without the keys of the kind, which the caller describes.
+    ///
+    /// A key that only another kind has says the kind as well: `loss = { rate = 1e-4 }` is packet loss. The command line wins over the
+    /// file, be it by a kind or by such a key.
+    pub fn choose<T: Clone>(
+        &mut self,
+        typed: &mut T,
+        name: impl Fn(&T) -> &'static str,
+        each: Vec<T>,
+        mut describe: impl FnMut(&mut Form<'_>, &mut T),
+    ) {
+        let current = name(typed);
         match self {
             Self::Read(reading) => {
+                let mut keys = |one: &T| keys_of(|form| describe(form, &mut one.clone()));
+                let kinds = each.iter().map(|one| Kind { name: name(one), keys: keys(one) }).collect();
                 reading.name_key("kind");
-                reading.kind(current, kinds)
+                let chosen = reading.kind(current, kinds);
+                if chosen != current {
+                    *typed = each.into_iter().find(|one| name(one) == chosen).expect("one of the kinds");
+                }
             }
-            Self::Show(table) => {
-                table.put("kind", Node::computed(Value::Text(current.to_owned())));
-                current
-            }
+            Self::Show(table) => table.put("kind", Node::computed(Value::Text(current.to_owned()))),
         }
     }
 
-    /// As [`Form::kind`] for a table that says it by its other keys only.
-    pub fn implied_kind(&mut self, current: &'static str, kinds: &'static [Kind]) -> &'static str {
+    /// A value that may be absent: `kind` is then the first of two names, and otherwise the second. `default` is what a present one begins with.
+    pub fn option<T: Clone>(
+        &mut self,
+        typed: &mut Option<T>,
+        [absent, present]: [&'static str; 2],
+        default: T,
+        mut describe: impl FnMut(&mut Form<'_>, &mut T),
+    ) {
+        let name = |typed: &Option<T>| if typed.is_some() { present } else { absent };
+        self.variant(typed, name, vec![None, Some(default)], |form, typed| {
+            if let Some(typed) = typed {
+                describe(form, typed);
+            }
+        });
+    }
+
+    /// The key `kind` alone, where the kinds are no variants of one value; `current` is what the table describes unless it says so.
+    pub fn kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
         match self {
-            Self::Read(reading) => reading.kind(current, kinds),
+            Self::Read(reading) => reading.name_key("kind"),
+            Self::Show(table) => table.put("kind", Node::computed(Value::Text(current.to_owned()))),
+        }
+        self.implied_kind(current, kinds)
+    }
+
+    /// As [`Form::kind`] for a table that says it by its other keys only.
+    pub fn implied_kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
+        match self {
+            Self::Read(reading) => {
+                let kinds = kinds.iter().map(|&(name, keys)| Kind { name, keys: keys.to_vec() });
+                reading.kind(current, kinds.collect())
+            }
             Self::Show(_) => current,
         }
     }
 }
 
 impl Reading<'_> {
-    fn kind(&mut self, current: &'static str, kinds: &'static [Kind]) -> &'static str {
+    /// The one of `kinds` that the table describes.
+    fn kind(&mut self, current: &'static str, kinds: Vec<Kind>) -> &'static str {
         self.kinds = kinds;
         let written = self.get("kind").filter(|_| self.names_key("kind"));
         let said = written.and_then(|node| self.said_kind(node));

@@ -8,7 +8,6 @@
 mod kind;
 mod reading;
 
-pub(crate) use kind::Kind;
 pub(crate) use reading::{Reading, Report};
 
 use crate::tree::{Node, Table, Value};
@@ -21,6 +20,9 @@ pub(crate) enum Form<'a> {
     /// Collects what there is to show.
     Show(Table),
 }
+
+/// The name of a kind and the keys that only it has, besides `kind`.
+pub(crate) type Keys = (&'static str, &'static [&'static str]);
 
 /// Which key of a table a value stands for that is written in place of the table.
 #[derive(Clone, Copy)]
@@ -36,6 +38,8 @@ pub(crate) struct Shorthand {
 impl Shorthand {
     /// Only a table will do.
     pub const NONE: Self = Self { word: None, number: None, list: None };
+    /// The name of a kind will do.
+    pub const KIND: Self = Self { word: Some("kind"), ..Self::NONE };
 
     /// The key that `value` stands for.
     fn key_of(self, value: &Value) -> Option<&'static str> {
@@ -79,6 +83,13 @@ impl Form<'_> {
                 reading.get(key).is_some_and(|node| node.as_table().is_none_or(|table| table.bare.is_some()))
             }
             Self::Show(_) => false,
+        }
+    }
+
+    /// Keys that belong to what is described, although it is read in a way that does not accept them.
+    pub fn also_has(&mut self, keys: &[&'static str]) {
+        if let Self::Read(reading) = self {
+            reading.other_keys.extend_from_slice(keys);
         }
     }
 

@@ -1,4 +1,4 @@
-use super::{Form, Kind, Named, Shorthand};
+use super::{Form, Named, Shorthand};
 use crate::error::{Error, Mistake, Place};
 use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Table, Value};
@@ -29,7 +29,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 
 /// Nodes, links, flows: so many groups of each. All are looked for by name.
 const MOST_GROUPS: usize = 10_000;
-/// More mistakes are not remembered: nobody reads them.
+/// Further mistakes are discarded.
 const MOST_MISTAKES: usize = 1000;
 
 /// The mistakes found so far.
@@ -56,6 +56,15 @@ impl Report {
     }
 }
 
+/// One kind of thing that a table may describe.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// What the table says under `kind`.
+    pub name: &'static str,
+    /// The other keys.
+    pub keys: Vec<&'static str>,
+}
+
 /// A table being read.
 pub(crate) struct Reading<'a> {
     /// Where the table is written.
@@ -70,8 +79,10 @@ pub(crate) struct Reading<'a> {
     partial: bool,
     /// Keys named so far.
     keys: Vec<&'static str>,
+    /// Keys that belong to the table and are not accepted in the way in which it is read.
+    pub(super) other_keys: Vec<&'static str>,
     /// The kinds of thing the table may describe, if there are several.
-    pub(super) kinds: &'static [Kind],
+    pub(super) kinds: Vec<Kind>,
     /// Keys not named are read by someone else.
     open: bool,
     /// The command line chose another kind than the file: what the file says of its own is forgotten.
@@ -99,7 +110,8 @@ impl<'a> Reading<'a> {
             bare: None,
             partial: false,
             keys: Vec::new(),
-            kinds: &[],
+            other_keys: Vec::new(),
+            kinds: Vec::new(),
             open: false,
             overruled: false,
             report,
@@ -193,7 +205,7 @@ impl<'a> Reading<'a> {
                 keys if keys.is_empty() => {
                     format!("tables with names of your own, [{}.NAME]", self.path_of(key))
                 }
-                keys => format!("a table with {keys}"),
+                keys => format!("a table with {}", keys.join(", ")),
             };
             return self.refuse(key, node, accepted, None);
         }
@@ -238,7 +250,7 @@ impl<'a> Reading<'a> {
             return self.refuse(&entry.key, &found, accepted.to_owned(), None);
         }
         if entry.node.as_table().is_none() {
-            let accepted = format!("a table with {}", keys_of(describe));
+            let accepted = format!("a table with {}", keys_of(describe).join(", "));
             return self.refuse(&entry.key, &entry.node, accepted, None);
         }
         // A mistake about something absent is shown where the name is written.
@@ -287,14 +299,17 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The keys that a description names.
-fn keys_of(describe: impl FnOnce(&mut Form<'_>)) -> String {
+/// The keys of what is described, those first that it names.
+pub(super) fn keys_of(describe: impl FnOnce(&mut Form<'_>)) -> Vec<&'static str> {
     let nothing = Node::computed(Value::Table(Table::default()));
     let mut report = Report::default();
     let mut form = Form::Read(Reading::of(&nothing, "", &mut report));
     describe(&mut form);
     match form {
-        Form::Read(reading) => reading.keys.join(", "),
+        Form::Read(mut reading) => {
+            reading.keys.append(&mut reading.other_keys);
+            reading.keys
+        }
         Form::Show(_) => unreachable!("a form does not change what it is for"),
     }
 }

@@ -1,4 +1,4 @@
-//! The parameters of an algorithm, which only its own configuration type knows: read and shown through serde.
+//! The parameters of an algorithm, read and shown through the serde implementation of its configuration type.
 //!
 //! Times and rates have units here as everywhere in a scenario, and keys have hyphens where Rust has underscores.
 

@@ -6,8 +6,6 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
 
-use crate::model::{NodeKind, Scenario};
-
 /// Satellites, and the links that they offer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConstellationGroup {
@@ -21,7 +19,7 @@ pub struct ConstellationGroup {
     pub handover: Handover,
     /// Links between satellites; none for bent pipes.
     pub grid: Option<Grid>,
-    /// Time between two looks at the sky, at which links and routes may change.
+    /// Time between two steps, at which links and routes may change.
     pub step: Duration,
     /// What becomes of packets when their link is given up.
     pub in_flight: InFlight,
@@ -54,9 +52,9 @@ pub enum Orbits {
 /// What becomes of packets when their link is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFlight {
-    /// What is being sent or on the path arrives, and goes on by the new routes; what waits is sent another way at once.
+    /// Packets being sent or on the path arrive, and go on by the new routes; those that wait are rerouted at once.
     Rerouted,
-    /// What waits, is being sent or is on the path is lost.
+    /// All packets of the link are lost: those that wait, those being sent and those on the path.
     Lost,
 }
 
@@ -112,28 +110,15 @@ impl ConstellationGroup {
         }
     }
 
-    /// The sky over the ground stations of a scenario, at time zero.
+    /// The sky over ground stations, at time zero.
     ///
     /// # Errors
     /// If a rule or a station makes no sense.
     pub fn sky<'a>(
         &self,
         constellation: &'a Constellation,
-        scenario: &Scenario,
+        stations: &[Station],
     ) -> Result<Sky<'a>, OrbitError> {
-        Sky::new(constellation, &scenario.ground_stations(), self.rules())
-    }
-}
-
-impl Scenario {
-    /// The ground stations, in the order of the nodes.
-    pub fn ground_stations(&self) -> Vec<Station> {
-        let station = |node: &crate::NodeGroup| match node.kind {
-            NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
-                Some(Station { name: node.name.clone(), latitude_deg, longitude_deg, gateway })
-            }
-            _ => None,
-        };
-        self.nodes.iter().filter_map(station).collect()
+        Sky::new(constellation, stations, self.rules())
     }
 }

@@ -1,4 +1,4 @@
-//! The path between two ground stations as one link: for those who have no satellites of their own.
+//! The path between two ground stations as one link: for worlds without satellites.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
@@ -10,7 +10,7 @@ use crate::sky::ConstellationGroup;
 /// Delay and outages of a path over time, ready for a link, and the table that they come from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyPath {
-    /// One-way delay: straight lines from look to look along one path, a step where the path changes, held while there is none.
+    /// One-way delay: straight lines from step to step along one path, a jump where the path changes, constant while there is none.
     pub delay_one_way: Schedule<Duration>,
     /// Times without a path: what is on it then is lost.
     pub outages: Outages,
@@ -27,14 +27,14 @@ pub fn sky_paths(
     (group, constellation): (&ConstellationGroup, &Constellation),
     pairs: &[(usize, usize)],
 ) -> Result<Vec<SkyPath>, OrbitError> {
-    let mut sky = group.sky(constellation, scenario)?;
+    let mut sky = group.sky(constellation, &scenario.ground_stations())?;
     let tables = path_tables(&mut sky, pairs, Instant::ZERO + scenario.duration)?;
     Ok(tables.into_iter().map(SkyPath::of).collect())
 }
 
-/// The way through the constellation of a scenario from one ground station to another, given by their numbers, as two links: up at the
+/// The path through the constellation of a scenario from one ground station to another, given by their numbers, as two links: up at the
 /// rate and with the queue of the ground station, with the delay and the outages of the whole path over time; then down, where all
-/// handovers interrupt it. What links between satellites would hold up is left out: they are much faster in any constellation that
+/// handovers interrupt it. Queueing at links between satellites is left out: they are much faster in any constellation that
 /// has them.
 ///
 /// # Errors

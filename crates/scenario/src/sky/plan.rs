@@ -1,6 +1,6 @@
 //! What a constellation does in the time of a scenario: which links there are, and when routes lead over them.
 //!
-//! Satellites do not care about packets, so all of it is known beforehand. Only what the flows use is made.
+//! It does not depend on packets, so all of it is known in advance. Only what the flows use is made.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
 
+use crate::members::NodeId;
 use crate::model::Scenario;
 use crate::sky::{ConstellationGroup, InFlight};
-use crate::topology::NodeId;
 
-/// A satellite that was on the way to a station knows the way for so long after: more than packets can wait in any queue on it.
+/// A satellite that was on the path to a station keeps its route for this time: more than packets wait in any queue on it.
 const LINGER: Duration = Duration::from_secs(60);
 
 /// A node in the sky or at its foot.
@@ -56,7 +56,7 @@ pub struct Turn {
     pub landing: u32,
     /// At this node.
     pub node: SkyNode,
-    /// Number of the link and direction: twice the number in [`SkyPlan::links`], and one more from far to near; none if no way leads on.
+    /// Number of the link and direction: twice the number in [`SkyPlan::links`], and one more from far to near; none without a route.
     pub link: Option<u32>,
 }
 
@@ -87,7 +87,7 @@ pub struct SkyPlan {
 }
 
 impl SkyPlan {
-    /// When no way leads from one ground station to another, both by number.
+    /// When there is no path from one ground station to another, both by number.
     pub fn gaps(&self, entry: u32, landing: u32) -> Vec<(Instant, Instant)> {
         let (mut gaps, mut since) = (Vec::new(), Some(Instant::ZERO));
         for moment in &self.moments {
@@ -128,7 +128,7 @@ impl SkyPlan {
         crossings: &[(u32, u32)],
     ) -> Result<Self, OrbitError> {
         let constellation = group.fly()?;
-        let sky = group.sky(&constellation, scenario)?;
+        let sky = group.sky(&constellation, &scenario.ground_stations())?;
         let mut landings: BTreeMap<u32, Landing> = BTreeMap::new();
         for &(from, to) in crossings {
             landings.entry(to).or_default().sources.push((from, false));
@@ -152,12 +152,12 @@ impl SkyPlan {
     }
 }
 
-/// What is known of the ways to a station.
+/// The routes to a station.
 #[derive(Default)]
 struct Landing {
     /// Stations whose packets come here, and whether there ever was a path.
     sources: Vec<(u32, bool)>,
-    /// Satellites that may hold packets for it, and until which look.
+    /// Satellites that may hold packets for it, and until which step.
     holders: BTreeMap<Satellite, usize>,
     /// Next hops.
     table: BTreeMap<SkyNode, SkyNode>,
@@ -166,11 +166,11 @@ struct Landing {
 /// A link that is used at some time.
 struct Usage {
     number: u32,
-    /// Looks and lengths in km while it is used.
+    /// Steps and lengths in km while it is used.
     lengths_km: Vec<(usize, f64)>,
     last_used: usize,
     is_up: bool,
-    /// Looks at which it came up.
+    /// Steps at which it came up.
     came_up: Vec<usize>,
 }
 
@@ -180,10 +180,10 @@ type Draft = (u32, SkyNode, Option<SkyNode>);
 struct Planner<'a> {
     group: &'a ConstellationGroup,
     sky: Sky<'a>,
-    /// Number of the present look at the sky.
+    /// Number of the present step.
     look: usize,
     links: BTreeMap<[SkyNode; 2], Usage>,
-    /// What changes at each look at which something does.
+    /// What changes at each step at which something does.
     drafts: Vec<(Instant, Vec<Draft>, Vec<u32>)>,
 }
 
@@ -193,7 +193,7 @@ fn filed(a: SkyNode, b: SkyNode) -> [SkyNode; 2] {
 }
 
 impl Planner<'_> {
-    /// Notes what is different from the look before.
+    /// Notes what is different from the step before.
     fn look(&mut self, landings: &mut BTreeMap<u32, Landing>) {
         let mut turns = Vec::new();
         for (&to, landing) in landings {
@@ -215,7 +215,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The next hops towards a station of all who may have packets for it.
+    /// The next hops towards a station of all nodes that may have packets for it.
     fn table(&mut self, to: u32, landing: &mut Landing) -> BTreeMap<SkyNode, SkyNode> {
         let mut table = BTreeMap::new();
         let mut path = Vec::new();
@@ -235,7 +235,7 @@ impl Planner<'_> {
             let next = match hop {
                 Hop::Ground => SkyNode::Station(to),
                 Hop::Satellite(next) => {
-                    // Who gets packets of another may hold them as long.
+                    // A node that gets packets of another may hold them as long.
                     let known = landing.holders.insert(next, last).filter(|known| *known >= last);
                     match known {
                         Some(known) => drop(landing.holders.insert(next, known)),
@@ -279,7 +279,7 @@ impl Planner<'_> {
                 _ => {}
             }
             usage.is_up = is_up;
-            // One look longer than it is used: packets sent in between are on it.
+            // One step longer than it is used: packets sent in between are on it.
             if *look <= usage.last_used + 1 {
                 let [a, b] = ends.map(|end| match end {
                     SkyNode::Station(station) => sky.place(station as usize),
@@ -326,7 +326,7 @@ impl Planner<'_> {
     }
 }
 
-/// The delays of a link with these lengths at these looks, straight lines in between.
+/// The delays of a link with these lengths at these steps, straight lines in between.
 fn delays(lengths_km: &[(usize, f64)], step: Duration) -> Schedule<Duration> {
     let all: Vec<_> = lengths_km.iter().map(|(look, km)| (step * *look as u64, delay_of_km(*km))).collect();
     let first = all.first().filter(|first| !first.0.is_zero()).map(|first| (Duration::ZERO, first.1));

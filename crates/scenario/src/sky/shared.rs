@@ -1,4 +1,4 @@
-//! Plans are kept: the runs of a comparison have one sky, and what a satellite does is independent of what it carries.
+//! Plans are shared: the runs of a comparison have the same constellation, whose motion does not depend on packets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +42,7 @@ pub fn shared_plan(
     if let Some((_, plan)) = plans().iter().find(|(known, _)| *known == question) {
         return Ok(plan.clone());
     }
-    // Not under the lock: whoever wants another sky need not wait.
+    // Not under the lock, so that other plans need not wait for this one.
     let plan = Arc::new(SkyPlan::new(scenario, &question.group, crossings)?);
     let mut plans = plans();
     plans.truncate(KEPT - 1);

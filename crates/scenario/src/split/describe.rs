@@ -30,14 +30,14 @@ pub(crate) const KEYS: [&str; 4] = ["satellite", "clients", "buffer", "syn"];
 pub(crate) fn split(form: &mut Form<'_>, split: &mut Split, purpose: Purpose) {
     for (key, side) in [("satellite", &mut split.satellite), ("clients", &mut split.clients)] {
         form.table(key, Shorthand { word: Some("cc"), ..Shorthand::NONE }, |form| {
-            one_side(form, (key, side), purpose);
+            one_side(form, key, side, purpose);
         });
     }
     form.field("buffer", &mut split.buffer, &OrWord("auto", Bytes::at_least(4096)));
     form.field("syn", &mut split.syn, &OPENINGS);
 }
 
-fn one_side(form: &mut Form<'_>, (which, side): (&str, &mut Side), purpose: Purpose) {
+fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side, purpose: Purpose) {
     form.field("datapath", &mut side.datapath, &DATAPATHS);
     if let Form::Read(reading) = form
         && let (Some(node), "clients", Datapath::Engine) = (reading.get("datapath"), which, side.datapath)
@@ -46,19 +46,19 @@ fn one_side(form: &mut Form<'_>, (which, side): (&str, &mut Side), purpose: Purp
         reading.refuse("datapath", node, accepted, None);
     }
     let datapath = side.datapath;
-    form.table("cc", CC, |form| algorithm(form, side, (purpose, datapath)));
+    form.table("cc", CC, |form| algorithm(form, side, purpose, datapath));
     form.field("rate-limit", &mut side.rate_limit, &OrWord("none", RateLimit));
 }
 
-/// The name of an algorithm and, where ours speaks, its parameters.
-fn algorithm(form: &mut Form<'_>, side: &mut Side, (purpose, datapath): (Purpose, Datapath)) {
+/// The name of an algorithm and, with our own TCP, its parameters.
+fn algorithm(form: &mut Form<'_>, side: &mut Side, purpose: Purpose, datapath: Datapath) {
     form.field("name", &mut side.cc, &TEXT);
     let is_ours = purpose == Purpose::Simulated || datapath == Datapath::Engine;
     match form {
         Form::Read(reading) => {
             let Some(node) = reading.get("name") else { return };
             if is_ours {
-                of_the_engine(reading, side, (purpose, node))
+                of_the_engine(reading, side, purpose, node)
             } else {
                 of_the_kernel(reading, side, node)
             }
@@ -71,7 +71,7 @@ fn algorithm(form: &mut Form<'_>, side: &mut Side, (purpose, datapath): (Purpose
     }
 }
 
-fn of_the_engine(reading: &mut Reading<'_>, side: &mut Side, (purpose, node): (Purpose, &Node)) {
+fn of_the_engine(reading: &mut Reading<'_>, side: &mut Side, purpose: Purpose, node: &Node) {
     // A simulation has no kernel whose algorithm the word could leave alone: it is that of the flow.
     let name = match purpose {
         Purpose::Simulated if side.cc == USUAL => return,

@@ -34,13 +34,13 @@ pub struct Side {
     pub cc: String,
     /// The algorithm with its parameters, if the user gave some.
     pub law: Option<Algorithm>,
-    /// Who speaks TCP there; no matter in a simulation.
+    /// Which TCP runs there; without effect in a simulation.
     pub datapath: Datapath,
     /// Most that each connection sends there; as much as congestion control allows if absent.
     pub rate_limit: Option<Rate>,
 }
 
-/// Who speaks TCP for one half of a connection.
+/// Which TCP runs one half of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Datapath {
     /// The kernel of this machine.

@@ -3,7 +3,6 @@
 use bentpipe_base::{Duration, Rate};
 
 use super::physical::number_length;
-use super::size::counted;
 use super::{Codec, Refused, habit};
 use crate::tree::Value;
 
@@ -84,6 +83,11 @@ impl Measure {
     }
 }
 
+/// `1 segment`, `2 segments`.
+pub(super) fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// `amount` unless it is too small.
 pub(super) fn at_least(least: u64, amount: u64) -> Result<u64, Refused> {
     if amount < least { Err(Refused::default()) } else { Ok(amount) }
@@ -101,11 +105,11 @@ pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         return Err(Refused::meant(habit::meant(value, unit, units.iter().map(|unit| unit.0))));
     };
-    Ok(scaled((number, value), *factor))
+    Ok(scaled(number, value, *factor))
 }
 
 /// `number * factor` rounded to a whole number: exact for whole numbers, `u64::MAX` if it does not fit.
-fn scaled((number, value): (&str, f64), factor: u64) -> u64 {
+fn scaled(number: &str, value: f64, factor: u64) -> u64 {
     match number.parse::<u64>() {
         Ok(whole) => whole.saturating_mul(factor),
         Err(_) => (value * factor as f64).round() as u64,

@@ -30,14 +30,14 @@ pub(crate) const GIGAHERTZ: Physical = Physical {
     most: 1000.0,
     accepted: "a frequency such as \"20 GHz\" (MHz, GHz)",
 };
-/// An angle; what is accepted besides is up to those who use it.
+/// An angle; users of this codec check narrower limits.
 pub(crate) const ANGLE: Physical = Physical {
     units: &[("deg", 1.0)],
     least: -360.0,
     most: 360.0,
     accepted: "an angle from -360 deg to 360 deg such as \"37.9 deg\" or \"-122.3 deg\"",
 };
-/// A distance; what is accepted besides is up to those who use it.
+/// A distance; users of this codec check narrower limits.
 pub(crate) const DISTANCE: Physical = Physical {
     units: &[("km", 1.0)],
     least: 0.0,

@@ -1,6 +1,6 @@
 //! Sizes: real numbers of segments, bytes, and bytes written as segments.
 
-use super::measure::{SEGMENT_UNITS, SEGMENTS, Unit, at_least, measure};
+use super::measure::{SEGMENT_UNITS, SEGMENTS, Unit, at_least, counted, measure};
 use super::physical::number_length;
 use super::{Codec, Refused};
 use crate::tree::Value;
@@ -16,10 +16,6 @@ const BYTE_UNITS: &[Unit] = &[
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
 ];
-/// `1 segment`, `2 segments`.
-pub(super) fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
 
 /// A real number of segments.
 pub(crate) struct Segments;
@@ -56,7 +52,7 @@ pub(crate) struct Bytes {
 
 /// An IP packet is not larger.
 pub(crate) const MOST_PACKET_BYTES: u64 = 65_535;
-/// A petabyte: nobody waits for more.
+/// A petabyte.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// The largest real number of segments.
 const MOST_SEGMENTS: f64 = 1e7;

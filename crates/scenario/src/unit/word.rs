@@ -9,6 +9,13 @@ use crate::tree::{Node, Value};
 /// One of a list of words, each standing for a value.
 pub(crate) struct Words<T: 'static>(pub &'static [(&'static str, T)]);
 
+impl<T: PartialEq> Words<T> {
+    /// The word for a value, empty if there is none.
+    pub fn word(&self, typed: &T) -> &'static str {
+        self.0.iter().find(|(_, value)| value == typed).map_or("", |(word, _)| word)
+    }
+}
+
 impl<T: Copy + PartialEq> Codec<T> for Words<T> {
     fn read(&self, value: &Value) -> Result<T, Refused> {
         let Value::Text(text) = value else { return Err(Refused::default()) };
@@ -22,8 +29,7 @@ impl<T: Copy + PartialEq> Codec<T> for Words<T> {
     }
 
     fn show(&self, typed: &T) -> Value {
-        let word = self.0.iter().find(|(_, value)| value == typed).map_or("", |(word, _)| word);
-        Value::Text(word.to_owned())
+        Value::Text(self.word(typed).to_owned())
     }
 
     fn accepted(&self) -> String {

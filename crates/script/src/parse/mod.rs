@@ -19,21 +19,27 @@ pub(crate) struct Parser<'a> {
     at: usize,
 }
 
-pub(crate) fn script(file: &str, text: &str) -> Result<Script, Mistake> {
-    let mut parser = Parser { file, tokens: tokens(file, text)?, at: 0 };
-    let mut script =
-        Script { file: file.to_owned(), settings: Vec::new(), events: Vec::new(), text: text.to_owned() };
-    while let Token::Setting(name, value) = parser.peek().clone() {
-        script.settings.push(Setting { line: parser.line(), name, value });
-        parser.at += 1;
-    }
-    while *parser.peek() != Token::End {
-        script.events.push(parser.event()?);
-        if script.events.len() > MOST_EVENTS {
-            return Err(parser.unexpected("at most 100000 events"));
+impl Script {
+    /// Reads a script; `file` is how mistakes name it.
+    ///
+    /// # Errors
+    /// If the text is no script.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Mistake> {
+        let mut parser = Parser { file, tokens: tokens(file, text)?, at: 0 };
+        let mut script =
+            Self { file: file.to_owned(), settings: Vec::new(), events: Vec::new(), text: text.to_owned() };
+        while let Token::Setting(name, value) = parser.peek().clone() {
+            script.settings.push(Setting { line: parser.line(), name, value });
+            parser.at += 1;
         }
+        while *parser.peek() != Token::End {
+            script.events.push(parser.event()?);
+            if script.events.len() > MOST_EVENTS {
+                return Err(parser.unexpected("at most 100000 events"));
+            }
+        }
+        Ok(script)
     }
-    Ok(script)
 }
 
 impl Parser<'_> {

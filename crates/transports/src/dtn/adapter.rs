@@ -23,7 +23,7 @@ macro_rules! each {
 }
 
 impl Adapter {
-    /// The way to a neighbour; this agent `opens` it if it takes two to do so.
+    /// The adapter for a neighbour; this agent `opens` connections, if there are any.
     pub fn new(hop: Hop, packet_bytes: u32, convergence: Convergence, opens: bool) -> Self {
         match hop.tcp {
             Some(tcp) => Self::Stream(Box::new(Stream::new(hop.contacts, tcp, opens))),
@@ -59,7 +59,7 @@ impl Adapter {
         }
     }
 
-    /// A bundle that the neighbour has, or that left if nothing is heard of it.
+    /// A bundle that the neighbour has, or that was sent by a convergence layer without reports.
     pub fn poll_done(&mut self) -> Option<Name> {
         each!(self, way => way.poll_done())
     }

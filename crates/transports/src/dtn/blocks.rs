@@ -7,11 +7,11 @@ use super::{Convergence, Hop};
 use crate::counts::Counts;
 use crate::ranges::Ranges;
 
-/// What a checkpoint waits for its report beyond a round trip: queues, and the neighbour's other business.
+/// Time that a checkpoint waits for its report beyond a round trip, for queues and other packets of the neighbour.
 const MARGIN: Duration = Duration::from_secs(1);
 /// The wait doubles so many times.
 const DOUBLINGS: u32 = 6;
-/// Claims in a report at most; of what does not fit the next one tells.
+/// Most claims in a report; the next one has what does not fit.
 const CLAIMS: usize = 100;
 
 /// Bundles as blocks of segments, with reports of what is missing or without.
@@ -150,7 +150,7 @@ impl Blocks {
         self.arrived.pop_front()
     }
 
-    /// A bundle that the neighbour has, or that left if nothing is heard of it.
+    /// A bundle that the neighbour has, or that was sent by a convergence layer without reports.
     pub fn poll_done(&mut self) -> Option<Name> {
         self.done.pop_front()
     }

@@ -21,7 +21,7 @@ const CLAIM: u32 = 6;
 /// Identity of a bundle: RFC 5050 has source and creation timestamp with its sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Name {
-    /// The agent that made it, by its place on the way: the source is 0.
+    /// The agent that made it, by its position on the path: the source is 0.
     pub source: u8,
     /// Its number there.
     pub number: u64,
@@ -32,13 +32,13 @@ pub struct Name {
 pub struct Bundle {
     /// Its identity.
     pub name: Name,
-    /// The agent for which it is, by its place on the way.
+    /// The agent that it is for, by its position on the path.
     pub to: u8,
     /// When it was made.
     pub created: Instant,
-    /// When nobody wants it any more.
+    /// When its lifetime ends.
     pub expires: Instant,
-    /// The agent that keeps a copy until another does; none if nobody was asked to.
+    /// The custodian, which keeps a copy until another agent does; none without custody.
     pub custodian: Option<u8>,
     /// Whether its source wants to know what becomes of it.
     pub wants_report: bool,
@@ -86,7 +86,7 @@ impl Bundle {
 /// A packet between neighbours.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
-    /// A part of a bundle as a block. The receiver is told what the block begins with in every one, so that the first may be lost.
+    /// A part of a bundle as a block. Each part carries the head of the block, so that the first may be lost.
     Segment {
         /// Transmission that it belongs to: a bundle that is sent again has another.
         session: u64,

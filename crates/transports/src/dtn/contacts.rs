@@ -1,6 +1,6 @@
 use bentpipe_base::{Duration, Instant};
 
-/// When a neighbour can be reached, known in advance: always but for gaps.
+/// When a neighbour can be reached, known in advance: always except in gaps.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Contacts {
     /// Times without contact, ascending, apart from each other, without their ends.
@@ -8,7 +8,7 @@ pub struct Contacts {
 }
 
 impl Contacts {
-    /// Contact whenever none of these times without one, in any order, lasts. Their ends are not part of them.
+    /// Contact except in these times without one, which may be in any order. Their ends are not part of them.
     pub fn except(mut gaps: Vec<(Instant, Instant)>) -> Self {
         gaps.retain(|(from, to)| from < to);
         gaps.sort_unstable();

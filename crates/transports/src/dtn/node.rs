@@ -10,9 +10,9 @@ use crate::outbox::{Fragment, Message, Outbox};
 use crate::ranges::Ranges;
 use crate::{Config, Progress};
 
-/// The way towards the source, and the port that leads there.
+/// The hop towards the source, and its port.
 const BACK: usize = 0;
-/// The way towards the destination, and the port that leads there.
+/// The hop towards the destination, and its port.
 const ONWARD: usize = 1;
 /// Place of the source.
 const SOURCE: u8 = 0;
@@ -28,7 +28,7 @@ pub struct Counters {
     pub released: u64,
     /// Handed to the application.
     pub delivered: u64,
-    /// Sum of their times on the way.
+    /// Sum of their times from creation to delivery.
     pub transfer_sum: Duration,
     /// Known at the source to have been delivered.
     pub confirmed: u64,
@@ -87,7 +87,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The agent at place `place` on a way whose last place is `last`, with the hops back and onward.
+    /// The agent at position `place` on a path whose last position is `last`, with the hops back and onward.
     pub fn new(
         config: Config,
         policy: Policy,
@@ -328,7 +328,7 @@ impl Node {
         }
     }
 
-    /// Room for a bundle that nobody here keeps in custody: those go whose time is over first, be it itself. False if it is.
+    /// Makes room for a bundle by dropping bundles without custody, those that expire first. False if that is the bundle itself.
     fn make_room(&mut self, now: Instant, bundle: &Bundle) -> bool {
         while self.stored_bytes + u64::from(bundle.bytes()) > self.router.store_bytes {
             let kept = self.stored.values().map(|stored| stored.bundle);
@@ -351,7 +351,7 @@ impl Node {
         {
             self.come_due(now, name);
         }
-        // Of those made first nothing comes any more first.
+        // Bundles are forgotten in the order in which they were made.
         while let Some((&number, &(_, forgotten_at))) = self.unsettled.first_key_value()
             && forgotten_at <= now
         {
@@ -361,7 +361,7 @@ impl Node {
         self.settle(now);
     }
 
-    /// The time of a bundle has come, to be sent again or to be given up.
+    /// A bundle is due to be sent again, or has expired.
     fn come_due(&mut self, now: Instant, name: Name) {
         let Some(stored) = self.stored.get_mut(&name) else { return };
         if stored.bundle.expires <= now {

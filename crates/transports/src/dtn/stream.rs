@@ -35,7 +35,7 @@ pub(super) struct Stream {
     given: VecDeque<Bundle>,
     /// Names of all those.
     kept: BTreeSet<Name>,
-    /// Connections of which the neighbour must be told that they are none.
+    /// Connections of the neighbour that do not exist here and are answered by a reset.
     unknown: VecDeque<u64>,
     past: Counts,
 }
@@ -69,7 +69,7 @@ impl Stream {
         if bundle.is_data() { &mut self.waiting } else { &mut self.records }
     }
 
-    /// One that is still here will come: TCP sees to that.
+    /// A bundle that is part of the present connection will arrive, since TCP is reliable.
     pub fn offer_again(&mut self, bundle: Bundle) {
         if self.kept.insert(bundle.name) {
             self.waiting.push_front(bundle);
@@ -134,7 +134,7 @@ impl Stream {
         self.number = number;
         self.until = self.contacts.end(now);
         let connects_at = self.opens.then_some(now);
-        self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, (number, connects_at)));
+        self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, number, connects_at));
     }
 
     /// The connection is over: what is not acknowledged goes first over the next one.

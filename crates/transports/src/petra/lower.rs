@@ -76,21 +76,21 @@ impl Lower {
         self.end = Some(match &self.layer {
             Layer::Tcp(config, header) => {
                 let connects_at = self.opens.then_some(now);
-                End::Tcp(Box::new(TcpEnd::new(config.clone(), *header, (generation, connects_at))))
+                End::Tcp(Box::new(TcpEnd::new(config.clone(), *header, generation, connects_at)))
             }
             Layer::Stp { rate, packet_bytes, window } => {
-                End::Stp(Box::new(StpEnd::new(self.opens, *rate, (*packet_bytes, *window))))
+                End::Stp(Box::new(StpEnd::new(self.opens, *rate, *packet_bytes, *window)))
             }
         });
     }
 
-    /// Lets the association go, without a word.
+    /// Forgets the association without telling the neighbour.
     pub fn retire(&mut self) {
         let Some(end) = self.end.take() else { return };
         self.counts += of_end(&end);
     }
 
-    /// Lets the association go and tells the neighbour.
+    /// Forgets the association and resets it at the neighbour.
     pub fn reset(&mut self) {
         if self.end.is_some() {
             self.resets.push_back(self.generation);
@@ -110,7 +110,7 @@ impl Lower {
         std::mem::take(&mut self.broke)
     }
 
-    /// It broke, and nobody knows yet.
+    /// It broke, and that was not reported yet.
     pub fn has_broken(&self) -> bool {
         self.broke
     }
@@ -120,7 +120,7 @@ impl Lower {
         self.broke = true;
     }
 
-    /// Gives a unit to the neighbour; into the void if there is no association.
+    /// Gives a unit to the neighbour; it is discarded if there is no association.
     pub fn offer(&mut self, now: Instant, unit: Unit) {
         match &mut self.end {
             Some(End::Tcp(end)) => end.offer(now, unit, unit.bytes()),

@@ -11,7 +11,7 @@ use crate::outbox::{Fragment, Message};
 const BACK: usize = 0;
 /// The hop towards the destination, and the port that leads there.
 const ONWARD: usize = 1;
-/// The source connects again at once, and if that is in vain waits so long, and doubles that each time, up to the second value, until something is confirmed.
+/// The source connects again at once, then after the first time, which doubles up to the second, until something is confirmed.
 const RECONNECT: Duration = Duration::from_secs(1);
 const RECONNECT_MOST: Duration = Duration::from_secs(60);
 /// It gives up after so many times in a row.
@@ -20,7 +20,7 @@ const RECONNECTIONS: u32 = 12;
 /// Where an agent is, and what it needs to know there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
-    /// The host that sends: payload of a packet, bytes that it keeps, round trip of the whole way.
+    /// The host that sends: payload of a packet, bytes that it keeps, round trip of the whole path.
     Source(u32, u64, Duration),
     /// A relay entity, with its buffer in bytes.
     Relay(RelayConfig, u64),
@@ -79,7 +79,7 @@ impl Node {
         let [back, onward] = layers;
         let role = match place {
             Place::Source(packet_bytes, room, round_trip) => Role::Source {
-                upper: Source::new(options, (packet_bytes, room), round_trip),
+                upper: Source::new(options, packet_bytes, room, round_trip),
                 reconnect_at: Instant::FAR_FUTURE,
                 attempts: 0,
                 failed: None,
@@ -238,7 +238,7 @@ impl Node {
         if let Role::Destination(upper) = &mut self.role { upper.delivered.pop_front() } else { None }
     }
 
-    /// Carries units between the layers and over the hops, and draws the consequences of broken ones.
+    /// Moves units between the layers and over the hops, and handles broken hops.
     fn settle(&mut self, now: Instant) {
         match &mut self.role {
             Role::Source { .. } => self.settle_source(now),
@@ -250,7 +250,7 @@ impl Node {
                 if let Some(unit) = upper.poll_confirmation(now) {
                     hop.offer(now, unit);
                 }
-                // Whoever is beyond the break connects again.
+                // The agent beyond the break connects again.
                 hop.take_break();
             }
             Role::Relay(_) => self.settle_relay(now),

@@ -22,7 +22,7 @@ pub(super) struct StpEnd {
 }
 
 impl StpEnd {
-    pub fn new(opens: bool, rate: Rate, (packet_bytes, window): (u32, u32)) -> Self {
+    pub fn new(opens: bool, rate: Rate, packet_bytes: u32, window: u32) -> Self {
         let config = Config { packet_bytes, initial_window: 1, window };
         let options = stp::Options { rate: Some(rate), outage_tolerant: false };
         Self {
@@ -92,7 +92,7 @@ impl StpEnd {
 
     pub fn poll_unit(&mut self) -> Option<Unit> {
         let number = self.receiver.poll_delivery()?.message;
-        // Of what came again after it was handed over nobody asks.
+        // Units that arrive again after they were handed over are not needed.
         self.incoming = self.incoming.split_off(&number);
         self.incoming.remove(&number)
     }

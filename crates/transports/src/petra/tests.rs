@@ -116,7 +116,7 @@ fn the_neighbours_acknowledgement_frees_nothing_at_the_source() {
 #[test]
 fn after_a_crash_everything_unconfirmed_is_sent_again_and_dropped_where_it_is_known() {
     let options = Options::default();
-    let mut source = Source::new(&options, (1012, 1_000_000), ROUND_TRIP);
+    let mut source = Source::new(&options, 1012, 1_000_000, ROUND_TRIP);
     let mut destination = Destination::new(&options);
     source.write(Message { number: 0, stream: 0, bytes: 100_000 });
     let units = |source: &mut Source| -> Vec<_> { std::iter::from_fn(|| source.next_unit(at(0))).collect() };

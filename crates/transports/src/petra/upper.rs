@@ -39,7 +39,7 @@ enum Fin {
 }
 
 impl Source {
-    pub fn new(options: &Options, (packet_bytes, room): (u32, u64), round_trip: Duration) -> Self {
+    pub fn new(options: &Options, packet_bytes: u32, room: u64, round_trip: Duration) -> Self {
         Self {
             outbox: Outbox::default(),
             finished: false,

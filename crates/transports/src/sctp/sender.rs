@@ -322,7 +322,8 @@ impl Sender {
         *sent = Sent { path, at: now, misses: 0, state: Fate::InFlight, repeated: true, ..*sent };
         let (fragment, place) = (sent.fragment, sent.place);
         self.progress.repeated_packets += 1;
-        Some(self.leave(now, path, (self.base + index as u64, place, fragment)))
+        self.note_departure(now, path, fragment.bytes);
+        Some(Chunk::Data { tsn: self.base + index as u64, place, fragment })
     }
 
     fn send_new(&mut self, now: Instant, path: u8) -> Option<Chunk> {
@@ -338,22 +339,18 @@ impl Sender {
         });
         let state = Fate::InFlight;
         self.sent.push_back(Sent { fragment, place, path, at: now, misses: 0, state, repeated: false });
-        Some(self.leave(now, path, (tsn, place, fragment)))
+        self.note_departure(now, path, fragment.bytes);
+        Some(Chunk::Data { tsn, place, fragment })
     }
 
-    fn leave(
-        &mut self,
-        now: Instant,
-        path: u8,
-        (tsn, place, fragment): (u64, Option<u64>, Fragment),
-    ) -> Chunk {
+    /// Data of so many bytes leaves.
+    fn note_departure(&mut self, now: Instant, path: u8, bytes: u32) {
         let path = &mut self.paths[usize::from(path)];
-        path.in_flight += u64::from(fragment.bytes);
+        path.in_flight += u64::from(bytes);
         if path.expires_at == Instant::FAR_FUTURE {
             path.expires_at = now + path.rto;
         }
         self.burst -= 1;
         self.progress.sent_packets += 1;
-        Chunk::Data { tsn, place, fragment }
     }
 }

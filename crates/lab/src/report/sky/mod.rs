@@ -297,14 +297,9 @@ fn path(way: &Way, globe: &Globe<'_>, change: Option<&(usize, Vec<Satellite>)>) 
 }
 
 fn over_time(title: &str, caption: &str, unit: &str) -> Figure {
-    Figure {
-        title: title.into(),
-        caption: caption.into(),
-        wide: true,
-        x: Axis { title: "time, s".into(), scale: Scale::Time, ..Axis::default() },
-        y: Axis { title: unit.into(), close: true, ..Axis::default() },
-        ..Figure::default()
-    }
+    let mut figure = Figure { wide: true, ..Figure::over_time(title, caption, unit) };
+    figure.y.close = true;
+    figure
 }
 
 fn delay(ways: &[Way]) -> Figure {

@@ -2,12 +2,12 @@ use std::collections::VecDeque;
 
 use bentpipe_base::Instant;
 
-use super::Backlog;
-use crate::Packet;
+use super::backlog::Backlog;
+use crate::packet::Packet;
 
-/// A first-in-first-out line of packets that remembers when each came.
+/// A first-in-first-out queue that remembers when each packet arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane<P> {
+pub(crate) struct TimedFifo<P> {
     packets: VecDeque<Stamped<P>>,
     backlog: Backlog,
     largest: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Stamped<P> {
     pub arrived: Instant,
 }
 
-impl<P: Packet> Lane<P> {
+impl<P: Packet> TimedFifo<P> {
     pub fn new() -> Self {
         Self { packets: VecDeque::new(), backlog: Backlog::default(), largest: 0 }
     }

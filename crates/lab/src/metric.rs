@@ -1,0 +1,192 @@
+//! What is compared: for each metric its name, its unit, its meaning, and how it follows from a run.
+
+use bentpipe_scenario::{Scenario, Traffic};
+use bentpipe_sim::{FlowOutcome, Outcome};
+use serde::{Serialize, Serializer};
+
+use crate::number::RATE_UNIT;
+use crate::stats;
+
+/// A unit that people read, and how many of the document's units it is.
+type Unit = (&'static str, f64);
+
+const RATE: Unit = (RATE_UNIT.1, RATE_UNIT.0);
+const PERCENT: Unit = ("%", 0.01);
+const OF_PACKETS: Unit = ("% of packets sent", 0.01);
+
+const fn plain(unit: &'static str) -> Unit {
+    (unit, 1.0)
+}
+
+/// Which direction is an improvement.
+#[derive(PartialEq, Eq)]
+enum Better {
+    More,
+    Less,
+}
+
+/// A row of the list of metrics.
+struct Description {
+    key: &'static str,
+    title: &'static str,
+    unit: Unit,
+    better: Better,
+    meaning: &'static str,
+    of: fn(&Outcome) -> Option<f64>,
+}
+
+/// Makes the enum and the descriptions of its variants from one list.
+macro_rules! metrics {
+    ($($name:ident = $key:literal, $title:literal, $unit:expr, $better:ident, $meaning:literal, $of:expr;)*) => {
+        /// What is compared.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Metric {
+            $(#[doc = concat!($title, ": ", $meaning, ".")] $name,)*
+        }
+
+        const DESCRIPTIONS: &[Description] = &[$(Description {
+            key: $key,
+            title: $title,
+            unit: $unit,
+            better: Better::$better,
+            meaning: $meaning,
+            of: $of,
+        }),*];
+
+        impl Metric {
+            /// All metrics in the order of documents and tables.
+            pub const ALL: [Self; DESCRIPTIONS.len()] = [$(Self::$name),*];
+        }
+    };
+}
+
+metrics! {
+    Goodput = "goodput_bps", "Goodput", RATE, More,
+        "payload delivered in order, each byte once, over the simulated time",
+        |run| Some(run.totals.goodput_bps);
+    GoodputSegments = "goodput_segments_per_s", "Goodput", plain("segments/s"), More,
+        "the same in full segments",
+        |run| Some(run.totals.goodput_segments_per_s);
+    Jain = "jain_index", "Fairness", plain("Jain's index"), More,
+        "Jain's fairness index of the goodputs",
+        |run| Some(run.totals.jain_index);
+    Retransmissions = "retransmitted_segments", "Retransmissions", plain("segments sent again"), Less,
+        "data segments sent again",
+        |run| sum(run, |flow| flow.retransmitted_segments);
+    Timeouts = "timeouts", "Timeouts", plain("timer expiries"), Less,
+        "expiries of retransmission timers",
+        |run| sum(run, |flow| flow.timeouts);
+    ProbeOverhead = "probe_overhead", "Probe overhead", PERCENT, Less,
+        "low-priority probes as a share of what was sent",
+        |run| Some(run.totals.probe_overhead);
+    Completion = "completion_s", "Completion time", plain("s"), Less,
+        "mean time until all data of a flow was acknowledged",
+        |run| mean(run, |flow| flow.completion_s);
+    RealTimeIndex = "real_time_index", "Real-time performance", plain("index"), More,
+        "share of the packets of live video that came in time",
+        |run| mean(run, |flow| Some(flow.stream?.real_time_index));
+    DelayedPackets = "delayed_packets_rate", "Delayed packets", OF_PACKETS, Less,
+        "share of the packets of live video that came late",
+        |run| mean(run, |flow| Some(flow.stream?.delayed_packets_rate));
+    PacketDrops = "packet_drop_rate", "Packets dropped", OF_PACKETS, Less,
+        "losses over the packets that live videos sent",
+        |run| mean(run, |flow| Some(flow.stream?.packet_drop_rate));
+    FramesMissed = "frames_missed", "Frames missed", PERCENT, Less,
+        "share of the frames of live video that were not complete in time",
+        |run| mean(run, |flow| Some(flow.stream?.frames_missed));
+    Mos = "mos", "Quality of calls", plain("mean opinion score"), More,
+        "mean opinion score of calls",
+        |run| mean(run, |flow| Some(flow.call?.mos));
+    TransferMedian = "transfer_median_s", "Pages or files, median", plain("s"), Less,
+        "median time of a page or file, mean over the flows",
+        |run| mean(run, |flow| flow.transfers?.median_s);
+    VideoRate = "video_rate_bps", "Adaptive video", RATE, More,
+        "mean rate of adaptive videos",
+        |run| mean(run, |flow| flow.player?.mean_rate_bps);
+    Rebuffering = "rebuffering_ratio", "Rebuffering", ("% of the time", 0.01), Less,
+        "share of the time in which adaptive videos stood still",
+        |run| mean(run, |flow| Some(flow.player?.rebuffering_ratio));
+    FairnessRatio = "fairness_ratio", "Fairness ratio", plain("first group / second"), More,
+        "mean goodput of a flow of the first of two groups over that of the second",
+        |run| run.totals.fairness_ratio;
+    Throughput = "throughput_bps", "Throughput", RATE, More,
+        "payload of all data packets that arrived, repeated ones included, over the simulated time",
+        |run| Some(run.totals.throughput_bps);
+    Convergence = "convergence_s", "Convergence time", plain("s"), Less,
+        "time until the goodput of a flow holds within 10 % for ten seconds, mean over those that converged",
+        |run| mean(run, |flow| flow.convergence_s);
+    Gap = "gap_ms", "Transmission gaps of the busiest link, mean", plain("ms"), Less,
+        "mean transmission gap of the link that was busiest",
+        |run| {
+            let busiest = run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
+            Some(busiest?.gaps?.mean_ms)
+        };
+}
+
+fn sum(run: &Outcome, field: fn(&FlowOutcome) -> u64) -> Option<f64> {
+    Some(run.flows.iter().map(field).sum::<u64>() as f64)
+}
+
+fn mean(run: &Outcome, field: fn(&FlowOutcome) -> Option<f64>) -> Option<f64> {
+    stats::mean(&run.flows.iter().filter_map(field).collect::<Vec<_>>())
+}
+
+impl Metric {
+    /// What a flow of this traffic is run for.
+    pub const fn measured_by(traffic: &Traffic) -> Self {
+        match traffic {
+            Traffic::File { .. } | Traffic::Pages { .. } => Self::Completion,
+            Traffic::Web(_) | Traffic::Ftp(_) => Self::TransferMedian,
+            Traffic::Voice { .. } => Self::Mos,
+            Traffic::Video { .. } | Traffic::Frames { .. } => Self::RealTimeIndex,
+            Traffic::Adaptive(_) => Self::VideoRate,
+            Traffic::Bulk | Traffic::Cbr { .. } | Traffic::OnOff(_) => Self::Goodput,
+        }
+    }
+
+    /// What a scenario is run for: what its flows under comparison measure.
+    pub fn of_scenario(scenario: &Scenario) -> Self {
+        scenario.compared_flow().map_or(Self::Goodput, |flow| Self::measured_by(&flow.traffic))
+    }
+
+    fn description(self) -> &'static Description {
+        &DESCRIPTIONS[self as usize]
+    }
+
+    /// True for times and what else is the better the less there is of it.
+    pub fn less_is_better(self) -> bool {
+        self.description().better == Better::Less
+    }
+
+    /// The name for people, the unit that they read it in, and how many of the document's units that is.
+    pub fn shown(self) -> (&'static str, &'static str, f64) {
+        let Description { title, unit: (unit, scale), .. } = self.description();
+        (title, unit, *scale)
+    }
+
+    /// Whether documents and tables leave it out where it has no meaning.
+    pub const fn is_optional(self) -> bool {
+        self as usize > Self::Completion as usize
+    }
+
+    /// Field name in JSON and column name in CSV.
+    pub fn key(self) -> &'static str {
+        self.description().key
+    }
+
+    /// What it is, in short; `docs/metrics.md` says more.
+    pub fn meaning(self) -> &'static str {
+        self.description().meaning
+    }
+
+    /// The value in one run; `None` where it has no meaning (no flow ends).
+    pub fn of(self, outcome: &Outcome) -> Option<f64> {
+        (self.description().of)(outcome).filter(|value| value.is_finite())
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
+}
