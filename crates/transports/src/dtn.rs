@@ -11,6 +11,7 @@ mod adapter;
 mod blocks;
 mod bundle;
 mod contacts;
+mod line;
 mod node;
 mod stream;
 

@@ -1,12 +1,13 @@
 //! Bundles over TCP (after TCPCL, RFC 9174): a connection for each contact, with bundles one behind the other in both directions.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Flags, Instant};
 
 use super::Tcp;
 use super::bundle::{Bundle, Name, Pdu};
 use super::contacts::Contacts;
+use super::line::Line;
 use crate::counts::Counts;
 use crate::tcp_end::TcpEnd;
 
@@ -29,12 +30,10 @@ pub(super) struct Stream {
     until: Instant,
     opens_from: Instant,
     /// Administrative records go first.
-    records: VecDeque<Bundle>,
-    waiting: VecDeque<Bundle>,
+    records: Line,
+    waiting: Line,
     /// Part of the present connection, and not acknowledged.
-    given: VecDeque<Bundle>,
-    /// Names of all those.
-    kept: BTreeSet<Name>,
+    given: Line,
     /// Connections of the neighbour that do not exist here and are answered by a reset.
     unknown: VecDeque<u64>,
     past: Counts,
@@ -50,38 +49,39 @@ impl Stream {
             end: None,
             until: Instant::FAR_FUTURE,
             opens_from: Instant::ZERO,
-            records: VecDeque::new(),
-            waiting: VecDeque::new(),
-            given: VecDeque::new(),
-            kept: BTreeSet::new(),
+            records: Line::default(),
+            waiting: Line::default(),
+            given: Line::default(),
             unknown: VecDeque::new(),
             past: Counts::default(),
         }
     }
 
     pub fn offer(&mut self, bundle: Bundle) {
-        if self.kept.insert(bundle.name) {
+        if !self.keeps(bundle.name) {
             self.line_of(&bundle).push_back(bundle);
         }
     }
 
-    fn line_of(&mut self, bundle: &Bundle) -> &mut VecDeque<Bundle> {
+    fn keeps(&self, name: Name) -> bool {
+        [&self.records, &self.waiting, &self.given].into_iter().any(|line| line.contains(name))
+    }
+
+    fn line_of(&mut self, bundle: &Bundle) -> &mut Line {
         if bundle.is_data() { &mut self.waiting } else { &mut self.records }
     }
 
     /// A bundle that is part of the present connection will arrive, since TCP is reliable.
     pub fn offer_again(&mut self, bundle: Bundle) {
-        if self.kept.insert(bundle.name) {
+        if !self.keeps(bundle.name) {
             self.waiting.push_front(bundle);
         }
     }
 
     /// What is part of a connection goes on, but not to the next one.
     pub fn withdraw(&mut self, name: Name) {
-        if self.kept.remove(&name) {
-            for line in [&mut self.records, &mut self.waiting, &mut self.given] {
-                line.retain(|bundle| bundle.name != name);
-            }
+        for line in [&mut self.records, &mut self.waiting, &mut self.given] {
+            line.remove(name);
         }
     }
 
@@ -97,7 +97,6 @@ impl Stream {
         let acknowledged = self.end.as_mut()?.poll_acknowledged()?;
         if self.given.front().is_some_and(|bundle| bundle.name == acknowledged.name) {
             self.given.pop_front();
-            self.kept.remove(&acknowledged.name);
         }
         Some(acknowledged.name)
     }
