@@ -913,6 +913,50 @@ mod tests {
         assert_eq!(zenith.window(), 690.0);
     }
 
+    /// A hole keeps the timer running while SACKs arrive.
+    #[test]
+    fn a_timeout_while_acks_arrive_does_not_shrink_the_window() {
+        let mut zenith = zenith(690.0);
+        hear(&mut zenith, 2900, BASE_MS);
+        let before = zenith.window();
+        zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(3000));
+        hear(&mut zenith, 3400, BASE_MS);
+        assert_eq!(zenith.window(), before);
+    }
+
+    /// A queue of 3 ms, where six are wanted, of which one segment in twenty is lost.
+    #[test]
+    fn losses_in_a_queue_that_stays_short_are_the_rest_of_the_queue() {
+        let after = |overflow: bool| {
+            let mut zenith = zenith(690.0);
+            zenith.config.overflow = overflow;
+            let rtt = Some(Duration::from_millis(BASE_MS + 3));
+            for hundredth in 0..800 {
+                let lost = u32::from(hundredth % 20 == 0);
+                zenith.on_ack(&Ack { rtt, lost, ..fixture::ack(1) }, &at(700 + 10 * hundredth));
+            }
+            zenith.window
+        };
+        assert!(after(false) > 690.0, "{}", after(false));
+        assert!(after(true) < 685.0, "{}", after(true));
+    }
+
+    /// Others keep 200 ms of queue, to which the window adds its own; after a minute they have gone.
+    #[test]
+    fn a_queue_that_a_drain_leaves_is_contested_until_it_is_gone() {
+        let mut zenith = zenith(690.0);
+        let mut contested = false;
+        for tenth in 0..600 {
+            let own_ms = (0.3 * zenith.window()) as u64;
+            hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 200 + own_ms);
+            contested |= zenith.snapshot().phase == "contest";
+        }
+        assert!(contested);
+        assert!(zenith.window > 690.0, "{}", zenith.window);
+        (600..900).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
+        assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
+    }
+
     #[test]
     fn ten_seconds_after_the_lowest_round_trip_the_queue_is_drained() {
         let mut zenith = zenith(690.0);
