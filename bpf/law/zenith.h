@@ -32,6 +32,11 @@
 #define ZENITH_FASTEST 16
 /* Largest change of the window for a delivered segment. */
 #define ZENITH_STEP (BP_ONE / 2)
+/* The longest queue that counts, in targets; a drain that leaves more has others beside it who do not drain. */
+#define ZENITH_LONGEST 3
+/* What the path is believed to lose before a drain shows it, and over how many segments. */
+#define ZENITH_NOISE ZENITH_SHARE(10)
+#define ZENITH_BELIEF 50
 /* Queues that moved by less in a drain are none: this, us, and a twentieth of themselves. */
 #define ZENITH_STILL 500U
 
@@ -70,14 +75,22 @@ struct bp_law {
 	bp_u64 drained_lost;
 	bp_u64 crowded_sent;		/* segments sent and lost while the queue is too long */
 	bp_u64 crowded_lost;
+	bp_u64 allowance;		/* losses that the path's own share still explains, 16 fractional bits */
+	bp_window crowded_window;	/* the window when the queue became too long */
+	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
+	bp_u64 contest_since;
+	bp_u64 contest_until_most;	/* how long CUBIC takes to get back to it, us */
 	struct bp_windowed base;
 	struct bp_windowed standing;
 	struct bp_windowed peak;	/* complements of the longest queue */
+	struct bp_windowed longest;	/* the same, of what single segments saw */
 	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
 	struct bp_windowed out_standing;
 	bp_u32 in_flight;		/* at the newest ACK */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
+	bp_u32 round_longest;		/* longest queue that a segment saw, us */
+	bp_u32 round_clock;		/* the peer's clock when it began */
 	bp_u32 queue_at_loss;		/* the largest of this round, us */
 	bp_u32 lowest;			/* round trip since the last drain began */
 	bp_u32 drain_standing;
@@ -88,10 +101,14 @@ struct bp_law {
 	bp_u32 rounds_since_drain;
 	bp_u32 speed;
 	bp_u32 clock_origin;
+	bp_u32 latest_clock;
+	bp_u32 out_latest;
+	bp_u32 srtt;
 	bp_u8 stage;
 	bp_u8 tide;
 	bp_u8 before;
 	bp_u8 clock;
+	bp_u8 round_has_clock;
 };
 
 BP_INLINE bp_u32 zenith_base(const struct bp_law *law)
@@ -195,12 +212,14 @@ BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struc
 	law->round_since = path->now;
 	law->lowest = BP_UNKNOWN;
 	law->speed = 1;
+	law->drained_sent = (bp_u64)ZENITH_BELIEF << 16;
+	law->drained_lost = law->drained_sent / 100;
 }
 
 /* The peer's timestamp less our time of sending is the delay on the way out, but for a constant. */
 BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp_u32 clock)
 {
-	bp_u64 elapsed, peer, apart, delay;
+	bp_u64 elapsed, peer, late, early, delay;
 
 	if (law->clock == ZENITH_UNHEARD) {
 		law->clock = ZENITH_BELIEVED;
@@ -211,19 +230,23 @@ BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp
 	/* Above 2^31 ms, so that it is never negative. */
 	peer = (bp_u64)(clock - law->clock_origin + 0x80000000U) * 1000;
 	delay = elapsed + 0x80000000ULL * 1000;
-	apart = peer > delay ? peer - delay : delay - peer;
-	if (apart > ZENITH_CLOCK_SLACK + elapsed / 50 || apart > 1ULL << 30) {
+	/* The ACK left the peer between our sending of the segment and now. */
+	late = BP_MAX(peer, delay) - delay;
+	early = BP_MAX(peer + rtt, delay) - (peer + rtt);
+	if (late + early > ZENITH_CLOCK_SLACK + elapsed / 50 || late + early > 1ULL << 30) {
 		law->clock = ZENITH_INCREDIBLE;
 		return;
 	}
 	delay = peer + rtt + (1ULL << 31) - delay;
-	bp_windowed_update(&law->out_base, law->now, delay, ZENITH_BASE_WINDOW);
+	law->latest_clock = clock;
+	law->out_latest = delay;
+	bp_windowed_update(&law->out_base, law->now, delay, law->contest_most ? ~0ULL : ZENITH_BASE_WINDOW);
 	bp_windowed_update(&law->out_standing, law->now, delay, span);
 }
 
 BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_clock)
 {
-	bp_u32 span;
+	bp_u32 span, queue, out;
 	bp_u64 six;
 
 	if (!law || !law->window)
@@ -231,11 +254,19 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_
 	six = (6ULL * rtt << BP_SHIFT) / law->window;
 	span = BP_MIN(six, rtt);
 	span = BP_MAX(span, rtt / 4);
-	bp_windowed_update(&law->base, law->now, rtt, ZENITH_BASE_WINDOW);
+	/* In a contest nothing shows the path without a queue: what is known of it is kept. */
+	bp_windowed_update(&law->base, law->now, rtt, law->contest_most ? ~0ULL : ZENITH_BASE_WINDOW);
 	bp_windowed_update(&law->standing, law->now, rtt, span);
 	if (has_clock && law->clock != ZENITH_INCREDIBLE)
 		zenith_hear_clock(law, rtt, span, clock);
 	bp_windowed_update(&law->peak, law->now, ~zenith_queue(law), ZENITH_PEAK_WINDOW);
+	queue = BP_MAX(rtt, zenith_base(law)) - zenith_base(law);
+	if (law->clock == ZENITH_BELIEVED) {
+		out = BP_MAX(law->out_latest, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
+		queue = BP_MIN(queue, out);
+	}
+	bp_windowed_update(&law->longest, law->now, ~queue, ZENITH_PEAK_WINDOW);
+	law->round_longest = BP_MAX(law->round_longest, queue);
 	if (rtt <= law->lowest) {
 		law->lowest = rtt;
 		law->lowest_at = law->now;
@@ -267,6 +298,9 @@ BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
 	law->before = before;
 	law->round_delivered = 0;
 	law->round_lost = 0;
+	law->round_longest = 0;
+	law->round_clock = law->latest_clock;
+	law->round_has_clock = law->clock == ZENITH_BELIEVED;
 	law->queue_at_loss = 0;
 }
 
@@ -277,18 +311,21 @@ BP_INLINE void zenith_cut_round(struct bp_law *law, bp_u64 now)
 	zenith_begin_round(law, now, ZENITH_CUT);
 }
 
+/* So many segments, with 16 fractional bits, leave in so many us, with 16 as well. No product leaves 64 bits. */
+BP_INLINE bp_u64 zenith_fills(zenith_rate rate, bp_u64 delay)
+{
+	delay = BP_MIN(delay >> 8, 1ULL << 34);
+	return (rate / 1000000 * delay >> 8) + (rate % 1000000 * delay / 1000000 >> 8);
+}
+
 /* The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing. */
 BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
 {
-	bp_u64 rate, fits, delay;
+	bp_u64 fits;
 
 	if (!law)
 		return 0;
-	rate = law->delivery_rate;
-	delay = ((bp_u64)zenith_base(law) << 8) + (zenith_own_target(law) >> (ZENITH_FINE - 8));
-	delay = BP_MIN(delay, 1ULL << 34);
-	/* Quotient and remainder apart, so that no product leaves 64 bits; rates have 16 fractional bits, the delay 8. */
-	fits = (rate / 1000000 * delay >> 8) + (rate % 1000000 * delay / 1000000 >> 8);
+	fits = zenith_fills(law->delivery_rate, ((bp_u64)zenith_base(law) << ZENITH_FINE) + zenith_own_target(law));
 	fits = BP_MIN(fits, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
@@ -303,7 +340,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
 BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
 {
 	bp_u64 lost = BP_MIN(law->drained_lost, 1ULL << 39);
-	bp_u64 share = law->drained_sent ? (lost << 24) / law->drained_sent : 0;
+	bp_u64 share = (lost << 24) / BP_MAX(law->drained_sent, 1ULL);
 
 	return BP_MIN(share, ZENITH_MOST_NOISE);
 }
@@ -328,7 +365,7 @@ BP_INLINE int zenith_is_excessive(const struct bp_law *law)
 	bp_u64 sent = (bp_u64)law->round_delivered + law->round_lost, noise = zenith_noise(law);
 
 	sent = BP_MAX(sent << 16, law->window >> (BP_SHIFT - 16));
-	return zenith_exceeds(law->round_lost, sent, ZENITH_SHARE(20) + noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(10)));
+	return zenith_exceeds(law->round_lost, sent, ZENITH_NOISE + noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(10)));
 }
 
 /* There was a queue when it was lost: longer than the one aimed at, or, where there is no room for that, as long as they get. */
@@ -350,33 +387,145 @@ BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base)
 		bp_windowed_reset(&law->out_base, now, law->out_standing.best[0].value);
 }
 
+/* More was lost, of so many, than the path loses. */
+BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
+{
+	bp_u64 noise = zenith_noise(law);
+
+	return zenith_exceeds(lost, BP_MIN(sent, 1ULL << 24) << 16, noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(1)));
+}
+
+/* The whole root of a power, bit by bit. */
+BP_INLINE bp_u64 zenith_root(bp_u64 value, bp_u32 cubic)
+{
+	bp_u64 root = 0, bit, more;
+	bp_u32 turn;
+
+	for (turn = 0; turn < 31; turn++) {
+		bit = 1ULL << (30 - turn);
+		more = root | bit;
+		if (cubic ? more < 1ULL << 21 && more * more * more <= value : more * more <= value)
+			root = more;
+	}
+	return root;
+}
+
+/*
+ * Where queues stay below the target, what overflows them is the rest of the queue: a share of losses beyond the path's own counts as
+ * that share of a round trip.
+ */
+BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
+{
+	bp_u64 noise, most, allowance, cost, own, overflow, peak, taken;
+	zenith_rate rate;
+
+	if (!law)
+		return 0;
+	noise = zenith_noise(law);
+	most = 3 * zenith_root((BP_MIN(law->window, BP_LARGEST) >> (BP_SHIFT - 16)) * noise >> 8, 0);
+	allowance = law->allowance + noise * BP_MIN((bp_u64)delivered + lost, 1ULL << 24) / 256;
+	allowance = BP_MIN(allowance, most);
+	cost = BP_MIN((bp_u64)lost, 1ULL << 20) << 16;
+	if (cost <= allowance) {
+		law->allowance = allowance - cost;
+		return 0;
+	}
+	law->allowance = 0;
+	peak = law->peak.best[0].known ? (bp_u64)~law->peak.best[0].value << ZENITH_FINE : 0;
+	own = zenith_own_target(law);
+	if (peak >= own || law->stage != ZENITH_STEADY)
+		return 0;
+	rate = BP_MAX(zenith_rate_of(law), 1ULL << 16);
+	cost = BP_MIN(cost - allowance, zenith_fills(rate, ZENITH_LONGEST * own));
+	overflow = ((BP_MIN(cost, 1ULL << 34) * 1000000 << 8) / rate) << 8;
+	/* g is one half. */
+	taken = cost << (BP_SHIFT - 16) >> 1;
+	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
+	took = BP_MIN(took, (bp_u64)ZENITH_MEMORY);
+	law->mean += (overflow * took / ZENITH_MEMORY) << (ZENITH_MEAN - ZENITH_FINE);
+	law->mean = BP_MIN(law->mean, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
+	return 0;
+}
+
+/* In a contest more was lost than the path loses: the window falls as CUBIC's does (RFC 9438). */
+BP_INLINE void zenith_yield(struct bp_law *law)
+{
+	bp_window most = law->window, apart;
+
+	if (law->window < law->contest_most)
+		most = law->window / 20 * 17;
+	law->window = BP_MAX(law->window / 10 * 7, ZENITH_SMALLEST);
+	apart = BP_MAX(most, law->window) - law->window;
+	law->contest_most = most;
+	law->contest_since = law->now;
+	/* The cubic root of apart / 0.4, in ms. */
+	law->contest_until_most = 1000 * zenith_root(BP_MIN(apart >> (BP_SHIFT - 10), 1ULL << 31) * 2500000000ULL >> 10, 1);
+}
+
+/* CUBIC's window (RFC 9438) at the end of the round trip that begins now. */
+BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
+{
+	bp_u64 ahead, behind, apart, wanted;
+
+	if (!law || !law->window)
+		return 0;
+	ahead = law->now - law->contest_since + law->srtt;
+	behind = law->contest_until_most;
+	/* In ms; the cube of a minute and its 0.4 segments with 16 fractional bits. */
+	apart = (ahead > behind ? ahead - behind : behind - ahead) / 1000;
+	apart = BP_MIN(apart, 1ULL << 20);
+	apart = apart * apart * apart / 38147 << (BP_SHIFT - 16);
+	wanted = ahead > behind ? law->contest_most + apart : BP_MAX(law->contest_most, apart) - apart;
+	wanted = BP_MIN(BP_MAX(wanted, law->window), law->window + law->window / 2);
+	law->window += segments * (((wanted - law->window) << 16) / (law->window >> 8));
+	law->window = BP_MIN(law->window, BP_LARGEST);
+	return 0;
+}
+
 /*
  * What the drain has shown. True if the queue was empty then. A round trip that stayed where it was has no queue in it, the path
  * has become longer.
  */
 BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
-	bp_u32 base, standing, lowest, queue, moved;
-	bp_u64 noise, target, sent, ratio;
-	int overflows;
+	bp_u32 base, standing, lowest, queue, moved, left, above;
+	bp_u64 target, ratio;
+	int flat;
 
 	if (!law)
 		return 0;
-	noise = zenith_noise(law);
 	target = zenith_own_target(law);
-	sent = BP_MIN(law->crowded_sent, 1ULL << 24) << 16;
-	/* A queue that overflows does not fall either. */
-	overflows = zenith_exceeds(law->crowded_lost, sent, noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(1)));
 	base = law->drain_base;
 	standing = law->drain_standing;
 	lowest = law->lowest;
 	queue = BP_MAX(standing, base) - base;
 	moved = standing > lowest ? standing - lowest : lowest - standing;
+	/* A queue that overflows does not fall either. */
+	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < (bp_u64)queue + 20 * ZENITH_STILL &&
+	       !zenith_overflows(law, law->crowded_sent, law->crowded_lost);
 	law->tide = ZENITH_USUAL;
 	law->crowded_rounds = 0;
 	law->crowded_sent = 0;
 	law->crowded_lost = 0;
-	if ((bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < (bp_u64)queue + 20 * ZENITH_STILL && !overflows) {
+	left = zenith_queue(law);
+	above = BP_MAX(lowest, base) - base;
+	left = BP_MIN(left, above);
+	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_LONGEST * target) {
+		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
+		if (!law->contest_most) {
+			law->speed = 1;
+			law->window = BP_MAX(law->window, law->crowded_window);
+			law->contest_most = law->window;
+			law->contest_since = now;
+			law->contest_until_most = 0;
+		}
+		return 0;
+	}
+	if (law->contest_most) {
+		law->contest_most = 0;
+		zenith_fit(law, now);
+	}
+	if (flat) {
 		law->rebased = base;
 		law->rebased_at = now;
 		zenith_rebase(law, now, lowest);
@@ -388,11 +537,28 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	return lowest <= base || 2 * ((bp_u64)(lowest - base) << ZENITH_FINE) < target;
 }
 
+/*
+ * What was lost in a drain tells the path's own losses if no segment saw a queue. If one did, others overflow it, and losses are the
+ * less likely to be the path's.
+ */
+BP_INLINE void zenith_learn_noise(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u32 longest)
+{
+	bp_u64 most = (bp_u64)~law->longest.best[0].value << ZENITH_FINE, target = zenith_own_target(law) / 4;
+
+	most = law->longest.best[0].known ? BP_MAX(most / 2, target) : target;
+	law->drained_lost -= law->drained_lost / 4;
+	if ((bp_u64)longest << ZENITH_FINE < most) {
+		law->drained_sent = law->drained_sent - law->drained_sent / 4 + ((bp_u64)(delivered + lost) << 16);
+		law->drained_lost += (bp_u64)lost << 16;
+	}
+}
+
 /* Once per round trip: speed, losses, and whether the path is still the same. */
 BP_APART zenith_end_round(struct bp_law *law)
 {
-	bp_u32 delivered, lost;
-	bp_u64 took, target, queue;
+	bp_u32 delivered, lost, longest;
+	bp_u64 took, arrived, target, queue;
+	bp_u8 next = ZENITH_ORDINARY;
 
 	if (!law)
 		return 0;
@@ -400,8 +566,13 @@ BP_APART zenith_end_round(struct bp_law *law)
 	queue = (bp_u64)zenith_queue(law) << ZENITH_FINE;
 	delivered = law->round_delivered;
 	lost = law->round_lost;
+	longest = law->round_longest;
 	if (took) {
-		law->delivery_rate = ((bp_u64)BP_MIN(delivered, 1U << 22) << 16) * 1000000 / took;
+		/* By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back. */
+		arrived = 1000 * ((bp_u64)(bp_u32)(law->latest_clock - law->round_clock) + 1);
+		if (!law->round_has_clock || law->clock != ZENITH_BELIEVED || arrived > took)
+			arrived = took;
+		law->delivery_rate = ((bp_u64)BP_MIN(delivered, 1U << 22) << 16) * 1000000 / arrived;
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
@@ -412,9 +583,17 @@ BP_APART zenith_end_round(struct bp_law *law)
 	} else {
 		law->calm_rounds = 0;
 	}
+	if (law->contest_most) {
+		if (law->before != ZENITH_CUT && zenith_overflows(law, (bp_u64)delivered + lost, lost)) {
+			zenith_yield(law);
+			next = ZENITH_CUT;
+		}
+	} else if (law->before != ZENITH_CUT) {
+		zenith_charge(law, delivered, lost, took);
+	}
 	law->crowded_sent += delivered + lost;
 	law->crowded_lost += lost;
-	if (law->before == ZENITH_ORDINARY && zenith_is_excessive(law)) {
+	if (law->before == ZENITH_ORDINARY && !law->contest_most && zenith_is_excessive(law)) {
 		/* A longer path has room: it was a queue. */
 		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
 			zenith_rebase(law, law->now, law->rebased);
@@ -425,11 +604,16 @@ BP_APART zenith_end_round(struct bp_law *law)
 			zenith_begin_round(law, law->now, ZENITH_ORDINARY);
 		return 0;
 	}
-	if (law->before == ZENITH_DRAINED && zenith_judge_drain(law, law->now)) {
-		law->drained_sent = law->drained_sent - law->drained_sent / 4 + ((bp_u64)(delivered + lost) << 16);
-		law->drained_lost = law->drained_lost - law->drained_lost / 4 + ((bp_u64)lost << 16);
+	if (law->before == ZENITH_DRAINED) {
+		if (zenith_judge_drain(law, law->now))
+			zenith_learn_noise(law, delivered, lost, longest);
+		/* The end of a contest cuts the round. */
+		if (law->before == ZENITH_CUT)
+			next = ZENITH_CUT;
 	}
 	if (queue > target + target / 2 + (1000ULL << ZENITH_FINE)) {
+		if (!law->crowded_rounds)
+			law->crowded_window = law->window;
 		law->crowded_rounds++;
 	} else {
 		law->crowded_rounds = 0;
@@ -437,14 +621,14 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->crowded_lost = 0;
 	}
 	law->rounds_since_drain++;
-	zenith_begin_round(law, law->now, ZENITH_ORDINARY);
+	zenith_begin_round(law, law->now, next);
 	return 0;
 }
 
 /* A drain is due so long after the lowest round trip, or when the queue is longer than it should be. */
 BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
 {
-	int doubtful = law->crowded_rounds >= 2 && law->rounds_since_drain >= ZENITH_DRAIN_ROUNDS;
+	int doubtful = !law->contest_most && law->crowded_rounds >= 2 && law->rounds_since_drain >= ZENITH_DRAIN_ROUNDS;
 
 	return law->stage == ZENITH_STEADY && (doubtful || now >= law->lowest_at + ZENITH_DRAIN_EVERY);
 }
@@ -519,6 +703,11 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 
 	if (!law || !zenith_standing(law))
 		return 0;
+	if (law->contest_most) {
+		if (zenith_is_used(law, segments))
+			zenith_compete(law, segments);
+		return 0;
+	}
 	standing = zenith_standing(law);
 	queue = zenith_queue(law);
 	fine_queue = (bp_u64)queue << ZENITH_FINE;
@@ -570,6 +759,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	}
 	law->now = path->now;
 	law->in_flight = path->in_flight;
+	law->srtt = path->srtt;
 	law->expected_by = path->now + zenith_patience(law);
 	if (ack->acked && law->before_timeout) {
 		law->window = law->before_timeout;
@@ -612,13 +802,11 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 		zenith_fit(law, path->now);
 }
 
-/* The first ACK brings the window back, half of it if ACKs had been arriving. */
+/* The first ACK brings the window back: losses are counted one by one, and a timeout says no more of them. */
 BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
-	bp_window before = path->now > law->expected_by ? law->window : law->window / 2;
-
 	if (!law->before_timeout)
-		law->before_timeout = BP_MAX(before, ZENITH_SMALLEST);
+		law->before_timeout = law->window;
 	law->window = ZENITH_AFTER_TIMEOUT;
 }
 

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
-    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
     SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, WindowState, state,
 };
 use delay::Delay;
@@ -37,7 +37,7 @@ pub const ENTRY: Entry = Entry {
     year: 2026,
     in_kernel: true,
     family: Family::Model,
-    advice: "for one or many of itself on a satellite link, with or without noise: a full link and a short queue; beside CUBIC or Reno in a long queue it gets too little.",
+    advice: "for one or many of itself on a satellite link, with or without noise: a full link and a short queue; in a queue shorter than ten milliseconds many flows of it lose more than CUBIC's.",
     ..SENDER_ONLY
 };
 
@@ -63,13 +63,17 @@ pub struct Config {
     /// Seconds between drains; 0 for none.
     #[serde(deserialize_with = "at_least_zero")]
     pub drain_every_s: f64,
-    /// Share of losses in a round trip that is never taken for congestion.
+    /// Share of losses in a round trip that is never taken for congestion, and what the path is believed to lose until a drain shows it.
     #[serde(deserialize_with = "fraction")]
     pub noise: f64,
     /// The first two flights measure the path; otherwise the window doubles from the first.
     pub measured_start: bool,
     /// The peer's clock tells the queue on the way out from that on the way back.
     pub outward: bool,
+    /// Where the queue is shorter than the target, what overflows it counts as a queue.
+    pub overflow: bool,
+    /// Beside flows that do not drain, the window follows CUBIC's.
+    pub contest: bool,
 }
 
 impl Default for Config {
@@ -81,9 +85,11 @@ impl Default for Config {
             sharing: 4.0,
             memory_s: 10.0,
             drain_every_s: 10.0,
-            noise: 0.02,
+            noise: 0.01,
             measured_start: true,
             outward: true,
+            overflow: true,
+            contest: true,
         }
     }
 }
@@ -126,6 +132,13 @@ const FLAT: f64 = 0.05;
 const STILL_S: f64 = 0.0005;
 /// If packets are lost to an overflow so soon after the path was found to be longer, that finding was wrong and there is a queue.
 const REGRET: Duration = Duration::from_secs(10);
+/// The longest queue that the law takes into account, as a multiple of the target. If a drain leaves more, others do not drain.
+const LONGEST: f64 = 3.0;
+/// CUBIC's constants (RFC 9438), for the contest with it: growth in segments a cubic second, and what a loss leaves of the window.
+const CUBIC_GROWTH: f64 = 0.4;
+const CUBIC_LEAVES: f64 = 0.7;
+/// Segments whose losses the belief of before the first drain weighs.
+const BELIEF: f64 = 50.0;
 /// Rounds between two drains at least.
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
@@ -156,11 +169,15 @@ struct Round {
     lost: f64,
     /// Largest queue when a loss was found.
     queue_at_loss_s: f64,
+    /// Longest queue that a single segment saw.
+    longest_s: f64,
+    /// The peer's clock when the round began, in milliseconds.
+    clock: Option<u32>,
 }
 
 impl Round {
-    fn new(since: Instant, before: Before) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, queue_at_loss_s: 0.0 }
+    fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
+        Self { since, before, delivered: 0.0, lost: 0.0, queue_at_loss_s: 0.0, longest_s: 0.0, clock }
     }
 }
 
@@ -188,6 +205,22 @@ struct Drain {
     base_s: f64,
 }
 
+/// Beside flows that do not drain: the window grows and shrinks as CUBIC's does.
+#[derive(Clone, Copy, Debug)]
+struct Contest {
+    /// The window at the last loss, when that was, and how long CUBIC takes to get back to it.
+    most: f64,
+    since: Instant,
+    until_most_s: f64,
+}
+
+impl Contest {
+    fn window(&self, now: Instant, ahead_s: f64) -> f64 {
+        let from_most_s = now.since(self.since).as_secs_f64() + ahead_s - self.until_most_s;
+        self.most + CUBIC_GROWTH * from_most_s * from_most_s * from_most_s
+    }
+}
+
 /// The state of the connection.
 #[derive(Clone, Debug)]
 enum Stage {
@@ -210,6 +243,11 @@ pub struct Zenith {
     crowded_rounds: u32,
     /// Segments sent and lost in those rounds.
     crowded: (f64, f64),
+    /// The window when they began.
+    crowded_window: f64,
+    contest: Option<Contest>,
+    /// Losses that the path's own share still explains.
+    allowance: f64,
     /// The smallest round trip before the path was found to be longer, and when that was.
     rebased: Option<(Duration, Instant)>,
     rounds_since_drain: u32,
@@ -219,6 +257,8 @@ pub struct Zenith {
     drain: Drain,
     /// Longest queue of the last seconds.
     peak: WindowedMax<f64>,
+    /// Longest queue that a single segment saw in that time.
+    longest: WindowedMax<f64>,
     /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
     /// Segments that left before this one are not measured.
@@ -251,9 +291,12 @@ impl Zenith {
             calm_rounds: 0,
             crowded_rounds: 0,
             crowded: (0.0, 0.0),
+            crowded_window: 0.0,
+            contest: None,
+            allowance: 0.0,
             rebased: None,
             rounds_since_drain: 0,
-            round: Round::new(Instant::ZERO, Before::Ordinary),
+            round: Round::new(Instant::ZERO, Before::Ordinary, None),
             delivery_rate: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
@@ -263,7 +306,8 @@ impl Zenith {
                 base_s: 0.0,
             },
             peak: WindowedMax::new(PEAK_WINDOW.as_nanos()),
-            drained: (0.0, 0.0),
+            longest: WindowedMax::new(PEAK_WINDOW.as_nanos()),
+            drained: (BELIEF, BELIEF * config.noise),
             trusted_from: Instant::ZERO,
             last_ack: Instant::ZERO,
             expected_by: Instant::FAR_FUTURE,
@@ -293,7 +337,7 @@ impl Zenith {
     /// What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to.
     fn cut_round(&mut self, now: Instant) {
         self.drain.tide = Tide::Usual;
-        self.round = Round::new(now, Before::Cut);
+        self.round = Round::new(now, Before::Cut, self.delay.clock);
     }
 
     fn patience(&self) -> Duration {
@@ -305,6 +349,9 @@ impl Zenith {
         let span_s = (rtt_s / 4.0).max(rtt_s.min(6.0 * rtt_s / self.window));
         self.delay.sample(path.now, rtt, ack.peer_clock, Duration::from_secs_f64(span_s));
         self.peak.update(path.now.as_nanos(), self.delay.queue_s());
+        let latest_s = self.delay.latest_queue_s();
+        self.longest.update(path.now.as_nanos(), latest_s);
+        self.round.longest_s = self.round.longest_s.max(latest_s);
         if rtt <= self.drain.lowest {
             (self.drain.lowest, self.drain.lowest_at) = (rtt, path.now);
         }
@@ -374,11 +421,18 @@ impl Zenith {
         if rate <= 0.0 {
             return;
         }
+        if let Some(contest) = &self.contest {
+            if self.is_used(path, segments) {
+                let wanted = contest.window(path.now, self.rtt_s).clamp(self.window, 1.5 * self.window);
+                self.window += segments * (wanted / self.window - 1.0);
+            }
+            return;
+        }
         let config = self.config;
         let (queue_s, own_s) = (self.delay.queue_s(), config.target_s(rate));
         let weight = (since.as_secs_f64() / config.memory_s).min(1.0);
-        self.mean_s += (queue_s.min(3.0 * own_s) - self.mean_s) * weight;
-        self.mean_s = self.mean_s.clamp(own_s / 3.0, 3.0 * own_s);
+        self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
+        self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
         let urge = config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0);
         let apart = libm::log(config.fair_rate(self.mean_s) / rate).clamp(-1.0, 1.0);
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
@@ -400,10 +454,15 @@ impl Zenith {
 
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
-        let round = core::mem::replace(&mut self.round, Round::new(path.now, Before::Ordinary));
+        let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
+        let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
         if took_s > 0.0 {
-            self.delivery_rate = round.delivered / took_s;
+            // By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
+            let peer_s = round.clock.zip(self.delay.clock).map_or(f64::INFINITY, |(from, to)| {
+                (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0
+            });
+            self.delivery_rate = round.delivered / took_s.min(peer_s);
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
@@ -415,10 +474,15 @@ impl Zenith {
         } else {
             self.calm_rounds = 0;
         }
+        if self.contest.is_some() {
+            self.contend(&round, path.now);
+        } else if round.before != Before::Cut && self.config.overflow {
+            self.charge(&round, took_s);
+        }
         self.crowded.0 += round.delivered + round.lost;
         self.crowded.1 += round.lost;
         match round.before {
-            Before::Ordinary if self.is_excessive(&round) => {
+            Before::Ordinary if self.contest.is_none() && self.is_excessive(&round) => {
                 if let Some((base, at)) = self.rebased.take()
                     && path.now.since(at) < REGRET
                 {
@@ -430,14 +494,13 @@ impl Zenith {
                 }
                 return;
             }
-            Before::Drained if self.judge_drain(path.now) => {
-                let (sent, lost) = self.drained;
-                let sent_now = round.delivered + round.lost;
-                self.drained = (NOISE_MEMORY * sent + sent_now, NOISE_MEMORY * lost + round.lost);
-            }
+            Before::Drained if self.judge_drain(path.now) => self.learn_noise(&round),
             _ => {}
         }
         if queue_s > 1.5 * target_s + 0.001 {
+            if self.crowded_rounds == 0 {
+                self.crowded_window = self.window;
+            }
             self.crowded_rounds += 1;
         } else {
             self.crowded_rounds = 0;
@@ -462,7 +525,60 @@ impl Zenith {
     /// The share of segments that is lost although there is no queue.
     fn noise(&self) -> f64 {
         let (sent, lost) = self.drained;
-        if sent > 0.0 { (lost / sent).min(MOST_NOISE) } else { 0.0 }
+        (lost / sent).min(MOST_NOISE)
+    }
+
+    /// What was lost in a drain tells the path's own losses if no segment saw a queue. If one did, others overflow it, and losses
+    /// are the less likely to be the path's.
+    fn learn_noise(&mut self, round: &Round) {
+        let (sent, lost) = &mut self.drained;
+        *lost *= NOISE_MEMORY;
+        let target_s = self.config.target_s(self.window / self.delay.standing_s().max(1e-6));
+        if round.longest_s < (0.5 * self.longest.get().unwrap_or(0.0)).max(CALM * target_s) {
+            *sent = NOISE_MEMORY * *sent + round.delivered + round.lost;
+            *lost += round.lost;
+        }
+    }
+
+    /// Where queues stay below the target, what overflows them is the rest of the queue: a share of losses beyond the path's own counts
+    /// as that share of a round trip. Then `q` in the law and in Q is the queue that a larger buffer would hold.
+    fn charge(&mut self, round: &Round, took_s: f64) {
+        let noise = self.noise();
+        let most = 3.0 * libm::sqrt(self.window * noise);
+        let allowance = (self.allowance + noise * (round.delivered + round.lost)).min(most);
+        let beyond = round.lost - allowance;
+        self.allowance = (-beyond).max(0.0);
+        let rate = self.rate().max(1.0);
+        let own_s = self.config.target_s(rate);
+        let shallow = self.peak.get().unwrap_or(0.0) < own_s;
+        if beyond > 0.0 && shallow && matches!(self.stage, Stage::Steady) {
+            let overflow_s = (beyond / rate).min(LONGEST * own_s);
+            self.window = (self.window - self.config.gain * rate * overflow_s).max(SMALLEST);
+            let weight = (took_s / self.config.memory_s).min(1.0);
+            self.mean_s = (self.mean_s + overflow_s * weight).min(LONGEST * own_s);
+        }
+    }
+
+    /// Losses in a contest end CUBIC's growth, where they are more than the path's own.
+    fn contend(&mut self, round: &Round, now: Instant) {
+        if round.before == Before::Cut || !self.overflows(round.delivered + round.lost, round.lost) {
+            return;
+        }
+        if let Some(contest) = &mut self.contest {
+            // Fast convergence: a window that did not get as far as before leaves room.
+            let shrinks = self.window < contest.most;
+            let most = if shrinks { 0.5 * (1.0 + CUBIC_LEAVES) * self.window } else { self.window };
+            self.window = (CUBIC_LEAVES * self.window).max(SMALLEST);
+            let until_most_s = libm::cbrt((most - self.window).max(0.0) / CUBIC_GROWTH);
+            *contest = Contest { most, since: now, until_most_s };
+            self.round.before = Before::Cut;
+        }
+    }
+
+    /// Whether more was lost of so many than the path loses.
+    fn overflows(&self, sent: f64, lost: f64) -> bool {
+        let noise = self.noise();
+        lost > 1.5 * sent * noise + 3.0 * libm::sqrt(sent * noise.max(0.001))
     }
 
     /// Whether more was lost than noise on the link explains.
@@ -484,7 +600,7 @@ impl Zenith {
     /// A drain is due so long after the lowest round trip, or when the queue is longer than it should be.
     fn is_due(&self, now: Instant) -> bool {
         let every_s = self.config.drain_every_s;
-        let doubtful = self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
+        let doubtful = self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
         let due = doubtful || now >= self.drain.lowest_at + Duration::from_secs_f64(every_s);
         every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
     }
@@ -502,7 +618,7 @@ impl Zenith {
             }
             Tide::Ebb { until, .. } if path.now >= until => {
                 self.drain.tide = Tide::Flood;
-                self.round = Round::new(path.now, Before::Drained);
+                self.round = Round::new(path.now, Before::Drained, self.delay.clock);
             }
             _ => {}
         }
@@ -516,20 +632,41 @@ impl Zenith {
         let Drain { standing_s, base_s, lowest, .. } = self.drain;
         let (sent, lost) = self.crowded;
         // The queue of other flows that overflows does not become shorter in a drain either.
-        let overflows = lost > 1.5 * sent * self.noise() + 3.0 * libm::sqrt(sent * self.noise().max(0.001));
+        let overflows = self.overflows(sent, lost);
         let queue_s = standing_s - base_s;
         let target_s = self.config.target_s(self.rate().max(1.0));
         let lowest_s = lowest.as_secs_f64();
         let fell_s = standing_s - lowest_s;
         self.crowded_rounds = 0;
         self.crowded = (0.0, 0.0);
-        if queue_s > target_s && fell_s.abs() < FLAT * queue_s + STILL_S && !overflows {
+        let flat = queue_s > target_s && fell_s.abs() < FLAT * queue_s + STILL_S && !overflows;
+        let left_s = self.delay.queue_s().min(lowest_s - base_s);
+        if !flat && left_s > LONGEST * target_s && self.config.contest {
+            self.compete(now);
+            return false;
+        }
+        if self.contest.take().is_some() {
+            self.delay.hold(false);
+            self.fit(now);
+        }
+        if flat {
             self.rebased = Some((Duration::from_secs_f64(base_s), now));
             self.delay.rebase(now, lowest);
             self.window *= lowest_s / base_s;
             return true;
         }
         lowest_s - base_s < 0.5 * target_s
+    }
+
+    /// A drain has left a queue that flows of our kind would not leave: whoever fills it does not drain. The window is as large again as
+    /// before it yielded to that queue, and follows CUBIC's. What the path is like without a queue is remembered all the while.
+    fn compete(&mut self, now: Instant) {
+        if self.contest.is_none() {
+            self.delay.hold(true);
+            self.speed = 1.0;
+            self.window = self.window.max(self.crowded_window);
+            self.contest = Some(Contest { most: self.window, since: now, until_most_s: 0.0 });
+        }
     }
 }
 
@@ -584,11 +721,8 @@ impl CongestionControl for Zenith {
         }
     }
 
-    fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
-        if self.before_timeout.is_none() {
-            let silent = path.now > self.expected_by;
-            self.before_timeout = Some(if silent { self.window } else { 0.5 * self.window }.max(SMALLEST));
-        }
+    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> BackOff {
+        self.before_timeout.get_or_insert(self.window);
         self.window = AFTER_TIMEOUT;
         BackOff::Keep
     }
@@ -626,7 +760,7 @@ impl CongestionControl for Zenith {
         }
         self.mss = f64::from(path.mss);
         self.rtt_s = path.srtt_s();
-        self.round = Round::new(path.now, Before::Ordinary);
+        self.round = Round::new(path.now, Before::Ordinary, None);
     }
 
     fn snapshot(&self) -> WindowState {
@@ -636,13 +770,14 @@ impl CongestionControl for Zenith {
             (Stage::Groups(_), _) => "second-flight",
             (Stage::Doubling, _) => "doubling",
             (Stage::Steady, Tide::Ebb { .. }) => "drain",
+            (Stage::Steady, _) if self.contest.is_some() => "contest",
             (Stage::Steady, _) => "steady",
         };
         state(self, f64::INFINITY, phase)
     }
 
     fn wants(&self) -> Wants {
-        Wants { sent: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, sent: true, ..Wants::default() }
     }
 }
 
@@ -776,6 +911,50 @@ mod tests {
         zenith.on_rto(&Timeout { consecutive: 2, ..timeout }, &at(4000));
         hear(&mut zenith, 5000, BASE_MS);
         assert_eq!(zenith.window(), 690.0);
+    }
+
+    /// A hole keeps the timer running while SACKs arrive.
+    #[test]
+    fn a_timeout_while_acks_arrive_does_not_shrink_the_window() {
+        let mut zenith = zenith(690.0);
+        hear(&mut zenith, 2900, BASE_MS);
+        let before = zenith.window();
+        zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(3000));
+        hear(&mut zenith, 3400, BASE_MS);
+        assert_eq!(zenith.window(), before);
+    }
+
+    /// A queue of 3 ms, where six are wanted, of which one segment in twenty is lost.
+    #[test]
+    fn losses_in_a_queue_that_stays_short_are_the_rest_of_the_queue() {
+        let after = |overflow: bool| {
+            let mut zenith = zenith(690.0);
+            zenith.config.overflow = overflow;
+            let rtt = Some(Duration::from_millis(BASE_MS + 3));
+            for hundredth in 0..800 {
+                let lost = u32::from(hundredth % 20 == 0);
+                zenith.on_ack(&Ack { rtt, lost, ..fixture::ack(1) }, &at(700 + 10 * hundredth));
+            }
+            zenith.window
+        };
+        assert!(after(false) > 690.0, "{}", after(false));
+        assert!(after(true) < 685.0, "{}", after(true));
+    }
+
+    /// Others keep 200 ms of queue, to which the window adds its own; after a minute they have gone.
+    #[test]
+    fn a_queue_that_a_drain_leaves_is_contested_until_it_is_gone() {
+        let mut zenith = zenith(690.0);
+        let mut contested = false;
+        for tenth in 0..600 {
+            let own_ms = (0.3 * zenith.window()) as u64;
+            hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 200 + own_ms);
+            contested |= zenith.snapshot().phase == "contest";
+        }
+        assert!(contested);
+        assert!(zenith.window > 690.0, "{}", zenith.window);
+        (600..900).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
+        assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
     }
 
     #[test]

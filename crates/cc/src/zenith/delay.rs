@@ -20,12 +20,13 @@ struct Outward {
     origin: (u32, Instant),
     base: WindowedMax<Reverse<i64>>,
     standing: WindowedMax<Reverse<i64>>,
+    latest: i64,
 }
 
 impl Outward {
     fn new(clock: u32, now: Instant) -> Self {
         let base = WindowedMax::new(BASE_WINDOW.as_nanos());
-        Self { origin: (clock, now), base, standing: WindowedMax::new(0) }
+        Self { origin: (clock, now), base, standing: WindowedMax::new(0), latest: 0 }
     }
 
     /// Nanoseconds that passed at the peer since the first sample.
@@ -33,16 +34,19 @@ impl Outward {
         i64::from(clock.wrapping_sub(self.origin.0).cast_signed()) * 1_000_000
     }
 
-    /// True while the peer's clock counts milliseconds.
-    fn is_credible(&self, clock: u32, now: Instant) -> bool {
+    /// True while the peer's clock counts milliseconds: the ACK left it between our sending of the segment and now.
+    fn is_credible(&self, clock: u32, now: Instant, rtt: Duration) -> bool {
         let elapsed = now.since(self.origin.1);
-        let slack = CLOCK_SLACK + elapsed / 50;
-        self.peer_elapsed(clock).abs_diff(elapsed.as_nanos() as i64) <= slack.as_nanos()
+        let slack = (CLOCK_SLACK + elapsed / 50).as_nanos() as i64;
+        let latest = elapsed.as_nanos() as i64;
+        let earliest = latest.saturating_sub(rtt.as_nanos() as i64);
+        (earliest - slack..=latest + slack).contains(&self.peer_elapsed(clock))
     }
 
-    fn queue(&self) -> Option<Duration> {
-        let (Reverse(standing), Reverse(base)) = (self.standing.get()?, self.base.get()?);
-        Some(Duration::from_nanos(u64::try_from(standing - base).unwrap_or(0)) + TICK)
+    /// The queue behind such a delay.
+    fn queue(&self, delay: i64) -> Option<Duration> {
+        let Reverse(base) = self.base.get()?;
+        Some(Duration::from_nanos(u64::try_from(delay - base).unwrap_or(0)) + TICK)
     }
 }
 
@@ -55,7 +59,9 @@ pub(super) struct Delay {
     outward: Option<Outward>,
     believes_clock: bool,
     /// Newest round trip.
-    pub latest: Duration,
+    latest: Duration,
+    /// The peer's clock at the newest round trip, in milliseconds, if it is believed.
+    pub clock: Option<u32>,
 }
 
 impl Delay {
@@ -66,6 +72,7 @@ impl Delay {
             outward: None,
             believes_clock,
             latest: Duration::ZERO,
+            clock: None,
         }
     }
 
@@ -78,13 +85,16 @@ impl Delay {
         self.standing.update(at, Reverse(rtt));
         let Some(clock) = clock.filter(|_| self.believes_clock) else { return };
         let outward = self.outward.get_or_insert_with(|| Outward::new(clock, now));
-        if !outward.is_credible(clock, now) {
+        if !outward.is_credible(clock, now, rtt) {
             self.believes_clock = false;
             self.outward = None;
+            self.clock = None;
             return;
         }
+        self.clock = Some(clock);
         let sent = (now.since(outward.origin.1).as_nanos() as i64).saturating_sub(rtt.as_nanos() as i64);
         let delay = outward.peer_elapsed(clock).saturating_sub(sent);
+        outward.latest = delay;
         outward.base.update(at, Reverse(delay));
         outward.standing.set_window(span);
         outward.standing.update(at, Reverse(delay));
@@ -102,12 +112,32 @@ impl Delay {
 
     /// Queueing delay on the way out, in seconds.
     pub fn queue_s(&self) -> f64 {
-        let (Some(Reverse(standing)), Some(Reverse(base))) = (self.standing.get(), self.base.get()) else {
-            return 0.0;
-        };
-        let there_and_back = standing.saturating_sub(base);
-        let out = self.outward.as_ref().and_then(Outward::queue);
+        let Some(Reverse(standing)) = self.standing.get() else { return 0.0 };
+        let out = self.outward.as_ref().and_then(|outward| {
+            let Reverse(delay) = outward.standing.get()?;
+            outward.queue(delay)
+        });
+        self.bounded_s(standing, out)
+    }
+
+    /// The queueing delay on the way out of the newest segment, in seconds.
+    pub fn latest_queue_s(&self) -> f64 {
+        self.bounded_s(self.latest, self.outward.as_ref().and_then(|outward| outward.queue(outward.latest)))
+    }
+
+    /// What this round trip is longer than the smallest, or less on the way out.
+    fn bounded_s(&self, rtt: Duration, out: Option<Duration>) -> f64 {
+        let there_and_back = self.base.get().map_or(Duration::ZERO, |Reverse(base)| rtt.saturating_sub(base));
         out.map_or(there_and_back, |out| out.min(there_and_back)).as_secs_f64()
+    }
+
+    /// Whether the smallest delay is remembered for good.
+    pub fn hold(&mut self, held: bool) {
+        let window = if held { u64::MAX } else { BASE_WINDOW.as_nanos() };
+        self.base.set_window(window);
+        if let Some(outward) = &mut self.outward {
+            outward.base.set_window(window);
+        }
     }
 
     /// The path has changed, and its delay is this.
@@ -144,6 +174,19 @@ mod tests {
     fn a_queue_on_the_way_back_does_not_count() {
         assert!((queue_ms(1, 275) - 20.0).abs() < 1e-6, "out: {}", queue_ms(1, 275));
         assert!((queue_ms(1, 295) - 1.0).abs() < 1e-6, "back: {}", queue_ms(1, 295));
+    }
+
+    /// ACKs wait for a second on a way back that is assigned on demand.
+    #[test]
+    fn a_clock_whose_acks_are_late_is_believed() {
+        let mut delay = Delay::new(true);
+        for millis in (1000..9000_u32).step_by(10) {
+            let held = if millis < 8000 { 0 } else { 1000 };
+            let now = path_at(f64::from(millis) / 1000.0).now;
+            let rtt = Duration::from_millis(u64::from(550 + held));
+            delay.sample(now, rtt, Some(millis - 275 - held), Duration::from_millis(100));
+        }
+        assert!(delay.queue_s() < 0.0015, "{}", delay.queue_s());
     }
 
     #[test]
