@@ -459,9 +459,10 @@ impl Zenith {
         let took_s = path.now.since(round.since).as_secs_f64();
         if took_s > 0.0 {
             // By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
-            let peer_s = round.clock.zip(self.delay.clock).map_or(f64::INFINITY, |(from, to)| {
-                (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0
-            });
+            let peer_s = round
+                .clock
+                .zip(self.delay.clock)
+                .map_or(f64::INFINITY, |(from, to)| (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0);
             self.delivery_rate = round.delivered / took_s.min(peer_s);
         }
         let queue_s = self.delay.queue_s();
@@ -600,7 +601,8 @@ impl Zenith {
     /// A drain is due so long after the lowest round trip, or when the queue is longer than it should be.
     fn is_due(&self, now: Instant) -> bool {
         let every_s = self.config.drain_every_s;
-        let doubtful = self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
+        let doubtful =
+            self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
         let due = doubtful || now >= self.drain.lowest_at + Duration::from_secs_f64(every_s);
         every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
     }
@@ -953,7 +955,8 @@ mod tests {
         }
         assert!(contested);
         assert!(zenith.window > 690.0, "{}", zenith.window);
-        (600..900).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
+        (600..900)
+            .for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
         assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
     }
 

@@ -1,6 +1,5 @@
 //! The average loss interval and the throughput equation, RFC 5348 sections 3.1 and 5.
 
-
 /// Section 3.1: the rate in bytes per second of a TCP with segments of `segment` bytes, a round-trip time of `rtt_s` and a loss-event
 /// rate of `p`, with an ACK per segment and a timeout of four round trips.
 pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
