@@ -169,6 +169,8 @@ impl Real {
             self.reference = Some(report.bytes_per_s);
             self.used = Some(report.id);
         }
+        // No rate of so few segments can say that the window may grow: it grows like that of any TCP until one can.
+        self.grows |= (1..LEAST_ARRIVALS).contains(&self.wave.size);
         let usable = windows.cwnd.min(f64::from(path.receive_window));
         self.wave = Wave { id: self.wave.id.wrapping_add(1), first: path.snd_nxt, size: usable as u16 };
     }
@@ -449,6 +451,20 @@ mod tests {
             sender.on_ack(&fixture::ack(1), &Path { snd_una: 60_001, ..fixture::path_at(1.0) });
         }
         assert!((sender.window() - 41.0).abs() < 0.02, "{}", sender.window());
+    }
+
+    /// A fall of the rate leaves a window of two, whose waves are too small to be measured: no rate will ever say that it may grow.
+    #[test]
+    fn a_window_too_small_to_be_measured_grows() {
+        let mut sender = real(2.0, 100_000.0);
+        sender.classic.windows.ssthresh = 2.0;
+        report(&mut sender, 1, 20_000.0);
+        for round in 1..6 {
+            let path =
+                Path { snd_una: 90_000 * round, snd_nxt: 90_000 * (round + 1), ..fixture::path_at(1.0) };
+            sender.on_ack(&fixture::ack(2), &path);
+        }
+        assert!(sender.window() > 3.0, "{}", sender.window());
     }
 
     #[test]
