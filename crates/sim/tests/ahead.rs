@@ -6,8 +6,10 @@ mod common;
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
+use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig, RedConfig, Schedule};
 use bentpipe_scenario::{FlowGroup, Scenario, Traffic, Transport, builtin};
 use bentpipe_sim::{LinkEvent, Observer, Passing, RunOptions, RunResult, run, run_observed};
@@ -222,4 +224,20 @@ fn nor_where_the_routes_change() {
         scenario.duration = Duration::from_secs(secs);
         assert!(!shows(&scenario), "{name}");
     }
+}
+
+/// Whatever waits for the thread that fails ends, too, and tells the cause.
+#[test]
+fn an_algorithm_that_panics_on_one_of_two_threads_is_the_cause_that_is_told() {
+    let build = |start: &Start| -> Box<dyn CongestionControl> {
+        assert!(start.seed % 8 != 0, "on purpose");
+        paper_tcp(16).cc.build(start)
+    };
+    let config = Config { cc: Algorithm::Custom(Custom::new("broken", build)), ..paper_tcp(16) };
+    let rate = Rate::from_mbps(16);
+    let bulk = flows("bulk", 40, Traffic::Bulk, config);
+    let scenario = Dumbbell::geo(40, (rate, rate), 20).scenario(Duration::from_secs(5), vec![bulk]);
+    let options = RunOptions { threads: NonZeroUsize::new(2), ..RunOptions::default() };
+    let panic = catch_unwind(AssertUnwindSafe(|| run(&scenario, &options))).expect_err("it panics");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
 }

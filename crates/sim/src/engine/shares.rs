@@ -6,7 +6,7 @@
 //! may not reach is decided as on one thread, from the same times, so that no result depends on the number of threads.
 
 use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -98,7 +98,10 @@ impl Exchange {
         while gate.passed == passed && !gate.is_broken {
             gate = self.opens.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
-        assert!(!gate.is_broken, "another thread of this world has panicked");
+        if gate.is_broken {
+            drop(gate);
+            resume_unwind(Box::new(PanickedElsewhere));
+        }
     }
 
     fn desk(&self, share: u32) -> MutexGuard<'_, Desk> {
@@ -110,6 +113,9 @@ impl Exchange {
         self.desks.iter().map(move |desk| read(&mut lock(desk)))
     }
 }
+
+/// Why a thread ends that waits for one that has panicked.
+struct PanickedElsewhere;
 
 /// Lets the other threads know if this one panics.
 struct Guard<'a>(&'a Exchange);
@@ -373,11 +379,23 @@ pub(crate) fn run_shares(
             })
         };
         let others: Vec<_> = (1..count).map(|number| (number, run_other(number))).collect();
-        let _guard = Guard(&exchange);
-        let ended = simulation.run_share(share(0), options);
-        let mut packets = simulation.pool.used();
+        let run = AssertUnwindSafe(|| {
+            let _guard = Guard(&exchange);
+            simulation.run_share(share(0), options)
+        });
+        let (mut panics, mut finished) = (Vec::new(), Vec::new());
+        let ended = catch_unwind(run).map_err(|panic| panics.push(panic));
         for (number, other) in others {
-            let other = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            match other.join() {
+                Ok(other) => finished.push((number, other)),
+                Err(panic) => panics.push(panic),
+            }
+        }
+        // The first cause, not what it did to those that waited.
+        panics.sort_by_key(|panic| panic.is::<PanickedElsewhere>());
+        let Some(ended) = ended.ok().filter(|_| panics.is_empty()) else { resume_unwind(panics.remove(0)) };
+        let mut packets = simulation.pool.used();
+        for (number, other) in finished {
             packets += other.pool.used();
             simulation.take_over(other, number);
         }
