@@ -230,7 +230,7 @@ fn nor_where_the_routes_change() {
 #[test]
 fn an_algorithm_that_panics_on_one_of_two_threads_is_the_cause_that_is_told() {
     let build = |start: &Start| -> Box<dyn CongestionControl> {
-        assert!(start.seed % 8 != 0, "on purpose");
+        assert!(!start.seed.is_multiple_of(8), "on purpose");
         paper_tcp(16).cc.build(start)
     };
     let config = Config { cc: Algorithm::Custom(Custom::new("broken", build)), ..paper_tcp(16) };
