@@ -75,6 +75,7 @@ struct bp_law {
 	bp_u64 drained_lost;
 	bp_u64 crowded_sent;		/* segments sent and lost while the queue is too long */
 	bp_u64 crowded_lost;
+	bp_u64 root;			/* that is being found */
 	bp_u64 allowance;		/* losses that the path's own share still explains, 16 fractional bits */
 	bp_window crowded_window;	/* the window when the queue became too long */
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
@@ -395,19 +396,20 @@ BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 los
 	return zenith_exceeds(lost, BP_MIN(sent, 1ULL << 24) << 16, noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(1)));
 }
 
-/* The whole root of a power, bit by bit. */
-BP_INLINE bp_u64 zenith_root(bp_u64 value, bp_u32 cubic)
+/* The whole root of a power, bit by bit. It grows in memory: the verifier would follow each value that a register could have. */
+BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 {
-	bp_u64 root = 0, bit, more;
+	bp_u64 bit, more;
 	bp_u32 turn;
 
+	law->root = 0;
 	for (turn = 0; turn < 31; turn++) {
 		bit = 1ULL << (30 - turn);
-		more = root | bit;
+		more = *(volatile bp_u64 *)&law->root | bit;
 		if (cubic ? more < 1ULL << 21 && more * more * more <= value : more * more <= value)
-			root = more;
+			*(volatile bp_u64 *)&law->root = more;
 	}
-	return root;
+	return law->root;
 }
 
 /*
@@ -422,7 +424,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	if (!law)
 		return 0;
 	noise = zenith_noise(law);
-	most = 3 * zenith_root((BP_MIN(law->window, BP_LARGEST) >> (BP_SHIFT - 16)) * noise >> 8, 0);
+	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> (BP_SHIFT - 16)) * noise >> 8, 0);
 	allowance = law->allowance + noise * BP_MIN((bp_u64)delivered + lost, 1ULL << 24) / 256;
 	allowance = BP_MIN(allowance, most);
 	cost = BP_MIN((bp_u64)lost, 1ULL << 20) << 16;
@@ -459,7 +461,7 @@ BP_INLINE void zenith_yield(struct bp_law *law)
 	law->contest_most = most;
 	law->contest_since = law->now;
 	/* The cubic root of apart / 0.4, in ms. */
-	law->contest_until_most = 1000 * zenith_root(BP_MIN(apart >> (BP_SHIFT - 10), 1ULL << 31) * 2500000000ULL >> 10, 1);
+	law->contest_until_most = 1000 * zenith_root(law, BP_MIN(apart >> (BP_SHIFT - 10), 1ULL << 31) * 2500000000ULL >> 10, 1);
 }
 
 /* CUBIC's window (RFC 9438) at the end of the round trip that begins now. */
