@@ -13,6 +13,7 @@ mod bundle;
 mod contacts;
 mod line;
 mod node;
+mod sessions;
 mod stream;
 
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Instant};
 
 use super::bundle::{Bundle, Name, Pdu, SEGMENT_OVERHEAD};
+use super::line::Line;
+use super::sessions::Sessions;
 use super::{Convergence, Hop};
 use crate::counts::Counts;
 use crate::ranges::Ranges;
@@ -21,15 +23,14 @@ pub(super) struct Blocks {
     packet_bytes: u32,
     convergence: Convergence,
     /// Administrative records go first.
-    records: VecDeque<Bundle>,
-    /// With the bytes of them that have left before.
-    waiting: VecDeque<(Bundle, u32)>,
-    /// Names of those, of which there may be very many.
-    waits: BTreeSet<Name>,
+    records: Line,
+    waiting: Line,
+    /// Those of them that have left before.
+    again: BTreeSet<Name>,
     sending: Option<Sending>,
     next_session: u64,
     /// Blocks that left as a whole and are not known to have arrived, by session.
-    open: BTreeMap<u64, Open>,
+    open: Sessions<Open>,
     /// When their reports are overdue.
     timers: BTreeSet<(Instant, u64)>,
     repairs: VecDeque<Repair>,
@@ -38,7 +39,7 @@ pub(super) struct Blocks {
     free_at: Instant,
     srtt: Option<Duration>,
     /// Blocks of the neighbour by session, and those that are over.
-    incoming: BTreeMap<u64, Incoming>,
+    incoming: Sessions<Ranges>,
     closed: Ranges,
     arrived: VecDeque<Bundle>,
     done: VecDeque<Name>,
@@ -60,7 +61,6 @@ struct Sending {
 /// A block that left.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    bundle: Bundle,
     checkpoint: u32,
     left_at: Instant,
     attempts: u32,
@@ -75,30 +75,24 @@ struct Repair {
     asks: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Incoming {
-    bundle: Bundle,
-    held: Ranges,
-}
-
 impl Blocks {
     pub fn new(hop: Hop, packet_bytes: u32, convergence: Convergence) -> Self {
         Self {
             hop,
             packet_bytes,
             convergence,
-            records: VecDeque::new(),
-            waiting: VecDeque::new(),
-            waits: BTreeSet::new(),
+            records: Line::default(),
+            waiting: Line::default(),
+            again: BTreeSet::new(),
             sending: None,
             next_session: 0,
-            open: BTreeMap::new(),
+            open: Sessions::default(),
             timers: BTreeSet::new(),
             repairs: VecDeque::new(),
             reports: VecDeque::new(),
             free_at: Instant::ZERO,
             srtt: None,
-            incoming: BTreeMap::new(),
+            incoming: Sessions::default(),
             closed: Ranges::default(),
             arrived: VecDeque::new(),
             done: VecDeque::new(),
@@ -109,8 +103,7 @@ impl Blocks {
     /// A bundle is to be sent.
     pub fn offer(&mut self, bundle: Bundle) {
         if bundle.is_data() {
-            self.waits.insert(bundle.name);
-            self.waiting.push_back((bundle, 0));
+            self.waiting.push_back(bundle);
         } else {
             self.records.push_back(bundle);
         }
@@ -119,25 +112,19 @@ impl Blocks {
     /// A bundle that has left before is to be sent, before those that have not.
     pub fn offer_again(&mut self, bundle: Bundle) {
         self.withdraw(bundle.name);
-        self.waits.insert(bundle.name);
-        self.waiting.push_front((bundle, bundle.bytes()));
+        self.again.insert(bundle.name);
+        self.waiting.push_front(bundle);
     }
 
     /// A bundle need not be sent any more.
     pub fn withdraw(&mut self, name: Name) {
-        if self.waits.remove(&name) {
-            self.waiting.retain(|(bundle, _)| bundle.name != name);
-        }
-        self.records.retain(|bundle| bundle.name != name);
+        self.waiting.remove(name);
+        self.records.remove(name);
+        self.again.remove(&name);
         self.sending = self.sending.filter(|sending| sending.bundle.name != name);
-        let timers = &mut self.timers;
-        self.open.retain(|session, open| {
-            let stays = open.bundle.name != name;
-            if !stays {
-                timers.remove(&(open.overdue_at, *session));
-            }
-            stays
-        });
+        for (session, open) in self.open.take(name) {
+            self.timers.remove(&(open.overdue_at, session));
+        }
     }
 
     /// The time at which there will have been contact for so long.
@@ -185,11 +172,11 @@ impl Blocks {
             && at <= now
         {
             self.timers.pop_first();
-            let Some(open) = self.open.get_mut(&session) else { continue };
+            let Some((bundle, open)) = self.open.get_mut(session) else { continue };
             open.attempts += 1;
             open.overdue_at = Instant::FAR_FUTURE;
             self.counts.timeouts += 1;
-            let end = open.bundle.bytes();
+            let end = bundle.bytes();
             let range = ((end - 1) / self.packet_bytes * self.packet_bytes, end);
             self.repairs.push_back(Repair { session, range, asks: true });
         }
@@ -217,18 +204,18 @@ impl Blocks {
     /// The next segment of a block that has left before.
     fn repair(&mut self, now: Instant) -> Option<Pdu> {
         while let Some(Repair { session, range: (from, end), asks }) = self.repairs.pop_front() {
-            let Some(open) = self.open.get(&session).copied() else { continue };
+            let Some((bundle, open)) = self.open.get_mut(session).map(|block| *block) else { continue };
             let to = end.min(from + self.packet_bytes);
             if to < end {
                 self.repairs.push_front(Repair { session, range: (to, end), asks });
             }
             let asks = asks && to == end;
             if asks {
-                self.await_report(now, session, open);
+                self.await_report(now, (session, bundle), open);
             }
-            self.counts.repeated_packets += u64::from(open.bundle.is_data());
+            self.counts.repeated_packets += u64::from(bundle.is_data());
             let checkpoint = asks.then_some(open.checkpoint);
-            return Some(Pdu::Segment { session, bundle: open.bundle, range: (from, to), checkpoint });
+            return Some(Pdu::Segment { session, bundle, range: (from, to), checkpoint });
         }
         None
     }
@@ -240,9 +227,8 @@ impl Blocks {
             // What a lost contact cut is sent anew.
             Some(cut) => self.begin(now, cut.bundle, cut.next.max(cut.before)),
             None => {
-                let record = self.records.pop_front().map(|record| (record, 0));
-                let (bundle, before) = record.or_else(|| self.waiting.pop_front())?;
-                self.waits.remove(&bundle.name);
+                let bundle = self.records.pop_front().or_else(|| self.waiting.pop_front())?;
+                let before = if self.again.remove(&bundle.name) { bundle.bytes() } else { 0 };
                 self.begin(now, bundle, before)
             }
         };
@@ -256,11 +242,8 @@ impl Blocks {
         let asks = is_last && self.convergence == Convergence::Ltp;
         if asks {
             let (checkpoint, overdue_at) = (0, Instant::FAR_FUTURE);
-            self.await_report(
-                now,
-                session,
-                Open { bundle, checkpoint, left_at: now, attempts: 0, overdue_at },
-            );
+            let open = Open { checkpoint, left_at: now, attempts: 0, overdue_at };
+            self.await_report(now, (session, bundle), open);
         } else if is_last {
             self.done.push_back(bundle.name);
         }
@@ -275,14 +258,14 @@ impl Blocks {
     }
 
     /// A checkpoint leaves.
-    fn await_report(&mut self, now: Instant, session: u64, mut open: Open) {
+    fn await_report(&mut self, now: Instant, (session, bundle): (u64, Bundle), mut open: Open) {
         self.timers.remove(&(open.overdue_at, session));
         let round_trip = self.srtt.map_or(self.hop.round_trip, |srtt| srtt.max(self.hop.round_trip));
         let wait = (round_trip + MARGIN) * (1 << open.attempts.min(DOUBLINGS));
         open.left_at = now;
         open.overdue_at = self.hop.contacts.after(now, wait);
         self.timers.insert((open.overdue_at, session));
-        self.open.insert(session, open);
+        self.open.insert(session, bundle, open);
     }
 
     pub fn handle(&mut self, now: Instant, pdu: &Pdu) {
@@ -306,11 +289,11 @@ impl Blocks {
     ) {
         let mut missing = Vec::new();
         if !self.closed.contains(session) {
-            if !self.incoming.contains_key(&session) {
-                self.incoming.retain(|_, incoming| incoming.bundle.expires > now);
+            if self.incoming.get_mut(session).is_none() {
+                self.incoming.expire(now);
+                self.incoming.insert(session, bundle, Ranges::default());
             }
-            let new = Incoming { bundle, held: Ranges::default() };
-            let held = &mut self.incoming.entry(session).or_insert(new).held;
+            let (_, held) = self.incoming.get_mut(session).expect("it is there");
             let is_fresh = held.insert_range(u64::from(from), u64::from(end));
             self.counts.fresh_packets += u64::from(bundle.is_data() && is_fresh);
             let bytes = u64::from(bundle.bytes());
@@ -330,19 +313,16 @@ impl Blocks {
 
     /// A block is complete: the other transmissions of its bundle are of no use.
     fn close(&mut self, session: u64, name: Name) {
-        let closed = &mut self.closed;
-        closed.insert(session);
-        self.incoming.retain(|other, incoming| {
-            let stays = incoming.bundle.name != name;
-            if !stays {
-                closed.insert(*other);
-            }
-            stays
-        });
+        self.closed.insert(session);
+        for (other, _) in self.incoming.take(name) {
+            self.closed.insert(other);
+        }
     }
 
     fn handle_report(&mut self, now: Instant, session: u64, checkpoint: u32, missing: &[(u32, u32)]) {
-        let Some(open) = self.open.get_mut(&session).filter(|open| open.checkpoint == checkpoint) else {
+        let Some((bundle, open)) =
+            self.open.get_mut(session).filter(|(_, open)| open.checkpoint == checkpoint)
+        else {
             return;
         };
         self.timers.remove(&(open.overdue_at, session));
@@ -354,8 +334,8 @@ impl Blocks {
         }
         open.attempts = 0;
         let Some((last, others)) = missing.split_last() else {
-            self.done.push_back(open.bundle.name);
-            self.open.remove(&session);
+            self.done.push_back(bundle.name);
+            self.open.remove(session);
             return;
         };
         open.checkpoint += 1;

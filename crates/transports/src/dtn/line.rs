@@ -29,6 +29,10 @@ impl Line {
         self.bundles.insert(place, bundle);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.bundles.is_empty()
+    }
+
     pub fn front(&self) -> Option<&Bundle> {
         self.bundles.first_key_value().map(|(_, bundle)| bundle)
     }
