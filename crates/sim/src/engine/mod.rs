@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod channel;
+mod components;
 mod executor;
 pub(crate) mod key;
 pub(crate) mod nearly_sorted;

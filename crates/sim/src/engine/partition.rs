@@ -4,6 +4,7 @@ use bentpipe_base::Instant;
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
+use crate::engine::components::Components;
 use crate::engine::process::{GroupId, InputChannel, Numbers, Process, Processes};
 use crate::engine::shared_link::SharedLink;
 use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};
@@ -43,8 +44,8 @@ struct Survey<'a> {
     /// How many flows use each link.
     users: Vec<u32>,
     places: Vec<Place>,
-    /// For each side one with a smaller number in the same process, itself if there is none.
-    parents: Vec<SideId>,
+    /// The sides in the same process.
+    together: Components,
     entries: Vec<Entry>,
     /// The phase group that each shared link leads to, if there were two, as far as it is known.
     groups: Vec<Option<GroupId>>,
@@ -72,7 +73,7 @@ pub(crate) fn find_processes(
         shared_links,
         users: count_users(routes, flows, (links, shared_links)),
         places: vec![Place::Unused; links.len()],
-        parents: (0..2 * flows.len() as SideId).collect(),
+        together: Components::new(2 * flows.len() as SideId),
         entries: Vec::new(),
         groups: vec![None; shared_links.len()],
         is_divided: flows.iter().all(|flow| flow.application.sides_are_apart()),
@@ -84,7 +85,7 @@ pub(crate) fn find_processes(
         survey.explore((2 * id, 2 * id + 1), routes, flow.routes[0] as usize)?;
         survey.explore((2 * id + 1, 2 * id), routes, flow.routes[1] as usize)?;
     }
-    let (members, mut processes, process_of) = survey.number_processes();
+    let (members, mut processes, process_of) = survey.number_processes(flows.len() as FlowId);
     if processes.iter().any(|process| process.members.len() > MOST_FLOWS) {
         return None;
     }
@@ -180,28 +181,16 @@ impl Survey<'_> {
     /// Two sides are in the same process.
     fn unite(&mut self, one: SideId, other: SideId) {
         self.is_divided &= one % 2 == other % 2;
-        let (one, other) = (self.first_of(one), self.first_of(other));
-        self.parents[one.max(other) as usize] = one.min(other);
-    }
-
-    /// The side with the smallest number in the same process, as far as it is known.
-    fn first_of(&mut self, mut side: SideId) -> SideId {
-        while self.parents[side as usize] != side {
-            let parent = self.parents[side as usize];
-            self.parents[side as usize] = self.parents[parent as usize];
-            side = parent;
-        }
-        side
+        self.together.unite(one, other);
     }
 
     /// The flows that the members are in the order of their processes, the processes, and the process of each side.
-    fn number_processes(&mut self) -> (Vec<FlowId>, Vec<Process>, Vec<u32>) {
-        let sides = 0..self.parents.len() as SideId;
+    fn number_processes(&mut self, flows: FlowId) -> (Vec<FlowId>, Vec<Process>, Vec<u32>) {
+        let mut sides: Vec<SideId> = (0..2 * flows).collect();
         if !self.is_divided {
-            sides.clone().step_by(2).for_each(|side| self.unite(side, side + 1));
+            (0..flows).for_each(|flow| self.unite(2 * flow, 2 * flow + 1));
         }
-        let firsts: Vec<SideId> = sides.clone().map(|side| self.first_of(side)).collect();
-        let mut sides: Vec<SideId> = sides.collect();
+        let firsts = self.together.firsts();
         let group = |side: SideId| if self.is_divided { (side % 2) as GroupId } else { 0 };
         sides.sort_by_key(|side| (group(*side), firsts[*side as usize]));
         let (mut members, mut processes, mut process_of) = (Vec::new(), Vec::new(), vec![0; sides.len()]);

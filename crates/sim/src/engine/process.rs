@@ -24,6 +24,7 @@ use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::sort;
 use crate::engine::channel::{Message, MessageQueues};
+use crate::engine::components::Components;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::PacketPool;
@@ -266,34 +267,25 @@ impl Processes {
         for (id, process) in (0..).zip(&self.processes) {
             process_of[process.members.places()].fill(id);
         }
-        // For each process one with a smaller number that is in the same share, itself if there is none.
-        let mut parents: Vec<u32> = (0..self.processes.len() as u32).collect();
-        let first_of = |parents: &[u32], mut process: u32| {
-            while parents[process as usize] != process {
-                process = parents[process as usize];
-            }
-            process
-        };
-        for sides in &self.members_of {
-            let [one, other] = sides.map(|member| first_of(&parents, process_of[member as usize]));
-            parents[one.max(other) as usize] = one.min(other);
+        let mut components = Components::new(self.processes.len() as u32);
+        for [sender, receiver] in &self.members_of {
+            components.unite(process_of[*sender as usize], process_of[*receiver as usize]);
         }
-        let mut flows = vec![0; parents.len()];
-        for process in 0..parents.len() {
-            parents[process] = parents[parents[process] as usize];
-            flows[parents[process] as usize] += self.processes[process].members.len() as u64;
+        let firsts = components.firsts();
+        let mut flows = vec![0; firsts.len()];
+        for (process, first) in self.processes.iter().zip(&firsts) {
+            flows[*first as usize] += process.members.len() as u64;
         }
         let together = flows.iter().filter(|flows| **flows > 0).count() as u64;
         let shares = u64::from(most).min(together).max(1);
         let all = flows.iter().sum::<u64>().max(1);
         let mut before = 0;
-        for process in 0..parents.len() {
-            let first = parents[process] as usize;
-            if first == process {
+        for (process, first) in firsts.into_iter().enumerate() {
+            if first as usize == process {
                 self.processes[process].share = (before * shares / all) as u32;
                 before += flows[process];
             }
-            self.processes[process].share = self.processes[first].share;
+            self.processes[process].share = self.processes[first as usize].share;
         }
         shares as u32
     }
