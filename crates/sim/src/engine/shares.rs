@@ -8,7 +8,7 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use bentpipe_base::{Duration, Instant};
@@ -133,7 +133,6 @@ impl Drop for Guard<'_> {
 #[derive(Debug)]
 pub(crate) struct Share {
     pub number: u32,
-    exchange: Arc<Exchange>,
     /// For the shares, what becomes of their packets.
     returned: Vec<Returned>,
 }
@@ -158,10 +157,16 @@ impl<M: Monitor> Simulation<M> {
         let share = self.share.as_mut()?;
         handle.share().map(|to| &mut share.returned[to as usize])
     }
+}
 
+impl Simulation<Silent> {
     /// Each shared link lets through what the shares have for it that comes by its limit.
-    fn let_through_for_shares(&mut self, exchange: &Exchange, limit: impl Fn(&SharedLink) -> Instant) {
-        let Some(number) = self.share.as_ref().map(|share| share.number) else { return };
+    fn let_through_for_shares(
+        &mut self,
+        exchange: &Exchange,
+        number: u32,
+        limit: impl Fn(&SharedLink) -> Instant,
+    ) {
         let links = self.shared_links.len();
         for id in 0..links {
             let limit = limit(&self.shared_links[id]);
@@ -182,17 +187,16 @@ impl<M: Monitor> Simulation<M> {
                 std::mem::swap(&mut lock(desk).leaving[id], list);
             }
         }
-        self.exchange_returned();
+        self.exchange_returned(exchange, number);
     }
 
     /// Hands packets of other shares back, and takes in its own.
-    fn exchange_returned(&mut self) {
-        let Some(Share { number, exchange, returned }) = &mut self.share else { return };
+    fn exchange_returned(&mut self, exchange: &Exchange, number: u32) {
+        let returned = self.share.iter_mut().flat_map(|share| &mut share.returned);
         for (desk, returned) in exchange.desks.iter().zip(returned) {
-            std::mem::swap(&mut lock(desk).returned[*number as usize], returned);
+            std::mem::swap(&mut lock(desk).returned[number as usize], returned);
         }
         exchange.meet();
-        let (number, exchange) = (*number, exchange.clone());
         let mut returned = std::mem::take(&mut exchange.desk(number).returned);
         for Returned { to_channels, to_shared_links, lost } in &mut returned {
             for position in 0..to_channels.len() {
@@ -214,14 +218,12 @@ impl<M: Monitor> Simulation<M> {
         // Whoever fills it next finds its memory.
         exchange.desk(number).returned = returned;
     }
-}
 
-impl Simulation<Silent> {
     /// Executes the events of a share until the end.
-    fn run_share(&mut self, share: Share, options: &RunOptions<'_>) -> Ended {
-        let (number, exchange) = (share.number, share.exchange.clone());
+    fn run_share(&mut self, exchange: &Exchange, number: u32, options: &RunOptions<'_>) -> Ended {
         self.wheel.cancel(self.targets.sampler);
-        self.share = Some(share);
+        let returned = exchange.desks.iter().map(|_| Returned::default()).collect();
+        self.share = Some(Share { number, returned });
         self.start_processes();
         let mut clock = Instant::ZERO;
         let ended = loop {
@@ -244,7 +246,7 @@ impl Simulation<Silent> {
             self.now = clock;
             self.turns += 1;
             if window <= sample {
-                self.run_window_of_share(&exchange);
+                self.run_window_of_share(exchange, number);
             } else {
                 exchange.desk(number).delivered = self.sample_flows();
                 exchange.meet();
@@ -257,21 +259,21 @@ impl Simulation<Silent> {
         if ended == Ended::InTime {
             self.now = self.until;
         }
-        self.let_all_batches_through(&exchange, number);
+        self.let_all_batches_through(exchange, number);
         self.end();
-        self.exchange_returned();
+        self.exchange_returned(exchange, number);
         close_books(self);
         ended
     }
 
     /// Executes a window of each phase group at the same time, so that several shared links let packets through at the same time.
-    fn run_window_of_share(&mut self, exchange: &Exchange) {
+    fn run_window_of_share(&mut self, exchange: &Exchange, number: u32) {
         let groups = 0..self.processes.groups.len() as GroupId;
         let safe_times: Vec<_> =
             groups.clone().map(|group| self.processes.safe_time(group, self.now)).collect();
         let limit =
             |shared_link: &SharedLink| safe_times[usize::from(shared_link.group)] - Duration::from_nanos(1);
-        self.let_through_for_shares(exchange, limit);
+        self.let_through_for_shares(exchange, number, limit);
         for (group, safe_time) in groups.zip(&safe_times) {
             self.note_let_through(group);
             self.execute_window(group, *safe_time);
@@ -303,7 +305,7 @@ impl Simulation<Silent> {
                 return;
             }
             let until = self.until;
-            self.let_through_for_shares(exchange, |_| until);
+            self.let_through_for_shares(exchange, number, |_| until);
         }
     }
 
@@ -323,7 +325,7 @@ impl Simulation<Silent> {
 
     /// The links that the packets of a share and those at its shared links pass.
     fn links_of_share(&self, shares: &[u32], number: u32) -> Vec<usize> {
-        let count = self.share.as_ref().map_or(1, |share| share.exchange.desks.len() as u32);
+        let count = self.share.as_ref().map_or(1, |share| share.returned.len() as u32);
         let mut links = vec![false; self.links.len()];
         for (Flow { routes, .. }, of_flow) in self.flows.iter().zip(shares) {
             for begin in routes {
@@ -356,32 +358,29 @@ pub(crate) fn run_shares(
     build: impl Fn() -> Simulation<Silent> + Sync,
 ) -> Option<Ended> {
     let most = options.threads.map_or(1, NonZeroUsize::get).min(MOST_SHARES as usize) as u32;
-    let count = if options.max_events.is_some() { 1 } else { simulation.processes.divide(most) };
+    if most < 2 || options.max_events.is_some() {
+        return None;
+    }
+    let count = simulation.processes.divide(most);
     if count < 2 {
         return None;
     }
-    let exchange = Arc::new(Exchange::new(count, simulation.shared_links.len()));
-    let share = |number| Share {
-        number,
-        exchange: exchange.clone(),
-        returned: (0..count).map(|_| Returned::default()).collect(),
-    };
+    let exchange = Exchange::new(count, simulation.shared_links.len());
     thread::scope(|scope| {
         let run_other = |number| {
-            let (share, build) = (share(number), &build);
+            let (exchange, build) = (&exchange, &build);
             scope.spawn(move || {
-                let exchange = share.exchange.clone();
-                let _guard = Guard(&exchange);
+                let _guard = Guard(exchange);
                 let mut other = build();
                 other.processes.divide(count);
-                other.run_share(share, options);
+                other.run_share(exchange, number, options);
                 other
             })
         };
         let others: Vec<_> = (1..count).map(|number| (number, run_other(number))).collect();
         let run = AssertUnwindSafe(|| {
             let _guard = Guard(&exchange);
-            simulation.run_share(share(0), options)
+            simulation.run_share(&exchange, 0, options)
         });
         let (mut panics, mut finished) = (Vec::new(), Vec::new());
         let ended = catch_unwind(run).map_err(|panic| panics.push(panic));
