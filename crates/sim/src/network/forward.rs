@@ -72,7 +72,7 @@ impl<M: Monitor> Simulation<M> {
     /// Tells the monitor that a packet was offered to a link at the time of an event.
     #[inline(always)]
     pub(crate) fn note_offered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
-        if M::MONITORS && self.monitor.watches(link) {
+        if self.monitor.watches(link) {
             let (packet, backlog) = (self.seen(handle), self.links[link as usize].backlog(key.time));
             self.monitor.link(key, link, LinkActivity::Offered { packet, backlog });
         }
@@ -81,7 +81,7 @@ impl<M: Monitor> Simulation<M> {
     /// Tells the monitor that a packet is at the far end of a link.
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
-        if M::MONITORS && self.monitor.watches(link) {
+        if self.monitor.watches(link) {
             self.monitor.link(key, link, LinkActivity::Delivered { packet: self.seen(handle) });
         }
     }
@@ -134,7 +134,7 @@ impl<M: Monitor> Simulation<M> {
                 returned.lost.push(dropped.packet);
                 continue;
             }
-            if M::MONITORS && self.monitor.watches(link) {
+            if self.monitor.watches(link) {
                 let Dropped { packet, cause, at } = dropped;
                 let activity = LinkActivity::Lost { packet: self.seen(packet), cause, at };
                 self.monitor.link(key, link, activity);
