@@ -46,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_browsers(args, &scenario)?;
     output::note_lacking([&scenario]);
     let files = open([&args.report, &args.pcap, &args.trace, &args.out], &args.trace_only)?;
-    let run = work(&scenario, &files, (place, threads(args.threads)))?;
+    let run = work(&scenario, &files, place, NonZeroUsize::new(threads(args.threads)))?;
     if args.json {
         output::print_json(&run.outcome)?;
     } else {
@@ -101,7 +101,12 @@ pub fn world(scenario: &Scenario) -> Result<World, Failure> {
     World::of(scenario).map_err(|error| Failure::Work(format!("report: {error}")))
 }
 
-fn work(scenario: &Scenario, files: &Files, (place, threads): (Place, usize)) -> Result<Simulated, Failure> {
+fn work(
+    scenario: &Scenario,
+    files: &Files,
+    place: Place,
+    threads: Option<NonZeroUsize>,
+) -> Result<Simulated, Failure> {
     let interrupt = Interrupt::listen()?;
     let writer = |target: &Option<Target>| {
         target.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as File)).transpose()
@@ -122,7 +127,7 @@ fn work(scenario: &Scenario, files: &Files, (place, threads): (Place, usize)) ->
         only: &files.only,
         packets: writer(&files.packets)?.map(|file| (file, place)),
         observer: events.as_mut().map(|events| events as _),
-        threads: NonZeroUsize::new(threads),
+        threads,
         stop: Some(interrupt.flag()),
         progress: Some(&progress),
     };
