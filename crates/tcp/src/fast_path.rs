@@ -46,11 +46,9 @@ bitflags::bitflags! {
 /// Result of [`Connection::exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
-    /// The segment was not handled: it is one for [`Connection::handle_segment`].
-    Unclear,
-    /// It was handled, and what became readable was read; what follows, [`Connection::take_events`] first, is as usual.
+    /// The segment was handled, and what follows, [`Connection::take_events`] first, is as after [`Connection::handle_segment`].
     Taken,
-    /// The same, there are no events, and [`Connection::transmit_into`] was called once.
+    /// The same, but there are no events: what became readable was read, and [`Connection::transmit_into`] was called once.
     Answered {
         /// Its result.
         transmit: Transmit,
@@ -60,15 +58,18 @@ pub enum Exchange {
 }
 
 impl Connection {
-    /// Handles an ordinary segment in one call, reads all that is readable, and writes the first segment that leaves in answer in the place of
-    /// the one that came. For drivers whose application reads everything at once.
+    /// Handles a segment. If it is an ordinary one and the application `reads_at_once` all that arrives, the connection also reads for it, and
+    /// writes the first segment that leaves in answer in the place of the one that came.
     #[inline]
-    pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
+    pub fn exchange(&mut self, now: Instant, segment: &mut Segment, reads_at_once: bool) -> Exchange {
         let deadline = self.timers.retransmit;
-        let simple =
-            is_usual(segment) && self.events.is_empty() && self.fast_path().contains(FastPath::WAKELESS);
+        let simple = reads_at_once
+            && is_usual(segment)
+            && self.events.is_empty()
+            && self.fast_path().contains(FastPath::WAKELESS);
         if !simple || !self.predict_usual(now, segment) {
-            return Exchange::Unclear;
+            self.handle_segment(now, segment);
+            return Exchange::Taken;
         }
         if self.events == Events::READABLE {
             self.events = Events::empty();

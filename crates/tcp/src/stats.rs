@@ -1,5 +1,7 @@
+use derive_more::AddAssign;
+
 /// What one connection end counted over its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, AddAssign)]
 pub struct Stats {
     /// Data segments sent, retransmissions included, probes not.
     pub sent_segments: u64,

@@ -86,20 +86,16 @@ impl<M: Monitor> Simulation<M> {
         {
             prefetch(link);
         }
-        if end.reads_at_once() {
-            let had_read = end.connection.delivered_bytes();
-            let exchange = end.connection.exchange(self.now, &mut contents.segment);
-            let bytes = end.connection.delivered_bytes() - had_read;
-            if M::MONITORS && bytes > 0 {
-                self.monitor.end(self.key, to, HostEvent::Read(bytes));
-            }
-            match exchange {
-                Exchange::Unclear => {}
-                Exchange::Taken => return self.settle(to),
-                Exchange::Answered { transmit, earlier } => return self.answer(to, transmit, earlier),
-            }
+        let had_read = end.connection.delivered_bytes();
+        let reads_at_once = end.reads_at_once();
+        let exchange = end.connection.exchange(self.now, &mut contents.segment, reads_at_once);
+        let bytes = end.connection.delivered_bytes() - had_read;
+        if M::MONITORS && bytes > 0 {
+            self.monitor.end(self.key, to, HostEvent::Read(bytes));
         }
-        end.connection.handle_segment(self.now, &contents.segment);
+        if let Exchange::Answered { transmit, earlier } = exchange {
+            return self.answer(to, transmit, earlier);
+        }
         let waits = end.relay == Relay::Waits;
         if end.interest == Interest::Arrivals {
             self.note_segment(to);

@@ -8,7 +8,6 @@ use bentpipe_scenario::{Connect, FlowGroup, NodeId, Opening, ProxyConfig, Topolo
 use bentpipe_tcp::{Config, Connection, Stats};
 
 use crate::BuildError;
-use crate::observe::measure::add;
 use crate::world::{EndId, World, label, with_receiver_half};
 
 /// A node that splits connections.
@@ -100,7 +99,7 @@ impl Proxy {
 impl Leg {
     /// Keeps the books of the sending end of a connection that goes away.
     pub fn retire(&mut self, connection: &Connection) {
-        add(&mut self.gone, &connection.stats());
+        self.gone += connection.stats();
         self.gone_srtt = connection.srtt().or(self.gone_srtt);
     }
 }

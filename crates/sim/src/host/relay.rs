@@ -104,8 +104,8 @@ impl<M: Monitor> Simulation<M> {
     /// The server has answered: so does the proxy.
     fn answer_held(&mut self, waiting: EndId, near: EndId) {
         self.ends[waiting as usize].relay = Relay::With(near);
-        if let Some(segment) = self.core.held.remove(&waiting) {
-            self.ends[waiting as usize].connection.handle_segment(self.now, &segment);
+        if let Some(mut segment) = self.core.held.remove(&waiting) {
+            self.ends[waiting as usize].connection.exchange(self.now, &mut segment, false);
             self.settle_other(waiting);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Gaps;
 use bentpipe_scenario::{Edge, FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Transport};
-use bentpipe_tcp::{Connection, Stats};
+use bentpipe_tcp::Connection;
 use bentpipe_traffic::adaptive::Viewing;
 use bentpipe_traffic::{self as traffic, Transfers};
 
@@ -34,51 +34,12 @@ impl Counts {
     /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
         let gone = self.gone();
-        add(&mut gone.stats[side], &connection.stats());
+        gone.stats[side] += connection.stats();
         if side == 0 {
             gone.acknowledged += connection.acknowledged_bytes();
             gone.srtt = connection.srtt().or(gone.srtt);
         }
     }
-}
-
-pub(crate) fn add(sum: &mut Stats, more: &Stats) {
-    let Stats {
-        sent_segments,
-        sent_bytes,
-        retransmitted_segments,
-        timeouts,
-        recoveries,
-        undone,
-        probes_sent,
-        probes_acked,
-        probe_repairs,
-        ecn_reductions,
-        tail_loss_probes,
-        acks_sent,
-        received_segments,
-        received_bytes,
-        duplicate_segments,
-        delivered_bytes,
-        missing_bytes,
-    } = sum;
-    *sent_segments += more.sent_segments;
-    *sent_bytes += more.sent_bytes;
-    *retransmitted_segments += more.retransmitted_segments;
-    *timeouts += more.timeouts;
-    *recoveries += more.recoveries;
-    *undone += more.undone;
-    *probes_sent += more.probes_sent;
-    *probes_acked += more.probes_acked;
-    *probe_repairs += more.probe_repairs;
-    *ecn_reductions += more.ecn_reductions;
-    *tail_loss_probes += more.tail_loss_probes;
-    *acks_sent += more.acks_sent;
-    *received_segments += more.received_segments;
-    *received_bytes += more.received_bytes;
-    *duplicate_segments += more.duplicate_segments;
-    *delivered_bytes += more.delivered_bytes;
-    *missing_bytes += more.missing_bytes;
 }
 
 /// The result of a run that has ended.
