@@ -8,9 +8,9 @@ use bentpipe_transports::Packet;
 
 use crate::RunOptions;
 use crate::engine::key::{EventKey, EventTarget};
-use crate::engine::partition::find_processes;
+use crate::engine::partition::partition;
 use crate::engine::process::Processes;
-use crate::engine::shared_link::{SharedLink, find_shared_links};
+use crate::engine::shared_link::SharedLink;
 use crate::engine::shares::Share;
 use crate::engine::targets::Targets;
 use crate::engine::tuning::EVENTS_PER_CHECK;
@@ -75,16 +75,14 @@ impl<M: Monitor> Simulation<M> {
         let World { mut links, salts, mut routes, flows, mut core, .. } = world;
         // Middleboxes read the queues of links as they are now.
         let goes_ahead = core.is_empty() && !options.event_by_event;
-        let mut shared_links = if goes_ahead { find_shared_links(&links, &mut routes) } else { Vec::new() };
+        let (shared_links, processes) =
+            if goes_ahead { partition(&mut links, &mut routes, &flows) } else { Default::default() };
         if !options.event_by_event {
             core.set_origins(&flows, &routes);
         }
         let lookahead = shared_links.iter().map(|shared_link| shared_link.lookahead).max();
-        let processes =
-            find_processes((&mut links, &mut shared_links), &mut routes, &flows).unwrap_or_default();
         let mut wheel = Wheel::new(until);
-        let counts = (shared_links.len(), processes.len());
-        let targets = Targets::add(&mut wheel, (&flows, &core), counts, salts);
+        let targets = Targets::add(&mut wheel, (&flows, &core), processes.len(), salts);
         targets.schedule(&mut wheel, &core);
         // What grows bit by bit would leave holes in memory behind it.
         let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
@@ -135,9 +133,7 @@ impl<M: Monitor> Simulation<M> {
         self.end();
         debug_assert_eq!(
             self.pool.used(),
-            self.links.iter().map(Link::packets_inside).sum::<usize>()
-                + self.shared_links.iter().map(SharedLink::packets_inside).sum::<usize>()
-                + self.core.media.packets_inside(),
+            self.links.iter().map(Link::packets_inside).sum::<usize>() + self.core.media.packets_inside(),
             "every packet is on a link"
         );
         ended
@@ -145,7 +141,7 @@ impl<M: Monitor> Simulation<M> {
 
     /// Brings links and media up to date when nothing will happen any more.
     pub(crate) fn end(&mut self) {
-        self.empty_shared_links();
+        self.empty_channels();
         for link in 0..self.links.len() {
             // Queues decide when they are asked.
             self.links[link].backlog(self.now);
@@ -207,12 +203,8 @@ impl<M: Monitor> Simulation<M> {
             self.deliver(target - self.targets.first_link);
         } else if target >= self.targets.first_process {
             self.wake_process(target - self.targets.first_process);
-        } else if target >= self.targets.first_shared_link {
-            if self.processes.is_empty() {
-                self.happen_at_shared_link(target - self.targets.first_shared_link);
-            } else {
-                self.happen_between_processes();
-            }
+        } else if target == self.targets.window {
+            self.happen_between_processes();
         } else {
             self.events += 1;
             self.happen_elsewhere(target);

@@ -6,9 +6,33 @@ use std::collections::BinaryHeap;
 use bentpipe_base::{Duration, Instant};
 
 use crate::engine::key::tie_break;
-use crate::engine::nearly_sorted::Arrival;
 use crate::engine::tuning::MANY_TO_SORT;
+use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketIndex, PacketPool, Waiting};
+
+/// A packet that will come to a shared link. Ordered as the events of arrivals are: by time and by tie-break.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arrival {
+    pub at: Instant,
+    /// That of the link that it comes from.
+    pub salt: u32,
+    /// The channel that it goes to behind the shared link; [`NO_CHANNEL`](crate::packet::pool::NO_CHANNEL) if it goes elsewhere.
+    pub channel: u32,
+    pub handle: PacketHandle,
+}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let tie_breaks = || tie_break(self.at, self.salt).cmp(&tie_break(other.at, other.salt));
+        self.at.cmp(&other.at).then_with(tie_breaks)
+    }
+}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// Sorts things by their numbers, which are the first that two of them are compared by. What has the same number stays in any order.
 pub(crate) fn sort<T: Ord + Copy>(things: &mut [T], number: impl Fn(&T) -> u32) {
@@ -146,7 +170,7 @@ impl SortedBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::handle::{Marks, PacketHandle};
+    use crate::packet::handle::Marks;
     use crate::packet::pool::{NO_CHANNEL, PacketContents};
     use bentpipe_base::Rng;
 

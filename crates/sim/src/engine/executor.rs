@@ -2,9 +2,9 @@
 
 use bentpipe_base::{Duration, Instant};
 
+use crate::engine::batch::Arrival;
 use crate::engine::channel::Message;
 use crate::engine::key::EventKey;
-use crate::engine::nearly_sorted::Arrival;
 use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
 use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
@@ -36,7 +36,7 @@ impl<M: Monitor> Simulation<M> {
     /// The wheel wakes the executor when the next window must begin, unless several threads agree on that.
     pub(crate) fn schedule_window(&mut self) {
         if self.share.is_none() {
-            self.wheel.schedule(self.targets.first_shared_link, self.processes.next_window());
+            self.wheel.schedule(self.targets.window, self.processes.next_window());
         }
     }
 
@@ -104,7 +104,7 @@ impl<M: Monitor> Simulation<M> {
         let link = self.shared_links[id as usize].link;
         self.enter_arrival(at, handle);
         if channel == NO_CHANNEL {
-            self.run_ahead((at, link), handle, Some(id));
+            self.run_ahead((at, link), handle);
         } else {
             self.run_to_channel((at, link), handle, channel);
         }

@@ -5,7 +5,6 @@ pub(crate) mod channel;
 mod components;
 mod executor;
 pub(crate) mod key;
-pub(crate) mod nearly_sorted;
 pub(crate) mod partition;
 mod prefetch;
 pub(crate) mod process;

@@ -6,7 +6,7 @@ use bentpipe_scenario::LinkId;
 
 use crate::engine::components::Components;
 use crate::engine::process::{GroupId, InputChannel, Numbers, Process, Processes};
-use crate::engine::shared_link::SharedLink;
+use crate::engine::shared_link::{SharedLink, find_shared_links};
 use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};
 use crate::network::hop::{ARRIVED, Hop, Special, chained, link, shared_link};
 use crate::packet::handle::PacketHandle;
@@ -53,10 +53,28 @@ struct Survey<'a> {
     is_divided: bool,
 }
 
+/// Marks in the routes where packets need no event for a hop, and finds the processes of the world with the shared links between them, if it
+/// has some.
+pub(crate) fn partition(
+    links: &mut [Link<PacketHandle>],
+    routes: &mut [Hop],
+    flows: &[Flow],
+) -> (Vec<SharedLink>, Processes) {
+    let mut shared_links = find_shared_links(links, routes);
+    if let Some(processes) = find_processes((links, &mut shared_links), routes, flows) {
+        return (shared_links, processes);
+    }
+    // Packets come to them by events.
+    for hop in routes {
+        *hop = shared_link(*hop).map_or(*hop, |id| shared_links[id as usize].link);
+    }
+    Default::default()
+}
+
 /// Finds the processes and phase groups, and marks in the routes where the channels of processes begin. There are none unless all packets
 /// go from a process over shared links to a process, no flow has more to do with the network than a connection or packets without one,
-/// all processes are small, and flows may get so many packets within the lookahead of the shared links that it pays.
-pub(crate) fn find_processes(
+/// all processes are small, and flows may get so many packets within the lookahead of the shared links that windows pay.
+fn find_processes(
     (links, shared_links): (&mut [Link<PacketHandle>], &mut [SharedLink]),
     routes: &mut [Hop],
     flows: &[Flow],
@@ -286,9 +304,9 @@ mod tests {
     }
 
     #[test]
-    fn for_few_packets_in_a_round_there_is_none() {
+    fn for_few_packets_in_a_window_there_is_none() {
         let mut scenario = dumbbell();
-        satellite(&mut scenario).forward.delay_one_way = Schedule::Constant(Duration::from_millis(20));
+        satellite(&mut scenario).forward.delay_one_way = Schedule::Constant(Duration::from_millis(1));
         assert_eq!(processes_of(&scenario), 0);
     }
 

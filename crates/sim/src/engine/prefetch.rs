@@ -7,7 +7,7 @@ use bentpipe_scenario::LinkId;
 use crate::engine::batch::SortedBatch;
 use crate::engine::process::Processes;
 use crate::engine::tuning::{BATCH_FAR, BATCH_NEAR, FAR, FEW_ENDS, NEAR};
-use crate::network::hop::{ARRIVED, FIRST_SPECIAL, chained};
+use crate::network::hop::{ARRIVED, FIRST_SPECIAL};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::NO_CHANNEL;
@@ -75,26 +75,6 @@ impl<M: Monitor> Simulation<M> {
             self.prefetch_next(handle);
         }
         if let Some(handle) = link.in_flight(FAR) {
-            self.pool.prefetch(handle.index());
-        }
-    }
-
-    /// Asks for the memory of the link that a packet comes to behind the shared link.
-    #[inline]
-    pub(crate) fn prefetch_behind(&self, handle: PacketHandle) {
-        if let Some(link) = chained(self.routes[handle.position() + 1]) {
-            prefetch(&self.links[link as usize]);
-        }
-    }
-
-    /// Asks for the memory of packets that will be at their hosts: first for their contents, then for the hosts.
-    #[inline]
-    pub(crate) fn prefetch_along_output(&self, id: u32) {
-        let output = &self.shared_links[id as usize].output;
-        if let Some(handle) = output.upcoming(NEAR).filter(|handle| !handle.has(Marks::PLAIN)) {
-            self.prefetch_end(handle);
-        }
-        if let Some(handle) = output.upcoming(FAR) {
             self.pool.prefetch(handle.index());
         }
     }

@@ -2,11 +2,9 @@
 //!
 //! A first-in-first-out link decides on a packet when it comes, by what it knows of those before it. So where all packets of a link
 //! come from one other, the packet is offered to it as soon as its arrival there is known, even if that lies in the future. Where
-//! the packets of several links meet, in front of a shared link, they are queued and offered in the order of their arrival, many at a time:
-//! that is early enough as long as none of them would be through yet. Those that are through are kept until they are at their
-//! hosts. A packet then takes one event at the end of its route, and a share of one at each shared link.
-//!
-//! Where only hosts lie between the shared links, hosts are executed ahead as well: see [`process`](crate::engine::process).
+//! the packets of several links meet, in front of a shared link, they wait in a world of [processes](crate::engine::process) and are offered
+//! in the order of their arrival, many at a time: that is early enough as long as none of them would be through yet. In other worlds each comes
+//! to it by an event.
 //!
 //! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own.
 
@@ -14,19 +12,14 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::LinkId;
 
-use crate::engine::batch::Batch;
-use crate::engine::key::{Class, EventKey, Tie};
-use crate::engine::nearly_sorted::{Arrival, NearlySortedQueue};
+use crate::engine::batch::{Arrival, Batch};
+use crate::engine::key::EventKey;
 use crate::engine::process::GroupId;
-use crate::engine::tuning::{MANY_AT_SHARED_LINK, NEAR};
 use crate::network::hop::{ARRIVED, Hop, Special, chained, channel, link, lookup, shared_link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::NO_CHANNEL;
 use crate::simulation::Simulation;
-
-/// Letting packets through a shared link brings the network up to date.
-const GOES_THROUGH: Tie = Tie { class: Class::Network, salt: 0 };
 
 /// A link to which packets come from several others.
 #[derive(Debug)]
@@ -34,29 +27,10 @@ pub(crate) struct SharedLink {
     pub link: LinkId,
     /// No packet is at the far end of the link sooner than so long after it came there.
     pub lookahead: Duration,
-    /// The phase group that it leads to, in a world of processes.
+    /// The phase group that it leads to.
     pub group: GroupId,
     /// Packets that come to the link.
-    input: NearlySortedQueue,
-    /// The same in a world of processes.
     pub batch: Batch,
-    /// Packets that are through the link and those behind it, until they are at their hosts.
-    pub output: NearlySortedQueue,
-}
-
-impl SharedLink {
-    /// The next event here and its place among those of its time: a packet that arrives at its host has that of its last link, as if the
-    /// arrival there were an event of its own. Packets that must go through come before.
-    #[inline(always)]
-    fn next_event(&self) -> (Instant, Tie) {
-        let (arrives, goes_through) = (self.output.first(), self.input.first_at() + self.lookahead);
-        if arrives.0 < goes_through { arrives } else { (goes_through, GOES_THROUGH) }
-    }
-
-    /// Packets on their way to hosts.
-    pub fn packets_inside(&self) -> usize {
-        self.input.len() + self.output.len() + self.batch.len()
-    }
 }
 
 /// Where the packets of a link come from.
@@ -106,15 +80,7 @@ pub(crate) fn find_shared_links(links: &[Link<PacketHandle>], routes: &mut [Hop]
             Source::One(_) => hops[id] = Special::Chained(link).hop(),
             Source::Several if !lookahead.is_zero() => {
                 hops[id] = Special::SharedLink(shared_links.len() as u32).hop();
-                let (input, output) = Default::default();
-                shared_links.push(SharedLink {
-                    link,
-                    lookahead,
-                    group: 0,
-                    input,
-                    batch: Batch::new(),
-                    output,
-                });
+                shared_links.push(SharedLink { link, lookahead, group: 0, batch: Batch::new() });
             }
             _ => {}
         }
@@ -140,15 +106,13 @@ enum Onward {
 }
 
 impl<M: Monitor> Simulation<M> {
-    /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it. One that
-    /// has been through a shared link is kept there until it arrives.
+    /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it.
     #[inline(always)]
-    pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), handle: PacketHandle, through: Option<u32>) {
-        let Some((passing, link, onward)) = self.follow(place, handle, through.is_some()) else { return };
-        match (onward, through) {
-            (Onward::SharedLink(next), _) if !self.processes.is_empty() => {
-                let Passing { at, packet: handle } = passing;
-                let salt = self.salt(link);
+    pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), handle: PacketHandle) {
+        match self.follow(place, handle, false) {
+            None => {}
+            Some((Passing { at, packet: handle }, link, Onward::SharedLink(next))) => {
+                let salt = self.wheel.tie(self.targets.first_link + link).salt;
                 let channel = channel(self.routes[handle.position() + 1]).unwrap_or(NO_CHANNEL);
                 let arrival = Arrival { at, salt, channel, handle };
                 match self.elsewhere(handle) {
@@ -156,18 +120,8 @@ impl<M: Monitor> Simulation<M> {
                     None => self.send_to_shared_link(next, arrival),
                 }
             }
-            (Onward::SharedLink(next), _) => {
-                let salt = self.salt(link);
-                let shared_link = &mut self.shared_links[next as usize];
-                shared_link.input.push(passing, salt);
-                self.wheel.schedule_as(self.targets.first_shared_link + next, shared_link.next_event());
-            }
-            (Onward::Channel(channel), _) => self.post(channel, passing),
-            (_, Some(through)) => {
-                let salt = self.salt(link);
-                self.shared_links[through as usize].output.push(passing, salt);
-            }
-            _ => unreachable!("only a packet that has been through a shared link is followed to its host"),
+            Some((passing, _, Onward::Channel(channel))) => self.post(channel, passing),
+            Some(_) => unreachable!("only a process follows a packet to its host"),
         }
     }
 
@@ -179,12 +133,6 @@ impl<M: Monitor> Simulation<M> {
         handle: PacketHandle,
     ) -> Option<(Passing<PacketHandle>, LinkId)> {
         self.follow(place, handle, true).map(|(passing, last, _)| (passing, last))
-    }
-
-    /// The salt of a link.
-    #[inline(always)]
-    fn salt(&self, link: LinkId) -> u32 {
-        self.wheel.tie(self.targets.first_link + link).salt
     }
 
     /// Offers a packet to a link behind which it is known to go to a channel.
@@ -277,49 +225,5 @@ impl<M: Monitor> Simulation<M> {
         }
         self.keep_on(link, key);
         None
-    }
-
-    /// Lets the packets through that have come to a shared link by `limit`.
-    fn let_through(&mut self, id: u32, limit: Instant) {
-        loop {
-            let SharedLink { link, input, .. } = &mut self.shared_links[id as usize];
-            let link = *link;
-            let Some((at, handle)) = input.pop(limit) else { break };
-            if let Some(upcoming) = input.upcoming(NEAR)
-                && self.is_large()
-            {
-                self.prefetch_behind(upcoming);
-            }
-            self.enter_arrival(at, handle);
-            self.run_ahead((at, link), handle, Some(id));
-        }
-    }
-
-    /// Packets must go through a shared link now, or one that has been through arrives.
-    pub(crate) fn happen_at_shared_link(&mut self, id: u32) {
-        let shared_link = &self.shared_links[id as usize];
-        let is_time = shared_link.input.first_at() + shared_link.lookahead <= self.now;
-        if is_time || shared_link.input.len() >= MANY_AT_SHARED_LINK {
-            // Of the packets that come at this very time not all may be known.
-            self.let_through(id, self.now - Duration::from_nanos(1));
-        }
-        // Each arrival has an event of its own, because other events of the same time may lie between two of them.
-        if !is_time && let Some((at, handle)) = self.shared_links[id as usize].output.pop(self.now) {
-            if self.is_large() {
-                self.prefetch_along_output(id);
-            }
-            self.enter_arrival(at, handle);
-            self.arrive(handle);
-        }
-        self.wheel
-            .schedule_as(self.targets.first_shared_link + id, self.shared_links[id as usize].next_event());
-    }
-
-    /// At the end, the packets go on that came to shared links or are through them before it.
-    pub(crate) fn empty_shared_links(&mut self) {
-        self.empty_channels();
-        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.input.len() > 0) {
-            self.let_through(id as u32, self.until);
-        }
     }
 }

@@ -15,7 +15,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Link, Passing};
 
 use crate::RunOptions;
-use crate::engine::nearly_sorted::Arrival;
+use crate::engine::batch::Arrival;
 use crate::engine::process::GroupId;
 use crate::engine::shared_link::SharedLink;
 use crate::network::hop::{ARRIVED, Special, chained, link};

@@ -17,7 +17,8 @@ pub(crate) struct Targets {
     /// The target of the samples of goodput.
     pub sampler: EventTarget,
     pub first_medium: EventTarget,
-    pub first_shared_link: EventTarget,
+    /// The target of the windows of processes.
+    pub window: EventTarget,
     pub first_process: EventTarget,
     pub first_link: EventTarget,
     /// Connection ends come last: more of them come into being.
@@ -25,11 +26,11 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Adds the targets of a world with so many shared links and processes, and links with these salts, to its event queue.
+    /// Adds the targets of a world with so many processes, and links with these salts, to its event queue.
     pub fn add(
         wheel: &mut Wheel,
         (flows, core): (&[Flow], &NetworkCore),
-        (shared_links, processes): (usize, usize),
+        processes: usize,
         salts: Vec<u32>,
     ) -> Self {
         // Other salts than those of the ends of their connections.
@@ -43,7 +44,7 @@ impl Targets {
             routing: wheel.add_targets(Class::Network, core.routing.iter().map(|_| 0)),
             sampler: wheel.add_targets(Class::Measurement, [0]),
             first_medium: wheel.add_targets(Class::Arrival, of_media),
-            first_shared_link: wheel.add_targets(Class::Network, (0..shared_links).map(|_| 0)),
+            window: wheel.add_targets(Class::Network, [0]),
             first_process: wheel.add_targets(Class::Network, (0..processes).map(|_| 0)),
             first_link: wheel.add_targets(Class::Arrival, salts),
             first_end: wheel.add_targets(Class::Timer, []),

@@ -149,18 +149,6 @@ impl Wheel {
         self.tie(target).key(time, target)
     }
 
-    /// The same as [`Wheel::schedule`] for a target whose events have different ties.
-    #[inline(always)]
-    pub fn schedule_as(&mut self, target: EventTarget, (at, tie): (Instant, Tie)) {
-        let node = &self.nodes[target as usize];
-        let is_earlier = || (at.as_nanos(), tie.rank(at)) < (node.time, node.tie.rank(at));
-        if node.time == NEVER || is_earlier() {
-            self.cancel(target);
-            self.set_tie(target, tie);
-            self.schedule(target, at);
-        }
-    }
-
     /// Sees to it that `target` is woken at `at` or earlier.
     #[inline(always)]
     pub fn schedule(&mut self, target: EventTarget, at: Instant) {
@@ -427,19 +415,6 @@ mod tests {
             };
             let expected = [2, first_of(3, [8, 9]), first_of(0, [5, 6])];
             assert_eq!([together[0].1, together[1].1, together[3].1], expected);
-        }
-    }
-
-    #[test]
-    fn an_event_that_is_moved_forward_among_those_of_its_time_comes_there() {
-        let mut wheel = Wheel::new(at(NEVER));
-        wheel.add_targets(Class::Arrival, [1, 2]);
-        let ties = [Class::Network, Class::Timer].map(|class| Tie { class, salt: 3 });
-        for (early, late) in [(ties[0], ties[1]), (ties[1], ties[0])] {
-            wheel.schedule(1, at(50));
-            wheel.schedule_as(0, (at(50), early));
-            wheel.schedule_as(0, (at(50), late));
-            assert_eq!(drain(&mut wheel), [(50, 0), (50, 1)]);
         }
     }
 

@@ -171,7 +171,7 @@ impl<M: Monitor> Simulation<M> {
         for (Passing { at, packet: handle }, onward) in passing.into_iter().zip(onward) {
             self.events += 1;
             self.enter_arrival_by(at, link, handle);
-            self.run_ahead((at, onward), handle, None);
+            self.run_ahead((at, onward), handle);
         }
     }
 }

@@ -61,7 +61,7 @@ impl<M: Monitor> Simulation<M> {
     /// Offers a packet to a link.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, id: LinkId, handle: PacketHandle) {
-        self.run_ahead((self.now, id), handle, None);
+        self.run_ahead((self.now, id), handle);
     }
 
     /// A packet as a monitor is to see it.
