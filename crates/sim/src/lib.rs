@@ -1,15 +1,17 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
 //! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::wheel` (when things happen), `world` and
-//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::shared_link` and `engine::process`
+//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::follow` and `engine::process`
 //! (how packets and hosts are executed ahead of it), `observe` (what is seen and measured).
 
 mod app;
 mod engine;
 mod error;
 mod host;
+mod ids;
 mod network;
 mod observe;
+mod options;
 mod packet;
 mod run;
 mod simulation;
@@ -22,5 +24,5 @@ pub use observe::outcome::{
     LinkSeries, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome,
     StreamOutcome, Totals, TransferOutcome,
 };
-pub use run::{RunOptions, RunResult, run, run_observed};
-pub use simulation::Ended;
+pub use options::{Ended, RunOptions};
+pub use run::{RunResult, run, run_observed};

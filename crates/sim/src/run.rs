@@ -1,7 +1,5 @@
 //! From a scenario to a result.
 
-use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 use std::time;
 
 use bentpipe_base::Instant;
@@ -11,31 +9,10 @@ use crate::engine::shares::run_shares;
 use crate::observe::measure::{Circumstances, outcome};
 use crate::observe::monitor::{Monitor, Silent};
 use crate::observe::watch::Watch;
-use crate::simulation::{Ended, Simulation};
+use crate::options::{Ended, RunOptions};
+use crate::simulation::Simulation;
 use crate::world::World;
 use crate::{BuildError, Observer, Outcome, Series};
-
-/// How a scenario is run.
-#[derive(Clone, Copy, Default)]
-pub struct RunOptions<'a> {
-    /// Seed of all random streams instead of the scenario's.
-    pub seed: Option<u64>,
-    /// Record time series for a report.
-    pub record: bool,
-    /// Let every packet carry real payload, and check from outside what the engine and the links do with it.
-    pub verify: bool,
-    /// Execute each arrival at a link as an event of its own, and all hosts by turns: slower, with the same results. For tests that compare.
-    pub event_by_event: bool,
-    /// How many threads may execute a world that can be divided among them: one without processes takes one, as does one that somebody watches, or whose
-    /// number of events is limited. No result depends on it.
-    pub threads: Option<NonZeroUsize>,
-    /// Stop after so many events.
-    pub max_events: Option<u64>,
-    /// Stop soon after this is raised.
-    pub stop: Option<&'a AtomicBool>,
-    /// Told the simulated seconds so far, now and then.
-    pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
-}
 
 /// What a run gave.
 #[derive(Clone, PartialEq, Debug)]

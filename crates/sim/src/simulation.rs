@@ -4,24 +4,25 @@ use std::sync::atomic::Ordering;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
+use bentpipe_scenario::{LinkId, Transport};
 use bentpipe_transports::Packet;
 
-use crate::RunOptions;
 use crate::engine::key::{EventKey, EventTarget};
 use crate::engine::partition::partition;
 use crate::engine::process::Processes;
+use crate::engine::share::Share;
 use crate::engine::shared_link::SharedLink;
-use crate::engine::shares::Share;
 use crate::engine::targets::Targets;
 use crate::engine::tuning::EVENTS_PER_CHECK;
 use crate::engine::wheel::Wheel;
+use crate::ids::EndId;
 use crate::network::core::NetworkCore;
 use crate::network::hop::Hop;
 use crate::observe::monitor::Monitor;
+use crate::options::{Ended, RunOptions};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketContents, PacketPool};
-use crate::world::{End, EndId, Flow, World};
-use bentpipe_scenario::{LinkId, Transport};
+use crate::world::{End, Flow, World};
 
 /// A world while it is executed.
 pub(crate) struct Simulation<M> {
@@ -56,17 +57,6 @@ pub(crate) struct Simulation<M> {
     /// Iterations of the event loop.
     pub turns: u64,
     pub monitor: M,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
-    /// The simulated time was over.
-    InTime,
-    /// The stop flag was raised.
-    Stopped,
-    /// The event budget was spent.
-    OutOfEvents,
 }
 
 impl<M: Monitor> Simulation<M> {

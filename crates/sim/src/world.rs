@@ -17,21 +17,15 @@ use bentpipe_traffic::on_off;
 use crate::BuildError;
 use crate::app::application::{Application, Interest};
 use crate::app::session::Session;
-use crate::app::session_setup::relayed;
 use crate::app::source::Pattern;
 use crate::engine::process::Timer;
 use crate::host::proxy::{Proxy, Relay};
-use crate::network::core::NetworkCore;
+use crate::ids::{EndId, FlowId};
+use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::hop::{ARRIVED, Hop, Special, link};
 use crate::network::medium::{Media, port_config};
-use crate::network::middlebox::MiddleboxNode;
 use crate::network::routing::{RoutingTable, Way};
 use crate::packet::handle::PacketHandle;
-
-/// Index of a connection end: pairs stand together, the even one sends.
-pub(crate) type EndId = u32;
-/// Index of a flow.
-pub(crate) type FlowId = u32;
 
 /// Links, routes and flows.
 #[derive(Debug)]
@@ -206,7 +200,7 @@ impl World {
         let media =
             Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;
         let core = NetworkCore { media, ..NetworkCore::new(scenario, topology) };
-        let relayed = relayed(topology, scenario)?;
+        let relayed = Self::count_relayed(topology, scenario)?;
         let (routes, memories) = Default::default();
         let count = scenario.flows.iter().map(|group| group.count as usize).sum();
         let flows = Vec::with_capacity(count);

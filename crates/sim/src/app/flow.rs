@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Instant, Segment};
+use bentpipe_scenario::Transport;
 use bentpipe_tcp::{Connection, State};
 
 use crate::app::application::{Application, Interest};
+use crate::app::source::SourceApp;
 use crate::engine::key::{Class, Tie};
 use crate::engine::process::Timer;
-
 use crate::host::proxy::Relay;
+use crate::ids::{EndId, FlowId};
 use crate::network::forward::Here;
 use crate::network::hop::FIRST_SPECIAL;
 use crate::observe::monitor::{HostEvent, Monitor};
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
-use crate::world::{End, EndId, FlowId};
+use crate::world::End;
 
 impl<M: Monitor> Simulation<M> {
     /// Sees to it that a flow is woken at a time or earlier.
@@ -245,6 +247,65 @@ impl<M: Monitor> Simulation<M> {
         match self.routes[handle.position()] {
             FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
             link => self.enqueue(link, handle),
+        }
+    }
+
+    /// A source has something to send.
+    pub(crate) fn app(&mut self, id: FlowId) {
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        let (start, transport, header) = (flow.start, flow.transport, flow.header_bytes);
+        if transport == Transport::Tcp && flow.counts.begun == Instant::FAR_FUTURE {
+            self.begin(id);
+        }
+        while let Some(app) = self.source_app_of(id).filter(|app| start + app.due() <= now) {
+            let Some(emission) = app.take(now) else { break };
+            if transport == Transport::Tcp {
+                let wanted = app.writable();
+                self.flows[id as usize].wanted = wanted;
+                continue;
+            }
+            let number = app.messages;
+            app.expect(now, emission);
+            let mut rest = emission.bytes;
+            while rest > 0 {
+                let part = rest.min(self.flows[id as usize].configs[0].mss);
+                rest -= part;
+                self.send_plain(id, part + header, number);
+                if let Some(app) = self.source_app_of(id) {
+                    app.packets += 1;
+                }
+            }
+        }
+        if let Some(app) = self.source_app_of(id) {
+            let due = start + app.due();
+            self.wake_flow_at(id, due);
+        }
+        if let Some(sender) = self.flows[id as usize].sender {
+            self.write(id);
+            self.settle(sender);
+        }
+    }
+
+    fn source_app_of(&mut self, id: FlowId) -> Option<&mut SourceApp> {
+        self.flows[id as usize].application.source_app()
+    }
+
+    /// The receiving end of a source's connection read so many bytes.
+    pub(crate) fn note_read(&mut self, end: EndId, bytes: u64) {
+        let (now, flow) = (self.now, self.ends[end as usize].flow);
+        if let Some(app) = self.source_app_of(flow) {
+            app.handle_read(now, bytes);
+        }
+    }
+
+    /// A segment arrived at an end of a source's connection.
+    pub(crate) fn note_segment(&mut self, end: EndId) {
+        let (now, flow) = (self.now, self.ends[end as usize].flow);
+        let stats = self.ends[end as usize].connection.stats();
+        let fresh = stats.received_segments - stats.duplicate_segments;
+        if let Some(app) = self.source_app_of(flow).filter(|_| !end.is_multiple_of(2)) {
+            app.handle_segments(now, fresh);
         }
     }
 }

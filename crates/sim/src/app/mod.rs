@@ -3,6 +3,8 @@
 pub(crate) mod application;
 pub(crate) mod client;
 mod flow;
+mod serve_client;
+mod serve_session;
 pub(crate) mod session;
 pub(crate) mod session_setup;
 pub(crate) mod source;

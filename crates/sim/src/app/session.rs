@@ -3,21 +3,9 @@
 //! A flow over such a transport has a session: its agents, a sender, a receiver, and perhaps some on the way, with the routes between their ports. A
 //! transport is added by its agents in the crate `transports`, its word in `scenario`, and their bindings in `session_setup.rs`.
 
-use bentpipe_base::{Instant, Segment};
+use bentpipe_base::Instant;
 use bentpipe_scenario::NodeId;
-use bentpipe_transports::{Agent, Departure, Fragment, Message, Packet, Progress, dtn, petra};
-
-use crate::app::application::Application;
-use crate::network::forward::Here;
-use crate::network::hop::FIRST_SPECIAL;
-use crate::observe::monitor::Monitor;
-use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::{PacketContents, PacketIndex};
-use crate::simulation::Simulation;
-use crate::world::FlowId;
-
-/// As much as nobody ever sends.
-const ENDLESS: u64 = u64::MAX / 8;
+use bentpipe_transports::{Agent, Progress, dtn, petra};
 
 /// The agents of a flow, in the order of the way from the sender to the receiver.
 #[derive(Debug)]
@@ -44,7 +32,7 @@ pub(crate) struct Way {
 }
 
 impl Session {
-    fn next_timeout(&self) -> Instant {
+    pub fn next_timeout(&self) -> Instant {
         self.bindings.iter().map(|binding| binding.agent.next_timeout()).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
@@ -54,7 +42,7 @@ impl Session {
     }
 
     /// What the receiver counted.
-    fn receiver(&self) -> Progress {
+    pub fn receiver(&self) -> Progress {
         self.bindings[self.bindings.len() - 1].agent.progress()
     }
 
@@ -72,149 +60,5 @@ impl Session {
             Agent::Petra(node) => Some((binding.node, node.counters())),
             _ => None,
         })
-    }
-}
-
-impl<M: Monitor> Simulation<M> {
-    /// The timer of a flow's source or of one of its agents expires.
-    pub(crate) fn wake_session(&mut self, id: FlowId) {
-        let now = self.now;
-        self.supply(id);
-        for index in 0..self.session(id).bindings.len() {
-            let agent = &mut self.session(id).bindings[index].agent;
-            if agent.next_timeout() <= now {
-                agent.handle_timeout(now);
-            }
-            self.serve_agent(id, index);
-        }
-        self.settle_session(id);
-    }
-
-    fn session(&mut self, id: FlowId) -> &mut Session {
-        self.flows[id as usize].session.as_mut().expect("only flows with a session come here")
-    }
-
-    /// Gives the sender what the application has for it.
-    fn supply(&mut self, id: FlowId) {
-        let now = self.now;
-        let flow = &mut self.flows[id as usize];
-        let (start, is_first) = (flow.start, flow.counts.begun == Instant::FAR_FUTURE);
-        if is_first {
-            flow.counts.begun = now;
-        }
-        let Some(session) = &mut flow.session else { return };
-        let mut write =
-            |number, stream, bytes| session.bindings[0].agent.write(now, Message { number, stream, bytes });
-        match &mut flow.application {
-            Application::SourceApp(app) => {
-                while let Some((number, emission)) = app.take_message(now, start) {
-                    write(number, emission.stream, u64::from(emission.bytes));
-                }
-            }
-            Application::File { bytes } if is_first => {
-                write(0, 0, *bytes);
-                session.bindings[0].agent.finish(now);
-            }
-            _ if is_first => write(0, 0, ENDLESS),
-            _ => {}
-        }
-    }
-
-    /// Sends what an agent wants to send, and hands over what it has for the application.
-    fn serve_agent(&mut self, id: FlowId, index: usize) {
-        let now = self.now;
-        while let Some(departure) = self.session(id).bindings[index].agent.poll_transmit(now) {
-            self.send_packet(id, index, departure);
-        }
-        while let Some(fragment) = self.session(id).bindings[index].agent.poll_delivery() {
-            self.note_delivery(id, fragment);
-        }
-    }
-
-    /// Sends a packet of an agent to another.
-    fn send_packet(&mut self, id: FlowId, from: usize, Departure { port, packet }: Departure) {
-        let Binding { node, ways, .. } = &self.session(id).bindings[from];
-        let (node, way) = (*node, ways[usize::from(port)].expect("an agent sends by the ports that it has"));
-        let (to, at) = way.to;
-        let size = packet.bytes();
-        let mut marks = Marks::PLAIN | Marks::AGENT;
-        marks.set(Marks::DATA, packet.is_data());
-        marks.set(Marks::LOW_PRIORITY, packet.has_low_priority());
-        let segment = Segment { seq: u64::from(at), ..Segment::default() };
-        let packet_index = self.pool.put(&PacketContents { to: id, incarnation: u32::from(to), segment });
-        let label = self.flows[id as usize].labels[usize::from(usize::from(to) < from)];
-        let handle = PacketHandle::new((packet_index, way.route), size, label, marks);
-        self.put_packet(packet_index, packet);
-        match self.routes[way.route as usize] {
-            FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
-            link => self.enqueue(link, handle),
-        }
-    }
-
-    fn put_packet(&mut self, packet_index: PacketIndex, packet: Packet) {
-        let needed = self.packets.len().max(packet_index as usize + 1);
-        self.packets.resize(needed, None);
-        self.packets[packet_index as usize] = Some(packet);
-    }
-
-    /// Duplication made a second packet of one.
-    #[cold]
-    pub(crate) fn copy_packet(&mut self, original: PacketIndex, copy: PacketIndex) {
-        if let Some(packet) = self.packets.get(original as usize).cloned().flatten() {
-            self.put_packet(copy, packet);
-        }
-    }
-
-    /// A packet arrived at an agent.
-    #[cold]
-    pub(crate) fn arrive_at_agent(&mut self, handle: PacketHandle) {
-        let now = self.now;
-        let contents = self.pool.get(handle.index());
-        let (id, index, port) = (contents.to, contents.incarnation as usize, contents.segment.seq as u8);
-        self.pool.release(handle.index());
-        let packet = self.packets[handle.index() as usize]
-            .take()
-            .expect("a packet of an agent is packed until it arrives");
-        let session = self.session(id);
-        session.bindings[index].agent.handle_packet(now, port, &packet);
-        let fresh = session.receiver().fresh_packets;
-        let flow = &mut self.flows[id as usize];
-        flow.counts.plain_packets = flow.counts.plain_packets.max(fresh);
-        if let Some(app) = flow.application.source_app() {
-            app.handle_segments(now, flow.counts.plain_packets);
-        }
-        self.serve_agent(id, index);
-        self.settle_session(id);
-    }
-
-    fn note_delivery(&mut self, id: FlowId, fragment: Fragment) {
-        let now = self.now;
-        let flow = &mut self.flows[id as usize];
-        flow.counts.plain_bytes += u64::from(fragment.bytes);
-        if let Some(app) = flow.application.source_app() {
-            app.handle_part(now, fragment.message, u64::from(fragment.bytes));
-        }
-    }
-
-    /// Notes an end, and sets the timer.
-    fn settle_session(&mut self, id: FlowId) {
-        let now = self.now;
-        let flow = &mut self.flows[id as usize];
-        let Some(session) = &flow.session else { return };
-        let progress = session.sender();
-        let mut next = session.next_timeout();
-        if let Application::SourceApp(app) = &flow.application {
-            next = next.min(flow.start + app.due());
-        }
-        let is_file = matches!(flow.application, Application::File { .. });
-        let incomplete = progress.incomplete.filter(|_| is_file);
-        if let Some(reason) = progress.failed.or(incomplete) {
-            flow.counts.gone().aborted.get_or_insert(reason);
-        }
-        if is_file && progress.all_acknowledged && flow.counts.completed == 0 {
-            flow.counts.completed = 1;
-            flow.counts.completion_sum = now.since(flow.counts.begun);
-        }
-        self.wake_flow_at(id, next);
     }
 }

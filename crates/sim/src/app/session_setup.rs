@@ -121,6 +121,26 @@ impl World {
         }
         Ok(Box::new(Session { bindings }))
     }
+
+    /// The pairs of neighbouring relay entities that flows of PETRA pass, with how many do: they share the rate between them.
+    pub fn count_relayed(
+        topology: &mut Topology<'_>,
+        scenario: &Scenario,
+    ) -> Result<BTreeMap<[NodeId; 2], u32>, BuildError> {
+        let mut relayed = BTreeMap::new();
+        for group in scenario.flows.iter().filter(|group| group.transport == Transport::Petra) {
+            let user = || format!("flow.{}", group.name);
+            let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
+            for index in 0..group.count {
+                let ends = [from.start + index % from.len() as u32, to.start + index % to.len() as u32];
+                let stops = stops(topology, ends, relay_entity);
+                for pair in stops[1..stops.len() - 1].windows(2) {
+                    *relayed.entry([pair[0].0, pair[1].0]).or_default() += 1;
+                }
+            }
+        }
+        Ok(relayed)
+    }
 }
 
 impl World {
@@ -252,26 +272,6 @@ fn stops<C: Default + Copy>(
 /// The relay entity that a node is.
 fn relay_entity(kind: &NodeKind) -> Option<RelayConfig> {
     if let NodeKind::RelayEntity(config) = kind { Some(*config) } else { None }
-}
-
-/// The pairs of neighbouring relay entities that flows of PETRA pass, with how many do: they share the rate between them.
-pub(crate) fn relayed(
-    topology: &mut Topology<'_>,
-    scenario: &Scenario,
-) -> Result<BTreeMap<[NodeId; 2], u32>, BuildError> {
-    let mut relayed = BTreeMap::new();
-    for group in scenario.flows.iter().filter(|group| group.transport == Transport::Petra) {
-        let user = || format!("flow.{}", group.name);
-        let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
-        for index in 0..group.count {
-            let ends = [from.start + index % from.len() as u32, to.start + index % to.len() as u32];
-            let stops = stops(topology, ends, relay_entity);
-            for pair in stops[1..stops.len() - 1].windows(2) {
-                *relayed.entry([pair[0].0, pair[1].0]).or_default() += 1;
-            }
-        }
-    }
-    Ok(relayed)
 }
 
 /// What is known in advance of the way between two agents: contacts while all its links are up, if it does not change, and while a way leads through the sky. Its

@@ -10,9 +10,6 @@ use bentpipe_traffic::on_off::{self, OnOff, Spacing, Times};
 use bentpipe_traffic::voice::{Listener, Talker, mean_opinion_score};
 use bentpipe_traffic::{Emission, Playout, Source, Timeliness};
 
-use crate::observe::monitor::Monitor;
-use crate::simulation::Simulation;
-use crate::world::{EndId, FlowId};
 use crate::{CallOutcome, StreamOutcome};
 
 /// What the sources of a group have in common.
@@ -42,11 +39,11 @@ pub(crate) struct SourceApp {
     /// Over TCP: only whole packets are written while more is to come.
     coalesces: bool,
     /// Messages sent.
-    messages: u64,
+    pub messages: u64,
     /// Bytes of them.
     bytes: u64,
     /// Packets sent, over UDP.
-    packets: u64,
+    pub packets: u64,
     /// Over UDP: messages not complete, with when they were sent and what is missing, by number.
     open: BTreeMap<u64, (Instant, u64)>,
     /// Over TCP: bytes read in order, and segments that brought something new.
@@ -127,7 +124,7 @@ impl SourceApp {
     }
 
     /// The message that is due.
-    fn take(&mut self, now: Instant) -> Option<Emission> {
+    pub fn take(&mut self, now: Instant) -> Option<Emission> {
         let emission = std::mem::replace(&mut self.next, self.source.next_emission())?;
         self.messages += 1;
         self.bytes += u64::from(emission.bytes);
@@ -148,7 +145,7 @@ impl SourceApp {
     }
 
     /// The message taken last is on its way; of interest if somebody judges it.
-    fn expect(&mut self, now: Instant, emission: Emission) {
+    pub fn expect(&mut self, now: Instant, emission: Emission) {
         if !matches!(self.judge, Judge::Nobody) {
             self.open.insert(self.messages, (now, u64::from(emission.bytes)));
         }
@@ -165,7 +162,7 @@ impl SourceApp {
     }
 
     /// Bytes to have been written to the connection by now.
-    fn writable(&self) -> u64 {
+    pub fn writable(&self) -> u64 {
         if self.coalesces && self.next.is_some() {
             self.bytes - self.bytes % self.packet_bytes
         } else {
@@ -174,7 +171,7 @@ impl SourceApp {
     }
 
     /// Bytes were read from the connection.
-    fn handle_read(&mut self, now: Instant, bytes: u64) {
+    pub fn handle_read(&mut self, now: Instant, bytes: u64) {
         self.read += bytes;
         if let Judge::Viewer(_, playout) = &mut self.judge {
             playout.handle_stream(now, self.read);
@@ -239,66 +236,5 @@ impl SourceApp {
             rating,
             mos: mean_opinion_score(rating),
         })
-    }
-}
-
-impl<M: Monitor> Simulation<M> {
-    /// A source has something to send.
-    pub(crate) fn app(&mut self, id: FlowId) {
-        let now = self.now;
-        let flow = &mut self.flows[id as usize];
-        let (start, transport, header) = (flow.start, flow.transport, flow.header_bytes);
-        if transport == Transport::Tcp && flow.counts.begun == Instant::FAR_FUTURE {
-            self.begin(id);
-        }
-        while let Some(app) = self.source_app_of(id).filter(|app| start + app.due() <= now) {
-            let Some(emission) = app.take(now) else { break };
-            if transport == Transport::Tcp {
-                let wanted = app.writable();
-                self.flows[id as usize].wanted = wanted;
-                continue;
-            }
-            let number = app.messages;
-            app.expect(now, emission);
-            let mut rest = emission.bytes;
-            while rest > 0 {
-                let part = rest.min(self.flows[id as usize].configs[0].mss);
-                rest -= part;
-                self.send_plain(id, part + header, number);
-                if let Some(app) = self.source_app_of(id) {
-                    app.packets += 1;
-                }
-            }
-        }
-        if let Some(app) = self.source_app_of(id) {
-            let due = start + app.due();
-            self.wake_flow_at(id, due);
-        }
-        if let Some(sender) = self.flows[id as usize].sender {
-            self.write(id);
-            self.settle(sender);
-        }
-    }
-
-    fn source_app_of(&mut self, id: FlowId) -> Option<&mut SourceApp> {
-        self.flows[id as usize].application.source_app()
-    }
-
-    /// The receiving end of a source's connection read so many bytes.
-    pub(crate) fn note_read(&mut self, end: EndId, bytes: u64) {
-        let (now, flow) = (self.now, self.ends[end as usize].flow);
-        if let Some(app) = self.source_app_of(flow) {
-            app.handle_read(now, bytes);
-        }
-    }
-
-    /// A segment arrived at an end of a source's connection.
-    pub(crate) fn note_segment(&mut self, end: EndId) {
-        let (now, flow) = (self.now, self.ends[end as usize].flow);
-        let stats = self.ends[end as usize].connection.stats();
-        let fresh = stats.received_segments - stats.duplicate_segments;
-        if let Some(app) = self.source_app_of(flow).filter(|_| !end.is_multiple_of(2)) {
-            app.handle_segments(now, fresh);
-        }
     }
 }

@@ -7,8 +7,9 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::engine::key::tie_break;
 use crate::engine::tuning::MANY_TO_SORT;
+use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
-use crate::packet::pool::{PacketIndex, PacketPool, Waiting};
+use crate::packet::pool::{PacketPool, Waiting};
 
 /// A packet that will come to a shared link. Ordered as the events of arrivals are: by time and by tie-break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,9 @@
 use bentpipe_base::{Instant, prefetch_item};
 
 use crate::engine::tuning::CHANNEL_AHEAD;
+use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
-use crate::packet::pool::{PacketIndex, PacketPool, Waiting};
+use crate::packet::pool::{PacketPool, Waiting};
 
 /// A packet that comes to a channel.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,12 @@ use crate::engine::batch::Arrival;
 use crate::engine::channel::Message;
 use crate::engine::key::EventKey;
 use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
+use crate::ids::EndId;
 use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
-use crate::world::{End, EndId};
+use crate::world::End;
 
 /// What a process does next.
 enum Next {
@@ -26,7 +27,8 @@ impl<M: Monitor> Simulation<M> {
     /// The processes wait for the starts of their flows.
     pub(crate) fn start_processes(&mut self) {
         let share = self.share.as_ref().map_or(0, |share| share.number);
-        self.processes.set_starts(&self.flows, share, self.until);
+        let starts = self.flows.iter().map(|flow| flow.start);
+        self.processes.set_starts(starts, share, self.until);
         for id in 0..self.processes.len() as u32 {
             self.schedule_or_wake(id, self.processes.processes[id as usize].due, self.now);
         }

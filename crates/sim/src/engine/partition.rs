@@ -8,9 +8,10 @@ use crate::engine::components::Components;
 use crate::engine::process::{GroupId, InputChannel, Numbers, Process, Processes};
 use crate::engine::shared_link::{SharedLink, find_shared_links};
 use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};
+use crate::ids::FlowId;
 use crate::network::hop::{ARRIVED, Hop, Special, chained, link, shared_link};
 use crate::packet::handle::PacketHandle;
-use crate::world::{Flow, FlowId};
+use crate::world::Flow;
 
 /// Bytes of a packet, as far as its number counts.
 const PACKET_BYTES: u64 = 1000;
@@ -228,8 +229,8 @@ impl Survey<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::RunOptions;
     use crate::observe::monitor::Silent;
+    use crate::options::RunOptions;
     use crate::simulation::Simulation;
     use crate::world::World;
     use bentpipe_base::{Duration, Instant, Rate};

@@ -26,9 +26,9 @@ use crate::engine::batch::sort;
 use crate::engine::channel::{Message, MessageQueues};
 use crate::engine::components::Components;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
+use crate::ids::{EndId, FlowId};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::PacketPool;
-use crate::world::{EndId, Flow, FlowId};
 
 /// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
 /// late.
@@ -300,11 +300,11 @@ impl Processes {
     }
 
     /// Sets the timers of all flows of a share to their starts.
-    pub fn set_starts(&mut self, flows: &[Flow], share: u32, end: Instant) {
+    pub fn set_starts(&mut self, starts: impl Iterator<Item = Instant>, share: u32, end: Instant) {
         let shares = self.shares_of_flows();
-        for ((flow, [sender, _]), of_flow) in flows.iter().zip(&self.members_of).zip(shares) {
+        for ((start, [sender, _]), of_flow) in starts.zip(&self.members_of).zip(shares) {
             if of_flow == share {
-                self.members[*sender as usize].timer.set(flow.start, end);
+                self.members[*sender as usize].timer.set(start, end);
             }
         }
         for process in &mut self.processes {

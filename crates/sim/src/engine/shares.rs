@@ -14,26 +14,17 @@ use std::thread;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Link, Passing};
 
-use crate::RunOptions;
 use crate::engine::batch::Arrival;
 use crate::engine::process::GroupId;
+use crate::engine::share::{Returned, Share};
 use crate::engine::shared_link::SharedLink;
 use crate::network::hop::{ARRIVED, Special, chained, link};
 use crate::observe::measure::close_books;
-use crate::observe::monitor::{Monitor, Silent};
-use crate::packet::handle::{MOST_SHARES, PacketHandle};
-use crate::simulation::{Ended, Simulation};
+use crate::observe::monitor::Silent;
+use crate::options::{Ended, RunOptions};
+use crate::packet::handle::MOST_SHARES;
+use crate::simulation::Simulation;
 use crate::world::Flow;
-
-/// What became of packets of a share behind a shared link of another.
-#[derive(Debug, Default)]
-pub(crate) struct Returned {
-    /// Those that come to channels.
-    pub to_channels: Vec<(u32, Passing<PacketHandle>)>,
-    /// Those that come to other shared links.
-    pub to_shared_links: Vec<(u32, Arrival)>,
-    pub lost: Vec<PacketHandle>,
-}
 
 /// What a share tells the others.
 #[derive(Debug, Default)]
@@ -129,14 +120,6 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// A thread's part in the execution of a world.
-#[derive(Debug)]
-pub(crate) struct Share {
-    pub number: u32,
-    /// For the shares, what becomes of their packets.
-    returned: Vec<Returned>,
-}
-
 /// Visits what is in several sorted lists in order.
 fn merge<T: Ord>(lists: &[Vec<T>], mut visit: impl FnMut(&T)) {
     let mut rest: Vec<&[T]> = lists.iter().map(Vec::as_slice).filter(|list| !list.is_empty()).collect();
@@ -148,15 +131,6 @@ fn merge<T: Ord>(lists: &[Vec<T>], mut visit: impl FnMut(&T)) {
         rest.retain(|list| !list.is_empty());
     }
     rest.iter().copied().flatten().for_each(visit);
-}
-
-impl<M: Monitor> Simulation<M> {
-    /// Where a packet goes if it belongs to a share.
-    #[inline(always)]
-    pub(crate) fn elsewhere(&mut self, handle: PacketHandle) -> Option<&mut Returned> {
-        let share = self.share.as_mut()?;
-        handle.share().map(|to| &mut share.returned[to as usize])
-    }
 }
 
 impl Simulation<Silent> {

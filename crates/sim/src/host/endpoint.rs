@@ -5,12 +5,12 @@ use bentpipe_tcp::{Events, Exchange, Transmit};
 
 use crate::app::application::{Application, Interest};
 use crate::host::proxy::Relay;
+use crate::ids::EndId;
 use crate::network::forward::Here;
 use crate::network::hop::FIRST_SPECIAL;
 use crate::observe::monitor::{HostEvent, Monitor};
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::simulation::Simulation;
-use crate::world::EndId;
 
 impl<M: Monitor> Simulation<M> {
     /// The timer of an end expires, or has been moved.

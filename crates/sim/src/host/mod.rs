@@ -3,3 +3,4 @@
 mod endpoint;
 pub(crate) mod proxy;
 mod relay;
+mod split;

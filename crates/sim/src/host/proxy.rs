@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::{Connect, FlowGroup, NodeId, Opening, ProxyConfig, Topology};
+use bentpipe_scenario::{Connect, FlowGroup, NodeId, Opening, ProxyConfig};
 use bentpipe_tcp::{Config, Connection, Stats};
 
-use crate::BuildError;
-use crate::world::{EndId, World, label, with_receiver_half};
+use crate::ids::EndId;
 
 /// A node that splits connections.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ impl Proxy {
     }
 
     /// What it does with the half of a connection that lies ahead or behind, and by whom it sends there for flows of a group.
-    fn side(&self, is_satellite: bool, group: &FlowGroup) -> (Arc<Config>, String) {
+    pub fn side(&self, is_satellite: bool, group: &FlowGroup) -> (Arc<Config>, String) {
         let split = &self.config.split;
         let side = if is_satellite { &split.satellite } else { &split.clients };
         let (tcp, flow) = (&self.config.tcp, &group.sender);
@@ -101,89 +100,5 @@ impl Leg {
     pub fn retire(&mut self, connection: &Connection) {
         self.gone += connection.stats();
         self.gone_srtt = connection.srtt().or(self.gone_srtt);
-    }
-}
-
-impl World {
-    /// Splits the flow that was added last at the proxies on its way.
-    pub fn split(&mut self, topology: &mut Topology<'_>, group: &FlowGroup) -> Result<(), BuildError> {
-        let flow = self.flows.len() - 1;
-        // Who cannot read a SYN answers none, and cannot make segments that the ends would accept.
-        if self.core.proxies.is_empty() || group.esp.is_some() {
-            return Ok(());
-        }
-        let (routes, [from, to]) = (self.flows[flow].routes, self.flows[flow].nodes);
-        let heads = self.links_from(routes[0], from).into_iter().map(|link| self.core.head(link));
-        let proxy_at = |node| self.core.proxies.iter().position(|proxy| proxy.node == node);
-        let passed: Vec<usize> = heads.filter_map(proxy_at).collect();
-        if passed.is_empty() {
-            return Ok(());
-        }
-        let name = self.flows[flow].name(group);
-        let first = self.core.legs.len() as u32;
-        let at_proxies = passed.iter().map(|&proxy| self.core.proxies[proxy].node);
-        let stops: Vec<NodeId> = [from].into_iter().chain(at_proxies).chain([to]).collect();
-        let mut parts = Vec::new();
-        for stops in stops.windows(2) {
-            let routes = [
-                self.add_route(topology, name, (stops[0], stops[1]))?,
-                self.add_route(topology, name, (stops[1], stops[0]))?,
-            ];
-            parts.push((routes, self.delay_there_and_back(routes, [stops[0], stops[1]])));
-        }
-        let mut sender = self.flows[flow].configs[0].clone();
-        let receiver = self.flows[flow].configs[1].clone();
-        for (part, stops) in stops.windows(2).enumerate() {
-            let routes = parts[part].0;
-            // The satellite is where the way is longer.
-            let of = |proxy: usize, part: usize| {
-                let other = if part == proxy { part + 1 } else { part - 1 };
-                let is_satellite = (parts[part].1, part) > (parts[other].1, other);
-                self.core.proxies[passed[proxy]].side(is_satellite, group)
-            };
-            let receives = if part < passed.len() { of(part, part).0 } else { receiver.clone() };
-            if part == 0 {
-                let flow = &mut self.flows[flow];
-                (flow.routes, flow.nodes) = (routes, [stops[0], stops[1]]);
-                flow.configs[1] = with_receiver_half(&receives, &sender);
-                continue;
-            }
-            let (onward, cc) = of(part - 1, part);
-            sender = self.remembering(&onward, (stops[0], stops[1]));
-            let receives = if part == passed.len() && group.plain_receiver {
-                receives
-            } else {
-                with_receiver_half(&receives, &sender)
-            };
-            let configs = [sender.clone(), receives];
-            let proxy = passed[part - 1];
-            let name = format!("{name}.{}", self.core.proxies[proxy].name);
-            let leg = Leg {
-                proxy: proxy as u32,
-                cc,
-                configs,
-                routes,
-                labels: [label(&name, ">"), label(&name, "<")],
-                nodes: [stops[0], stops[1]],
-                gone: Stats::default(),
-                gone_srtt: None,
-                name,
-            };
-            self.core.legs.push(leg);
-        }
-        self.flows[flow].onward = first..self.core.legs.len() as u32;
-        Ok(())
-    }
-
-    /// Propagation delay over two routes; the longest there is if they lead through a constellation.
-    fn delay_there_and_back(&self, routes: [u32; 2], ends: [NodeId; 2]) -> Duration {
-        let [there, back] =
-            [(routes[0], ends), (routes[1], [ends[1], ends[0]])].map(|(route, [from, to])| {
-                let links = self.links_from(route, from);
-                let arrives = links.last().is_some_and(|link| self.core.head(*link) == to);
-                let delays = links.iter().map(|link| self.core.graph.delay_one_way(*link));
-                if arrives { delays.fold(Duration::ZERO, |sum, delay| sum + delay) } else { Duration::MAX }
-            });
-        there + back
     }
 }

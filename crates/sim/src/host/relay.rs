@@ -8,9 +8,10 @@ use bentpipe_tcp::{Config, Connection, Events, State};
 
 use crate::app::application::{Application, Interest};
 use crate::host::proxy::Relay;
+use crate::ids::EndId;
 use crate::observe::monitor::{HostEvent, Monitor};
 use crate::simulation::Simulation;
-use crate::world::{DEAD, End, EndId};
+use crate::world::{DEAD, End};
 
 impl<M: Monitor> Simulation<M> {
     /// The index of a leg among the later legs, if it is not the first of a flow.

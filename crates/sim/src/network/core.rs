@@ -8,13 +8,21 @@ use bentpipe_middlebox::{Emission, Middlebox};
 use bentpipe_scenario::{Graph, LinkId, NodeId};
 
 use crate::host::proxy::{Leg, Proxy};
-use crate::network::chains::Chains;
-use crate::network::hop::{Hop, lookup};
+use crate::ids::EndId;
 use crate::network::medium::Media;
-use crate::network::middlebox::MiddleboxNode;
 use crate::network::routing::RoutingTable;
 use crate::observe::goodput::GoodputSampler;
-use crate::world::{EndId, Flow};
+
+/// A node with a middlebox.
+#[derive(Debug)]
+pub(crate) struct MiddleboxNode {
+    pub name: String,
+    pub kind: &'static str,
+    pub node: NodeId,
+    pub middlebox: Middlebox,
+    /// Where the routes from here begin: to the receiving end of leg `l` at `2 l`, to its sending end at `2 l + 1`.
+    pub exits: Vec<u32>,
+}
 
 /// All that packets meet besides links, and what it needs.
 #[derive(Debug, Default)]
@@ -71,20 +79,6 @@ impl NetworkCore {
     #[inline(always)]
     pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
         self.routing.as_mut()?.chained_hop(destination, behind)
-    }
-
-    /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
-    pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
-        let Some(routing) = &mut self.routing else { return };
-        let has_sessions = flows.iter().any(|flow| flow.session.is_some());
-        if has_sessions || !self.middleboxes.is_empty() || !self.media.shared.is_empty() {
-            return;
-        }
-        let of_flows = flows.iter().map(|flow| (flow.routes, flow.nodes));
-        let of_legs = self.legs.iter().map(|leg| (leg.routes, leg.nodes));
-        let origin = |(route, node): (u32, NodeId)| Some((node, lookup(routes[route as usize])?));
-        let origins = of_flows.chain(of_legs).flat_map(|(routes, nodes)| routes.into_iter().zip(nodes));
-        routing.chains = Chains::new(origins.filter_map(origin).collect());
     }
 
     /// Packets meet nothing but links.

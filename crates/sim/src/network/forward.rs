@@ -223,4 +223,45 @@ impl<M: Monitor> Simulation<M> {
             }
         }
     }
+
+    /// A packet comes to a shared channel through the port of its terminal.
+    pub(crate) fn enter_medium(&mut self, (medium, terminal): (u32, u32), handle: PacketHandle) {
+        self.core.media.shared[medium as usize].medium.enqueue(self.now, terminal, handle);
+        self.leave_medium(medium);
+    }
+
+    /// Takes from a shared channel what has reached the far end.
+    pub(crate) fn deliver_medium(&mut self, medium: u32) {
+        loop {
+            let shared = &mut self.core.media.shared[medium as usize];
+            let Some((terminal, mut handle)) = shared.medium.deliver(self.now) else { break };
+            let link = shared.members[terminal as usize];
+            if Special::of(self.routes[handle.position()]) == Special::MediumPort {
+                handle.advance();
+            }
+            self.reach_node(link, handle);
+        }
+        self.leave_medium(medium);
+    }
+
+    /// Everything that a shared channel decides until now, without a packet of it going on.
+    pub(crate) fn settle_media(&mut self, now: Instant) {
+        for medium in 0..self.core.media.shared.len() as u32 {
+            self.core.media.shared[medium as usize].medium.settle(now);
+            self.reclaim_from_medium(medium);
+        }
+    }
+
+    fn leave_medium(&mut self, medium: u32) {
+        self.reclaim_from_medium(medium);
+        let next = self.core.media.shared[medium as usize].medium.next_event();
+        let target = self.targets.first_medium + medium;
+        self.wheel.schedule(target, next);
+    }
+
+    fn reclaim_from_medium(&mut self, medium: u32) {
+        while let Some((_, dropped)) = self.core.media.shared[medium as usize].medium.poll_dropped() {
+            self.pool.release(dropped.packet.index());
+        }
+    }
 }

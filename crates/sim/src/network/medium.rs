@@ -1,15 +1,12 @@
 //! Media that several links share: each link is a port, through which a packet enters the medium; there it waits and contends, and goes
 //! on from the far end of the link.
 
-use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{Medium, TerminalConfig};
 use bentpipe_net::{ConfigError, Limit, LinkConfig, QueueConfig};
 use bentpipe_scenario::{Edge, LinkId, Topology, shared_channel};
 
-use crate::network::hop::Special;
-use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
-use crate::simulation::Simulation;
 
 /// A channel and the links that share it.
 #[derive(Debug)]
@@ -21,7 +18,7 @@ pub(crate) struct Shared {
     pub kind: &'static str,
     pub medium: Medium<PacketHandle>,
     /// The link of each terminal.
-    members: Vec<LinkId>,
+    pub members: Vec<LinkId>,
 }
 
 /// All of them.
@@ -77,48 +74,5 @@ impl Media {
     /// Packets that wait or are on their way.
     pub fn packets_inside(&self) -> usize {
         self.shared.iter().map(|shared| shared.medium.packets_inside()).sum()
-    }
-}
-
-impl<M: Monitor> Simulation<M> {
-    /// A packet comes to a shared channel through the port of its terminal.
-    pub(crate) fn enter_medium(&mut self, (medium, terminal): (u32, u32), handle: PacketHandle) {
-        self.core.media.shared[medium as usize].medium.enqueue(self.now, terminal, handle);
-        self.leave_medium(medium);
-    }
-
-    /// Takes from a shared channel what has reached the far end.
-    pub(crate) fn deliver_medium(&mut self, medium: u32) {
-        loop {
-            let shared = &mut self.core.media.shared[medium as usize];
-            let Some((terminal, mut handle)) = shared.medium.deliver(self.now) else { break };
-            let link = shared.members[terminal as usize];
-            if Special::of(self.routes[handle.position()]) == Special::MediumPort {
-                handle.advance();
-            }
-            self.reach_node(link, handle);
-        }
-        self.leave_medium(medium);
-    }
-
-    /// Everything that a shared channel decides until now, without a packet of it going on.
-    pub(crate) fn settle_media(&mut self, now: Instant) {
-        for medium in 0..self.core.media.shared.len() as u32 {
-            self.core.media.shared[medium as usize].medium.settle(now);
-            self.reclaim_from_medium(medium);
-        }
-    }
-
-    fn leave_medium(&mut self, medium: u32) {
-        self.reclaim_from_medium(medium);
-        let next = self.core.media.shared[medium as usize].medium.next_event();
-        let target = self.targets.first_medium + medium;
-        self.wheel.schedule(target, next);
-    }
-
-    fn reclaim_from_medium(&mut self, medium: u32) {
-        while let Some((_, dropped)) = self.core.media.shared[medium as usize].medium.poll_dropped() {
-            self.pool.release(dropped.packet.index());
-        }
     }
 }

@@ -1,25 +1,15 @@
 //! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
 
 use bentpipe_base::{EcnField, Segment};
-use bentpipe_middlebox::{Connection, Direction, Emission, Middlebox, Passing, Port, Spoilt, Verdict};
-use bentpipe_scenario::{LinkId, NodeId, Reveals};
+use bentpipe_middlebox::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};
+use bentpipe_scenario::{LinkId, Reveals};
 
+use crate::network::core::MiddleboxNode;
 use crate::network::forward::Here;
 use crate::observe::monitor::{HostEvent, Monitor};
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
-
-/// A node with a middlebox.
-#[derive(Debug)]
-pub(crate) struct MiddleboxNode {
-    pub name: String,
-    pub kind: &'static str,
-    pub node: NodeId,
-    pub middlebox: Middlebox,
-    /// Where the routes from here begin: to the receiving end of leg `l` at `2 l`, to its sending end at `2 l + 1`.
-    pub exits: Vec<u32>,
-}
 
 /// What a middlebox may do with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

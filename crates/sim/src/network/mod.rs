@@ -6,5 +6,6 @@ pub(crate) mod forward;
 pub(crate) mod hop;
 pub(crate) mod medium;
 pub(crate) mod middlebox;
+mod reroute;
 pub(crate) mod routing;
 mod sky;

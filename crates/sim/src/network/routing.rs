@@ -6,10 +6,7 @@ use bentpipe_base::Instant;
 use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
 
 use crate::network::chains::Chains;
-use crate::network::forward::Here;
 use crate::network::sky::Sky;
-use crate::observe::monitor::{LinkActivity, Monitor};
-use crate::simulation::Simulation;
 
 /// The next hops of all nodes at this time, and when they change.
 #[derive(Debug)]
@@ -162,45 +159,6 @@ pub(crate) enum Way {
     Here,
     /// No way leads on.
     None,
-}
-
-impl<M: Monitor> Simulation<M> {
-    /// The network itself changes at this time.
-    pub(crate) fn change_routes(&mut self, now: Instant) {
-        let Some(routing) = &mut self.core.routing else { return };
-        routing.change(now);
-        // What is given up goes on by events, until it is known where packets may be followed now.
-        routing.chains.clear();
-        let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
-        self.wheel.schedule(self.targets.routing, next);
-        for link in given_up {
-            self.give_up(link, in_flight);
-        }
-        self.find_chains();
-    }
-
-    /// A link of the constellation is no more.
-    pub(crate) fn give_up(&mut self, id: LinkId, in_flight: InFlight) {
-        let now = self.now;
-        // What arrives at this very time has arrived.
-        self.deliver(id);
-        match in_flight {
-            InFlight::Lost => {
-                self.links[id as usize].lose_everything(now);
-                self.reclaim_dropped(id, self.key);
-            }
-            InFlight::Rerouted => {
-                let waiting = self.links[id as usize].take_back_waiting(now);
-                self.reclaim_dropped(id, self.key);
-                let here = Here { node: self.core.graph.hop(id).from, served: true };
-                for handle in waiting {
-                    self.monitor.link(self.key, id, LinkActivity::TakenBack { handle });
-                    self.go(handle, here);
-                }
-            }
-        }
-        self.wheel.schedule(self.targets.first_link + id, self.links[id as usize].next_event());
-    }
 }
 
 #[cfg(test)]

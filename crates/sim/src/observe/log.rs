@@ -1,13 +1,12 @@
 //! Puts what happened in the order of events, which is not the order in which a world is executed.
 
 use bentpipe_base::Instant;
+use bentpipe_scenario::LinkId;
 
 use crate::engine::key::EventKey;
+use crate::ids::{EndId, PacketIndex};
 use crate::observe::monitor::{HostEvent, LinkActivity, SeenPacket};
 use crate::packet::handle::Marks;
-use crate::packet::pool::PacketIndex;
-use crate::world::EndId;
-use bentpipe_scenario::LinkId;
 
 /// Something that happened somewhere.
 #[derive(Clone, Copy, Debug)]

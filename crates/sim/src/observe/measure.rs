@@ -11,9 +11,8 @@ use bentpipe_traffic::{self as traffic, Transfers};
 
 use crate::app::application::Application;
 use crate::host::proxy::{Leg, Proxy};
-use crate::network::core::NetworkCore;
+use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::medium::Shared;
-use crate::network::middlebox::MiddleboxNode;
 use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 use crate::world::{Counts, Flow, Gone};

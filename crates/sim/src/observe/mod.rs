@@ -8,5 +8,6 @@ pub(crate) mod monitor;
 pub(crate) mod observer;
 pub(crate) mod outcome;
 mod record;
+mod sample;
 mod thinned;
 pub(crate) mod watch;

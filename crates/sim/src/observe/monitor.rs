@@ -6,13 +6,13 @@
 
 use bentpipe_base::{Instant, SackRange, Segment};
 use bentpipe_net::Backlog;
+use bentpipe_scenario::LinkId;
 use bentpipe_trace::{DropCause, Event};
 
 use crate::engine::key::EventKey;
+use crate::ids::{EndId, PacketIndex};
 use crate::packet::handle::PacketHandle;
-use crate::packet::pool::{PacketContents, PacketIndex};
-use crate::world::EndId;
-use bentpipe_scenario::LinkId;
+use crate::packet::pool::PacketContents;
 
 /// What happened at a connection end.
 #[derive(Clone, Copy, Debug)]

@@ -2,18 +2,19 @@
 
 use bentpipe_base::Instant;
 use bentpipe_net::Link;
+use bentpipe_scenario::{LinkId, Scenario, Topology};
 use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
+use crate::ids::EndId;
 use crate::observe::check::Checker;
 use crate::observe::log::{EventLog, Observation};
 use crate::observe::monitor::{HostEvent, LinkActivity, Monitor, SeenPacket};
 use crate::observe::observer::{LinkEvent, Observer, Passing};
 use crate::observe::record::Recorder;
 use crate::packet::handle::{Marks, PacketHandle};
-use crate::world::{EndId, World};
+use crate::world::World;
 use crate::{RunOptions, Series};
-use bentpipe_scenario::{LinkId, Scenario, Topology};
 
 /// Logs what happens, and tells it to its readers in order.
 pub(crate) struct Watch<'a> {

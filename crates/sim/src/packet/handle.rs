@@ -3,7 +3,7 @@
 use bentpipe_base::{EcnField, Segment};
 use bentpipe_net::Packet;
 
-use crate::packet::pool::PacketIndex;
+use crate::ids::PacketIndex;
 
 bitflags::bitflags! {
     /// What links and the far end must know of a packet.

@@ -8,11 +8,9 @@ use bentpipe_base::{
 };
 
 use crate::engine::tuning::{CHUNK, FEW_PACKETS};
+use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::slab::{ChunkedSlab, Cursor};
-
-/// Place of a packet in the [`PacketPool`].
-pub(crate) type PacketIndex = u32;
 
 /// The contents of a packet and where they are going.
 #[derive(Clone, Copy, Debug, Default)]

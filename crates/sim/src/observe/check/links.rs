@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{Link, Opportunities, Quantity, Schedule};
+use bentpipe_scenario::Edge;
 
-use super::Violations;
+use super::violations::Violations;
+use crate::ids::PacketIndex;
 use crate::network::medium::port_config;
 use crate::observe::monitor::LinkActivity;
 use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::PacketIndex;
-use bentpipe_scenario::Edge;
 
 /// What went into a link and what came out.
 #[derive(Debug)]

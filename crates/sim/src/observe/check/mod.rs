@@ -5,32 +5,18 @@
 
 mod links;
 mod streams;
+mod violations;
 
 use bentpipe_base::Instant;
 use bentpipe_net::Link;
+use bentpipe_scenario::{LinkId, Topology};
 
+use crate::ids::EndId;
 use crate::observe::monitor::{HostEvent, LinkActivity};
 use crate::packet::handle::PacketHandle;
-use crate::world::EndId;
-use bentpipe_scenario::{LinkId, Topology};
 use links::LinkBook;
 use streams::Streams;
-
-/// Violations reported at most; one mistake often causes many.
-const MOST_VIOLATIONS: usize = 20;
-
-/// Collects what breaks the rules.
-#[derive(Debug, Default)]
-pub(crate) struct Violations(Vec<String>);
-
-impl Violations {
-    /// Notes a violation unless `holds`.
-    pub fn unless(&mut self, holds: bool, at: Instant, what: impl FnOnce() -> String) {
-        if !holds && self.0.len() < MOST_VIOLATIONS {
-            self.0.push(format!("{at:?}: {}", what()));
-        }
-    }
-}
+use violations::Violations;
 
 /// All checkers of one run.
 #[derive(Debug)]

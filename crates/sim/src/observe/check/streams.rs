@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bentpipe_base::{Instant, Segment};
 
-use super::Violations;
+use super::violations::Violations;
+use crate::ids::{EndId, PacketIndex};
 use crate::observe::monitor::HostEvent;
-use crate::packet::pool::PacketIndex;
-use crate::world::EndId;
 
 /// The streams of all connections.
 #[derive(Debug, Default)]

@@ -1,0 +1,148 @@
+//! Clients at work: they open connections and ask, and their server answers.
+
+use bentpipe_tcp::Events;
+use bentpipe_traffic::Act;
+
+use crate::app::client::ClientApp;
+use crate::host::proxy::Relay;
+use crate::ids::{EndId, FlowId};
+use crate::observe::monitor::{HostEvent, Monitor};
+use crate::simulation::Simulation;
+
+impl<M: Monitor> Simulation<M> {
+    /// A client asked to be called, or begins.
+    pub(crate) fn call_client(&mut self, id: FlowId) {
+        let now = self.now;
+        if let Some(app) = self.client_app_of(id) {
+            app.client.handle_timeout(now);
+        }
+        self.serve_client(id, None);
+    }
+
+    fn client_app_of(&mut self, id: FlowId) -> Option<&mut ClientApp> {
+        self.flows[id as usize].application.client_app()
+    }
+
+    /// Does what a client wants, then sets its timer. The end `settling` will be settled by the caller.
+    fn serve_client(&mut self, id: FlowId, settling: Option<EndId>) {
+        while let Some(act) = self.client_app_of(id).and_then(|app| app.client.poll_act()) {
+            let (Act::Open { connection } | Act::Ask { connection, .. } | Act::Close { connection }) = act;
+            if let Act::Open { .. } = act {
+                let leg_id = self.leg_of_client(id);
+                let first = self.open(id, leg_id);
+                self.announce(first, None);
+                let server = (leg_id == id).then_some(first);
+                if let Some(app) = self.client_app_of(id) {
+                    app.open(connection, [server, Some(first + 1)]);
+                }
+            }
+            let Some(state) = self.client_app_of(id).and_then(|app| app.state(connection)) else {
+                continue;
+            };
+            let Some(client_end) = state.ends[1] else { continue };
+            match act {
+                Act::Open { .. } => {}
+                Act::Ask { request, reply, .. } => {
+                    state.asked.push_back((request, reply));
+                    state.unwritten[1] += request;
+                    self.write_connection(id, connection, client_end);
+                }
+                Act::Close { .. } => {
+                    self.ends[client_end as usize].connection.close(self.now);
+                    if let Some(app) = self.client_app_of(id) {
+                        app.connections[connection as usize] = None;
+                    }
+                }
+            }
+            if settling != Some(client_end) {
+                self.settle(client_end);
+            }
+        }
+        if let Some(app) = self.client_app_of(id) {
+            let next = app.client.next_timeout();
+            self.wake_flow_at(id, next);
+        }
+    }
+
+    /// Writes what is to be written at one end of a connection, as far as it takes it.
+    fn write_connection(&mut self, id: FlowId, number: u32, end: EndId) {
+        let side = (end % 2) as usize;
+        let Some(state) = self.client_app_of(id).and_then(|app| app.state(number)) else { return };
+        let rest = state.unwritten[side];
+        if rest == 0 {
+            return;
+        }
+        let taken = self.ends[end as usize].connection.write(self.now, rest);
+        self.monitor.end(self.key, end, HostEvent::Wrote(taken));
+        if let Some(state) = self.client_app_of(id).and_then(|app| app.state(number)) {
+            state.unwritten[side] -= taken;
+        }
+    }
+
+    /// The chain of connections from a client has reached the server.
+    pub(crate) fn meet_server(&mut self, id: FlowId, server: EndId, client: EndId) {
+        let Some(app) = self.client_app_of(id) else { return };
+        if let Some(number) = app.number_of(client)
+            && let Some(state) = app.state(number as u32)
+        {
+            state.ends[0] = Some(server);
+        }
+    }
+
+    /// As [`Simulation::react`] for the connections of clients.
+    pub(crate) fn react_for_client(&mut self, end: EndId, events: Events) -> bool {
+        let flow = self.ends[end as usize].flow;
+        let is_server = end.is_multiple_of(2);
+        let number = self.client_app_of(flow).and_then(|app| app.number_of(end));
+        if events.contains(Events::READABLE) {
+            let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
+            self.monitor.end(self.key, end, HostEvent::Read(bytes));
+            if let Some(number) = number {
+                self.note_bytes(flow, number as u32, (end, bytes));
+            }
+        }
+        if let Some(number) = number.filter(|_| events.intersects(Events::ESTABLISHED | Events::WRITABLE)) {
+            self.write_connection(flow, number as u32, end);
+        }
+        if is_server && events.contains(Events::PEER_CLOSED) {
+            self.ends[end as usize].connection.close(self.now);
+        }
+        let failed = events.intersects(Events::RESET | Events::TIMED_OUT);
+        if let Some(number) = number.filter(|_| failed) {
+            self.fail_connection(flow, number as u32, end);
+        }
+        failed || events.contains(Events::CLOSED)
+    }
+
+    /// Bytes arrived at one end of a connection.
+    fn note_bytes(&mut self, flow: FlowId, number: u32, (end, bytes): (EndId, u64)) {
+        let now = self.now;
+        let Some(app) = self.client_app_of(flow) else { return };
+        if end.is_multiple_of(2) {
+            if let Some(state) = app.state(number) {
+                state.unwritten[0] += state.answer(bytes);
+            }
+            self.write_connection(flow, number, end);
+        } else {
+            app.client.handle_reply(now, number, bytes);
+            self.serve_client(flow, Some(end));
+        }
+    }
+
+    /// A connection ended before its time. The other end is told at once: a user would wait, then load again.
+    fn fail_connection(&mut self, flow: FlowId, number: u32, end: EndId) {
+        let now = self.now;
+        if let Some(app) = self.client_app_of(flow) {
+            app.connections[number as usize] = None;
+            app.client.handle_failure(now, number);
+        }
+        self.flows[flow as usize].counts.gone().failures += 1;
+        self.ends[(end ^ 1) as usize].connection.abort(now);
+        if let Relay::With(other) = self.ends[(end ^ 1) as usize].relay {
+            self.ends[other as usize].connection.abort(now);
+            self.settle(other);
+        }
+        self.settle(end ^ 1);
+        self.serve_client(flow, Some(end));
+    }
+}

@@ -1,0 +1,166 @@
+//! Fast path: packets that are followed from link to link without an event for each hop.
+//!
+//! A first-in-first-out link decides on a packet when it comes, by what it knows of those before it. So where all packets of a link
+//! come from one other, the packet is offered to it as soon as its arrival there is known, even if that lies in the future. Where
+//! the packets of several links meet, in front of a shared link, they wait in a world of [processes](crate::engine::process) and are offered
+//! in the order of their arrival, many at a time: that is early enough as long as none of them would be through yet. In other worlds each comes
+//! to it by an event.
+//!
+//! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own.
+
+use bentpipe_base::Instant;
+use bentpipe_net::Passing;
+use bentpipe_scenario::LinkId;
+
+use crate::engine::batch::Arrival;
+use crate::engine::key::EventKey;
+use crate::engine::share::Returned;
+use crate::network::hop::{ARRIVED, chained, channel, lookup, shared_link};
+use crate::observe::monitor::Monitor;
+use crate::packet::handle::PacketHandle;
+use crate::packet::pool::NO_CHANNEL;
+use crate::simulation::Simulation;
+
+/// Where a packet goes next that is through a link.
+#[derive(Clone, Copy)]
+enum Onward {
+    Link(LinkId),
+    /// To a link that the routing table knows; the packet stays on its hop.
+    Lookup(LinkId),
+    /// To a shared link.
+    SharedLink(u32),
+    /// To a channel of a process.
+    Channel(u32),
+    /// It arrives at its host.
+    Host,
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// Where a packet goes if it belongs to a share.
+    #[inline(always)]
+    pub(crate) fn elsewhere(&mut self, handle: PacketHandle) -> Option<&mut Returned> {
+        let share = self.share.as_mut()?;
+        handle.share().map(|to| &mut share.returned[to as usize])
+    }
+
+    /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it.
+    #[inline(always)]
+    pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), handle: PacketHandle) {
+        match self.follow(place, handle, false) {
+            None => {}
+            Some((Passing { at, packet: handle }, link, Onward::SharedLink(next))) => {
+                let salt = self.wheel.tie(self.targets.first_link + link).salt;
+                let channel = channel(self.routes[handle.position() + 1]).unwrap_or(NO_CHANNEL);
+                let arrival = Arrival { at, salt, channel, handle };
+                match self.elsewhere(handle) {
+                    Some(returned) => returned.to_shared_links.push((next, arrival)),
+                    None => self.send_to_shared_link(next, arrival),
+                }
+            }
+            Some((passing, _, Onward::Channel(channel))) => self.post(channel, passing),
+            Some(_) => unreachable!("only a process follows a packet to its host"),
+        }
+    }
+
+    /// The same over the last links to a host: the packet, and the link that it arrives by, unless it stays on one.
+    #[inline(always)]
+    pub(crate) fn follow_to_host(
+        &mut self,
+        place: (Instant, LinkId),
+        handle: PacketHandle,
+    ) -> Option<(Passing<PacketHandle>, LinkId)> {
+        self.follow(place, handle, true).map(|(passing, last, _)| (passing, last))
+    }
+
+    /// Offers a packet to a link behind which it is known to go to a channel.
+    #[inline(always)]
+    pub(crate) fn run_to_channel(
+        &mut self,
+        (at, link): (Instant, LinkId),
+        handle: PacketHandle,
+        channel: u32,
+    ) {
+        let passing = self.links[link as usize].pass(at, handle, self.until);
+        self.note_offered(self.key, link, handle);
+        let Some(mut passing) = passing else {
+            return self.keep_on(link, self.key);
+        };
+        passing.packet.advance();
+        self.events += 1;
+        self.post(channel, passing);
+    }
+
+    /// A packet comes to a channel.
+    #[inline(always)]
+    fn post(&mut self, channel: u32, passing: Passing<PacketHandle>) {
+        match self.elsewhere(passing.packet) {
+            Some(returned) => returned.to_channels.push((channel, passing)),
+            None => self.processes.post(channel, passing, &mut self.pool),
+        }
+    }
+
+    /// A packet comes to a shared link of a world of processes.
+    #[inline(always)]
+    pub(crate) fn send_to_shared_link(&mut self, id: u32, arrival: Arrival) {
+        let shared_link = &mut self.shared_links[id as usize];
+        shared_link.batch.push(arrival, &mut self.pool);
+        if self.processes.note_message(shared_link.group, arrival.at) {
+            self.schedule_window();
+        }
+    }
+
+    /// A packet stays on a link, or is lost there.
+    #[inline]
+    fn keep_on(&mut self, link: LinkId, key: EventKey) {
+        self.wheel.schedule(self.targets.first_link + link, self.links[link as usize].next_event());
+        self.reclaim_dropped(link, key);
+    }
+
+    /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        (mut at, mut link): (Instant, LinkId),
+        mut handle: PacketHandle,
+        to_host: bool,
+    ) -> Option<(Passing<PacketHandle>, LinkId, Onward)> {
+        let mut key = self.key;
+        loop {
+            let next = self.routes[handle.position() + 1];
+            let onward = if let Some(link) = chained(next) {
+                Onward::Link(link)
+            } else if let Some(shared_link) = shared_link(next) {
+                Onward::SharedLink(shared_link)
+            } else if let Some(channel) = channel(next) {
+                Onward::Channel(channel)
+            } else if to_host && next == ARRIVED {
+                Onward::Host
+            } else if let Some(link) =
+                lookup(next).and_then(|destination| self.core.chained_hop(destination, link))
+            {
+                Onward::Lookup(link)
+            } else {
+                self.links[link as usize].enqueue(at, handle);
+                self.note_offered(key, link, handle);
+                break;
+            };
+            let passing = self.links[link as usize].pass(at, handle, self.horizon);
+            self.note_offered(key, link, handle);
+            let Some(mut passing) = passing else { break };
+            self.events += 1;
+            if !matches!(onward, Onward::Lookup(_)) {
+                passing.packet.advance();
+            }
+            let (Onward::Link(next) | Onward::Lookup(next)) = onward else {
+                return Some((passing, link, onward));
+            };
+            if M::MONITORS {
+                key = self.wheel.key(passing.at, self.targets.first_link + link);
+                self.note_delivered(key, link, passing.packet);
+            }
+            (at, handle, link) = (passing.at, passing.packet, next);
+        }
+        self.keep_on(link, key);
+        None
+    }
+}

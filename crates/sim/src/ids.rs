@@ -1,0 +1,10 @@
+//! How the parts of a world are numbered.
+
+/// Index of a connection end: pairs stand together, the even one sends.
+pub(crate) type EndId = u32;
+
+/// Index of a flow.
+pub(crate) type FlowId = u32;
+
+/// Place of a packet in the [`PacketPool`](crate::packet::pool::PacketPool).
+pub(crate) type PacketIndex = u32;

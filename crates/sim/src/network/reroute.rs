@@ -1,0 +1,174 @@
+//! Changes of the routes: what is given up, and where packets may be followed until the next change.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_net::{Link, Passing};
+use bentpipe_scenario::{InFlight, LinkId, NodeId};
+
+use crate::engine::shared_link::Source;
+use crate::network::chains::Chains;
+use crate::network::core::NetworkCore;
+use crate::network::forward::Here;
+use crate::network::hop::{Hop, lookup};
+use crate::network::routing::{RoutingTable, Way};
+use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::packet::handle::PacketHandle;
+use crate::simulation::Simulation;
+use crate::world::Flow;
+
+/// The links from which packets come to links.
+struct Survey<'a> {
+    routing: &'a RoutingTable,
+    links: &'a [Link<PacketHandle>],
+    sources: Vec<Source>,
+}
+
+impl Survey<'_> {
+    /// Packets to a destination are at a node, to which they came from this source.
+    fn walk(&mut self, (mut node, destination): (NodeId, u32), mut source: Source) {
+        // No way leads over a link twice.
+        for _ in 0..self.links.len() {
+            let Way::Link(link) = self.routing.next(destination, node) else { return };
+            let before = &mut self.sources[link as usize];
+            *before = before.or(source);
+            source = self.source(link);
+            node = self.routing.head(link);
+        }
+    }
+
+    /// What packets come from that come over a link.
+    fn source(&self, link: LinkId) -> Source {
+        if self.links[link as usize].is_foreseeable() { Source::One(link) } else { Source::Elsewhere }
+    }
+
+    /// Whether all packets of a link come from one other, and what becomes of them is known when they come.
+    fn is_chained(&self, link: LinkId) -> bool {
+        let is_alone = matches!(self.sources[link as usize], Source::One(_));
+        is_alone && self.links[link as usize].is_first_in_first_out()
+    }
+
+    /// How many links packets were followed over before they come to this one.
+    fn depth(&self, mut link: LinkId) -> usize {
+        let mut depth = 0;
+        while let (true, Source::One(before)) = (self.is_chained(link), self.sources[link as usize])
+            && depth < self.links.len()
+        {
+            (depth, link) = (depth + 1, before);
+        }
+        depth
+    }
+}
+
+/// The destinations of the packets on a link; all if the link cannot tell.
+fn destinations(link: &Link<PacketHandle>, routes: &[Hop], all: u32) -> Vec<u32> {
+    let seen = || (0..).map_while(|ahead| link.in_flight(ahead));
+    if seen().count() < link.packets_inside() {
+        return (0..all).collect();
+    }
+    let mut destinations: Vec<u32> = seen().filter_map(|handle| lookup(routes[handle.position()])).collect();
+    destinations.sort_unstable();
+    destinations.dedup();
+    destinations
+}
+
+impl NetworkCore {
+    /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
+    pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
+        let Some(routing) = &mut self.routing else { return };
+        let has_sessions = flows.iter().any(|flow| flow.session.is_some());
+        if has_sessions || !self.middleboxes.is_empty() || !self.media.shared.is_empty() {
+            return;
+        }
+        let of_flows = flows.iter().map(|flow| (flow.routes, flow.nodes));
+        let of_legs = self.legs.iter().map(|leg| (leg.routes, leg.nodes));
+        let origin = |(route, node): (u32, NodeId)| Some((node, lookup(routes[route as usize])?));
+        let origins = of_flows.chain(of_legs).flat_map(|(routes, nodes)| routes.into_iter().zip(nodes));
+        routing.chains = Chains::new(origins.filter_map(origin).collect());
+    }
+}
+
+impl<M: Monitor> Simulation<M> {
+    /// The network itself changes at this time.
+    pub(crate) fn change_routes(&mut self, now: Instant) {
+        let Some(routing) = &mut self.core.routing else { return };
+        routing.change(now);
+        // What is given up goes on by events, until it is known where packets may be followed now.
+        routing.chains.clear();
+        let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
+        self.wheel.schedule(self.targets.routing, next);
+        for link in given_up {
+            self.give_up(link, in_flight);
+        }
+        self.find_chains();
+    }
+
+    /// A link of the constellation is no more.
+    pub(crate) fn give_up(&mut self, id: LinkId, in_flight: InFlight) {
+        let now = self.now;
+        // What arrives at this very time has arrived.
+        self.deliver(id);
+        match in_flight {
+            InFlight::Lost => {
+                self.links[id as usize].lose_everything(now);
+                self.reclaim_dropped(id, self.key);
+            }
+            InFlight::Rerouted => {
+                let waiting = self.links[id as usize].take_back_waiting(now);
+                self.reclaim_dropped(id, self.key);
+                let here = Here { node: self.core.graph.hop(id).from, served: true };
+                for handle in waiting {
+                    self.monitor.link(self.key, id, LinkActivity::TakenBack { handle });
+                    self.go(handle, here);
+                }
+            }
+        }
+        self.wheel.schedule(self.targets.first_link + id, self.links[id as usize].next_event());
+    }
+
+    /// Finds where packets may be followed until the routes change again, and follows those that are on links now.
+    pub(crate) fn find_chains(&mut self) {
+        let Some(routing) = &self.core.routing else { return };
+        if routing.chains.origins.is_empty() {
+            return;
+        }
+        let (links, nothing) = (&self.links, vec![Source::Nowhere; self.links.len()]);
+        let mut survey = Survey { routing, links, sources: nothing };
+        for origin in &routing.chains.origins {
+            survey.walk(*origin, Source::Elsewhere);
+        }
+        let is_used = |id: &LinkId| links[*id as usize].packets_inside() > 0;
+        let mut used: Vec<LinkId> = (0..links.len() as LinkId).filter(is_used).collect();
+        for id in &used {
+            for destination in destinations(&links[*id as usize], &self.routes, routing.destination_count()) {
+                survey.walk((routing.head(*id), destination), survey.source(*id));
+            }
+        }
+        // Packets further along a way come first to whatever follows.
+        used.sort_by_cached_key(|id| std::cmp::Reverse(survey.depth(*id)));
+        let chained = (0..links.len() as LinkId).map(|id| survey.is_chained(id)).collect();
+        self.horizon = self.until.min(routing.next_change() - Duration::from_nanos(1));
+        if let Some(routing) = &mut self.core.routing {
+            routing.chains.open(chained);
+        }
+        used.into_iter().for_each(|link| self.follow_from(link));
+    }
+
+    /// Follows the packets that are on a link and will go on over one to which they may be offered ahead of time.
+    fn follow_from(&mut self, link: LinkId) {
+        if !self.links[link as usize].is_foreseeable() {
+            return;
+        }
+        let Self { links, routes, core, horizon, .. } = self;
+        let mut onward = Vec::new();
+        let passing = links[link as usize].hand_over(*horizon, |handle| {
+            let destination = lookup(routes[handle.position()]);
+            let next = destination.and_then(|destination| core.chained_hop(destination, link));
+            onward.extend(next);
+            next.is_some()
+        });
+        for (Passing { at, packet: handle }, onward) in passing.into_iter().zip(onward) {
+            self.events += 1;
+            self.enter_arrival_by(at, link, handle);
+            self.run_ahead((at, onward), handle);
+        }
+    }
+}

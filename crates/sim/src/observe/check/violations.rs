@@ -1,0 +1,19 @@
+//! What breaks the rules.
+
+use bentpipe_base::Instant;
+
+/// Violations reported at most; one mistake often causes many.
+const MOST_VIOLATIONS: usize = 20;
+
+/// Collects what breaks the rules.
+#[derive(Debug, Default)]
+pub(crate) struct Violations(pub Vec<String>);
+
+impl Violations {
+    /// Notes a violation unless `holds`.
+    pub fn unless(&mut self, holds: bool, at: Instant, what: impl FnOnce() -> String) {
+        if !holds && self.0.len() < MOST_VIOLATIONS {
+            self.0.push(format!("{at:?}: {}", what()));
+        }
+    }
+}
