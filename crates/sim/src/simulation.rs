@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
 use bentpipe_scenario::{LinkId, Transport};
-use bentpipe_transports::Packet;
 
+use crate::app::session::AgentPacket;
 use crate::engine::key::{EventKey, EventTarget};
 use crate::engine::partition::partition;
 use crate::engine::process::Processes;
@@ -38,7 +38,7 @@ pub(crate) struct Simulation<M> {
     /// The part of this thread, if several execute the world.
     pub share: Option<Share>,
     /// Packets of agents, by the indices of their contents.
-    pub packets: Vec<Option<Packet>>,
+    pub packets: Vec<Option<AgentPacket>>,
     pub pool: PacketPool,
     /// The packet that is being written or read.
     pub scratch: PacketContents,

@@ -1,10 +1,10 @@
 //! Agents at work: what they send, and what they hand over to the application.
 
-use bentpipe_base::{Instant, Segment};
-use bentpipe_transports::{Departure, Fragment, Message, Packet};
+use bentpipe_base::Instant;
+use bentpipe_transports::{Departure, Fragment, Message};
 
 use crate::app::application::Application;
-use crate::app::session::{Binding, Session};
+use crate::app::session::{AgentPacket, Binding, Port, Session};
 use crate::ids::{FlowId, PacketIndex};
 use crate::network::forward::Here;
 use crate::network::hop::FIRST_SPECIAL;
@@ -76,23 +76,21 @@ impl<M: Monitor> Simulation<M> {
     fn send_packet(&mut self, id: FlowId, from: usize, Departure { port, packet }: Departure) {
         let Binding { node, ways, .. } = &self.session(id).bindings[from];
         let (node, way) = (*node, ways[usize::from(port)].expect("an agent sends by the ports that it has"));
-        let (to, at) = way.to;
         let size = packet.bytes();
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
         marks.set(Marks::LOW_PRIORITY, packet.has_low_priority());
-        let segment = Segment { seq: u64::from(at), ..Segment::default() };
-        let packet_index = self.pool.put(&PacketContents { to: id, incarnation: u32::from(to), segment });
-        let label = self.flows[id as usize].labels[usize::from(usize::from(to) < from)];
+        let packet_index = self.pool.put(&PacketContents { to: id, ..PacketContents::default() });
+        let label = self.flows[id as usize].labels[usize::from(usize::from(way.to.agent) < from)];
         let handle = PacketHandle::new((packet_index, way.route), size, label, marks);
-        self.put_packet(packet_index, packet);
+        self.put_packet(packet_index, AgentPacket { packet, to: way.to });
         match self.routes[way.route as usize] {
             FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
             link => self.enqueue(link, handle),
         }
     }
 
-    fn put_packet(&mut self, packet_index: PacketIndex, packet: Packet) {
+    fn put_packet(&mut self, packet_index: PacketIndex, packet: AgentPacket) {
         let needed = self.packets.len().max(packet_index as usize + 1);
         self.packets.resize(needed, None);
         self.packets[packet_index as usize] = Some(packet);
@@ -110,13 +108,12 @@ impl<M: Monitor> Simulation<M> {
     #[cold]
     pub(crate) fn arrive_at_agent(&mut self, handle: PacketHandle) {
         let now = self.now;
-        let contents = self.pool.get(handle.index());
-        let (id, index, port) = (contents.to, contents.incarnation as usize, contents.segment.seq as u8);
+        let (id, _) = self.pool.address(handle.index());
         self.pool.release(handle.index());
-        let packet = self.packets[handle.index() as usize]
+        let AgentPacket { packet, to: Port { agent, port } } = self.packets[handle.index() as usize]
             .take()
             .expect("a packet of an agent is packed until it arrives");
-        let session = self.session(id);
+        let (index, session) = (usize::from(agent), self.session(id));
         session.bindings[index].agent.handle_packet(now, port, &packet);
         let fresh = session.receiver().fresh_packets;
         let flow = &mut self.flows[id as usize];

@@ -5,7 +5,7 @@
 
 use bentpipe_base::Instant;
 use bentpipe_scenario::NodeId;
-use bentpipe_transports::{Agent, Progress, dtn, petra};
+use bentpipe_transports::{Agent, Packet, Progress, dtn, petra};
 
 /// The agents of a flow, in the order of the way from the sender to the receiver.
 #[derive(Debug)]
@@ -27,8 +27,22 @@ pub(crate) struct Binding {
 pub(crate) struct Way {
     /// Where the route begins.
     pub route: u32,
-    /// Number of the other agent, and its port.
-    pub to: (u8, u8),
+    pub to: Port,
+}
+
+/// A port of an agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    /// Number of the agent, in the order of the way from the sender to the receiver.
+    pub agent: u8,
+    pub port: u8,
+}
+
+/// A packet of an agent on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentPacket {
+    pub packet: Packet,
+    pub to: Port,
 }
 
 impl Session {

@@ -14,7 +14,7 @@ use bentpipe_transports::petra::{self, Layer, Place, RelayConfig};
 use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 
 use crate::BuildError;
-use crate::app::session::{Binding, Session, Way};
+use crate::app::session::{Binding, Port, Session, Way};
 use crate::world::{Flow, World, receiver_config};
 
 impl World {
@@ -57,7 +57,8 @@ impl World {
         let second = self.second_path(topology, (group, index), flow)?;
         let bindings = pair.into_iter().enumerate().map(|(side, agent)| {
             let to = 1 - side as u8;
-            let way = |(port, routes): (u8, [u32; 2])| Way { route: routes[side], to: (to, port) };
+            let way =
+                |(port, routes): (u8, [u32; 2])| Way { route: routes[side], to: Port { agent: to, port } };
             let ways = [Some((0, flow.routes)), second.map(|routes| (1, routes))];
             Binding { agent, node: flow.nodes[side], ways: ways.map(|port| port.map(way)) }
         });
@@ -233,7 +234,7 @@ impl World {
         for (port, neighbour) in neighbours.into_iter().enumerate() {
             let Some(neighbour) = neighbour else { continue };
             let route = self.add_route(topology, flow.name(group), (stops[place].0, stops[neighbour].0))?;
-            ways[port] = Some(Way { route, to: (neighbour as u8, 1 - port as u8) });
+            ways[port] = Some(Way { route, to: Port { agent: neighbour as u8, port: 1 - port as u8 } });
         }
         Ok(ways)
     }

@@ -66,7 +66,13 @@ impl<M: Monitor> Simulation<M> {
 
     /// A packet as a monitor is to see it.
     fn seen(&self, handle: PacketHandle) -> SeenPacket {
-        SeenPacket { handle, contents: self.pool.get(handle.index()) }
+        let to_receiver = if handle.has(Marks::AGENT) {
+            let packet = self.packets[handle.index() as usize].as_ref();
+            packet.is_some_and(|packet| packet.to.agent > 0)
+        } else {
+            handle.has(Marks::DATA)
+        };
+        SeenPacket { handle, contents: self.pool.get(handle.index()), to_receiver }
     }
 
     /// Tells the monitor that a packet was offered to a link at the time of an event.

@@ -43,6 +43,8 @@ pub(crate) enum HostEvent {
 pub(crate) struct SeenPacket {
     pub handle: PacketHandle,
     pub contents: PacketContents,
+    /// It is going to the receiver of its flow, or to an agent on the way there; of plain packets and those of agents.
+    pub to_receiver: bool,
 }
 
 /// What happened at one direction of a link.

@@ -172,15 +172,10 @@ impl Readers<'_> {
     }
 
     fn tell(&mut self, (at, link): (Instant, LinkId), event: LinkEvent, packet: &SeenPacket) {
-        let SeenPacket { handle, contents } = packet;
+        let SeenPacket { handle, contents, to_receiver } = packet;
         let plain = handle.has(Marks::PLAIN);
-        // The reports of a stream go to its sender.
-        let to_receiver = match handle.has(Marks::AGENT) {
-            true => contents.incarnation > 0,
-            false => handle.has(Marks::DATA),
-        };
         let to_end =
-            if plain { 2 * contents.to + u32::from(to_receiver) } else { self.end_of_leg(contents.to) };
+            if plain { 2 * contents.to + u32::from(*to_receiver) } else { self.end_of_leg(contents.to) };
         let segment = (!plain).then_some(&contents.segment);
         if let Some(observer) = &mut self.observer {
             observer.on_link(at, event, &Passing { link, bytes: handle.size(), to_end, segment });
