@@ -267,8 +267,18 @@ pub const ROOMS: &[Room] = &[
 ];
 
 /// Crates of others that a pure room may use: none of them reaches a clock, a socket or a file.
-pub const PURE_OUTSIDERS: &[&str] =
-    &["bitflags", "libm", "rand_core", "rand_xoshiro", "serde", "serde_json", "sgp4", "spin", "thiserror"];
+pub const PURE_OUTSIDERS: &[&str] = &[
+    "bitflags",
+    "derive_more",
+    "libm",
+    "rand_core",
+    "rand_xoshiro",
+    "serde",
+    "serde_json",
+    "sgp4",
+    "spin",
+    "thiserror",
+];
 
 /// Modules of `std` that a pure room stays away from.
 pub const IMPURE_MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thread", "time"];

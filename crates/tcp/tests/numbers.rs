@@ -46,7 +46,7 @@ fn next_data(peer: &Script) -> Segment {
 fn the_next_data_takes_the_fast_path() {
     let mut peer = Script::established(plain());
     let mut segment = next_data(&peer);
-    assert!(matches!(peer.end.exchange(peer.now, &mut segment), Exchange::Answered { .. }));
+    assert!(matches!(peer.end.exchange(peer.now, &mut segment, true), Exchange::Answered { .. }));
     assert_eq!((segment.ack, peer.end.delivered_bytes()), (1001, 1000));
 }
 
@@ -56,5 +56,14 @@ fn an_algorithm_with_wake_ups_takes_the_slow_path() {
     let cc = Algorithm::from_name("peach").expect("registered");
     let mut peer = Script::established(Config { cc, ..plain() });
     let mut segment = next_data(&peer);
-    assert_eq!(peer.end.exchange(peer.now, &mut segment), Exchange::Unclear);
+    assert_eq!(peer.end.exchange(peer.now, &mut segment, true), Exchange::Taken);
+    assert_eq!(peer.end.delivered_bytes(), 0, "nothing is read on the slow path");
+}
+
+#[test]
+fn what_nobody_reads_at_once_takes_the_slow_path() {
+    let mut peer = Script::established(plain());
+    let mut segment = next_data(&peer);
+    assert_eq!(peer.end.exchange(peer.now, &mut segment, false), Exchange::Taken);
+    assert_eq!((peer.end.readable(), peer.end.delivered_bytes()), (1000, 0));
 }
