@@ -427,7 +427,7 @@ BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
  */
 BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
 {
-	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent;
+	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent, longest;
 
 	if (!law)
 		return 0;
@@ -443,6 +443,10 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	}
 	law->allowance = 0;
 	own = zenith_own_target(law);
+	/* A buffer that holds more than flows aim at shows them by its delay that it is full. */
+	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
+	if (2 * longest >= 3 * own)
+		return 0;
 	if (4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own || law->stage != ZENITH_STEADY)
 		return 0;
 	cost -= allowance;

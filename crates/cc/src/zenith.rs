@@ -132,6 +132,8 @@ const STEP: f64 = 0.5;
 const FASTEST: f64 = 16.0;
 /// A queue that is smaller than this share of the target counts as no queue.
 const CALM: f64 = 0.25;
+/// Losses stand for a queue where the longest queue of the last seconds is shorter than so many targets.
+const DEEP: f64 = 1.5;
 /// A segment saw a long queue if it is at least this share of the longest one of the last seconds.
 const LONG: f64 = 0.5;
 /// If a drain changes the measured queue by less than this share of it, and by less than so many seconds, there was no
@@ -573,7 +575,9 @@ impl Zenith {
         let beyond = round.lost - allowance;
         self.allowance = (-beyond).max(0.0);
         let own_s = self.config.target_s(self.rate().max(1.0));
-        if beyond <= 0.0 || round.longest_s < CALM * own_s || !matches!(self.stage, Stage::Steady) {
+        // A buffer that holds more than flows aim at shows them by its delay that it is full.
+        let deep = self.longest.get().unwrap_or(0.0) >= DEEP * own_s;
+        if beyond <= 0.0 || deep || round.longest_s < CALM * own_s || !matches!(self.stage, Stage::Steady) {
             return;
         }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
