@@ -8,7 +8,7 @@
 #include "law.h"
 #include "windowed.h"
 
-#define ZENITH_SMALLEST BP_SEGMENTS(4)
+#define ZENITH_SMALLEST BP_SEGMENTS(2)
 #define ZENITH_AFTER_TIMEOUT BP_SEGMENTS(2)
 
 /* a and p of the note: the queue aimed at is a + p / sqrt(segments a second), us. */
@@ -16,11 +16,13 @@
 #define ZENITH_PRICE 140000ULL
 /* m. */
 #define ZENITH_SHARING 4
+/* D, us: the queue that the loss of every segment stands for, where losses and not delays tell of it. */
+#define ZENITH_LOSS 2000000ULL
 /* T, us. */
 #define ZENITH_MEMORY 10000000U
 #define ZENITH_DRAIN_EVERY 10000000U
 #define ZENITH_DRAIN_ROUNDS 8
-#define ZENITH_PEAK_WINDOW 10000000ULL
+#define ZENITH_LONGEST_WINDOW 10000000ULL
 #define ZENITH_REGRET 10000000U
 /* For how long the smallest delay is believed, us. */
 #define ZENITH_BASE_WINDOW 30000000ULL
@@ -34,6 +36,8 @@
 #define ZENITH_STEP (BP_ONE / 2)
 /* The longest queue that counts, in targets; a drain that leaves more has others beside it who do not drain. */
 #define ZENITH_LONGEST 3
+/* So many silences in a row, without a round trip between them that is measured, are congestion. */
+#define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and over how many segments. */
 #define ZENITH_NOISE ZENITH_SHARE(10)
 #define ZENITH_BELIEF 50
@@ -62,6 +66,7 @@ struct bp_law {
 	bp_window before_timeout;	/* the window before a timeout; 0 when there was none */
 	bp_window ebb;			/* the window of a drain */
 	bp_u64 mean;			/* Q */
+	bp_u64 overflow;		/* O, the part of it that losses stand for */
 	zenith_rate delivery_rate;	/* in the last round trip */
 	bp_u64 now;			/* time of the newest ACK, us, as all times here */
 	bp_u64 expected_by;		/* no ACK by then is a silence */
@@ -83,8 +88,7 @@ struct bp_law {
 	bp_u64 contest_until_most;	/* how long CUBIC takes to get back to it, us */
 	struct bp_windowed base;
 	struct bp_windowed standing;
-	struct bp_windowed peak;	/* complements of the longest queue */
-	struct bp_windowed longest;	/* the same, of what single segments saw */
+	struct bp_windowed longest;	/* complements of the longest queue that a segment saw */
 	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
 	struct bp_windowed out_standing;
 	bp_u32 in_flight;		/* at the newest ACK */
@@ -92,7 +96,7 @@ struct bp_law {
 	bp_u32 round_lost;
 	bp_u32 round_longest;		/* longest queue that a segment saw, us */
 	bp_u32 round_clock;		/* the peer's clock when it began */
-	bp_u32 queue_at_loss;		/* the largest of this round, us */
+	bp_u32 silences;		/* since a round trip was measured */
 	bp_u32 lowest;			/* round trip since the last drain began */
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
@@ -260,13 +264,12 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_
 	bp_windowed_update(&law->standing, law->now, rtt, span);
 	if (has_clock && law->clock != ZENITH_INCREDIBLE)
 		zenith_hear_clock(law, rtt, span, clock);
-	bp_windowed_update(&law->peak, law->now, ~zenith_queue(law), ZENITH_PEAK_WINDOW);
 	queue = BP_MAX(rtt, zenith_base(law)) - zenith_base(law);
 	if (law->clock == ZENITH_BELIEVED) {
 		out = BP_MAX(law->out_latest, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
 		queue = BP_MIN(queue, out);
 	}
-	bp_windowed_update(&law->longest, law->now, ~queue, ZENITH_PEAK_WINDOW);
+	bp_windowed_update(&law->longest, law->now, ~queue, ZENITH_LONGEST_WINDOW);
 	law->round_longest = BP_MAX(law->round_longest, queue);
 	if (rtt <= law->lowest) {
 		law->lowest = rtt;
@@ -302,7 +305,6 @@ BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
 	law->round_longest = 0;
 	law->round_clock = law->latest_clock;
 	law->round_has_clock = law->clock == ZENITH_BELIEVED;
-	law->queue_at_loss = 0;
 }
 
 /* What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to. */
@@ -369,15 +371,14 @@ BP_INLINE int zenith_is_excessive(const struct bp_law *law)
 	return zenith_exceeds(law->round_lost, sent, ZENITH_NOISE + noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(10)));
 }
 
-/* There was a queue when it was lost: longer than the one aimed at, or, where there is no room for that, as long as they get. */
-BP_INLINE int zenith_is_congested(const struct bp_law *law, bp_u64 target)
+/* A segment of the round trip saw a queue, one of those that are long here. */
+BP_INLINE int zenith_saw_queue(const struct bp_law *law, bp_u32 longest)
 {
-	bp_u64 peak = (bp_u64)~law->peak.best[0].value << ZENITH_FINE;
-	bp_u64 queue = 5 * ((bp_u64)law->queue_at_loss << ZENITH_FINE);
+	bp_u64 most = 0;
 
-	if (!law->peak.best[0].known)
-		peak = 0;
-	return queue >= (peak < target ? 4 * peak : 6 * target);
+	if (law->longest.best[0].known)
+		most = (bp_u64)~law->longest.best[0].value << ZENITH_FINE;
+	return (bp_u64)longest << ZENITH_FINE >= BP_MAX(most / 2, zenith_own_target(law) / 4);
 }
 
 /* The path is another one, and so long. */
@@ -412,20 +413,28 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 	return law->root;
 }
 
+/* The queue that the loss of every segment stands for, us: a round trip and, as far as losses make up Q, D more. */
+BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
+{
+	bp_u64 share = ((law->overflow >> 12) << 16) / BP_MAX(law->mean >> 12, 1ULL);
+
+	return zenith_standing(law) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 16) >> 16);
+}
+
 /*
- * Where queues stay below the target, what overflows them is the rest of the queue: a share of losses beyond the path's own counts as
- * that share of a round trip.
+ * A segment that overflows a queue is the rest of that queue: where one was seen, a share of losses beyond the path's own counts as that
+ * share of what the loss of everything stands for.
  */
 BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
 {
-	bp_u64 noise, most, allowance, cost, own, overflow, peak, taken;
-	zenith_rate rate;
+	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent, longest;
 
 	if (!law)
 		return 0;
 	noise = zenith_noise(law);
 	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> (BP_SHIFT - 16)) * noise >> 8, 0);
-	allowance = law->allowance + noise * BP_MIN((bp_u64)delivered + lost, 1ULL << 24) / 256;
+	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
+	allowance = law->allowance + noise * sent / 256;
 	allowance = BP_MIN(allowance, most);
 	cost = BP_MIN((bp_u64)lost, 1ULL << 20) << 16;
 	if (cost <= allowance) {
@@ -433,19 +442,23 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 		return 0;
 	}
 	law->allowance = 0;
-	peak = law->peak.best[0].known ? (bp_u64)~law->peak.best[0].value << ZENITH_FINE : 0;
 	own = zenith_own_target(law);
-	if (peak >= own || law->stage != ZENITH_STEADY)
+	/* A buffer that holds more than flows aim at shows them by its delay that it is full. */
+	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
+	if (2 * longest >= 3 * own)
 		return 0;
-	rate = BP_MAX(zenith_rate_of(law), 1ULL << 16);
-	cost = BP_MIN(cost - allowance, zenith_fills(rate, ZENITH_LONGEST * own));
-	overflow = ((BP_MIN(cost, 1ULL << 34) * 1000000 << 8) / rate) << 8;
-	/* g is one half. */
-	taken = cost << (BP_SHIFT - 16) >> 1;
+	if (4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own || law->stage != ZENITH_STEADY)
+		return 0;
+	cost -= allowance;
+	overflow = cost * BP_MIN(zenith_loss_worth(law), 1ULL << 27) / BP_MAX(sent, 1ULL);
+	overflow = BP_MIN(overflow, ZENITH_LONGEST * own);
+	/* g is one half, and at most half of the window counts. */
+	taken = BP_MIN(cost << (BP_SHIFT - 16), law->window / 2) / 2;
 	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
 	took = BP_MIN(took, (bp_u64)ZENITH_MEMORY);
-	law->mean += (overflow * took / ZENITH_MEMORY) << (ZENITH_MEAN - ZENITH_FINE);
-	law->mean = BP_MIN(law->mean, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
+	overflow = (overflow * took / ZENITH_MEMORY) << (ZENITH_MEAN - ZENITH_FINE);
+	law->mean = BP_MIN(law->mean + overflow, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
+	law->overflow = BP_MIN(law->overflow + overflow, law->mean);
 	return 0;
 }
 
@@ -545,11 +558,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
  */
 BP_INLINE void zenith_learn_noise(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u32 longest)
 {
-	bp_u64 most = (bp_u64)~law->longest.best[0].value << ZENITH_FINE, target = zenith_own_target(law) / 4;
-
-	most = law->longest.best[0].known ? BP_MAX(most / 2, target) : target;
 	law->drained_lost -= law->drained_lost / 4;
-	if ((bp_u64)longest << ZENITH_FINE < most) {
+	if (!zenith_saw_queue(law, longest)) {
 		law->drained_sent = law->drained_sent - law->drained_sent / 4 + ((bp_u64)(delivered + lost) << 16);
 		law->drained_lost += (bp_u64)lost << 16;
 	}
@@ -565,6 +575,8 @@ BP_APART zenith_end_round(struct bp_law *law)
 	if (!law)
 		return 0;
 	took = law->now - law->round_since;
+	if (law->before != ZENITH_CUT)
+		law->silences = 0;
 	queue = (bp_u64)zenith_queue(law) << ZENITH_FINE;
 	delivered = law->round_delivered;
 	lost = law->round_lost;
@@ -600,7 +612,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
 			zenith_rebase(law, law->now, law->rebased);
 		law->rebased = 0;
-		if (zenith_is_congested(law, target))
+		if (zenith_saw_queue(law, longest))
 			zenith_fit(law, law->now);
 		else
 			zenith_begin_round(law, law->now, ZENITH_ORDINARY);
@@ -671,6 +683,7 @@ BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u
 
 	since = BP_MIN(since, ZENITH_MEMORY);
 	/* No product leaves 64 bits. */
+	law->overflow -= since < 1 << 13 ? law->overflow * since / ZENITH_MEMORY : ((law->overflow >> 12) * since / ZENITH_MEMORY) << 12;
 	apart = since < 1 << 13 ? apart * since / ZENITH_MEMORY : ((apart >> 12) * since / ZENITH_MEMORY) << 12;
 	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
 	own <<= ZENITH_MEAN - ZENITH_FINE;
@@ -698,7 +711,7 @@ BP_INLINE bp_u64 zenith_apart(bp_u64 a, bp_u64 b)
 /* The law: g x (q_t - q) segments a round trip, spread over its ACKs. */
 BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 {
-	bp_u32 standing, queue;
+	bp_u32 queue;
 	bp_u64 above, own, mean, floor = (bp_u64)ZENITH_FLOOR << ZENITH_FINE, shift, urge, wanted, now, step;
 	bp_u64 mean_above, fine_queue;
 	int up;
@@ -710,7 +723,6 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 			zenith_compete(law, segments);
 		return 0;
 	}
-	standing = zenith_standing(law);
 	queue = zenith_queue(law);
 	fine_queue = (bp_u64)queue << ZENITH_FINE;
 	above = zenith_above_floor(zenith_rate_of(law));
@@ -735,7 +747,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	}
 	up = wanted > now;
 	/* g is one half. */
-	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT - ZENITH_FINE - 1)) / standing;
+	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT - ZENITH_FINE - 1)) / BP_MAX(zenith_loss_worth(law), 1ULL);
 	if (up) {
 		if (!zenith_is_used(law, segments))
 			return 0;
@@ -748,14 +760,28 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	return 0;
 }
 
+/* Silence after silence, and no round trip between them that could be measured: that is no outage, it is a queue that overflows. */
+BP_INLINE void zenith_give_way(struct bp_law *law)
+{
+	if (law->stage == ZENITH_DOUBLES)
+		zenith_settle(law);
+	else if (law->before_timeout)
+		law->before_timeout = BP_MAX(law->before_timeout / 2, ZENITH_SMALLEST);
+	else
+		law->window = BP_MAX(law->window / 2, ZENITH_SMALLEST);
+}
+
 BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
 {
 	bp_u64 since = path->now - law->now, sent_at = path->now - ack->rtt;
-	bp_u32 segments = BP_MIN(ack->delivered, 1U << 14), queue;
+	bp_u32 segments = BP_MIN(ack->delivered, 1U << 14);
 	int trusted, rests, begins;
 
 	/* An ACK after a silence: what was under way then says nothing of the queue. */
 	if (path->now > law->expected_by) {
+		law->silences++;
+		if (law->silences >= ZENITH_MOST_SILENCES)
+			zenith_give_way(law);
 		law->trusted_from = path->now;
 		zenith_cut_round(law, path->now);
 	}
@@ -772,11 +798,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	trusted = ack->rtt && sent_at >= law->trusted_from;
 	if (trusted)
 		zenith_sample(law, ack->rtt, path->peer_clock, path->has_peer_clock);
-	if (ack->lost) {
-		law->round_lost += ack->lost;
-		queue = zenith_queue(law);
-		law->queue_at_loss = BP_MAX(law->queue_at_loss, queue);
-	}
+	law->round_lost += ack->lost;
 	rests = zenith_drains(law);
 	begins = law->stage == ZENITH_DOUBLES;
 	if (begins)

@@ -7,11 +7,11 @@
 //! | `C`             | [`Config::c`]         | segments / s³    |
 //! | `β_cubic`       | [`Config::beta`]      | -                |
 //! | `α_cubic`       | `reno_alpha`          | segments / RTT   |
-//! | `W_max`         | `w_max`, `Stage::w_max` | segments       |
+//! | `W_max`         | `w_max`, `Curve::w_max` | segments       |
 //! | `cwnd_prior`    | `cwnd_prior`          | segments         |
 //! | `t_epoch`, `t`  | `Stage::elapsed_s`    | s                |
-//! | `K`             | `Stage::k_s`          | s                |
-//! | `W_cubic(t)`    | `Stage::w_cubic`      | segments         |
+//! | `K`             | `Curve::k_s`          | s                |
+//! | `W_cubic(t)`    | `Curve::window`       | segments         |
 //! | `W_est`         | `Stage::w_est`        | segments         |
 //!
 //! What differs from the RFC stands in `papers/cubic.md`.
@@ -38,6 +38,10 @@ pub const ENTRY: Entry = Entry {
     ..SENDER_ONLY
 };
 
+/// `C` and `β_cubic` of RFC 9438 (section 5.1, section 4.6).
+pub(crate) const C: f64 = 0.4;
+pub(crate) const BETA: f64 = 0.7;
+
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -56,7 +60,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
+        Self { c: C, beta: BETA, fast_convergence: true, hystart: true }
     }
 }
 
@@ -68,6 +72,36 @@ impl Config {
     }
 }
 
+/// The window as a function of time (RFC 9438, Figure 1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Curve {
+    c: f64,
+    /// Where the curve is flat, in segments.
+    pub w_max: f64,
+    /// When the curve is flat.
+    k_s: f64,
+}
+
+impl Curve {
+    /// Section 4.2: a curve that passes through `cwnd` at time 0 and is flat at `w_max`.
+    pub fn new(cwnd: f64, w_max: f64, c: f64) -> Self {
+        // A window beyond W_max is an origin of its own: K = 0 (as after a timeout, section 4.8).
+        let w_max = w_max.max(cwnd);
+        Self { c, w_max, k_s: libm::cbrt((w_max - cwnd) / c) } // Figure 2
+    }
+
+    /// `W_cubic(t)`.
+    pub fn window(&self, t: f64) -> f64 {
+        let from_plateau = t - self.k_s;
+        self.c * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+}
+
+/// Section 4.7, Figure 6: where the next curve is flat after a loss at `cwnd`. A window that did not get as far as before leaves room.
+pub(crate) fn next_w_max(cwnd: f64, w_max: f64, beta: f64) -> f64 {
+    if cwnd < w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd }
+}
+
 /// One stage of congestion avoidance: from its first ACK to the next loss.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
@@ -75,28 +109,9 @@ struct Stage {
     elapsed_s: f64,
     /// Arrival of the last ACK, from which `elapsed_s` goes on.
     last_ack: Instant,
-    /// Where the curve is flat, in segments.
-    w_max: f64,
-    /// When the curve is flat.
-    k_s: f64,
+    curve: Curve,
     /// The window that Reno would have by now.
     w_est: f64,
-}
-
-impl Stage {
-    /// Section 4.2: a curve that passes through `cwnd` now and is flat at `w_max`.
-    fn begin(cwnd: f64, w_max: f64, c: f64, now: Instant) -> Self {
-        // A window beyond W_max is an origin of its own: K = 0 (as after a timeout, section 4.8).
-        let w_max = w_max.max(cwnd);
-        let k_s = libm::cbrt((w_max - cwnd) / c); // Figure 2
-        Self { elapsed_s: 0.0, last_ack: now, w_max, k_s, w_est: cwnd }
-    }
-
-    /// Figure 1.
-    fn w_cubic(&self, t: f64, c: f64) -> f64 {
-        let from_plateau = t - self.k_s;
-        c * from_plateau * from_plateau * from_plateau + self.w_max
-    }
 }
 
 /// The window law of RFC 9438.
@@ -152,30 +167,30 @@ impl Rule for Cubic {
     }
 
     fn avoid(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
-        let c = self.config.c;
         let cwnd = windows.cwnd;
-        let mut stage =
-            self.stage.unwrap_or_else(|| Stage::begin(cwnd, self.w_max.unwrap_or(cwnd), c, path.now));
+        let mut stage = self.stage.unwrap_or_else(|| {
+            let curve = Curve::new(cwnd, self.w_max.unwrap_or(cwnd), self.config.c);
+            Stage { elapsed_s: 0.0, last_ack: path.now, curve, w_est: cwnd }
+        });
         let acked = f64::from(ack.acked);
         stage.w_est += self.reno_alpha(stage.w_est) * acked / cwnd; // Figure 4
         self.stage = Some(stage);
-        if stage.w_cubic(stage.elapsed_s, c) < stage.w_est {
+        if stage.curve.window(stage.elapsed_s) < stage.w_est {
             windows.cwnd = cwnd.max(stage.w_est); // section 4.3: Reno-friendly region
             return;
         }
         // Sections 4.2, 4.4, 4.5: approach within one round trip what the curve says of its end.
-        let target = stage.w_cubic(stage.elapsed_s + path.srtt_s(), c).clamp(cwnd, 1.5 * cwnd);
+        let target = stage.curve.window(stage.elapsed_s + path.srtt_s()).clamp(cwnd, 1.5 * cwnd);
         windows.cwnd = (cwnd + acked * (target - cwnd) / cwnd).min(target);
     }
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
-        let smaller_than_before = self.w_max.is_some_and(|w_max| windows.cwnd < w_max);
-        self.w_max = if loss.cause == Cause::Timeout {
-            None // section 4.8: the next stage begins with K = 0
-        } else if smaller_than_before && self.config.fast_convergence {
-            Some(windows.cwnd * (1.0 + self.config.beta) / 2.0) // section 4.7, Figure 6
-        } else {
-            Some(windows.cwnd)
+        self.w_max = match self.w_max {
+            _ if loss.cause == Cause::Timeout => None, // section 4.8: the next stage begins with K = 0
+            Some(w_max) if self.config.fast_convergence => {
+                Some(next_w_max(windows.cwnd, w_max, self.config.beta))
+            }
+            _ => Some(windows.cwnd),
         };
         self.end_stage(windows);
         windows.reduce_to(self.survivors(windows, loss.outstanding), loss.cause);
@@ -223,9 +238,9 @@ mod tests {
         assert!(close(sender.window(), 70.0));
         sender.on_ack(&fixture::ack(1), &path_at(1.0));
         let stage = sender.rule.stage.unwrap();
-        assert!(close(stage.k_s, libm::cbrt(30.0 / 0.4)), "Figure 2: 4.217 s");
-        assert!(close(stage.w_cubic(0.0, 0.4), 70.0));
-        assert!(close(stage.w_cubic(stage.k_s, 0.4), 100.0));
+        assert!(close(stage.curve.k_s, libm::cbrt(30.0 / 0.4)), "Figure 2: 4.217 s");
+        assert!(close(stage.curve.window(0.0), 70.0));
+        assert!(close(stage.curve.window(stage.curve.k_s), 100.0));
     }
 
     #[test]
@@ -288,7 +303,7 @@ mod tests {
         sender.on_ack(&fixture::ack(69), &path_at(1.0));
         sender.on_ack(&fixture::ack(1), &path_at(1.1));
         let stage = sender.rule.stage.unwrap();
-        assert_eq!((stage.k_s, stage.w_max), (0.0, 70.0));
+        assert_eq!((stage.curve.k_s, stage.curve.w_max), (0.0, 70.0));
     }
 
     #[test]

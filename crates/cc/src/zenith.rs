@@ -9,6 +9,7 @@
 //! | x = w / s                  | `Zenith::rate`             | segments / s |
 //! | q*(x) = a + p / sqrt(x)    | `Config::target_s`         | s            |
 //! | Q                          | `Zenith::mean_s`           | s            |
+//! | D, O                       | `Config::loss_s`, `Zenith::overflow_s` | s |
 //! | g, m                       | [`Config::gain`], [`Config::sharing`] | -  |
 //! | v                          | `Zenith::speed`            | -            |
 
@@ -20,6 +21,7 @@ use alloc::boxed::Box;
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::cubic::{self, Curve};
 use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
@@ -57,6 +59,9 @@ pub struct Config {
     /// m: how much faster shares converge than the law alone would make them; 0 for the law alone.
     #[serde(deserialize_with = "at_least_zero")]
     pub sharing: f64,
+    /// D: seconds of queue that the loss of every segment stands for, where losses and not delays tell of it.
+    #[serde(deserialize_with = "at_least_zero")]
+    pub loss_s: f64,
     /// Seconds over which the mean queue is taken.
     #[serde(deserialize_with = "positive")]
     pub memory_s: f64,
@@ -70,7 +75,7 @@ pub struct Config {
     pub measured_start: bool,
     /// The peer's clock tells the queue on the way out from that on the way back.
     pub outward: bool,
-    /// Where the queue is shorter than the target, what overflows it counts as a queue.
+    /// What overflows the queue counts as a queue.
     pub overflow: bool,
     /// Beside flows that do not drain, the window follows CUBIC's.
     pub contest: bool,
@@ -83,6 +88,7 @@ impl Default for Config {
             price: 0.14,
             gain: 0.5,
             sharing: 4.0,
+            loss_s: 2.0,
             memory_s: 10.0,
             drain_every_s: 10.0,
             noise: 0.01,
@@ -113,7 +119,7 @@ impl Config {
 }
 
 /// Smallest window, in segments. Only after a timeout it is smaller.
-const SMALLEST: f64 = 4.0;
+const SMALLEST: f64 = 2.0;
 /// The window after a timeout.
 const AFTER_TIMEOUT: f64 = 2.0;
 /// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
@@ -126,6 +132,10 @@ const STEP: f64 = 0.5;
 const FASTEST: f64 = 16.0;
 /// A queue that is smaller than this share of the target counts as no queue.
 const CALM: f64 = 0.25;
+/// Losses stand for a queue where the longest queue of the last seconds is shorter than so many targets.
+const DEEP: f64 = 1.5;
+/// A segment saw a long queue if it is at least this share of the longest one of the last seconds.
+const LONG: f64 = 0.5;
 /// If a drain changes the measured queue by less than this share of it, and by less than so many seconds, there was no
 /// queue, and the path has become longer.
 const FLAT: f64 = 0.05;
@@ -134,15 +144,14 @@ const STILL_S: f64 = 0.0005;
 const REGRET: Duration = Duration::from_secs(10);
 /// The longest queue that the law takes into account, as a multiple of the target. If a drain leaves more, others do not drain.
 const LONGEST: f64 = 3.0;
-/// CUBIC's constants (RFC 9438), for the contest with it: growth in segments a cubic second, and what a loss leaves of the window.
-const CUBIC_GROWTH: f64 = 0.4;
-const CUBIC_LEAVES: f64 = 0.7;
+/// So many silences in a row, without a round trip between them that is measured, are congestion.
+const MOST_SILENCES: u32 = 3;
 /// Segments whose losses the belief of before the first drain weighs.
 const BELIEF: f64 = 50.0;
 /// Rounds between two drains at least.
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
-const PEAK_WINDOW: Duration = Duration::from_secs(10);
+const LONGEST_WINDOW: Duration = Duration::from_secs(10);
 /// The factor by which the weight of a drain falls at the next one, and the largest share of losses that can be ascribed to noise.
 const NOISE_MEMORY: f64 = 0.75;
 const MOST_NOISE: f64 = 0.1;
@@ -167,8 +176,6 @@ struct Round {
     before: Before,
     delivered: f64,
     lost: f64,
-    /// Largest queue when a loss was found.
-    queue_at_loss_s: f64,
     /// Longest queue that a single segment saw.
     longest_s: f64,
     /// The peer's clock when the round began, in milliseconds.
@@ -177,7 +184,7 @@ struct Round {
 
 impl Round {
     fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, queue_at_loss_s: 0.0, longest_s: 0.0, clock }
+        Self { since, before, delivered: 0.0, lost: 0.0, longest_s: 0.0, clock }
     }
 }
 
@@ -205,20 +212,11 @@ struct Drain {
     base_s: f64,
 }
 
-/// Beside flows that do not drain: the window grows and shrinks as CUBIC's does.
+/// Beside flows that do not drain: the window grows and shrinks as CUBIC's does (RFC 9438), since the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Contest {
-    /// The window at the last loss, when that was, and how long CUBIC takes to get back to it.
-    most: f64,
     since: Instant,
-    until_most_s: f64,
-}
-
-impl Contest {
-    fn window(&self, now: Instant, ahead_s: f64) -> f64 {
-        let from_most_s = now.since(self.since).as_secs_f64() + ahead_s - self.until_most_s;
-        self.most + CUBIC_GROWTH * from_most_s * from_most_s * from_most_s
-    }
+    curve: Curve,
 }
 
 /// The state of the connection.
@@ -239,6 +237,8 @@ pub struct Zenith {
     delay: Delay,
     mean_s: f64,
     speed: f64,
+    /// O: the part of Q that losses stand for.
+    overflow_s: f64,
     calm_rounds: u32,
     crowded_rounds: u32,
     /// Segments sent and lost in those rounds.
@@ -255,9 +255,7 @@ pub struct Zenith {
     /// Segments a second in the last round trip.
     delivery_rate: f64,
     drain: Drain,
-    /// Longest queue of the last seconds.
-    peak: WindowedMax<f64>,
-    /// Longest queue that a single segment saw in that time.
+    /// Longest queue that a single segment saw in the last seconds.
     longest: WindowedMax<f64>,
     /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
@@ -268,6 +266,8 @@ pub struct Zenith {
     expected_by: Instant,
     /// The window before a timeout.
     before_timeout: Option<f64>,
+    /// Silences since a round trip was measured.
+    silences: u32,
     sent: u32,
     rtt_s: f64,
     mss: f64,
@@ -288,6 +288,7 @@ impl Zenith {
             delay: Delay::new(config.outward),
             mean_s: 0.0,
             speed: 1.0,
+            overflow_s: 0.0,
             calm_rounds: 0,
             crowded_rounds: 0,
             crowded: (0.0, 0.0),
@@ -305,13 +306,13 @@ impl Zenith {
                 standing_s: 0.0,
                 base_s: 0.0,
             },
-            peak: WindowedMax::new(PEAK_WINDOW.as_nanos()),
-            longest: WindowedMax::new(PEAK_WINDOW.as_nanos()),
+            longest: WindowedMax::new(LONGEST_WINDOW.as_nanos()),
             drained: (BELIEF, BELIEF * config.noise),
             trusted_from: Instant::ZERO,
             last_ack: Instant::ZERO,
             expected_by: Instant::FAR_FUTURE,
             before_timeout: None,
+            silences: 0,
             sent: 0,
             rtt_s: 0.0,
             mss: f64::from(start.mss),
@@ -327,11 +328,25 @@ impl Zenith {
     /// An ACK after a pause of the ACKs: the delay of what was in flight meanwhile is not that of a queue.
     fn hear(&mut self, path: &Path) {
         if path.now > self.expected_by {
+            self.silences += 1;
+            if self.silences >= MOST_SILENCES {
+                self.give_way();
+            }
             self.trusted_from = path.now;
             self.cut_round(path.now);
         }
         self.last_ack = path.now;
         self.expected_by = path.now + self.patience();
+    }
+
+    /// Silence after silence, and no round trip between them that could be measured: that is no outage, it is a queue that overflows.
+    fn give_way(&mut self) {
+        if matches!(self.stage, Stage::Doubling) {
+            self.settle();
+            return;
+        }
+        let window = self.before_timeout.as_mut().unwrap_or(&mut self.window);
+        *window = (0.5 * *window).max(SMALLEST);
     }
 
     /// What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to.
@@ -348,7 +363,6 @@ impl Zenith {
         let rtt_s = rtt.as_secs_f64();
         let span_s = (rtt_s / 4.0).max(rtt_s.min(6.0 * rtt_s / self.window));
         self.delay.sample(path.now, rtt, ack.peer_clock, Duration::from_secs_f64(span_s));
-        self.peak.update(path.now.as_nanos(), self.delay.queue_s());
         let latest_s = self.delay.latest_queue_s();
         self.longest.update(path.now.as_nanos(), latest_s);
         self.round.longest_s = self.round.longest_s.max(latest_s);
@@ -416,14 +430,14 @@ impl Zenith {
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its ACKs.
     fn steer(&mut self, segments: f64, since: Duration, path: &Path) {
-        let standing_s = self.delay.standing_s();
         let rate = self.rate();
         if rate <= 0.0 {
             return;
         }
         if let Some(contest) = &self.contest {
             if self.is_used(path, segments) {
-                let wanted = contest.window(path.now, self.rtt_s).clamp(self.window, 1.5 * self.window);
+                let after_s = path.now.since(contest.since).as_secs_f64() + self.rtt_s;
+                let wanted = contest.curve.window(after_s).clamp(self.window, 1.5 * self.window);
                 self.window += segments * (wanted / self.window - 1.0);
             }
             return;
@@ -431,12 +445,13 @@ impl Zenith {
         let config = self.config;
         let (queue_s, own_s) = (self.delay.queue_s(), config.target_s(rate));
         let weight = (since.as_secs_f64() / config.memory_s).min(1.0);
+        self.overflow_s -= self.overflow_s * weight;
         self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
         self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
         let urge = config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0);
         let apart = libm::log(config.fair_rate(self.mean_s) / rate).clamp(-1.0, 1.0);
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
-        let mut step = config.gain * (target_s - queue_s) / standing_s;
+        let mut step = config.gain * (target_s - queue_s) / self.loss_worth_s();
         if queue_s > CALM * own_s && self.speed > 1.0 {
             self.fit(path.now);
             return;
@@ -452,11 +467,20 @@ impl Zenith {
         self.window = (self.window + segments * step.clamp(-STEP, STEP)).max(SMALLEST);
     }
 
+    /// The queue that the loss of every segment stands for: a round trip and, as far as losses and not delays make up Q, D more.
+    fn loss_worth_s(&self) -> f64 {
+        let share = (self.overflow_s / self.mean_s.max(1e-6)).min(1.0);
+        self.delay.standing_s() + self.config.loss_s * share
+    }
+
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
         let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
         let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
+        if round.before != Before::Cut {
+            self.silences = 0;
+        }
         if took_s > 0.0 {
             // By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
             let peer_s = round
@@ -490,7 +514,7 @@ impl Zenith {
                     // A path that had only become longer would not overflow: there was a queue.
                     self.delay.rebase(path.now, base);
                 }
-                if self.is_congested(&round, target_s) {
+                if self.saw_queue(&round) {
                     self.fit(path.now);
                 }
                 return;
@@ -532,32 +556,41 @@ impl Zenith {
     /// What was lost in a drain tells the path's own losses if no segment saw a queue. If one did, others overflow it, and losses
     /// are the less likely to be the path's.
     fn learn_noise(&mut self, round: &Round) {
+        let saw_queue = self.saw_queue(round);
         let (sent, lost) = &mut self.drained;
         *lost *= NOISE_MEMORY;
-        let target_s = self.config.target_s(self.window / self.delay.standing_s().max(1e-6));
-        if round.longest_s < (0.5 * self.longest.get().unwrap_or(0.0)).max(CALM * target_s) {
+        if !saw_queue {
             *sent = NOISE_MEMORY * *sent + round.delivered + round.lost;
             *lost += round.lost;
         }
     }
 
-    /// Where queues stay below the target, what overflows them is the rest of the queue: a share of losses beyond the path's own counts
-    /// as that share of a round trip. Then `q` in the law and in Q is the queue that a larger buffer would hold.
+    /// A segment that overflows a queue is the rest of that queue: where one was seen, a share of losses beyond the path's own counts as
+    /// that share of what the loss of everything stands for. Then `q` in the law and in Q is the queue that a larger buffer would hold.
     fn charge(&mut self, round: &Round, took_s: f64) {
         let noise = self.noise();
         let most = 3.0 * libm::sqrt(self.window * noise);
-        let allowance = (self.allowance + noise * (round.delivered + round.lost)).min(most);
+        let sent = round.delivered + round.lost;
+        let allowance = (self.allowance + noise * sent).min(most);
         let beyond = round.lost - allowance;
         self.allowance = (-beyond).max(0.0);
-        let rate = self.rate().max(1.0);
-        let own_s = self.config.target_s(rate);
-        let shallow = self.peak.get().unwrap_or(0.0) < own_s;
-        if beyond > 0.0 && shallow && matches!(self.stage, Stage::Steady) {
-            let overflow_s = (beyond / rate).min(LONGEST * own_s);
-            self.window = (self.window - self.config.gain * rate * overflow_s).max(SMALLEST);
-            let weight = (took_s / self.config.memory_s).min(1.0);
-            self.mean_s = (self.mean_s + overflow_s * weight).min(LONGEST * own_s);
+        let own_s = self.config.target_s(self.rate().max(1.0));
+        // A buffer that holds more than flows aim at shows them by its delay that it is full.
+        let deep = self.longest.get().unwrap_or(0.0) >= DEEP * own_s;
+        if beyond <= 0.0 || deep || round.longest_s < CALM * own_s || !matches!(self.stage, Stage::Steady) {
+            return;
         }
+        let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
+        self.window = (self.window - self.config.gain * beyond.min(0.5 * self.window)).max(SMALLEST);
+        let weight = (took_s / self.config.memory_s).min(1.0);
+        self.mean_s = (self.mean_s + overflow_s * weight).min(LONGEST * own_s);
+        self.overflow_s = (self.overflow_s + overflow_s * weight).min(self.mean_s);
+    }
+
+    /// Whether a segment of this round trip saw a queue, one of those that are long here.
+    fn saw_queue(&self, round: &Round) -> bool {
+        let target_s = self.config.target_s(self.rate().max(1.0));
+        round.longest_s >= (LONG * self.longest.get().unwrap_or(0.0)).max(CALM * target_s)
     }
 
     /// Losses in a contest end CUBIC's growth, where they are more than the path's own.
@@ -566,12 +599,9 @@ impl Zenith {
             return;
         }
         if let Some(contest) = &mut self.contest {
-            // Fast convergence: a window that did not get as far as before leaves room.
-            let shrinks = self.window < contest.most;
-            let most = if shrinks { 0.5 * (1.0 + CUBIC_LEAVES) * self.window } else { self.window };
-            self.window = (CUBIC_LEAVES * self.window).max(SMALLEST);
-            let until_most_s = libm::cbrt((most - self.window).max(0.0) / CUBIC_GROWTH);
-            *contest = Contest { most, since: now, until_most_s };
+            let w_max = cubic::next_w_max(self.window, contest.curve.w_max, cubic::BETA);
+            self.window = (cubic::BETA * self.window).max(SMALLEST);
+            *contest = Contest { since: now, curve: Curve::new(self.window, w_max, cubic::C) };
             self.round.before = Before::Cut;
         }
     }
@@ -588,14 +618,6 @@ impl Zenith {
         let noise = self.noise();
         let chance = 3.0 * libm::sqrt(sent * noise.max(0.01));
         round.lost > sent * (self.config.noise + 1.5 * noise) + chance
-    }
-
-    /// Whether there was a queue when the segment was lost: longer than the target or, where the buffer is smaller than the
-    /// target, as long as the longest queue of the last seconds.
-    fn is_congested(&self, round: &Round, target_s: f64) -> bool {
-        let peak_s = self.peak.get().unwrap_or(0.0);
-        let full_s = if peak_s < target_s { 0.8 * peak_s } else { 1.2 * target_s };
-        round.queue_at_loss_s >= full_s
     }
 
     /// A drain is due so long after the lowest round trip, or when the queue is longer than it should be.
@@ -667,7 +689,8 @@ impl Zenith {
             self.delay.hold(true);
             self.speed = 1.0;
             self.window = self.window.max(self.crowded_window);
-            self.contest = Some(Contest { most: self.window, since: now, until_most_s: 0.0 });
+            self.contest =
+                Some(Contest { since: now, curve: Curve::new(self.window, self.window, cubic::C) });
         }
     }
 }
@@ -702,7 +725,6 @@ impl CongestionControl for Zenith {
         }
         if ack.lost > 0 {
             self.round.lost += f64::from(ack.lost);
-            self.round.queue_at_loss_s = self.round.queue_at_loss_s.max(self.delay.queue_s());
         }
         let drains = self.drains(path);
         let begins = self.begin(rtt, segments, path);
