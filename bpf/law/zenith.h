@@ -9,7 +9,6 @@
 #include "windowed.h"
 
 #define ZENITH_SMALLEST BP_SEGMENTS(2)
-#define ZENITH_AFTER_TIMEOUT BP_SEGMENTS(2)
 
 /* a and p of the note: the queue aimed at is a + p / sqrt(segments a second), us. */
 #define ZENITH_FLOOR 2000U
@@ -831,7 +830,7 @@ BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, con
 {
 	if (!law->before_timeout)
 		law->before_timeout = law->window;
-	law->window = ZENITH_AFTER_TIMEOUT;
+	law->window = ZENITH_SMALLEST;
 }
 
 BP_INLINE void bp_on_undo(struct bp_law *law)

@@ -118,10 +118,8 @@ impl Config {
     }
 }
 
-/// Smallest window, in segments. Only after a timeout it is smaller.
+/// Smallest window, in segments: what a timeout leaves.
 const SMALLEST: f64 = 2.0;
-/// The window after a timeout.
-const AFTER_TIMEOUT: f64 = 2.0;
 /// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
 const PACE: f64 = 1.02;
 /// Flows slower than this, in segments a second, send in pairs: a lone segment would wait for a delayed ACK.
@@ -747,7 +745,7 @@ impl CongestionControl for Zenith {
 
     fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> BackOff {
         self.before_timeout.get_or_insert(self.window);
-        self.window = AFTER_TIMEOUT;
+        self.window = SMALLEST;
         BackOff::Keep
     }
 
@@ -931,7 +929,7 @@ mod tests {
         let mut zenith = zenith(690.0);
         let timeout = Timeout { consecutive: 1, outstanding: 690, answered: false };
         assert_eq!(zenith.on_rto(&timeout, &at(3000)), BackOff::Keep);
-        assert_eq!(zenith.window(), AFTER_TIMEOUT);
+        assert_eq!(zenith.window(), SMALLEST);
         zenith.on_rto(&Timeout { consecutive: 2, ..timeout }, &at(4000));
         hear(&mut zenith, 5000, BASE_MS);
         assert_eq!(zenith.window(), 690.0);

@@ -20,7 +20,7 @@ pub(crate) struct ClientApp {
     /// The client.
     pub client: Client,
     /// Its connections by their numbers.
-    pub connections: Vec<Option<ClientConnection>>,
+    connections: Vec<Option<ClientConnection>>,
 }
 
 /// A connection of a client.
@@ -59,6 +59,11 @@ impl ClientApp {
         self.connections.resize_with(needed, || None);
         self.connections[number as usize] =
             Some(ClientConnection { ends, asked: VecDeque::new(), unwritten: [0; 2] });
+    }
+
+    /// A connection is of no interest any more.
+    pub fn forget(&mut self, number: u32) {
+        self.connections[number as usize] = None;
     }
 
     pub fn state(&mut self, number: u32) -> Option<&mut ClientConnection> {

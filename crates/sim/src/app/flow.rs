@@ -13,7 +13,6 @@ use crate::engine::process::Timer;
 use crate::host::proxy::Relay;
 use crate::ids::{EndId, FlowId};
 use crate::network::forward::Here;
-use crate::network::hop::FIRST_SPECIAL;
 use crate::observe::monitor::{HostEvent, Monitor};
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
@@ -43,7 +42,7 @@ impl<M: Monitor> Simulation<M> {
                 self.wake_flow_at(id, next);
                 self.send_plain(id, size, 0);
             }
-            Application::SourceApp(_) => self.app(id),
+            Application::SourceApp(_) => self.send_from_source(id),
             Application::ClientApp(_) => self.call_client(id),
             Application::Bulk | Application::File { .. } => self.begin(id),
             Application::Pages(pages) => match flow.sender {
@@ -244,14 +243,11 @@ impl<M: Monitor> Simulation<M> {
         let marks = Marks::PLAIN | Marks::of(&segment);
         let handle = PacketHandle::new((index, flow.routes[0]), size, flow.labels[0], marks);
         let node = flow.nodes[0];
-        match self.routes[handle.position()] {
-            FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
-            link => self.enqueue(link, handle),
-        }
+        self.go(handle, Here { node, served: true });
     }
 
     /// A source has something to send.
-    pub(crate) fn app(&mut self, id: FlowId) {
+    fn send_from_source(&mut self, id: FlowId) {
         let now = self.now;
         let flow = &mut self.flows[id as usize];
         let (start, transport, header) = (flow.start, flow.transport, flow.header_bytes);
@@ -259,21 +255,20 @@ impl<M: Monitor> Simulation<M> {
             self.begin(id);
         }
         while let Some(app) = self.source_app_of(id).filter(|app| start + app.due() <= now) {
-            let Some(emission) = app.take(now) else { break };
             if transport == Transport::Tcp {
+                app.take(now);
                 let wanted = app.writable();
                 self.flows[id as usize].wanted = wanted;
                 continue;
             }
-            let number = app.messages;
-            app.expect(now, emission);
+            let Some((number, emission)) = app.take_message(now, start) else { break };
             let mut rest = emission.bytes;
             while rest > 0 {
                 let part = rest.min(self.flows[id as usize].configs[0].mss);
                 rest -= part;
                 self.send_plain(id, part + header, number);
                 if let Some(app) = self.source_app_of(id) {
-                    app.packets += 1;
+                    app.note_packet();
                 }
             }
         }

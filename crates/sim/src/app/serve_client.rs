@@ -50,7 +50,7 @@ impl<M: Monitor> Simulation<M> {
                 Act::Close { .. } => {
                     self.ends[client_end as usize].connection.close(self.now);
                     if let Some(app) = self.client_app_of(id) {
-                        app.connections[connection as usize] = None;
+                        app.forget(connection);
                     }
                 }
             }
@@ -133,7 +133,7 @@ impl<M: Monitor> Simulation<M> {
     fn fail_connection(&mut self, flow: FlowId, number: u32, end: EndId) {
         let now = self.now;
         if let Some(app) = self.client_app_of(flow) {
-            app.connections[number as usize] = None;
+            app.forget(number);
             app.client.handle_failure(now, number);
         }
         self.flows[flow as usize].counts.gone().failures += 1;

@@ -7,7 +7,6 @@ use crate::app::application::Application;
 use crate::app::session::{AgentPacket, Binding, Port, Session};
 use crate::ids::{FlowId, PacketIndex};
 use crate::network::forward::Here;
-use crate::network::hop::FIRST_SPECIAL;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
@@ -84,10 +83,7 @@ impl<M: Monitor> Simulation<M> {
         let label = self.flows[id as usize].labels[usize::from(usize::from(way.to.agent) < from)];
         let handle = PacketHandle::new((packet_index, way.route), size, label, marks);
         self.put_packet(packet_index, AgentPacket { packet, to: way.to });
-        match self.routes[way.route as usize] {
-            FIRST_SPECIAL.. => self.go(handle, Here { node, served: true }),
-            link => self.enqueue(link, handle),
-        }
+        self.go(handle, Here { node, served: true });
     }
 
     fn put_packet(&mut self, packet_index: PacketIndex, packet: AgentPacket) {

@@ -39,11 +39,11 @@ pub(crate) struct SourceApp {
     /// Over TCP: only whole packets are written while more is to come.
     coalesces: bool,
     /// Messages sent.
-    pub messages: u64,
+    messages: u64,
     /// Bytes of them.
     bytes: u64,
     /// Packets sent, over UDP.
-    pub packets: u64,
+    packets: u64,
     /// Over UDP: messages not complete, with when they were sent and what is missing, by number.
     open: BTreeMap<u64, (Instant, u64)>,
     /// Over TCP: bytes read in order, and segments that brought something new.
@@ -145,7 +145,7 @@ impl SourceApp {
     }
 
     /// The message taken last is on its way; of interest if somebody judges it.
-    pub fn expect(&mut self, now: Instant, emission: Emission) {
+    fn expect(&mut self, now: Instant, emission: Emission) {
         if !matches!(self.judge, Judge::Nobody) {
             self.open.insert(self.messages, (now, u64::from(emission.bytes)));
         }
@@ -203,6 +203,11 @@ impl SourceApp {
         if *missing == 0 {
             self.handle_message(now, message);
         }
+    }
+
+    /// A packet was sent over UDP.
+    pub fn note_packet(&mut self) {
+        self.packets += 1;
     }
 
     /// Packets sent over UDP.

@@ -80,14 +80,14 @@ impl Convergence {
 
 /// The goodput of something that began at some time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Gauge {
+struct Gauge {
     /// Bytes delivered at the sample before.
     delivered: u64,
     convergence: Convergence,
 }
 
 impl Gauge {
-    pub fn sample(&mut self, now: Instant, start: Instant, delivered: u64) {
+    fn sample(&mut self, now: Instant, start: Instant, delivered: u64) {
         if now > first_sample(start) {
             self.convergence.note(delivered.saturating_sub(self.delivered));
         }
@@ -109,13 +109,27 @@ fn first_sample(start: Instant) -> Instant {
 #[derive(Debug, Default)]
 pub(crate) struct GoodputSampler {
     /// Of each flow, and of all together.
-    pub flows: Vec<Gauge>,
-    pub all: Gauge,
+    flows: Vec<Gauge>,
+    all: Gauge,
     /// Bytes delivered by now, by flow.
     pub delivered: Vec<u64>,
 }
 
 impl GoodputSampler {
+    /// Samples the flows that began at these times and have delivered so many bytes by now; all of them together, in bytes.
+    pub fn sample(&mut self, now: Instant, starts: impl ExactSizeIterator<Item = Instant>) -> u64 {
+        self.flows.resize_with(starts.len(), Gauge::default);
+        for ((start, gauge), delivered) in starts.zip(&mut self.flows).zip(&self.delivered) {
+            gauge.sample(now, start, *delivered);
+        }
+        self.delivered.iter().sum()
+    }
+
+    /// All flows together, of which the first began at `first`, have delivered so many bytes by now.
+    pub fn sample_all(&mut self, now: Instant, first: Instant, delivered: u64) {
+        self.all.sample(now, first, delivered);
+    }
+
     /// Time from the start of a flow until its goodput had settled.
     pub fn of_flow(&self, flow: usize, start: Instant) -> Option<Duration> {
         self.flows.get(flow)?.convergence(start)

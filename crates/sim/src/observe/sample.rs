@@ -3,9 +3,10 @@
 use bentpipe_base::Instant;
 
 use crate::engine::key::EventTarget;
-use crate::observe::goodput::{Gauge, SAMPLE_INTERVAL};
+use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
+use crate::world::Flow;
 
 impl<M: Monitor> Simulation<M> {
     /// Samples what all flows have delivered, and says when to sample again.
@@ -23,33 +24,27 @@ impl<M: Monitor> Simulation<M> {
 
     /// Samples what each flow has delivered by now; all of them together, in bytes.
     pub(crate) fn sample_flows(&mut self) -> u64 {
-        let mut goodput = std::mem::take(&mut self.core.goodput);
-        goodput.delivered.clear();
+        let mut delivered = std::mem::take(&mut self.core.goodput.delivered);
+        delivered.clear();
         if self.processes.is_empty() {
-            self.gather_delivered(&mut goodput.delivered);
+            self.gather_delivered(&mut delivered);
         } else {
-            goodput.delivered.extend_from_slice(self.sample_processes());
+            delivered.extend_from_slice(self.sample_processes());
         }
-        let now = self.now;
-        goodput.flows.resize_with(self.flows.len(), Gauge::default);
-        for ((flow, gauge), delivered) in self.flows.iter().zip(&mut goodput.flows).zip(&goodput.delivered) {
-            gauge.sample(now, flow.start, *delivered);
-        }
-        self.core.goodput = goodput;
-        self.core.goodput.delivered.iter().sum()
+        self.core.goodput.delivered = delivered;
+        self.core.goodput.sample(self.now, self.flows.iter().map(|flow| flow.start))
     }
 
     /// All flows together have delivered so many bytes by now.
     pub(crate) fn note_sample(&mut self, delivered: u64) {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-        self.core.goodput.all.sample(self.now, first, delivered);
+        self.core.goodput.sample_all(self.now, first, delivered);
         self.go_on_after_sample(self.now + SAMPLE_INTERVAL);
     }
 
     /// What has arrived of each flow by now, in bytes.
     fn gather_delivered(&self, delivered: &mut Vec<u64>) {
-        let of_gone =
-            |flow: &crate::world::Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
+        let of_gone = |flow: &Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
         delivered.extend(self.flows.iter().map(of_gone));
         let mut vacant = self.vacant.clone();
         vacant.sort_unstable();

@@ -57,6 +57,6 @@ impl Checker {
         self.violations.unless(inside == used, now, || {
             format!("{used} packets are on their way, but the links hold {inside}")
         });
-        self.violations.0
+        self.violations.into_vec()
     }
 }

@@ -214,7 +214,7 @@ mod tests {
             streams.note(now, 1, &HostEvent::Arrived { index: 3, segment }, &mut violations);
         }
         streams.note(now, 1, &HostEvent::Read(bytes), &mut violations);
-        violations.0
+        violations.into_vec()
     }
 
     #[test]

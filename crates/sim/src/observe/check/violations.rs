@@ -7,7 +7,7 @@ const MOST_VIOLATIONS: usize = 20;
 
 /// Collects what breaks the rules.
 #[derive(Debug, Default)]
-pub(crate) struct Violations(pub Vec<String>);
+pub(crate) struct Violations(Vec<String>);
 
 impl Violations {
     /// Notes a violation unless `holds`.
@@ -15,5 +15,10 @@ impl Violations {
         if !holds && self.0.len() < MOST_VIOLATIONS {
             self.0.push(format!("{at:?}: {}", what()));
         }
+    }
+
+    /// All that were noted.
+    pub fn into_vec(self) -> Vec<String> {
+        self.0
     }
 }
