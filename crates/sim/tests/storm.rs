@@ -223,6 +223,7 @@ impl Dice {
             every: self.between(1, 4) as u32,
             timer: self.millis(0, 500),
             quick: self.between(0, 16) as u32,
+            after_duplicate: 0,
         };
         let floor = self.pick(&[10, 200, 1000]);
         Config {

@@ -40,6 +40,9 @@ pub enum DelayedAck {
         timer: Duration,
         /// Segments acknowledged at once at the start of the connection and after a repaired loss.
         quick: u32,
+        /// Segments acknowledged at once from one on that had arrived before: its sender seems to miss ACKs. Linux does so with 16
+        /// (`tcp_enter_quickack_mode`); zero goes on delaying.
+        after_duplicate: u32,
     },
 }
 
@@ -390,7 +393,12 @@ impl Default for Config {
             window_scaling: true,
             ecn: false,
             nagle: false,
-            delayed_ack: DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 },
+            delayed_ack: DelayedAck::On {
+                every: 2,
+                timer: Duration::from_millis(40),
+                quick: 16,
+                after_duplicate: 0,
+            },
             ack_delay: AckDelay::default(),
             rto: RtoBounds {
                 initial: Duration::from_secs(1),

@@ -173,10 +173,11 @@ fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
     };
     let each = vec![DelayedAck::Off, Config::default().delayed_ack];
     form.variant(delayed_ack, name, each, |form, delayed_ack| {
-        if let DelayedAck::On { every, timer, quick } = delayed_ack {
+        if let DelayedAck::On { every, timer, quick, after_duplicate } = delayed_ack {
             form.field("every", every, &SEGMENTS);
             form.field("timer", timer, &TIME_ABOVE_ZERO);
             form.field("quick", quick, &SEGMENTS_FROM_ZERO);
+            form.field("after-duplicate", after_duplicate, &SEGMENTS_FROM_ZERO);
         }
     });
 }

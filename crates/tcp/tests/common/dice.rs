@@ -59,6 +59,7 @@ fn delayed_ack(dice: &mut Dice) -> DelayedAck {
             every: dice.within(1, 4) as u32,
             timer: ms(dice.within(0, 500)),
             quick: dice.within(0, 16) as u32,
+            after_duplicate: dice.within(0, 16) as u32,
         }
     }
 }
