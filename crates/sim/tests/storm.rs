@@ -244,6 +244,7 @@ impl Dice {
                 margin: Duration::from_millis(self.pick(&[0, 200])),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
+                each_sample: false,
             },
             window_validation: self.pick(&[
                 WindowValidation::Off,

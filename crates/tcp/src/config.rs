@@ -120,6 +120,9 @@ pub struct RtoBounds {
     pub ceiling: Duration,
     /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
     pub tick: Duration,
+    /// Every round-trip sample moves the smoothed round trip by an eighth, however many there are in a round trip, as in Linux: the smoothed one
+    /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G).
+    pub each_sample: bool,
 }
 
 /// What Hasegawa's Enhanced TCP restores after a spurious timeout.
@@ -406,6 +409,7 @@ impl Default for Config {
                 margin: Duration::from_millis(200),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(1),
+                each_sample: false,
             },
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),

@@ -101,6 +101,7 @@ fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("margin", &mut rto.margin, &TIME);
     form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
+    form.field("each-sample", &mut rto.each_sample, &FLAG);
 }
 
 fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {

@@ -45,6 +45,7 @@ impl RttEstimator {
 
     /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
     /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers: so many of so many segments.
+    /// Unless each is to count in full.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, (covered, flight): (u32, u32), bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
@@ -53,6 +54,7 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
         } else {
             let covered = covered.max(1);
+            let flight = if bounds.each_sample { covered } else { flight };
             // In fixed point: every ACK waits for this.
             let weight = (u64::from(covered) << WEIGHT_BITS) / u64::from(flight.max(covered));
             let deviation = self.srtt.abs_diff(rtt);
@@ -142,10 +144,26 @@ mod tests {
         margin: Duration::ZERO,
         ceiling: Duration::from_secs(60),
         tick: Duration::from_millis(1),
+        each_sample: false,
     };
 
     /// The ACK of the only segment under way.
     const ALONE: (u32, u32) = (1, 1);
+
+    /// Over a queue that fills within a round trip the smoothed round trip of Linux is nearly the newest one, that of RFC 7323 lags behind.
+    #[test]
+    fn each_sample_may_count_in_full() {
+        let smoothed = |each_sample| {
+            let bounds = RtoBounds { each_sample, ..BOUNDS };
+            let mut estimator = RttEstimator::new(&bounds);
+            estimator.sample(Duration::from_millis(500), (1, 10), &bounds);
+            for _ in 0..100 {
+                estimator.sample(Duration::from_millis(1000), (1, 100), &bounds);
+            }
+            estimator.srtt.as_millis_f64().round()
+        };
+        assert_eq!((smoothed(true), smoothed(false)), (1000.0, 559.0));
+    }
 
     #[test]
     fn first_sample_and_smoothing() {

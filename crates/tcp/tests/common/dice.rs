@@ -92,6 +92,7 @@ pub fn config(dice: &mut Dice) -> Config {
             margin: ms(dice.one_of(&[0, 200])),
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
+            each_sample: false,
         },
         spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
         pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),
