@@ -121,7 +121,8 @@ pub struct RtoBounds {
     /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
     pub tick: Duration,
     /// Every round-trip sample moves the smoothed round trip by an eighth, however many there are in a round trip, as in Linux: the smoothed one
-    /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G).
+    /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G), as they share the quarter of the
+    /// variation in any case; with this the variation is besides never less than half of what a round trip is longer than the smoothed one.
     pub each_sample: bool,
 }
 

@@ -45,7 +45,8 @@ impl RttEstimator {
 
     /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
     /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers: so many of so many segments.
-    /// Unless each is to count in full.
+    /// Linux lets each move the smoothed round trip by an eighth. Its variation falls once in a round trip, too, and rises at once: where round
+    /// trips stay longer by so much, to half of that.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, (covered, flight): (u32, u32), bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
@@ -54,11 +55,14 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
         } else {
             let covered = covered.max(1);
-            let flight = if bounds.each_sample { covered } else { flight };
             // In fixed point: every ACK waits for this.
             let weight = (u64::from(covered) << WEIGHT_BITS) / u64::from(flight.max(covered));
             let deviation = self.srtt.abs_diff(rtt);
             self.rttvar = towards(self.rttvar, deviation, (weight, WEIGHT_BITS + 2));
+            if bounds.each_sample && rtt > self.srtt {
+                self.rttvar = self.rttvar.max(deviation / 2);
+            }
+            let weight = if bounds.each_sample { 1 << WEIGHT_BITS } else { weight };
             self.srtt = towards(self.srtt, rtt, (weight, WEIGHT_BITS + 3));
         }
         self.follow(bounds);
@@ -150,19 +154,27 @@ mod tests {
     /// The ACK of the only segment under way.
     const ALONE: (u32, u32) = (1, 1);
 
-    /// Over a queue that fills within a round trip the smoothed round trip of Linux is nearly the newest one, that of RFC 7323 lags behind.
+    /// Over a queue that fills within a round trip the smoothed round trip of Linux is nearly the newest one, that of RFC 7323 lags behind; the
+    /// variation of both is that of flights.
     #[test]
     fn each_sample_may_count_in_full() {
-        let smoothed = |each_sample| {
+        let after = |each_sample| {
             let bounds = RtoBounds { each_sample, ..BOUNDS };
             let mut estimator = RttEstimator::new(&bounds);
             estimator.sample(Duration::from_millis(500), (1, 10), &bounds);
             for _ in 0..100 {
                 estimator.sample(Duration::from_millis(1000), (1, 100), &bounds);
             }
-            estimator.srtt.as_millis_f64().round()
+            [estimator.srtt, estimator.rttvar].map(|time| time.as_millis_f64().round())
         };
-        assert_eq!((smoothed(true), smoothed(false)), (1000.0, 559.0));
+        let ([lags, _], [follows, varies]) = (after(false), after(true));
+        assert_eq!((lags, follows), (559.0, 1000.0));
+        assert!((190.0..215.0).contains(&varies), "{varies} ms: a quarter less after a flight");
+        let bounds = RtoBounds { each_sample: true, ..BOUNDS };
+        let mut estimator = RttEstimator::new(&bounds);
+        estimator.sample(Duration::from_millis(100), (1, 10), &bounds);
+        estimator.sample(Duration::from_millis(500), (1, 10), &bounds);
+        assert_eq!(estimator.rttvar.as_millis_f64(), 200.0, "half of what it is longer");
     }
 
     #[test]
