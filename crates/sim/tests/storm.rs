@@ -245,6 +245,7 @@ impl Dice {
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
                 each_sample: false,
+                restart_on_sacks: false,
             },
             window_validation: self.pick(&[
                 WindowValidation::Off,

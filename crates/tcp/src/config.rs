@@ -124,6 +124,9 @@ pub struct RtoBounds {
     /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G), as they share the quarter of the
     /// variation in any case; with this the variation is besides never less than half of what a round trip is longer than the smoothed one.
     pub each_sample: bool,
+    /// SACKs of data that left before the oldest segment was last sent restart the timer as well, as in Linux: the way has become longer, and the
+    /// answer to that segment is behind them.
+    pub restart_on_sacks: bool,
 }
 
 /// What Hasegawa's Enhanced TCP restores after a spurious timeout.
@@ -411,6 +414,7 @@ impl Default for Config {
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(1),
                 each_sample: false,
+                restart_on_sacks: false,
             },
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),

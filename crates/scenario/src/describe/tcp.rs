@@ -102,6 +102,7 @@ fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
     form.field("each-sample", &mut rto.each_sample, &FLAG);
+    form.field("restart-on-sacks", &mut rto.restart_on_sacks, &FLAG);
 }
 
 fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {

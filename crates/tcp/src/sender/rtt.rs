@@ -149,6 +149,7 @@ mod tests {
         ceiling: Duration::from_secs(60),
         tick: Duration::from_millis(1),
         each_sample: false,
+        restart_on_sacks: false,
     };
 
     /// The ACK of the only segment under way.

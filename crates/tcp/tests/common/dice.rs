@@ -93,6 +93,7 @@ pub fn config(dice: &mut Dice) -> Config {
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
             each_sample: false,
+            restart_on_sacks: false,
         },
         spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
         pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),

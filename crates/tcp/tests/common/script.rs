@@ -29,6 +29,7 @@ pub fn plain() -> Config {
             ceiling: ms(60_000),
             tick: ms(1),
             each_sample: false,
+            restart_on_sacks: false,
         },
         ..Config::default()
     }
