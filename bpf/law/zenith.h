@@ -202,9 +202,13 @@ BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
 	return BP_SEGMENTS((bp_u64)law->in_flight + segments) >= law->window - law->window / 4;
 }
 
-BP_INLINE bp_u32 zenith_patience(const struct bp_law *law)
+/*
+ * How long ACKs may pause. Before the first measurement the handshake says how long the path is: with less patience, flights that leave once in a
+ * round trip would seem to be silences, and nothing would ever be measured.
+ */
+BP_INLINE bp_u32 zenith_patience(const struct bp_law *law, const struct bp_path *path)
 {
-	bp_u32 base = zenith_base(law);
+	bp_u32 base = law->base.best[0].known ? zenith_base(law) : BP_MIN(path->srtt, 1U << 30);
 
 	return base - base / 5 + 100000;
 }
@@ -787,7 +791,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->now = path->now;
 	law->in_flight = path->in_flight;
 	law->srtt = path->srtt;
-	law->expected_by = path->now + zenith_patience(law);
+	law->expected_by = path->now + zenith_patience(law, path);
 	if (ack->acked && law->before_timeout) {
 		law->window = law->before_timeout;
 		law->before_timeout = 0;
@@ -814,7 +818,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 /* Nothing was under way, and something is now. */
 BP_INLINE void zenith_on_start(struct bp_law *law, const struct bp_path *path)
 {
-	law->expected_by = path->now + path->srtt + zenith_patience(law);
+	law->expected_by = path->now + path->srtt + zenith_patience(law, path);
 }
 #define BP_ON_START(law, path) zenith_on_start(law, path)
 

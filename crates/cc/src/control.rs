@@ -348,11 +348,14 @@ pub struct ProbeRequest {
     pub tag: ProbeTag,
 }
 
-/// When the engine asks for probes: after it has sent all the data that the window allows.
+/// When the engine asks for probes: after it has sent all the data that the window allows, and before a new segment of data where
+/// [`Prober::precedes_data`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeMoment {
     /// Data segments (new or retransmitted) sent since the last arrival or wake-up.
     pub data_sent: u32,
+    /// A new segment of data leaves next.
+    pub before_data: bool,
 }
 
 /// A probe was answered.
@@ -494,6 +497,11 @@ pub fn state<C: CongestionControl + ?Sized>(cc: &C, ssthresh: f64, phase: &'stat
 pub trait Prober {
     /// Asked after data until it returns `None`: the next probe to send now.
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest>;
+
+    /// Probes may also leave just before a new segment of data.
+    fn precedes_data(&self) -> bool {
+        false
+    }
 
     /// A probe was answered.
     fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path);

@@ -126,8 +126,11 @@ impl Law for Swift {
         Terms { mode, form, max_probes, dsack_replies }
     }
 
-    /// Section III-A: "chosen randomly from the set of packets/segments that have been sent but not-yet-acknowledged".
+    /// Copies that leave beside data are those of that data. Section III-A: "chosen randomly from the set of packets/segments that have been sent but not-yet-acknowledged".
     fn pick(&mut self, path: &Path) -> ProbeKind {
+        if self.config.form == Form::Proportional {
+            return ProbeKind::Newest;
+        }
         ProbeKind::Outstanding(self.rng.below(u64::from(path.outstanding)) as u32)
     }
 

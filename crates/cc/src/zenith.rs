@@ -334,7 +334,7 @@ impl Zenith {
             self.cut_round(path.now);
         }
         self.last_ack = path.now;
-        self.expected_by = path.now + self.patience();
+        self.expected_by = path.now + self.patience(path);
     }
 
     /// Silence after silence, and no round trip between them that could be measured: that is no outage, it is a queue that overflows.
@@ -353,8 +353,12 @@ impl Zenith {
         self.round = Round::new(now, Before::Cut, self.delay.clock);
     }
 
-    fn patience(&self) -> Duration {
-        Duration::from_secs_f64(0.8 * self.delay.base_s() + 0.1)
+    /// How long ACKs may pause. Before the first measurement the handshake says how long the path is: with less patience, flights that leave
+    /// once in a round trip would seem to be silences, and nothing would ever be measured.
+    fn patience(&self, path: &Path) -> Duration {
+        let base_s = self.delay.base_s();
+        let base_s = if base_s > 0.0 { base_s } else { path.srtt_s() };
+        Duration::from_secs_f64(0.8 * base_s + 0.1)
     }
 
     fn sample(&mut self, rtt: Duration, ack: &Ack, path: &Path) {
@@ -771,7 +775,7 @@ impl CongestionControl for Zenith {
         }
         self.sent = self.sent.saturating_add(1);
         if path.outstanding <= 1 {
-            self.expected_by = path.now + path.srtt + self.patience();
+            self.expected_by = path.now + path.srtt + self.patience(path);
         }
         Priority::Normal
     }
@@ -838,6 +842,19 @@ mod tests {
 
     fn hear(zenith: &mut Zenith, millis: u64, rtt_ms: u64) {
         zenith.on_ack(&Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) }, &at(millis));
+    }
+
+    /// Who begins behind the first flights of others gets its own ACKs late, and then in flights with pauses between them.
+    #[test]
+    fn a_flow_that_begins_behind_others_measures_its_delay() {
+        let mut zenith = established(10.0, 0);
+        zenith.settle();
+        let sent = Sent { seq: 1, len: fixture::MSS, retransmission: false };
+        zenith.on_sent(&sent, &Path { outstanding: 1, ..at(0) });
+        hear(&mut zenith, BASE_MS + 200, BASE_MS + 200);
+        assert_eq!(zenith.delay.base_s(), 0.75, "its first ACK counts, 200 ms late");
+        hear(&mut zenith, 2 * BASE_MS + 150, BASE_MS);
+        assert_eq!(zenith.delay.base_s(), 0.55);
     }
 
     #[test]

@@ -64,6 +64,9 @@ fn wanted(args: &LoadArgs) -> Result<Vec<&'static Control>, Failure> {
 }
 
 pub fn unload(args: &UnloadArgs) -> Result<(), Failure> {
+    for path in bentpipe_kernel::clear()? {
+        output::print(&format!("{}: left by a command that died; removed\n", path.display()))?;
+    }
     let controls = match args.all {
         true => bentpipe_kernel::loaded()?,
         false => args.names.iter().map(|name| bentpipe_kernel::find(name)).collect::<Result<_, _>>()?,

@@ -6,13 +6,15 @@
 
 mod network;
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// What is loaded is the machine's: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -46,7 +48,7 @@ fn lacks(programs: &[&str]) -> bool {
 
 /// Rules need control groups of version 2.
 fn lacks_groups() -> bool {
-    let lacks = !std::fs::read_to_string("/proc/mounts").is_ok_and(|mounts| mounts.contains(" cgroup2 "));
+    let lacks = !fs::read_to_string("/proc/mounts").is_ok_and(|mounts| mounts.contains(" cgroup2 "));
     if lacks {
         eprintln!("skipped: control groups of version 2 are not mounted");
     }
@@ -76,7 +78,7 @@ fn refused(arguments: &[&str], code: i32) -> String {
 }
 
 fn offered() -> String {
-    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("Linux")
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("Linux")
 }
 
 /// Takes out what a test loaded, also when it fails.
@@ -207,6 +209,102 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
     assert!(refused(&["kernel", "use", "none", "--to", "10.0.0.0/8"], 2).contains("no rule"));
     assert_eq!(offered(), before);
     assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
+}
+
+/// A network namespace with many interfaces, so that loading what sends probes takes a while.
+struct ManyInterfaces(String);
+
+impl ManyInterfaces {
+    fn new() -> Self {
+        let name = format!("bp-dies-{}", std::process::id());
+        let ip = |words: &[&str]| {
+            let output = Command::new("ip").args(words).output().expect("iproute2 is there");
+            assert!(output.status.success(), "{words:?}: {output:?}");
+        };
+        ip(&["netns", "add", &name]);
+        for pair in 0..10 {
+            let (one, other) = (format!("a{pair}"), format!("b{pair}"));
+            ip(&["-n", &name, "link", "add", &one, "type", "veth", "peer", "name", &other]);
+        }
+        Self(name)
+    }
+
+    fn bentpipe(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.0));
+        command.arg(env!("CARGO_BIN_EXE_bentpipe")).args(arguments);
+        command
+    }
+}
+
+impl Drop for ManyInterfaces {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).output();
+    }
+}
+
+/// The kernel closes what a process had open a moment after its end.
+fn is_soon_offered_no_more(control: &str) -> bool {
+    let begin = Instant::now();
+    while offered().contains(control) {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Whenever a command is killed, the next one finds its way: to load, or to leave nothing behind.
+#[test]
+fn a_command_that_dies_leaves_nothing_that_the_next_one_does_not_mend() {
+    let Some(_alone) = ready() else { return };
+    if lacks(&["ip", "nsenter"]) {
+        return;
+    }
+    if doctor_doubts("programs at interfaces (tcx)") {
+        return eprintln!("skipped: programs at interfaces came with kernel 6.6");
+    }
+    let _clean = Clean;
+    let many = ManyInterfaces::new();
+    let whole = |arguments: &[&str]| {
+        let begin = Instant::now();
+        let output = many.bentpipe(arguments).output().expect("nsenter is there");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        begin.elapsed()
+    };
+    let load = ["kernel", "load", "peach"];
+    let unload = ["kernel", "unload", "--all"];
+    let took = [whole(&load), whole(&unload)];
+    let (mut halfway, mut died) = (0, 0);
+    for step in 0..20 {
+        // Every third time it is the unloading that dies.
+        let unloads = step % 3 == 2;
+        if unloads {
+            whole(&load);
+        }
+        let (arguments, took) = if unloads { (unload, took[1]) } else { (load, took[0]) };
+        let mut command = many.bentpipe(&arguments).stdout(Stdio::null()).spawn().expect("nsenter is there");
+        thread::sleep(took * step / 20);
+        command.kill().expect("it is a child");
+        died += u32::from(!command.wait().expect("it is a child").success());
+        let probes = fs::read_dir("/sys/fs/bpf/bentpipe/peach-copies").map_or(0, Iterator::count);
+        halfway += u32::from((1..21).contains(&probes));
+        if step % 2 == 0 {
+            whole(&load);
+            assert!(offered().contains("bp_peach"), "killed at step {step}, it does not load");
+            let status = done(&["kernel", "status"]);
+            assert_eq!(status.matches("probes of bp_peach").count(), 20, "killed at step {step}: {status}");
+        }
+        whole(&unload);
+        assert!(is_soon_offered_no_more("bp_peach"), "killed at step {step}, it stays");
+        assert!(
+            !Path::new("/sys/fs/bpf/bentpipe").exists(),
+            "killed at step {step}, a folder is left behind"
+        );
+    }
+    println!("{died} of 20 commands died, {halfway} with the probes at some of 20 interfaces");
+    assert!(died > 5 && halfway > 0, "{died} died, {halfway} halfway: it was too quick");
 }
 
 /// The system default holds a control in the kernel: taking it out would leave it behind.

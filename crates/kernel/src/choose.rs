@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::interface::Interface;
 use crate::loader::prepare_folder;
 use crate::objects;
-use crate::pins::FOLDER;
+use crate::pins::{FOLDER, RULES_LINK, RULES_OF};
 
 /// Which connections.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,7 +41,6 @@ pub struct Rule {
 }
 
 const RULES: &str = "rules";
-const LINK: &str = "link";
 /// Bits of a key before the address: the network namespace and the interface.
 const PLACE_BITS: u32 = 64;
 /// Bits of an IPv6 address before one of IPv4 that is mapped into it.
@@ -63,27 +62,24 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     if !folder.join("cgroup.procs").exists() {
         return Err(Error::Request(format!("{} is no control group (version 2)", folder.display())));
     }
-    let pins = Path::new(FOLDER).join(format!("use-{}", group.0.ino()));
+    let pins = Path::new(FOLDER).join(format!("{RULES_OF}{}", group.0.ino()));
     if control.is_none() && !pins.exists() {
         return Err(Error::Request("no rule of this control group is there to be taken back".into()));
     }
-    prepare_folder()?;
+    let _turn = prepare_folder()?;
     attach(&pins, &group.1)?;
     let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
-    for key in keys(which, interface) {
-        let done = match control {
-            Some(control) => rules.update(&key, &value(control, interface.number), MapFlags::ANY),
-            None => rules.delete(&key),
-        };
-        done.map_err(|error| match control {
-            None => Error::Request(format!("no such rule: {}", written(&key))),
-            Some(_) => broken(&error),
-        })?;
-    }
+    let done = keys(which, interface).into_iter().try_for_each(|key| match control {
+        Some(control) => rules
+            .update(&key, &value(control, interface.number), MapFlags::ANY)
+            .map_err(|error| broken(&error)),
+        None => rules.delete(&key).map_err(|_| Error::Request(format!("no such rule: {}", written(&key)))),
+    });
+    // Also where the command before died when there was none yet.
     if rules.keys().next().is_none() {
         detach(&pins)?;
     }
-    Ok(())
+    done
 }
 
 /// All rules that hold.
@@ -94,9 +90,13 @@ pub fn rules() -> Result<Vec<Rule>, Error> {
     let mut all = Vec::new();
     for folder in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let name = folder.file_name();
-        let Some(group) = name.to_str().and_then(|name| name.strip_prefix("use-")?.parse().ok()) else {
+        let Some(group) = name.to_str().and_then(|name| name.strip_prefix(RULES_OF)?.parse().ok()) else {
             continue;
         };
+        if !folder.path().join(RULES_LINK).exists() {
+            // Somebody is setting them up, or died while doing so: they do not hold.
+            continue;
+        }
         let rules = MapHandle::from_pinned_path(folder.path().join(RULES)).map_err(|error| broken(&error))?;
         for key in rules.keys() {
             let value =
@@ -116,7 +116,7 @@ fn broken(error: &libbpf_rs::Error) -> Error {
 
 /// The program stands at the group, with its rules, until the last rule goes.
 fn attach(pins: &Path, group: &File) -> Result<(), Error> {
-    if pins.join(LINK).exists() {
+    if pins.join(RULES_LINK).exists() {
         return Ok(());
     }
     let mut object = objects::give("use", objects::open("use")?)?;
@@ -127,7 +127,7 @@ fn attach(pins: &Path, group: &File) -> Result<(), Error> {
             program.attach_cgroup(group.as_raw_fd()).map_err(|error| objects::explain("use", &error))?;
         let mut rules = object.maps_mut().next().expect("the object has one map");
         rules.pin(pins.join(RULES)).map_err(|error| broken(&error))?;
-        link.pin(pins.join(LINK)).map_err(|error| broken(&error))
+        link.pin(pins.join(RULES_LINK)).map_err(|error| broken(&error))
     })();
     if done.is_err() {
         let _ = detach(pins);
@@ -136,7 +136,7 @@ fn attach(pins: &Path, group: &File) -> Result<(), Error> {
 }
 
 fn detach(pins: &Path) -> Result<(), Error> {
-    for pin in [LINK, RULES] {
+    for pin in [RULES_LINK, RULES] {
         match fs::remove_file(pins.join(pin)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::file(pins, &error));

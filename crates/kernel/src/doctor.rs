@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::CAN_LOAD;
+#[cfg(feature = "bpf")]
+use crate::leftovers;
 
 /// How a check ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -58,6 +61,7 @@ pub fn examine() -> Vec<Check> {
         rights(&read("/proc/self/status")),
         lockdown(&read("/sys/kernel/security/lockdown")),
         file_system(&read("/proc/self/mounts")),
+        dead_commands(&leftovers()),
         control_groups(&read("/proc/self/mounts")),
         pacing(&read("/proc/sys/net/core/default_qdisc")),
         reverse_path(&read("/proc/sys/net/ipv4/conf/all/rp_filter")),
@@ -221,6 +225,24 @@ fn file_system(mounts: &str) -> Check {
     }
 }
 
+/// A build that cannot load leaves nothing.
+#[cfg(not(feature = "bpf"))]
+fn leftovers() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+fn dead_commands(left: &[PathBuf]) -> Check {
+    const WHAT: &str = "what commands left that died";
+    match left {
+        [] => ok(WHAT, "nothing"),
+        [first, ..] => doubtful(
+            WHAT,
+            format!("{} and whatever it holds in the kernel", first.display()),
+            "bentpipe kernel unload --all; the next `load` and `use` clear it as well",
+        ),
+    }
+}
+
 fn control_groups(mounts: &str) -> Check {
     match mounted(mounts, "cgroup2") {
         Some(at) => ok("control groups", at),
@@ -288,6 +310,8 @@ mod tests {
         assert_eq!(links(None).finding, Finding::Doubtful);
         assert_eq!(links(Some(b"\0bpf_struct_ops_link_create\0")).finding, Finding::Ok);
         assert_eq!(interfaces(None).finding, Finding::Doubtful);
+        assert_eq!(dead_commands(&[]).finding, Finding::Ok);
+        assert_eq!(dead_commands(&["/peach-copies".into()]).finding, Finding::Doubtful);
         assert_eq!(rights("CapEff:\t000001ffffffffff").finding, Finding::Ok);
         assert_eq!(lockdown("[none] integrity confidentiality").finding, Finding::Ok);
         assert_eq!(mounted("none /sys/fs/bpf bpf rw 0 0", "bpf"), Some("/sys/fs/bpf"));

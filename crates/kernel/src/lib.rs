@@ -16,6 +16,8 @@ mod copies;
 #[cfg(feature = "bpf")]
 mod interface;
 #[cfg(feature = "bpf")]
+mod leftovers;
+#[cfg(feature = "bpf")]
 mod loader;
 #[cfg(feature = "bpf")]
 mod objects;
@@ -30,6 +32,8 @@ pub use catalogue::{CONTROLS, Control, find};
 #[cfg(feature = "bpf")]
 pub use choose::{Match, Rule, rules, use_for};
 pub use error::Error;
+#[cfg(feature = "bpf")]
+pub use leftovers::{clear, leftovers};
 #[cfg(feature = "bpf")]
 pub use loader::{Loaded, Options, load};
 pub use pins::{loaded, places};

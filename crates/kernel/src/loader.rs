@@ -13,9 +13,10 @@ use crate::catalogue::Control;
 use crate::copies;
 use crate::doctor::has_tcx;
 use crate::error::Error;
+use crate::leftovers::Turn;
 use crate::objects;
-use crate::pins::{BPF_FS, FOLDER, pin_of};
-use crate::unload::{AVAILABLE, is_offered, unload};
+use crate::pins::{AVAILABLE, BPF_FS, FOLDER, pin_of};
+use crate::unload::{is_offered, take_out};
 
 /// What a control may be told when it is loaded.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -41,7 +42,7 @@ pub enum Loaded {
 /// [`Error::Missing`] if the machine lacks something, [`Error::Request`] for options that do not fit, [`Error::Work`] if the kernel refuses.
 pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Loaded>, Error> {
     check(controls, options)?;
-    prepare_folder()?;
+    let _turn = prepare_folder()?;
     let mut done = Vec::with_capacity(controls.len());
     for control in controls {
         match load_one(control, options) {
@@ -49,7 +50,7 @@ pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Load
             Err(error) => {
                 for (control, _) in controls.iter().zip(&done).filter(|(_, loaded)| **loaded == Loaded::Now) {
                     // Its own error would hide the one that matters.
-                    let _ = unload(control);
+                    let _ = take_out(control);
                 }
                 let _ = fs::remove_dir(FOLDER);
                 return Err(error);
@@ -77,8 +78,8 @@ fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> 
     }
 }
 
-/// Our folder in the kernel's BPF file system, which is mounted if nobody did.
-pub(crate) fn prepare_folder() -> Result<(), Error> {
+/// Our folder in the kernel's BPF file system, which is mounted if nobody did. What commands that died left in it is gone, and others wait.
+pub(crate) fn prepare_folder() -> Result<Turn, Error> {
     if !statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
         mount(Some("bpffs"), BPF_FS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).map_err(|error| {
             Error::Missing(format!(
@@ -86,7 +87,10 @@ pub(crate) fn prepare_folder() -> Result<(), Error> {
             ))
         })?;
     }
-    fs::create_dir_all(FOLDER).map_err(|error| Error::file(Path::new(FOLDER), &error))
+    let turn = Turn::take()?;
+    turn.clear()?;
+    fs::create_dir_all(FOLDER).map_err(|error| Error::file(Path::new(FOLDER), &error))?;
+    Ok(turn)
 }
 
 /// What keeps a control in the kernel.
@@ -111,35 +115,16 @@ impl Held {
 }
 
 fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Error> {
-    let before = pin_of(control).exists();
-    let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
-    let held = Held::in_this_kernel(&kernel);
     if control.sends_probes() && !has_tcx() {
         return Err(Error::Missing(format!(
             "{} needs programs at interfaces (tcx), which came with kernel 6.6",
             control.name
         )));
     }
-    let loaded = load_held(control, options, &kernel, held);
-    if !control.sends_probes() {
-        return loaded;
-    }
-    let done = loaded.and_then(|loaded| copies::attach(control, &options.interfaces).map(|()| loaded));
-    if done.is_err() && !before {
-        // An error of its own would hide the one that matters.
-        let _ = unload(control);
-    }
-    done
-}
-
-fn load_held(
-    control: &'static Control,
-    options: &Options,
-    kernel: &Btf<'_>,
-    held: Held,
-) -> Result<Loaded, Error> {
-    let pin = pin_of(control);
-    if pin.exists() {
+    if pin_of(control).exists() {
+        if control.sends_probes() {
+            copies::attach(control, &options.interfaces)?;
+        }
         return Ok(Loaded::Before);
     }
     if is_offered(control.kernel_name) {
@@ -148,6 +133,22 @@ fn load_held(
             control.kernel_name
         )));
     }
+    let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
+    let done = load_held(control, options, &kernel, Held::in_this_kernel(&kernel));
+    if done.is_err() {
+        // An error of its own would hide the one that matters.
+        let _ = take_out(control);
+    }
+    done
+}
+
+/// The control's own pin is the last one: who dies before leaves what is known to be unfinished (`leftovers.rs`).
+fn load_held(
+    control: &'static Control,
+    options: &Options,
+    kernel: &Btf<'_>,
+    held: Held,
+) -> Result<Loaded, Error> {
     let mut open = objects::open(control.name)?;
     set_constants(control, options, kernel, &mut open)?;
     let refused = |error| objects::explain(control.name, &error);
@@ -159,17 +160,23 @@ fn load_held(
     let mut object = objects::give(control.name, open)?;
     if control.sends_probes() {
         copies::pin(control, &mut object)?;
+        copies::attach(control, &options.interfaces)?;
     }
+    let pin = pin_of(control);
+    let cannot_pin = |error| Error::Work(format!("cannot pin {}: {error}", pin.display()));
     let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect(HAS_OPERATIONS);
-    let mut link = operations.attach_struct_ops().map_err(refused)?;
-    let pinned = match held {
-        Held::ByLink => link.pin(&pin),
-        Held::ByMap => operations.pin(&pin),
-    };
-    pinned.map_err(|error| Error::Work(format!("cannot pin {}: {error}", pin.display())))?;
-    if held == Held::ByMap {
-        // Otherwise the control would go with this value.
-        link.disconnect();
+    match held {
+        // A link goes with the process that dies before it is pinned, and the control with it.
+        Held::ByLink => {
+            let mut link = operations.attach_struct_ops().map_err(refused)?;
+            link.pin(&pin).map_err(cannot_pin)?;
+        }
+        // A registered map stays whatever becomes of the process, so that there must be a way to it before.
+        Held::ByMap => {
+            operations.pin(&pin).map_err(cannot_pin)?;
+            // Otherwise the control would go with this value.
+            operations.attach_struct_ops().map_err(refused)?.disconnect();
+        }
     }
     Ok(Loaded::Now)
 }
@@ -257,15 +264,16 @@ mod tests {
         if Path::new(FOLDER).exists() || is_offered(control.kernel_name) {
             return eprintln!("skipped: algorithms are loaded on this machine already");
         }
-        if let Err(error) = prepare_folder() {
-            return eprintln!("skipped: {error}");
-        }
+        let _turn = match prepare_folder() {
+            Ok(turn) => turn,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
         match load_held(control, &Options::default(), &kernel, Held::ByMap) {
             Err(Error::Missing(words)) => eprintln!("skipped: {words}"),
             done => {
                 assert_eq!(done.expect("the kernel takes it"), Loaded::Now);
                 assert!(is_offered(control.kernel_name));
-                assert_eq!(unload(control).expect("it goes"), Unloaded::Gone);
+                assert_eq!(take_out(control).expect("it goes"), Unloaded::Gone);
                 assert!(!is_offered(control.kernel_name));
             }
         }

@@ -11,13 +11,21 @@ pub(crate) const BPF_FS: &str = "/sys/fs/bpf";
 /// Our folder there.
 pub(crate) const FOLDER: &str = "/sys/fs/bpf/bentpipe";
 
+/// The controls of the kernel that are there, loaded by whomever.
+pub(crate) const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// How the name of the folder of a control's probes ends, and how that of the rules of a control group begins.
+pub(crate) const COPIES: &str = "-copies";
+pub(crate) const RULES_OF: &str = "use-";
+/// The pin of rules that is set last and goes first.
+pub(crate) const RULES_LINK: &str = "link";
+
 pub(crate) fn pin_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(control.name)
 }
 
 /// The folder of the pins of the program that sends a control's probes: the program, and a link for each interface.
 pub(crate) fn copies_of(control: &Control) -> PathBuf {
-    Path::new(FOLDER).join(format!("{}-copies", control.name))
+    Path::new(FOLDER).join(format!("{}{COPIES}", control.name))
 }
 
 /// Where the program that sends a control's probes stands: network namespace and number of the interface there.

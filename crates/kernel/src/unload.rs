@@ -1,5 +1,6 @@
 //! Takes controls out of the kernel.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -8,10 +9,9 @@ use libbpf_rs::{MapCore, MapHandle, MapType};
 use crate::catalogue::Control;
 use crate::copies;
 use crate::error::Error;
-use crate::pins::{FOLDER, pin_of};
+use crate::leftovers::Turn;
+use crate::pins::{AVAILABLE, FOLDER, pin_of};
 
-/// The controls of the kernel that are there, loaded by whomever.
-pub(crate) const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Whether the kernel offers a control of this name, loaded by whomever.
@@ -41,25 +41,39 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
             control.kernel_name
         )));
     }
-    copies::detach(control)?;
+    let folder = Path::new(FOLDER);
+    if !folder.try_exists().map_err(|error| Error::file(folder, &error))? {
+        return Ok(Unloaded::WasNot);
+    }
+    let turn = Turn::take()?;
+    turn.clear()?;
+    let done = take_out(control);
+    // The last one takes the folder along; another one, or the rules, keep it.
+    let _ = fs::remove_dir(folder);
+    done
+}
+
+/// The pin of the control goes first: who dies then leaves what is known to be unfinished (`leftovers.rs`). Only for who has the turn.
+pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
     let pin = pin_of(control);
     // Before kernel 6.4 the pin is that of the map, whose entry holds the control. A link looks like a map of another type.
     if let Ok(map) = MapHandle::from_pinned_path(&pin)
         && map.map_type() == MapType::StructOps
+        && is_offered(control.kernel_name)
     {
         map.delete(&0_u32.to_ne_bytes())
             .map_err(|error| Error::Work(format!("the kernel keeps {}: {error}", control.kernel_name)))?;
     }
-    match fs::remove_file(&pin) {
+    let gone = match fs::remove_file(&pin) {
         Ok(()) => {
             wait_until_gone(control)?;
-            // The last one takes the folder along; another one, or the rules, keep it.
-            let _ = fs::remove_dir(FOLDER);
-            Ok(Unloaded::Gone)
+            Unloaded::Gone
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Unloaded::WasNot),
-        Err(error) => Err(Error::file(&pin, &error)),
-    }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Unloaded::WasNot,
+        Err(error) => return Err(Error::file(&pin, &error)),
+    };
+    copies::detach(control)?;
+    Ok(gone)
 }
 
 /// The kernel takes a control out a moment after its pin.

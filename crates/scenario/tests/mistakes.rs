@@ -60,7 +60,7 @@ fn a_wrong_type() {
     );
     assert_eq!(
         message("[tcp]", "[tcp]\nrto = \"1 s\""),
-        "world.toml:9:7: tcp.rto: found \"1 s\", accepted: a table with initial, floor, margin, ceiling, tick"
+        "world.toml:9:7: tcp.rto: found \"1 s\", accepted: a table with initial, floor, margin, ceiling, tick, each-sample, restart-on-sacks"
     );
     assert_eq!(
         message("[node.near]", "[node]\nnear = 3\n[node.extra]"),

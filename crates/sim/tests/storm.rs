@@ -223,6 +223,7 @@ impl Dice {
             every: self.between(1, 4) as u32,
             timer: self.millis(0, 500),
             quick: self.between(0, 16) as u32,
+            after_duplicate: self.pick(&[0, 0, 1, 16]),
         };
         let floor = self.pick(&[10, 200, 1000]);
         Config {
@@ -243,6 +244,8 @@ impl Dice {
                 margin: Duration::from_millis(self.pick(&[0, 200])),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
+                each_sample: self.one_in(2),
+                restart_on_sacks: self.one_in(2),
             },
             window_validation: self.pick(&[
                 WindowValidation::Off,

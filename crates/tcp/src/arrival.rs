@@ -155,6 +155,9 @@ impl Connection {
                 self.stats.rare().duplicate_segments += 1;
             }
         }
+        if arrival == Arrival::Duplicate && !is_probe && segment.seq_end() <= self.receiver.nxt {
+            self.receiver.acknowledge_at_once(self.config.delayed_ack);
+        }
         if let Some(reflector) = &mut self.reflector {
             reflector.on_data(now, segment, arrival == Arrival::Duplicate);
         }

@@ -40,6 +40,9 @@ pub enum DelayedAck {
         timer: Duration,
         /// Segments acknowledged at once at the start of the connection and after a repaired loss.
         quick: u32,
+        /// Segments acknowledged at once from one on that had arrived before: its sender seems to miss ACKs. Linux does so with 16
+        /// (`tcp_enter_quickack_mode`); zero goes on delaying.
+        after_duplicate: u32,
     },
 }
 
@@ -117,6 +120,13 @@ pub struct RtoBounds {
     pub ceiling: Duration,
     /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
     pub tick: Duration,
+    /// Every round-trip sample moves the smoothed round trip by an eighth, however many there are in a round trip, as in Linux: the smoothed one
+    /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G), as they share the quarter of the
+    /// variation in any case; with this the variation is besides never less than half of what a round trip is longer than the smoothed one.
+    pub each_sample: bool,
+    /// SACKs of data that left before the oldest segment was last sent restart the timer as well, as in Linux: the path has become longer, and the
+    /// answer to that segment is still under way.
+    pub restart_on_sacks: bool,
 }
 
 /// What Hasegawa's Enhanced TCP restores after a spurious timeout.
@@ -390,7 +400,12 @@ impl Default for Config {
             window_scaling: true,
             ecn: false,
             nagle: false,
-            delayed_ack: DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 },
+            delayed_ack: DelayedAck::On {
+                every: 2,
+                timer: Duration::from_millis(40),
+                quick: 16,
+                after_duplicate: 0,
+            },
             ack_delay: AckDelay::default(),
             rto: RtoBounds {
                 initial: Duration::from_secs(1),
@@ -398,6 +413,8 @@ impl Default for Config {
                 margin: Duration::from_millis(200),
                 ceiling: Duration::from_secs(60),
                 tick: Duration::from_millis(1),
+                each_sample: false,
+                restart_on_sacks: false,
             },
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),

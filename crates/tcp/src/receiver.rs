@@ -500,6 +500,15 @@ impl Receiver {
         start.then_some(delay)
     }
 
+    /// A segment came that was acknowledged before: its sender may have missed ACKs, and gets the next ones at once.
+    pub fn acknowledge_at_once(&mut self, mode: DelayedAck) {
+        if let DelayedAck::On { after_duplicate, .. } = mode {
+            // The ACK of the duplicate itself is one of them.
+            let further = after_duplicate.min(u32::from(u16::MAX)).saturating_sub(1);
+            self.quick = self.quick.max(further as u16);
+        }
+    }
+
     /// The holes in blocks of `unit` bytes, if there are any.
     pub fn snack(&self, unit: u32) -> Option<Snack> {
         let ranges = &self.queue.as_ref().filter(|queue| !queue.ranges.is_empty())?.ranges;

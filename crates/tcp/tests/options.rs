@@ -97,7 +97,12 @@ fn duplicates_are_reported_once() {
 }
 
 fn delayed(every: u32, quick: u32) -> Script {
-    Script::established(Config { delayed_ack: DelayedAck::On { every, timer: ms(40), quick }, ..plain() })
+    hurried(every, quick, 0)
+}
+
+fn hurried(every: u32, quick: u32, after_duplicate: u32) -> Script {
+    let delayed_ack = DelayedAck::On { every, timer: ms(40), quick, after_duplicate };
+    Script::established(Config { delayed_ack, ..plain() })
 }
 
 #[test]
@@ -123,6 +128,36 @@ fn a_duplicate_does_not_end_the_delay_of_acks() {
     end.data(1001, 1000, 1);
     end.wait(100);
     assert_eq!(end.timed(start), ["40 ack 2001"]);
+}
+
+/// Linux takes a duplicate for a sign that ACKs are missed: so many segments, itself included, are acknowledged at once.
+#[test]
+fn a_duplicate_hurries_the_next_acks_where_that_is_set() {
+    let mut end = hurried(2, 0, 3);
+    end.data(1, 1000, 1);
+    end.wait(100);
+    end.data(1, 1000, 1);
+    assert_eq!(end.trace(), ["ack 1001", "ack 1001"]);
+    let start = end.now;
+    for seq in [1001, 2001, 3001] {
+        end.data(seq, 1000, 1);
+    }
+    end.wait(100);
+    assert_eq!(end.timed(start), ["0 ack 2001", "0 ack 3001", "40 ack 4001"]);
+}
+
+/// What lies beyond a hole and comes twice says nothing of ACKs: there is one for each segment meanwhile anyway.
+#[test]
+fn a_duplicate_beyond_a_hole_hurries_nothing() {
+    let mut end = hurried(2, 0, 10);
+    end.data(1001, 1000, 1);
+    end.data(1001, 1000, 1);
+    end.data(1, 1000, 1);
+    end.trace();
+    let start = end.now;
+    end.data(2001, 1000, 1);
+    end.wait(100);
+    assert_eq!(end.timed(start), ["40 ack 3001"]);
 }
 
 /// RFC 7323 section 5.5: after 24 days without a segment the last timestamp is no longer compared, before that it is.
@@ -229,7 +264,10 @@ fn data_out_of_order_is_acknowledged_at_once_and_data_takes_the_ack_along() {
 /// The peer's segments are as large as both ends allow, which decides what "every second" means.
 #[test]
 fn small_segments_of_a_small_peer_count_as_full() {
-    let config = Config { delayed_ack: DelayedAck::On { every: 2, timer: ms(500), quick: 0 }, ..plain() };
+    let config = Config {
+        delayed_ack: DelayedAck::On { every: 2, timer: ms(500), quick: 0, after_duplicate: 0 },
+        ..plain()
+    };
     let mut end = Script::connecting(Config { mss: 1448, ..config });
     end.flags(Flags::SYN | Flags::ACK, 0, 1);
     end.seq = 1;

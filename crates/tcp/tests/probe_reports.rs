@@ -20,7 +20,8 @@ fn config(cc: &str) -> Config {
 
 /// A host as it comes: delayed ACKs, duplicates reported or not.
 fn plain_host(dsack: bool) -> Config {
-    let delayed_ack = DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16 };
+    let delayed_ack =
+        DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16, after_duplicate: 16 };
     Config { probe_replies: false, dsack, delayed_ack, ..config("cubic") }
 }
 

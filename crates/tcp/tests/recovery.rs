@@ -4,7 +4,7 @@
 mod script;
 
 use bentpipe_base::Segment;
-use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout};
+use bentpipe_tcp::{Config, InitialWindow, Recovery, RtoBounds, SpuriousTimeout};
 use script::{Script, plain};
 
 const NOTHING: [&str; 0] = [];
@@ -87,6 +87,37 @@ fn newreno_ignores_duplicates_below_the_recovery_point() {
     end.ack(11_001);
     end.trace();
     assert_eq!(duplicates(&mut end, 11_001, 3)[0], "11001+1000");
+}
+
+/// The path becomes longer while a repair is under way: what left before it is reported late, and the repair is later than the timeout that was
+/// right when it left.
+#[test]
+fn sacks_of_what_left_before_the_repair_may_restart_the_timer() {
+    for (restart_on_sacks, timeouts) in [(false, 1), (true, 0)] {
+        let rto = RtoBounds { restart_on_sacks, ..plain().rto };
+        let mut end = flight(Config { rto, ..config(Recovery::Sack) }, 50_000);
+        [2001, 3001, 4001].into_iter().for_each(|top| end.sack(1, &[(1001, top)]));
+        assert_eq!(end.trace(), ["1+1000"], "the timer expires within 300 ms");
+        end.wait(150);
+        end.sack(1, &[(1001, 5001)]);
+        end.wait(170);
+        assert_eq!(end.end.stats().timeouts, timeouts, "{restart_on_sacks}");
+    }
+}
+
+/// What left behind the repair says nothing of the path: the timer runs on.
+#[test]
+fn sacks_of_what_left_behind_the_repair_do_not_restart_the_timer() {
+    let rto = RtoBounds { restart_on_sacks: true, ..plain().rto };
+    let mut end = flight(Config { rto, ..config(Recovery::Sack) }, 50_000);
+    end.sack(1, &[(1001, 4001)]);
+    end.sack(1, &[(1001, 10_001)]);
+    let sent = end.trace();
+    assert!(sent.len() > 2 && sent[0] == "1+1000", "new data behind the repair: {sent:?}");
+    end.wait(150);
+    end.sack(1, &[(1001, 11_001)]);
+    end.wait(170);
+    assert_eq!(end.end.stats().timeouts, 1);
 }
 
 /// RFC 3042.

@@ -426,7 +426,7 @@ fn an_unreachable_peer_ends_an_attempt_and_no_connection() {
 /// RFC 1122 section 4.2.3.2: an ACK for every second full segment, as full as the peer makes them.
 #[test]
 fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
-    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0 };
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
     let mut end = Script::established(Config { delayed_ack, ..plain() });
     let mut acks = 0;
     for n in 0..20 {
@@ -447,7 +447,7 @@ fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
 
 #[test]
 fn small_writes_are_acknowledged_late() {
-    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0 };
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
     let mut end = Script::established(Config { delayed_ack, ..plain() });
     for n in 0..10 {
         end.ack_with(1, |segment| {
@@ -537,7 +537,7 @@ fn an_abort_resets_a_peer_that_may_still_send() {
 /// What lies outside the window is answered at once, however lazy ACKs are; what is in order is not.
 #[test]
 fn data_outside_the_window_is_answered_at_once() {
-    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0 };
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
     let receive_window = ReceiveWindow::Fixed(1000);
     let mut end = Script::established(Config { delayed_ack, receive_window, ..plain() });
     end.data(1, 500, 1);

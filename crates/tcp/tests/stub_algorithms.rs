@@ -272,7 +272,7 @@ fn a_probe_after_the_fin_has_its_reply_and_no_more() {
 /// A reply may be dropped before anything else is: it must not stand in for an ACK.
 #[test]
 fn a_reply_does_not_replace_a_delayed_ack() {
-    let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0 };
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0, after_duplicate: 0 };
     let mut end = Script::established(Config { delayed_ack, ..plain() });
     let start = end.now;
     end.data(1, 1000, 1);

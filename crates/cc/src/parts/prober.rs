@@ -32,7 +32,13 @@ pub enum Form {
     Pipe,
     /// RFC 5681: each duplicate ACK inflates the window, which is held against all unacknowledged data.
     Inflation,
+    /// RFC 9937: the reduction is spread over the round trip, and so are the probes, two just before each segment of new data that it lets
+    /// leave. What hosts do whose kernel reduces the window itself and can send copies only beside data.
+    Proportional,
 }
+
+/// Probes that leave with a segment of data, in [`Form::Proportional`].
+const BESIDE_DATA: u32 = 2;
 
 /// Parameters that the three schemes have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -127,7 +133,7 @@ struct Recovery {
     /// Segments by which the window differs from `cwnd` in the chosen [`Form`].
     inflated: f64,
     /// Data segments that may leave beside the probes: where Peach's arithmetic holds, the fast retransmit does not use up the ACK
-    /// that caused it.
+    /// that caused it. In [`Form::Proportional`] those that have had their probes since the last arrival.
     beside: u32,
 }
 
@@ -256,6 +262,7 @@ impl<L: Law> Inquirer<L> {
             }
             // The segment that was counted twice is acknowledged.
             Form::Listing if ack.acked > 0 => recovery.inflated = 0.0,
+            Form::Proportional => recovery.beside = 0,
             Form::Listing | Form::Pipe => {}
         }
         if ack.acked > 0 {
@@ -266,8 +273,31 @@ impl<L: Law> Inquirer<L> {
 
     /// What an ACK in recovery entitles to if it lets no data leave.
     fn pair_of_probes(&mut self) {
-        if let State::Recovery(recovery) = &self.state {
+        if let State::Recovery(recovery) = &self.state
+            && self.law.terms().form != Form::Proportional
+        {
             self.due = recovery.allowed.min(2);
+        }
+    }
+
+    /// What the data that leaves in recovery entitles to.
+    fn entitle(&mut self, moment: &ProbeMoment) {
+        let form = self.law.terms().form;
+        let State::Recovery(recovery) = &mut self.state else { return };
+        if form == Form::Proportional {
+            if !moment.before_data {
+                self.due = 0;
+            } else if moment.data_sent >= recovery.beside {
+                self.due = recovery.allowed.min(BESIDE_DATA);
+                recovery.beside = moment.data_sent + 1;
+            }
+            return;
+        }
+        if moment.data_sent > recovery.beside {
+            self.due = 0;
+        }
+        if self.due == 0 {
+            recovery.beside = 0;
         }
     }
 
@@ -358,7 +388,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         };
         let (inflated, beside) = match self.law.terms().form {
             Form::Listing => (-1.0, 0),
-            Form::Pipe => (0.0, 0),
+            Form::Pipe | Form::Proportional => (0.0, 0),
             // The duplicates before the one that proved the loss; that one is still to be handled.
             Form::Inflation if allowed == 0 => (2.0, 0),
             Form::Inflation => (0.0, 1),
@@ -420,6 +450,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         let accounting = match self.law.terms().form {
             Form::Listing | Form::Pipe => Accounting::Own,
             Form::Inflation => Accounting::Outstanding,
+            Form::Proportional => Accounting::Pipe,
         };
         Wants { accounting, ..Wants::default() }
     }
@@ -442,14 +473,7 @@ impl<L: Law> Prober for Inquirer<L> {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.begin_train(path);
         }
-        if let State::Recovery(recovery) = &mut self.state {
-            if moment.data_sent > recovery.beside {
-                self.due = 0;
-            }
-            if self.due == 0 {
-                recovery.beside = 0;
-            }
-        }
+        self.entitle(moment);
         self.due = self.due.checked_sub(1).filter(|_| path.outstanding > 0)?;
         if let State::Recovery(recovery) = &mut self.state {
             recovery.allowed -= 1;
@@ -465,6 +489,10 @@ impl<L: Law> Prober for Inquirer<L> {
         }
         self.take_reply(path);
         self.pair_of_probes();
+    }
+
+    fn precedes_data(&self) -> bool {
+        self.law.terms().form == Form::Proportional
     }
 
     fn distrusts_duplicates(&self) -> bool {
@@ -559,6 +587,27 @@ mod tests {
             assert_eq!((outcome.probes, outcome.new, outcome.left), (probes, new, 30 - probes), "{form:?}");
             assert_eq!(outcome.after_replies, f64::from(probes), "15 + probes - 15");
         }
+    }
+
+    /// A recovery from 30 in which every second ACK lets a segment leave, behind two probes.
+    #[test]
+    fn proportional_probes_leave_before_data() {
+        let mut prober = episode::avoiding(bare(Mode::Paper, Form::Proportional), 30.0);
+        let path = Path { outstanding: 30, ..fixture::path() };
+        let asked = |prober: &mut Inquirer<Bare>, data_sent, before_data| {
+            let moment = ProbeMoment { data_sent, before_data };
+            std::iter::from_fn(|| prober.next_probe(&moment, &path)).count()
+        };
+        prober.on_loss(&fixture::loss(30), &path);
+        let mut left = Vec::new();
+        for nth in 0..34 {
+            prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
+            left.push(if nth % 2 == 0 { 0 } else { asked(&mut prober, 0, true) });
+            assert_eq!(asked(&mut prober, nth % 2, false), 0, "the data has left");
+        }
+        assert_eq!(left[..4], [0, 2, 0, 2]);
+        assert_eq!((left.iter().sum::<usize>(), &left[30..]), (30, &[0; 4][..]), "as many as the window had");
+        assert_eq!(prober.wants().accounting, Accounting::Pipe, "the engine reduces in proportion");
     }
 
     #[test]

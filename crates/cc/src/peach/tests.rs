@@ -167,7 +167,7 @@ impl World {
             self.unsent -= 1;
             self.send_data(self.nxt - 1);
         }
-        let moment = ProbeMoment { data_sent: core::mem::take(&mut self.data_sent) };
+        let moment = ProbeMoment { data_sent: core::mem::take(&mut self.data_sent), before_data: false };
         while let Some(probe) = self.peach.next_probe(&moment, &self.path()) {
             if !(self.loses_dummy)(self.dummies.len()) {
                 self.put_on_the_line(self.nxt - 1, Some(probe.tag));
@@ -628,7 +628,10 @@ fn a_mark_halves_without_dummies() {
     let mark = Loss { cause: Cause::Mark, lost: 0, ..fixture::loss(30) };
     world.peach.on_loss(&mark, &world.path());
     assert_eq!((world.peach.window(), world.peach.snapshot().phase), (15.0, "congestion-avoidance"));
-    assert_eq!(world.peach.next_probe(&ProbeMoment { data_sent: 0 }, &world.path()), None);
+    assert_eq!(
+        world.peach.next_probe(&ProbeMoment { data_sent: 0, before_data: false }, &world.path()),
+        None
+    );
 }
 
 #[test]

@@ -101,6 +101,8 @@ fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
     form.field("margin", &mut rto.margin, &TIME);
     form.field("ceiling", &mut rto.ceiling, &TIME_ABOVE_ZERO);
     form.field("tick", &mut rto.tick, &TIME_ABOVE_ZERO);
+    form.field("each-sample", &mut rto.each_sample, &FLAG);
+    form.field("restart-on-sacks", &mut rto.restart_on_sacks, &FLAG);
 }
 
 fn spurious_timeout(form: &mut Form<'_>, doubt: &mut SpuriousTimeout) {
@@ -173,10 +175,11 @@ fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
     };
     let each = vec![DelayedAck::Off, Config::default().delayed_ack];
     form.variant(delayed_ack, name, each, |form, delayed_ack| {
-        if let DelayedAck::On { every, timer, quick } = delayed_ack {
+        if let DelayedAck::On { every, timer, quick, after_duplicate } = delayed_ack {
             form.field("every", every, &SEGMENTS);
             form.field("timer", timer, &TIME_ABOVE_ZERO);
             form.field("quick", quick, &SEGMENTS_FROM_ZERO);
+            form.field("after-duplicate", after_duplicate, &SEGMENTS_FROM_ZERO);
         }
     });
 }

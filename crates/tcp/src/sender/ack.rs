@@ -343,7 +343,17 @@ impl Sender {
             self.after_progress(cx);
         } else if self.board.is_empty() {
             self.stop_timers(cx);
+        } else if cx.config.rto.restart_on_sacks && self.arrived_before_oldest(step) {
+            self.arm_retransmission(cx);
         }
+    }
+
+    /// Whether what is newly SACKed left before the oldest segment was last sent.
+    fn arrived_before_oldest(&self, step: &Step) -> bool {
+        let oldest = self.board.front();
+        oldest
+            .zip(step.progress.newest_original)
+            .is_some_and(|(oldest, (sent_at, _))| sent_at < oldest.sent_at)
     }
 
     /// Nothing is outstanding: the retransmission timers stop.

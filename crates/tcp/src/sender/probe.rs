@@ -8,8 +8,20 @@ use super::{Abilities, Sender};
 use crate::context::Context;
 
 impl Sender {
-    /// The next probe that the algorithm wants sent now.
+    /// The next probe that the algorithm wants sent now that no data may leave.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
+        self.ask_for_probe(cx, false)
+    }
+
+    /// The next probe that is to leave before the new data that may leave now.
+    pub(super) fn probe_before_data(&mut self, cx: &mut Context) -> Option<Outgoing> {
+        self.algorithm.cc.prober().filter(|prober| prober.precedes_data())?;
+        let probe = self.ask_for_probe(cx, true);
+        self.arm_wake(cx);
+        probe
+    }
+
+    fn ask_for_probe(&mut self, cx: &mut Context, before_data: bool) -> Option<Outgoing> {
         if !self.algorithm.has(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
         }
@@ -20,7 +32,10 @@ impl Sender {
             .and_then(|outstanding_probes| outstanding_probes.take_held())
         {
             Some(held) => held,
-            None => self.algorithm.cc.prober()?.next_probe(&ProbeMoment { data_sent: self.burst }, &path)?,
+            None => {
+                let moment = ProbeMoment { data_sent: self.burst, before_data };
+                self.algorithm.cc.prober()?.next_probe(&moment, &path)?
+            }
         };
         let (seq, len) = self.probe_payload(request)?;
         let beyond_hole = self.board.sacked() > 0 && seq > self.una;

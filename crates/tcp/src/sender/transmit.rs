@@ -79,6 +79,12 @@ impl Sender {
             self.idle_pacer();
             return None;
         };
+        if self.algorithm.has(Abilities::PROBES)
+            && matches!(pick, Pick::New { .. })
+            && let Some(probe) = self.probe_before_data(cx)
+        {
+            return Some(probe);
+        }
         if cx.timers.pace < cx.now {
             // The driver polls before it has handled the timer.
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);

@@ -59,6 +59,7 @@ fn delayed_ack(dice: &mut Dice) -> DelayedAck {
             every: dice.within(1, 4) as u32,
             timer: ms(dice.within(0, 500)),
             quick: dice.within(0, 16) as u32,
+            after_duplicate: dice.within(0, 16) as u32,
         }
     }
 }
@@ -91,6 +92,8 @@ pub fn config(dice: &mut Dice) -> Config {
             margin: ms(dice.one_of(&[0, 200])),
             ceiling: ms(dice.within(5000, 60_000)),
             tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
+            each_sample: dice.coin(),
+            restart_on_sacks: dice.coin(),
         },
         spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
         pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),

@@ -22,7 +22,15 @@ pub fn plain() -> Config {
         prr: false,
         pacing: Pacing::Off,
         window_validation: WindowValidation::Off,
-        rto: RtoBounds { initial: ms(1000), floor: ms(200), margin: ms(0), ceiling: ms(60_000), tick: ms(1) },
+        rto: RtoBounds {
+            initial: ms(1000),
+            floor: ms(200),
+            margin: ms(0),
+            ceiling: ms(60_000),
+            tick: ms(1),
+            each_sample: false,
+            restart_on_sacks: false,
+        },
         ..Config::default()
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Inquirer<L> {
 
 /// All probes that may leave now.
 pub(crate) fn drain(cc: &mut dyn CongestionControl, data_sent: u32, path: &Path) -> Vec<ProbeRequest> {
-    let moment = ProbeMoment { data_sent };
+    let moment = ProbeMoment { data_sent, before_data: false };
     std::iter::from_fn(|| cc.prober().and_then(|prober| prober.next_probe(&moment, path))).collect()
 }
 

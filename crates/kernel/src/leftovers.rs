@@ -1,0 +1,121 @@
+//! What a command leaves that dies between two pins, and how it is told from what is whole.
+//!
+//! Whatever needs several pins sets one of them last and removes it first: a control its own, after those of its probes; rules that of their
+//! link. Commands that change pins take turns. So what lacks that pin while nobody has the turn is of no use to anyone, and whoever has the turn
+//! clears it before anything else.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::catalogue::CONTROLS;
+use crate::error::Error;
+use crate::pins::{AVAILABLE, BPF_FS, COPIES, FOLDER, RULES_LINK, RULES_OF};
+
+/// The right to change pins. It ends with the process that has it, however that ends.
+pub(crate) struct Turn {
+    _lock: Flock<File>,
+}
+
+impl Turn {
+    /// Waits until no other command is at work.
+    pub fn take() -> Result<Self, Error> {
+        let failed = |error| Error::file(Path::new(BPF_FS), &error);
+        let folder = File::open(BPF_FS).map_err(failed)?;
+        let lock = Flock::lock(folder, FlockArg::LockExclusive).map_err(|(_, error)| failed(error.into()))?;
+        Ok(Self { _lock: lock })
+    }
+
+    /// Removes what commands that died left. Returns what that was.
+    pub fn clear(&self) -> Result<Vec<PathBuf>, Error> {
+        let found = unfinished();
+        for path in &found {
+            remove(path)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Removes a pin, or a folder of pins.
+fn remove(path: &Path) -> Result<(), Error> {
+    let failed = |error| Error::file(path, &error);
+    if !path.is_dir() {
+        return fs::remove_file(path).map_err(failed);
+    }
+    for pin in fs::read_dir(path).map_err(failed)? {
+        fs::remove_file(pin.map_err(failed)?.path()).map_err(failed)?;
+    }
+    fs::remove_dir(path).map_err(failed)
+}
+
+/// What commands that died left. Nothing while one is at work, which is not known to be dying.
+pub fn leftovers() -> Vec<PathBuf> {
+    let look = FlockArg::LockSharedNonblock;
+    let quiet = File::open(BPF_FS).is_ok_and(|folder| Flock::lock(folder, look).is_ok());
+    if quiet { unfinished() } else { Vec::new() }
+}
+
+/// Removes what commands that died left, and our folder if it is empty then. Returns what that was.
+///
+/// # Errors
+/// [`Error::Missing`] without the right.
+pub fn clear() -> Result<Vec<PathBuf>, Error> {
+    if !Path::new(FOLDER).try_exists().map_err(|error| Error::file(Path::new(FOLDER), &error))? {
+        return Ok(Vec::new());
+    }
+    let found = Turn::take()?.clear()?;
+    let _ = fs::remove_dir(FOLDER);
+    Ok(found)
+}
+
+fn unfinished() -> Vec<PathBuf> {
+    let offered = fs::read_to_string(AVAILABLE).unwrap_or_default();
+    let pins = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    pins.map(|pin| pin.path()).filter(|path| is_unfinished(path, &offered)).collect()
+}
+
+/// `offered` are the controls that the kernel knows, if that can be read.
+fn is_unfinished(path: &Path, offered: &str) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    if name.starts_with(RULES_OF) {
+        return !path.join(RULES_LINK).exists();
+    }
+    if let Some(control) = name.strip_suffix(COPIES) {
+        let control = path.with_file_name(control);
+        return !control.exists() || is_unfinished(&control, offered);
+    }
+    // A map that is pinned and not registered, as before kernel 6.4; or somebody has taken the control out by another way.
+    let control = CONTROLS.iter().find(|control| control.name == name);
+    !offered.is_empty()
+        && control
+            .is_some_and(|control| offered.split_ascii_whitespace().all(|name| name != control.kernel_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Outside the file system of BPF a file stands for a pin as well.
+    #[test]
+    fn what_lacks_its_last_pin_is_unfinished() {
+        let folder = std::env::temp_dir().join(format!("bentpipe-leftovers-{}", std::process::id()));
+        let at = |name: &str| folder.join(name);
+        for name in ["peach-copies", "swift-copies", "use-1", "use-2"] {
+            fs::create_dir_all(at(name)).expect("a folder of ours");
+        }
+        for name in ["peach", "peach-copies/program", "swift-copies/program", "use-1/link", "use-2/rules"] {
+            fs::write(at(name), "").expect("a file of ours");
+        }
+        let found = |offered: &str| {
+            let names = ["peach", "peach-copies", "swift-copies", "use-1", "use-2"];
+            names.into_iter().filter(|name| is_unfinished(&at(name), offered)).collect::<Vec<_>>()
+        };
+        assert_eq!(found("cubic bp_peach"), ["swift-copies", "use-2"]);
+        assert_eq!(found("cubic"), ["peach", "peach-copies", "swift-copies", "use-2"]);
+        assert_eq!(found(""), ["swift-copies", "use-2"], "what cannot be read says nothing");
+        remove(&at("swift-copies")).expect("it goes with what it holds");
+        assert!(!at("swift-copies").exists());
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
+}
