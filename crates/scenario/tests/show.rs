@@ -73,7 +73,7 @@ fn every_default_is_spelled_out() {
         "queue = { kind = \"threshold\", limit = \"50 packets\", theta = 3 }",
         "reverse = { queue = { kind = \"drop-tail\", limit = \"100000 packets\" } }",
         "receive-window = { kind = \"fixed\", size = \"64 segments\" }",
-        "rto = { initial = \"1 s\", floor = \"1 s\", margin = \"0 s\", ceiling = \"60 s\", tick = \"1 ms\" }",
+        "each-sample = false",
         "retries = 15",
         "outages = { intervals = [], effect = \"pause\" }",
     ] {

@@ -6,6 +6,7 @@ use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::Outage;
 use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport, builtin};
 use bentpipe_sim::{FlowOutcome, Outcome, RunOptions, run};
+use bentpipe_tcp::{Config, KeepAlive};
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice};
 use common::{Dumbbell, flows, ms, paper_tcp};
 
@@ -24,6 +25,10 @@ fn outcome(scenario: &Scenario) -> Outcome {
 
 fn flow(scenario: &Scenario) -> FlowOutcome {
     outcome(scenario).flows.swap_remove(0)
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
 }
 
 fn video() -> Traffic {
@@ -129,10 +134,9 @@ fn a_player_chooses_what_the_link_carries() {
 
 #[test]
 fn an_outage_longer_than_the_buffer_stops_the_picture() {
-    let watch = |seconds| {
+    let watch = |seconds: u64| {
         let mut scenario = geo(Traffic::Adaptive(adaptive::Config::default()), Rate::from_mbps(8), 300);
-        let from = Instant::ZERO + Duration::from_secs(150);
-        let outage = Outage { from, to: from + Duration::from_secs(seconds) };
+        let outage = Outage { from: at(150), to: at(150 + seconds) };
         scenario.links[1].forward.outages.intervals = vec![outage];
         flow(&scenario).player.unwrap()
     };
@@ -211,6 +215,21 @@ fn bulk_downloads_ruin_calls_that_share_their_queue() {
     let alone = mos(&scenario);
     assert!((2.5..3.5).contains(&alone), "{alone}");
     assert!(shared < alone - 0.2, "{shared} beside {alone}");
+}
+
+/// Connections that nobody asks anything of end by their keep-alive while the path is cut, and their places are each given away once.
+#[test]
+fn connections_that_time_out_while_the_reader_reads_leave_one_place_each() {
+    let keep_alive = KeepAlive { idle: ms(2000), interval: ms(1000), probes: 3 };
+    let tcp = Config { keep_alive: Some(keep_alive), ..paper_tcp(1000) };
+    let config = browser::Config { persistent: true, connections: 4, ..browser::Config::default() };
+    let flow = flows("flow", 1, Traffic::Web(config), tcp);
+    let mut scenario = Dumbbell::geo(1, (Rate::from_mbps(100), Rate::from_mbps(10)), 1000)
+        .scenario(Duration::from_secs(400), vec![flow]);
+    let cut = |from| Outage { from: at(from), to: at(from + 20) };
+    scenario.links[1].forward.outages.intervals = (1..10).map(|n| cut(40 * n)).collect();
+    let transfers = outcome(&scenario).flows[0].transfers.unwrap();
+    assert!(transfers.failed_connections > 10, "{transfers:?}");
 }
 
 #[test]

@@ -139,6 +139,7 @@ impl<M: Monitor> Simulation<M> {
     /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
     pub(crate) fn settle(&mut self, id: EndId) {
         let mut over = false;
+        let incarnation = self.ends[id as usize].incarnation;
         let mut events = self.ends[id as usize].connection.take_events();
         loop {
             if !events.is_empty() {
@@ -160,7 +161,8 @@ impl<M: Monitor> Simulation<M> {
         let deadline = self.ends[id as usize].connection.next_timeout();
         self.wake_end_at(id, deadline);
         self.note_settled(id);
-        if over {
+        // What the application did may have settled the other end, which then cleared the pair away.
+        if over && self.ends[id as usize].incarnation == incarnation {
             self.retire(id & !1);
         }
     }
