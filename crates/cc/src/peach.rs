@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::parts::mode::Mode;
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
+use crate::parts::prober::beside_data;
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
@@ -93,6 +94,9 @@ pub enum Form {
     Inflation,
     /// RFC 6675's: the window stands still and is held against what is in flight.
     Pipe,
+    /// RFC 9937's: the reduction is spread over the round trip, and so are the dummies, which leave just before new data. What hosts do whose
+    /// kernel reduces the window itself and can send copies only beside data.
+    Proportional,
 }
 
 /// Which new ACK ends Rapid Recovery.
@@ -158,7 +162,8 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Due {
     dummies: u32,
-    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it.
+    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it. In
+    /// [`Form::Proportional`] those that have had their dummies.
     beside: u32,
 }
 
@@ -334,7 +339,9 @@ impl Peach {
 
     /// The answer to an ACK that let no data leave: two dummies, twice the rate of the data before the loss.
     fn pair_of_dummies(&mut self) {
-        if let State::Recovery(recovery) = &self.state {
+        if let State::Recovery(recovery) = &self.state
+            && self.config.form != Form::Proportional
+        {
             self.due.dummies = recovery.adsn.min(2);
         }
     }
@@ -390,6 +397,9 @@ impl CongestionControl for Peach {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due.dummies = 0;
+        if self.config.form == Form::Proportional {
+            self.due.beside = 0;
+        }
         if self.peer.suspect(ack, path) {
             self.behave_like_reno(path);
         }
@@ -415,7 +425,7 @@ impl CongestionControl for Peach {
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         self.before = Some(Windows { cwnd: self.cwnd, ssthresh: self.ssthresh });
         self.epoch = self.epoch.wrapping_add(1);
-        self.due = Due { dummies: 0, beside: 1 };
+        self.due = Due { dummies: 0, beside: u32::from(self.config.form != Form::Proportional) };
         if self.recovers_rapidly() && loss.cause == Cause::Loss {
             self.rapid_recovery(loss, path);
         } else {
@@ -495,6 +505,7 @@ impl CongestionControl for Peach {
         let accounting = match self.config.form {
             Form::Inflation => Accounting::Outstanding,
             Form::Pipe => Accounting::Own,
+            Form::Proportional => Accounting::Pipe,
         };
         Wants { accounting, ..Wants::default() }
     }
@@ -513,11 +524,13 @@ impl Prober for Peach {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.pace_dummies(path);
         }
-        if self.due.dummies == 0 || moment.data_sent > self.due.beside {
+        if let (Form::Proportional, State::Recovery(recovery)) = (self.config.form, &self.state) {
+            let Due { dummies, beside } = &mut self.due;
+            *dummies = beside_data(moment, *dummies, beside).min(recovery.adsn);
+        } else if self.due.dummies == 0 || moment.data_sent > self.due.beside {
             self.due = Due::default();
-            return None;
         }
-        self.due.dummies -= 1;
+        self.due.dummies = self.due.dummies.checked_sub(1)?;
         if let State::Recovery(recovery) = &mut self.state {
             recovery.adsn -= 1;
         }
@@ -543,6 +556,10 @@ impl Prober for Peach {
         if in_recovery && self.config.mode == Mode::Paper {
             self.pair_of_dummies();
         }
+    }
+
+    fn precedes_data(&self) -> bool {
+        self.config.form == Form::Proportional
     }
 
     fn distrusts_duplicates(&self) -> bool {

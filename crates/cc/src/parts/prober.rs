@@ -37,8 +37,18 @@ pub enum Form {
     Proportional,
 }
 
-/// Probes that leave with a segment of data, in [`Form::Proportional`].
-const BESIDE_DATA: u32 = 2;
+/// The probes that are due where a proportional reduction lets data leave: two just before each new segment. `due` were due before; of the
+/// segments that have left since the last arrival, and the one that leaves next, `served` have had their probes.
+pub(crate) fn beside_data(moment: &ProbeMoment, due: u32, served: &mut u32) -> u32 {
+    if !moment.before_data {
+        return 0;
+    }
+    if moment.data_sent < *served {
+        return due;
+    }
+    *served = moment.data_sent + 1;
+    2
+}
 
 /// Parameters that the three schemes have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -285,12 +295,7 @@ impl<L: Law> Inquirer<L> {
         let form = self.law.terms().form;
         let State::Recovery(recovery) = &mut self.state else { return };
         if form == Form::Proportional {
-            if !moment.before_data {
-                self.due = 0;
-            } else if moment.data_sent >= recovery.beside {
-                self.due = recovery.allowed.min(BESIDE_DATA);
-                recovery.beside = moment.data_sent + 1;
-            }
+            self.due = beside_data(moment, self.due, &mut recovery.beside).min(recovery.allowed);
             return;
         }
         if moment.data_sent > recovery.beside {

@@ -424,6 +424,27 @@ fn the_pipe_form_spends_26_dummies() {
     assert_eq!(world.peach.window(), 26.0);
 }
 
+/// Each segment that a proportional reduction lets leave goes behind two dummies, until there are as many as the window had.
+#[test]
+fn the_proportional_form_sends_dummies_before_data() {
+    let config = Config { form: Form::Proportional, ..Config::default() };
+    let mut world = World::figure_7(config);
+    let path = Path { outstanding: 30, ..world.path() };
+    world.peach.on_loss(&fixture::loss(30), &path);
+    let mut ask = |before_data| {
+        let moment = ProbeMoment { data_sent: 0, before_data };
+        std::iter::from_fn(|| world.peach.next_probe(&moment, &path)).count()
+    };
+    assert_eq!([ask(false), ask(true), ask(true)], [0, 2, 0], "two before the first segment, none beside it");
+    let mut sent = 2;
+    for _ in 0..20 {
+        world.peach.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
+        let moment = ProbeMoment { data_sent: 0, before_data: true };
+        sent += std::iter::from_fn(|| world.peach.next_probe(&moment, &path)).count();
+    }
+    assert_eq!((sent, world.peach.wants().accounting), (30, Accounting::Pipe));
+}
+
 /// Fig. 1: no ACK of the lost segment until t_Retr + RTO leads to Sudden Start.
 #[test]
 fn a_lost_retransmission_ends_in_sudden_start() {
