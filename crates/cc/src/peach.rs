@@ -535,7 +535,9 @@ impl Prober for Peach {
             recovery.adsn -= 1;
         }
         self.peer.ask(path);
-        Some(ProbeRequest { kind: ProbeKind::Dummy, tag: ProbeTag(self.epoch) })
+        let is_beside_data = self.config.form == Form::Proportional;
+        let kind = if is_beside_data { ProbeKind::Newest } else { ProbeKind::Dummy };
+        Some(ProbeRequest { kind, tag: ProbeTag(self.epoch) })
     }
 
     /// Section III-A; during recovery the reply counts as the ACK of a data segment would (section III-C).
