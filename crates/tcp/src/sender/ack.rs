@@ -5,38 +5,16 @@ use bentpipe_cc::delivery_rate::Totals;
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
+use super::findings::{AckField, Step};
 use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
 use super::recovery::LossEvidence;
 use super::scoreboard::{Index, Mark, Progress};
 use super::stream::Writer;
 use super::{Abilities, Ecn, Limit, Sender};
-use crate::connection::clock_ms;
 use crate::context::Context;
+use crate::timestamp::clock_ms;
 use crate::{Events, Recovery};
-
-/// Result of an acknowledgement field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AckField {
-    /// Taken.
-    Taken,
-    /// Acknowledges something never sent, or less than any ACK since a window ago (RFC 5961 section 5).
-    Unacceptable,
-}
-
-/// Findings about one ACK that its steps pass on.
-pub(super) struct Step {
-    pub progress: Progress,
-    pub advanced: bool,
-    /// A duplicate in the sense of RFC 5681, or with SACK news.
-    pub duplicate: bool,
-    /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
-    pub repeats: bool,
-    pub dsack: bool,
-    /// The report answers probes: it says nothing of data.
-    reported: bool,
-    rtt: Option<Duration>,
-}
 
 impl Sender {
     /// Takes the acknowledgement of a segment with the ACK flag.

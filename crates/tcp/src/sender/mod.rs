@@ -2,78 +2,61 @@
 
 mod ack;
 mod attached;
+mod ecn;
+mod episode;
 mod extra;
+mod findings;
+mod loss_by_time;
+mod outgoing;
 mod outstanding_probes;
 mod peer_window;
 mod predicted;
 mod probe;
 mod rack;
 mod recovery;
+mod reductions;
 mod rto_probe;
+mod rto_probing;
 mod rtt;
 mod scoreboard;
 mod silence;
 mod snack;
 mod stream;
 mod timeout;
+mod timer;
 mod transmit;
 mod undo;
+mod unused_window;
 mod validation;
+mod watch;
 
-pub(crate) use ack::AckField;
 pub(crate) use attached::Abilities;
-pub(crate) use predicted::Prediction;
-pub(crate) use timeout::Fate;
-pub(crate) use transmit::Outgoing;
+pub(crate) use ecn::Ecn;
+pub(crate) use findings::AckField;
+pub(crate) use outgoing::{Outgoing, Prediction};
+pub(crate) use stream::MAX_SEQ;
+pub(crate) use timer::Fate;
 
 use bentpipe_base::{Duration, Instant, WindowState, prefetch};
 use bentpipe_cc::delivery_rate::DeliveryRate;
 use bentpipe_cc::{Accounting, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start};
 
-use crate::connection::Reports;
+use crate::state::Reports;
 use crate::{Config, Pacing, Recovery};
 use attached::Attached;
+use episode::Episode;
 use extra::Extra;
 use outstanding_probes::OutstandingProbes;
 use peer_window::PeerWindow;
 use rack::Rack;
-use recovery::{Episode, Reductions};
+use reductions::Reductions;
 use rto_probe::RtoProbe;
 use rtt::RttEstimator;
 use scoreboard::Scoreboard;
 use silence::Silence;
 use stream::{Stream, Writer};
-use timeout::RetransmissionTimer;
+use timer::RetransmissionTimer;
 use validation::Validation;
-
-/// Congestion marks (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ecn {
-    /// Not agreed on.
-    Off,
-    /// The peer echoes marks and this end honours them.
-    On,
-    /// The same, and the next new segment tells the peer that the window was reduced.
-    Reduced,
-}
-
-impl Ecn {
-    /// The window was reduced for whatever reason.
-    pub fn reduce(&mut self) {
-        if *self == Self::On {
-            *self = Self::Reduced;
-        }
-    }
-
-    /// The reduction was told to the peer, or taken back. True if there was one.
-    pub fn settle(&mut self) -> bool {
-        let reduced = *self == Self::Reduced;
-        if reduced {
-            *self = Self::On;
-        }
-        reduced
-    }
-}
 
 /// Why the sender last stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

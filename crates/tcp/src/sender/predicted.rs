@@ -3,22 +3,12 @@
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
+use super::outgoing::Prediction;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
 use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
-
-/// What the fast path finds to leave next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Prediction {
-    /// Only the slow path can tell.
-    Unclear,
-    /// No data.
-    Nothing,
-    /// A full segment of new data; whether it is the last for now.
-    Full { seq: u64, last: bool },
-}
 
 impl Sender {
     /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is under way, and the algorithm

@@ -2,9 +2,9 @@
 
 use bentpipe_base::{Flags, Instant, Segment};
 
-use crate::KeepAlive;
-use crate::connection::{Connection, Events, State};
+use crate::connection::Connection;
 use crate::timers::Timers;
+use crate::{Events, KeepAlive, State};
 
 impl Connection {
     /// No more data will be written: a FIN follows what is queued.
