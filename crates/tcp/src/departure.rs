@@ -168,9 +168,8 @@ impl Connection {
     /// Sees to the acknowledgement of an arrival.
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
-        let (len, pushed) = (segment.len, segment.flags.contains(Flags::PSH));
         let delay = match self.ack_pace() {
-            None => self.receiver.schedule_ack(arrival, (len, pushed), self.config.delayed_ack),
+            None => self.receiver.schedule_ack(arrival, segment, self.config.delayed_ack),
             Some(pace) => self.receiver.pace_ack(arrival, pace.delay(self.sender.srtt().unwrap_or_default())),
         };
         if let Some(delay) = delay {

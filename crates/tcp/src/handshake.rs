@@ -17,8 +17,16 @@ pub(crate) struct Handshake {
     pub peer: Option<SynOptions>,
     /// The peer's SYN carried a timestamp.
     pub peer_timestamps: bool,
-    /// Payload bytes and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
-    pub early: (u32, bool),
+    /// What the peer's SYN carried.
+    pub early: EarlyData,
+}
+
+/// Payload and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EarlyData {
+    /// Payload bytes.
+    pub len: u32,
+    pub fin: bool,
 }
 
 impl Handshake {
@@ -32,7 +40,7 @@ impl Handshake {
             ecn: false,
             peer: None,
             peer_timestamps: false,
-            early: (0, false),
+            early: EarlyData::default(),
         }
     }
 }

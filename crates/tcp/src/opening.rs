@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
 use crate::connection::Connection;
-use crate::handshake::Handshake;
+use crate::handshake::{EarlyData, Handshake};
 use crate::sender::{Ecn, Fate};
 use crate::state::Reports;
 use crate::timestamp::clock_ms;
@@ -73,7 +73,7 @@ impl Connection {
         // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
         let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
         handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
-        handshake.early = (segment.len, segment.flags.contains(Flags::FIN));
+        handshake.early = EarlyData { len: segment.len, fin: segment.flags.contains(Flags::FIN) };
         if let Some((value, _)) = segment.timestamps {
             handshake.peer_timestamps = true;
             self.receiver.ts_recent = value;
@@ -186,7 +186,8 @@ impl Connection {
     }
 
     /// Takes the data and the FIN of the peer's SYN as if they had come in the next segment.
-    fn take_early(&mut self, now: Instant, (len, fin): (u32, bool)) {
+    fn take_early(&mut self, now: Instant, early: EarlyData) {
+        let EarlyData { len, fin } = early;
         let mut flags = Flags::ACK;
         flags.set(Flags::FIN, fin);
         if len > 0 || fin {

@@ -1,6 +1,6 @@
 //! Findings about an acknowledgement.
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Segment};
 
 use super::scoreboard::Progress;
 
@@ -14,7 +14,9 @@ pub(crate) enum AckField {
 }
 
 /// Findings about one ACK that its steps pass on.
-pub(super) struct Step {
+pub(super) struct Step<'a> {
+    /// The segment that carries it.
+    pub segment: &'a Segment,
     pub progress: Progress,
     pub advanced: bool,
     /// A duplicate in the sense of RFC 5681, or with SACK news.

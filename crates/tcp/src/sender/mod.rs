@@ -51,7 +51,7 @@ use peer_window::PeerWindow;
 use rack::Rack;
 use reductions::Reductions;
 use rto_probe::RtoProbe;
-use rtt::RttEstimator;
+use rtt::{Coverage, RttEstimator};
 use scoreboard::Scoreboard;
 use silence::Silence;
 use stream::{Stream, Writer};
@@ -206,7 +206,7 @@ impl Sender {
 
     /// Sets the peer's window from the handshake.
     pub fn open_window(&mut self, seq: u64, window: u32) {
-        self.peer = PeerWindow::of_handshake((seq, self.una), window, self.mss);
+        self.peer = PeerWindow::of_handshake(seq, self.una, window, self.mss);
     }
 
     /// Chooses the recovery by what the peer reports.
@@ -220,7 +220,7 @@ impl Sender {
 
     /// A round trip measured by the handshake.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
-        self.rtt.sample(rtt, (1, 1), &config.rto);
+        self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.rto);
     }
 
     /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).

@@ -4,6 +4,8 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
 use super::outgoing::Prediction;
+use super::rack::Delivery;
+use super::rtt::Coverage;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
@@ -120,13 +122,14 @@ impl Sender {
             if !newer {
                 return false;
             }
-            rack.deliver(rtt, (sent_at, self.una, segment.ack));
+            rack.deliver(rtt, Delivery { sent_at, lowest: self.una, end: segment.ack });
             cx.timers.reorder = Instant::FAR_FUTURE;
         }
         let delivered_bytes = segment.ack - self.una;
         self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
-            self.rtt.sample(rtt, (acked, self.board.outstanding()), &cx.config.rto);
+            let coverage = Coverage { acked, flight: self.board.outstanding() };
+            self.rtt.sample(rtt, coverage, &cx.config.rto);
         }
         let ack = Ack {
             acked,

@@ -37,6 +37,16 @@ pub(super) struct TailProbe {
     pub retransmission: bool,
 }
 
+/// Segments that were sent once, at the same time, and that one ACK delivers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    pub sent_at: Instant,
+    /// First sequence number.
+    pub lowest: u64,
+    /// Sequence number after the last.
+    pub end: u64,
+}
+
 /// What tells whether an ACK may answer an original instead of its retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckTiming {
@@ -96,9 +106,10 @@ impl Rack {
         (sent_at, end) > (self.xmit, self.end)
     }
 
-    /// Steps 1 to 3 for such a segment, delivered with everything from `lowest` on.
+    /// Steps 1 to 3 for a delivery that ends with such a segment.
     #[inline]
-    pub fn deliver(&mut self, rtt: Duration, (sent_at, lowest, end): (Instant, u64, u64)) {
+    pub fn deliver(&mut self, rtt: Duration, delivery: Delivery) {
+        let Delivery { sent_at, lowest, end } = delivery;
         self.rtt = rtt;
         (self.xmit, self.end) = (sent_at, end);
         self.reordering_seen |= lowest < self.fack;
@@ -144,7 +155,10 @@ mod tests {
     fn reordering_is_seen_where_a_lower_number_arrives_later() {
         let mut rack = Rack::default();
         let mut deliver = |nanos, lowest, end| {
-            rack.deliver(Duration::from_millis(100), (Instant::from_nanos(nanos), lowest, end));
+            rack.deliver(
+                Duration::from_millis(100),
+                Delivery { sent_at: Instant::from_nanos(nanos), lowest, end },
+            );
             rack.reordering_seen
         };
         assert!(!deliver(1, 1, 5001));

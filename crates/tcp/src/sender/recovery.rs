@@ -5,7 +5,7 @@ use bentpipe_cc::{Accounting, Cause, Loss, Undo};
 use bentpipe_trace::Event;
 
 use super::episode::{Episode, TimeoutCheck};
-use super::reductions::{Prr, Reductions};
+use super::reductions::{Prr, PrrAck, Reductions};
 use super::scoreboard::{Mark, Progress};
 use super::{Abilities, Ecn, Sender};
 use crate::context::Context;
@@ -128,11 +128,11 @@ impl Sender {
         config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
-    /// An ACK in fast recovery: `safe` if it advanced and showed no further loss.
-    pub(super) fn allow_proportionally(&mut self, delivered: u32, safe: bool) {
+    /// Lets segments leave in proportion to what an ACK in fast recovery delivered.
+    pub(super) fn allow_proportionally(&mut self, ack: PrrAck) {
         if matches!(self.episode, Episode::Recovery { .. }) {
             let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.cc.window() as u32);
-            self.reductions().prr.on_ack((delivered, safe), in_flight, ssthresh);
+            self.reductions().prr.on_ack(ack, in_flight, ssthresh);
         }
     }
 

@@ -46,13 +46,23 @@ pub(super) struct Prr {
     pub budget: u32,
 }
 
+/// What proportional rate reduction needs to know of an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PrrAck {
+    /// Segments newly known to have arrived.
+    pub delivered: u32,
+    /// It advanced and showed no further loss.
+    pub safe: bool,
+}
+
 impl Prr {
     pub fn begin(flight: u32) -> Self {
         Self { flight: flight.max(1), ..Self::default() }
     }
 
-    /// An ACK that delivered so many segments, with so many in flight after it; `safe` if it advanced and showed no further loss.
-    pub fn on_ack(&mut self, (delivered, safe): (u32, bool), in_flight: u32, ssthresh: u32) {
+    /// Takes an ACK, after which `in_flight` segments are in flight.
+    pub fn on_ack(&mut self, ack: PrrAck, in_flight: u32, ssthresh: u32) {
+        let PrrAck { delivered, safe } = ack;
         if delivered == 0 {
             return;
         }
