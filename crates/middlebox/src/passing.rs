@@ -25,6 +25,14 @@ impl Direction {
     }
 }
 
+/// The data that a connection carries in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct DataStream {
+    pub connection: Connection,
+    /// They travel in [`Direction::Reverse`].
+    pub reverse: bool,
+}
+
 /// The link that a packet leaves a node by, and what its queue holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port {

@@ -13,6 +13,7 @@ mod request;
 mod ring;
 mod room;
 mod secret;
+mod tcp_packet;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
@@ -28,7 +29,7 @@ use slotmap::SlotMap;
 pub use limits::Limits;
 use limits::{Usage, prefix};
 pub use output::TIMESTAMPS_LEN;
-use peer::{Charge, Peer, Role};
+use peer::{Charge, Numbers, Peer, Role};
 pub use request::Request;
 use secret::Secret;
 
@@ -252,9 +253,13 @@ impl Stack {
         self.admit_owned(now, ends, engine)
     }
 
+    fn numbers(&self, ends: &Ends, now: Instant) -> Numbers {
+        Numbers { initial: self.secret.initial(ends, now), clock: self.secret.clock_offset(ends) }
+    }
+
     /// A connection that the caller names from the beginning.
     fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
-        let numbers = (self.secret.initial(&ends, now), self.secret.clock_offset(&ends));
+        let numbers = self.numbers(&ends, now);
         let mut peer = Peer::new(ends, engine, numbers, self.config.mtu);
         peer.owned = true;
         self.admit(peer)
