@@ -73,7 +73,7 @@ pub(crate) struct Upkeep {
 const _: () = assert!(size_of::<Connection>() <= 800);
 
 impl Connection {
-    /// Opens actively: the first `poll_transmit` gives the SYN. `seed` feeds algorithms that toss coins.
+    /// Opens actively: the first `poll_transmit` gives the SYN. `seed` is for algorithms that draw random numbers.
     pub fn connect(config: Arc<Config>, seed: u64, now: Instant) -> Self {
         let mut connection = Self::new(config, seed, State::SynSent);
         connection.begin_handshake(now);

@@ -1,6 +1,6 @@
 //! Header prediction: a fast path for the segments of which a transfer consists, in and out.
 //!
-//! Nearly every segment is either the next piece of data on a connection that has nothing under way itself, or an empty
+//! Nearly every segment is either the next piece of data on a connection that has nothing outstanding itself, or an empty
 //! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
 //! Review 20(1), 1990). Where segments are lost all the time, data are seldom the next of the stream, but nearly always the next to what
 //! came before them. All leave most of the state as it is. What happens to them here is what the slow path in `arrival` and
@@ -176,7 +176,7 @@ impl Connection {
         true
     }
 
-    /// The next piece of data, in order or behind what arrived beyond a hole, while nothing of ours is under way.
+    /// The next piece of data, in order or behind what arrived beyond a hole, while nothing of ours is outstanding.
     #[inline(always)]
     fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
         let end = segment.seq + u64::from(segment.len);

@@ -191,7 +191,7 @@ impl Stack {
         }
     }
 
-    /// Applies a report if it quotes a packet that is under way (RFC 5927 section 4.1).
+    /// Applies a report if it quotes a packet that is in flight (RFC 5927 section 4.1).
     fn apply_report(&mut self, now: Instant, report: &IcmpError) -> bool {
         let Some(id) = self.by_ends.get(&report.ends).copied() else { return false };
         let peer = &mut self.peers[id];

@@ -631,7 +631,7 @@ impl Stack {
         }
     }
 
-    /// Frees the memory of streams in which nothing is under way. For a timer of the caller, not for each packet.
+    /// Frees the memory of streams of which nothing is outstanding. For a timer of the caller, not for each packet.
     pub fn trim(&mut self) {
         for (_, peer) in &mut self.peers {
             peer.trim();
@@ -675,7 +675,7 @@ const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 mod tests {
     use super::*;
 
-    /// Algorithms that toss coins must not toss the same ones in two connections, or in two processes.
+    /// Algorithms that draw random numbers must not draw the same ones in two connections or in two processes.
     #[test]
     fn each_connection_gets_a_seed_of_its_own() {
         let config = |key| StackConfig {

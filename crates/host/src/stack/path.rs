@@ -22,7 +22,7 @@ pub(super) struct PathLimit {
 struct Search {
     /// Smallest size that is known not to get through; beyond the device if none is.
     too_large: u16,
-    /// The segment under way, and its size as a packet.
+    /// The segment in flight, and its size as a packet.
     probe: Option<(u64, u64, u16)>,
     /// When the next one may leave.
     next_at: Instant,

@@ -120,11 +120,11 @@ pub(crate) struct Sender {
     inflation: f64,
     /// Only after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
-    /// The RTO probe under way; nothing else leaves until it is answered.
+    /// The RTO probe that is outstanding; nothing else leaves until it is answered.
     rto_probe: Option<RtoProbe>,
     /// Only if the configuration asks for it.
     validation: Option<Box<Validation>>,
-    /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
+    /// Outstanding probes to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
     outstanding_probes: Option<Box<OutstandingProbes>>,
 }
 

@@ -13,7 +13,7 @@ use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 impl Sender {
-    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is under way, and the algorithm
+    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is outstanding, and the algorithm
     /// reads no fields of the peer.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()
@@ -90,7 +90,7 @@ impl Sender {
         Prediction::Full { seq, last }
     }
 
-    /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is under way.
+    /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is outstanding.
     /// False, with nothing changed, otherwise. A sender that is `resting` already has no more to do.
     #[inline]
     pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment, resting: bool) -> bool {
@@ -116,7 +116,7 @@ impl Sender {
         let Some((acked, sent_at)) = self.board.plain_below(segment.ack) else { return false };
         let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
-            // Then everything still under way left later, and time says nothing of it.
+            // Everything that is still outstanding left later, so time says nothing of it.
             let rack = self.rack.get_or_insert_default();
             let newer = rack.is_newest(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {

@@ -164,7 +164,7 @@ impl Sender {
         self.episode = Episode::Open;
         let nxt = self.nxt;
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            // D-SACKs may still be on their way.
+            // D-SACKs may still arrive.
             undo.until = nxt;
         }
         self.inflation = 0.0;
@@ -278,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was under way before this ACK, which
+    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was in flight before this ACK, which
     /// acknowledged so many segments.
     #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {

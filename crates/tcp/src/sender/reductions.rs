@@ -1,4 +1,4 @@
-//! Past reductions of the window, and the one that is under way.
+//! Past reductions of the window, and the one in progress.
 
 use super::watch::Watch;
 

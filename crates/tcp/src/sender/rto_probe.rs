@@ -1,4 +1,4 @@
-//! The RTO probe under way.
+//! The RTO probe that is outstanding.
 
 use bentpipe_cc::{BackOff, ProbeKind};
 
@@ -18,7 +18,7 @@ pub(super) enum Prober {
     Engine,
 }
 
-/// The RTO probe under way: one segment, and nothing else leaves until it is answered or times out.
+/// The RTO probe that is outstanding: one segment, and nothing else leaves until it is answered or times out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RtoProbe {
     pub prober: Prober,

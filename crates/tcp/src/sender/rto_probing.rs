@@ -68,7 +68,7 @@ impl Sender {
         }
     }
 
-    /// Takes an ACK while an RTO probe is under way. Only its acknowledgement counts, not the peer's data and window.
+    /// Takes an ACK while an RTO probe is outstanding. Only its acknowledgement counts, not the peer's data and window.
     #[cold]
     pub(super) fn on_rto_probe_answer(&mut self, cx: &mut Context, rto_probe: RtoProbe, step: &Step) {
         if step.advanced {

@@ -138,7 +138,7 @@ impl RttEstimator {
     }
 }
 
-/// `from`, moved by `numerator` / 2^`bits` of the way to `to`.
+/// `from`, moved towards `to` by `numerator` / 2^`bits` of their difference.
 fn towards(from: Duration, to: Duration, numerator: u64, bits: u32) -> Duration {
     let step = (u128::from(from.abs_diff(to).as_nanos()) * u128::from(numerator)) >> bits;
     let step = Duration::from_nanos(step as u64);
@@ -159,7 +159,7 @@ mod tests {
         restart_on_sacks: false,
     };
 
-    /// The ACK of the only segment under way.
+    /// The ACK of the only segment in flight.
     const ALONE: Coverage = Coverage { acked: 1, flight: 1 };
 
     /// The ACK of so many segments of a flight.
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A peer that acknowledges more than was thought to be under way does not weigh more than everything.
+    /// A peer that acknowledges more than was thought to be in flight does not weigh more than everything.
     #[test]
     fn no_sample_weighs_more_than_one() {
         let mut rtt = RttEstimator::new(&BOUNDS);

@@ -86,7 +86,7 @@ impl Sender {
             self.send_tail_probe(cx);
             return Fate::GoOn;
         }
-        // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
+        // A peer that answers with a closed window is alive, even if it closed the window over data in flight (RFC 9293, MUST-37).
         let silent = if stopped { self.silence.unanswered } else { self.silence.timeouts };
         if silent >= cx.config.retries
             && cx.now >= self.silence.since + self.rtt.patience(cx.config.retries, &cx.config.rto)
