@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask tidy     arrows between crates, registry and papers, length of functions, dead files, purity, words
+cargo xtask tidy     arrows between crates and between files, registry and papers, length of functions, dead files, purity, words
 cargo xtask demo     run a short comparison of the release build and check what it prints
 cargo xtask pure     the names of the pure crates, one per line";
 

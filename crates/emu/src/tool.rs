@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::error::Error;
 
 /// Feeds `script` to the program `name`, which is in the Debian package `package`; returns what it wrote.
-pub(crate) fn run((name, package): (&str, &str), arguments: &[&str], script: &str) -> Result<String, Error> {
+pub(crate) fn run(name: &str, package: &str, arguments: &[&str], script: &str) -> Result<String, Error> {
     let spawned = Command::new(name)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -33,10 +33,10 @@ pub(crate) fn run((name, package): (&str, &str), arguments: &[&str], script: &st
 
 /// Configures addresses, devices and routes in the network namespace of the calling thread.
 pub(crate) fn ip(lines: &[String]) -> Result<(), Error> {
-    run(("ip", "iproute2"), &["-batch", "-"], &(lines.join("\n") + "\n")).map(|_| ())
+    run("ip", "iproute2", &["-batch", "-"], &(lines.join("\n") + "\n")).map(|_| ())
 }
 
 /// Changes the packet filter of the network namespace of the calling thread.
 pub(crate) fn nft(script: &str) -> Result<(), Error> {
-    run(("nft", "nftables"), &["-f", "-"], script).map(|_| ())
+    run("nft", "nftables", &["-f", "-"], script).map(|_| ())
 }

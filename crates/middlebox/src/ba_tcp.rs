@@ -1,4 +1,4 @@
-//! BA-TCP routers: they write into each packet how long the way is and what its connection may have of the bandwidth.
+//! BA-TCP routers: they write into each packet how long the path is and what its connection may have of the bandwidth.
 //!
 //! M. Gerla, W. Weng, R. Lo Cigno, "BA-TCP: A Bandwidth Aware TCP for Satellite Networks", IEEE ICCCN 1999.
 //!

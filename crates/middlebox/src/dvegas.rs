@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use bentpipe_base::{Extension, Instant};
 use bentpipe_cc::dvegas::Signal;
 
+use crate::passing::DataStream;
 use crate::table::Table;
-use crate::{Connection, DVegasConfig, Direction, Passing, Port, Verdict};
+use crate::{DVegasConfig, Direction, Passing, Port, Verdict};
 
 /// Part of the room from which on nothing more may leave.
 const NEARLY_FULL: f64 = 0.9;
@@ -34,7 +35,7 @@ struct Outlet {
     port: Port,
     seen: Instant,
     /// Who sent data, and when last.
-    active: BTreeMap<(Connection, bool), Instant>,
+    active: BTreeMap<DataStream, Instant>,
     frame_ends: Instant,
     signal: Signal,
     stopped: bool,
@@ -81,7 +82,7 @@ impl DVegas {
         let Some(connection) = passing.connection else { return Verdict::Forward };
         let reverse = passing.direction == Direction::Reverse;
         if passing.segment.len > 0 {
-            self.note_data(now, (connection, reverse), passing);
+            self.note_data(now, DataStream { connection, reverse }, passing);
         } else if passing.segment.extension == Extension::Value(0) {
             let way = self.ways[usize::from(!reverse)].get_mut(connection).copied().flatten();
             if let Some(outlet) = way.and_then(|link| self.outlets.get_mut(&link)) {
@@ -96,9 +97,9 @@ impl DVegas {
         Verdict::Forward
     }
 
-    fn note_data(&mut self, now: Instant, (connection, reverse): (Connection, bool), passing: &Passing<'_>) {
+    fn note_data(&mut self, now: Instant, stream: DataStream, passing: &Passing<'_>) {
         let port = passing.port;
-        *self.ways[usize::from(reverse)].heard(connection, now) = Some(port.link);
+        *self.ways[usize::from(stream.reverse)].heard(stream.connection, now) = Some(port.link);
         let outlet = self.outlets.entry(port.link).or_insert_with(|| Outlet {
             port,
             seen: now,
@@ -107,7 +108,7 @@ impl DVegas {
             signal: Signal::Up,
             stopped: false,
         });
-        outlet.active.insert((connection, reverse), now);
+        outlet.active.insert(stream, now);
         outlet.port = Port {
             waiting_bytes: port.waiting_bytes + u64::from(passing.size),
             waiting_packets: port.waiting_packets + 1,
@@ -129,6 +130,7 @@ impl DVegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Connection;
     use crate::fixture::{at_ms, pass};
     use bentpipe_base::Segment;
 

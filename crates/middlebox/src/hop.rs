@@ -37,7 +37,7 @@ pub(crate) struct Hop {
     pub lost: BTreeSet<u64>,
     /// The first repair waits for no window (RFC 6675 section 5, step 4.3).
     repairs_at_once: bool,
-    /// Segments on the way.
+    /// Segments in flight.
     pub flight: u32,
     duplicates: u32,
     /// The destination names what it has by one number (no SACK): what lies behind the oldest may have arrived.
@@ -66,7 +66,7 @@ pub(crate) struct Held {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Unsent,
-    /// On the way, as the transmission of this number.
+    /// In flight, as the transmission of this number.
     Flying(u64),
     Arrived,
     Lost,
@@ -169,7 +169,7 @@ impl Hop {
         timers.extend(at.map(|at| (at, connection)));
     }
 
-    /// Marks a transmission as lost, if it is still on the way.
+    /// Marks a transmission as lost, if it is still in flight.
     fn lose(&mut self, seq: u64, serial: u64) {
         let place = self.place(seq);
         if let Some(held) = self.held.get_mut(place)
@@ -267,7 +267,7 @@ impl Hop {
         }
     }
 
-    /// Nothing was heard: everything on the way is lost, and the window begins anew (RFC 5681 section 3.1).
+    /// Nothing was heard: everything in flight is lost, and the window begins anew (RFC 5681 section 3.1).
     pub fn expire(&mut self) {
         if self.assigned {
             // The oldest is the question: its answer says what became of the others.

@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Instant, Rate, Segment};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Connection(pub u64);
 
-/// Which way a packet of a connection travels.
+/// The direction in which a packet of a connection travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// From the sending end of a flow to its receiver.
@@ -16,13 +16,21 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other way.
+    /// The other direction.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Forward => Self::Reverse,
             Self::Reverse => Self::Forward,
         }
     }
+}
+
+/// The data that a connection carries in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct DataStream {
+    pub connection: Connection,
+    /// They travel in [`Direction::Reverse`].
+    pub reverse: bool,
 }
 
 /// The link that a packet leaves a node by, and what its queue holds now.
@@ -47,7 +55,7 @@ pub struct Port {
 pub struct Spoilt<'a> {
     /// Its connection.
     pub connection: Connection,
-    /// Which way it travelled.
+    /// The direction in which it travelled.
     pub direction: Direction,
     /// Its header.
     pub segment: &'a Segment,
@@ -58,7 +66,7 @@ pub struct Spoilt<'a> {
 pub struct Passing<'a> {
     /// Its connection; none if it is not TCP.
     pub connection: Option<Connection>,
-    /// Which way it travels.
+    /// The direction in which it travels.
     pub direction: Direction,
     /// Its header, which the middlebox may change. Of a packet that is not TCP only the length counts.
     pub segment: &'a mut Segment,
@@ -82,7 +90,7 @@ pub enum Verdict {
 pub struct Emission {
     /// The connection.
     pub connection: Connection,
-    /// Which way it travels.
+    /// The direction in which it travels.
     pub direction: Direction,
     /// The segment.
     pub segment: Segment,

@@ -71,15 +71,20 @@ pub(crate) struct Share {
     pub backlogged: u32,
 }
 
+/// A packet that leaves by a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub connection: Connection,
+    /// Round trip of the connection, if it is known.
+    pub rtt: Option<Duration>,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
 impl Meters {
     /// A packet of a connection leaves by a link.
-    pub fn note(
-        &mut self,
-        now: Instant,
-        (connection, rtt): (Connection, Option<Duration>),
-        port: Port,
-        bytes: u64,
-    ) {
+    pub fn note(&mut self, now: Instant, port: Port, packet: Departure) {
+        let Departure { connection, rtt, bytes } = packet;
         let meter = self.0.entry(port.link).or_insert_with(|| Meter {
             port,
             bytes: 0,

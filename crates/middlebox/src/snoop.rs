@@ -18,8 +18,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bentpipe_base::{Duration, Flags, Instant, Probe, Segment};
 
+use crate::passing::DataStream;
 use crate::table::Table;
-use crate::{Connection, Direction, Emission, Passing, Port, SnoopConfig, Verdict};
+use crate::{Direction, Emission, Passing, Port, SnoopConfig, Verdict};
 
 /// The sender may see so many duplicate ACKs before the agent acts.
 const THRESHOLD: u32 = 1;
@@ -32,7 +33,7 @@ pub struct Snoop {
     config: SnoopConfig,
     /// By the direction of the data.
     agents: [Table<Agent>; 2],
-    timers: BTreeSet<(Instant, Connection, bool)>,
+    timers: BTreeSet<(Instant, DataStream)>,
     repairs: u64,
     suppressed: u64,
     timeouts: u64,
@@ -160,7 +161,7 @@ impl Snoop {
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             for direction in [reverse, !reverse] {
                 *self.agents[usize::from(direction)].heard(connection, now) = Agent::default();
-                self.arm(now, connection, direction);
+                self.arm(now, DataStream { connection, reverse: direction });
             }
             return Verdict::Forward;
         }
@@ -170,24 +171,24 @@ impl Snoop {
             let agent = self.agents[usize::from(reverse)].heard(connection, now);
             agent.keep(now, segment, congested, room);
             if agent.timer.is_none() {
-                self.arm(now, connection, reverse);
+                self.arm(now, DataStream { connection, reverse });
             }
         }
         if segment.flags.contains(Flags::ACK) && segment.probe == Probe::No {
-            return self.acknowledge(now, (connection, !reverse), passing.segment, out);
+            return self.acknowledge(now, DataStream { connection, reverse: !reverse }, passing.segment, out);
         }
         Verdict::Forward
     }
 
-    /// An ACK for the data of the direction `reverse`.
+    /// An ACK for the data of a stream.
     fn acknowledge(
         &mut self,
         now: Instant,
-        (connection, reverse): (Connection, bool),
+        stream: DataStream,
         segment: &mut Segment,
         out: &mut Vec<Emission>,
     ) -> Verdict {
-        let Some(agent) = self.agents[usize::from(reverse)].get_mut(connection) else {
+        let Some(agent) = self.agents[usize::from(stream.reverse)].get_mut(stream.connection) else {
             return Verdict::Forward;
         };
         if segment.ack > agent.acked {
@@ -196,7 +197,7 @@ impl Snoop {
                 // The next hole is repaired here as well: the sender need not hear of it.
                 segment.sack.clear();
             }
-            self.arm(now, connection, reverse);
+            self.arm(now, stream);
             return Verdict::Forward;
         }
         if segment.ack < agent.acked || segment.len > 0 || segment.flags != Flags::ACK {
@@ -222,13 +223,14 @@ impl Snoop {
         agent.expected = others.saturating_sub(u64::from(THRESHOLD) + 1);
         self.suppressed += 1;
         if !repaired {
-            self.repair(now, (connection, reverse), out);
+            self.repair(now, stream, out);
         }
         Verdict::Absorb
     }
 
     /// Sends the segment again that the receiver waits for.
-    fn repair(&mut self, now: Instant, (connection, reverse): (Connection, bool), out: &mut Vec<Emission>) {
+    fn repair(&mut self, now: Instant, stream: DataStream, out: &mut Vec<Emission>) {
+        let DataStream { connection, reverse } = stream;
         let agent = self.agents[usize::from(reverse)].get_mut(connection);
         let most = self.config.most_repairs;
         let Some(wanted) = agent.and_then(Agent::wanted).filter(|wanted| wanted.repairs < most) else {
@@ -239,17 +241,17 @@ impl Snoop {
         let direction = if reverse { Direction::Reverse } else { Direction::Forward };
         out.push(Emission { connection, direction, segment: wanted.segment });
         self.repairs += 1;
-        self.arm(now, connection, reverse);
+        self.arm(now, stream);
     }
 
     /// Starts the timer anew, or stops it when nothing is kept.
-    fn arm(&mut self, now: Instant, connection: Connection, reverse: bool) {
-        let Some(agent) = self.agents[usize::from(reverse)].get_mut(connection) else { return };
+    fn arm(&mut self, now: Instant, stream: DataStream) {
+        let Some(agent) = self.agents[usize::from(stream.reverse)].get_mut(stream.connection) else { return };
         let at = (!agent.cache.is_empty()).then(|| now + agent.timeout(self.config.least_timeout));
         if let Some(before) = std::mem::replace(&mut agent.timer, at) {
-            self.timers.remove(&(before, connection, reverse));
+            self.timers.remove(&(before, stream));
         }
-        self.timers.extend(at.map(|at| (at, connection, reverse)));
+        self.timers.extend(at.map(|at| (at, stream)));
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
@@ -267,13 +269,15 @@ impl Snoop {
         }
         while let Some(due) = self.timers.first().copied().filter(|(at, ..)| *at <= now) {
             self.timers.remove(&due);
-            let (_, connection, reverse) = due;
-            let Some(agent) = self.agents[usize::from(reverse)].get_mut(connection) else { continue };
+            let (_, stream) = due;
+            let Some(agent) = self.agents[usize::from(stream.reverse)].get_mut(stream.connection) else {
+                continue;
+            };
             agent.timer = None;
             let most = self.config.most_repairs;
             if agent.wanted().is_some_and(|wanted| wanted.repairs < most) {
                 self.timeouts += 1;
-                self.repair(now, (connection, reverse), out);
+                self.repair(now, stream, out);
             }
         }
     }
@@ -290,6 +294,7 @@ impl Snoop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Connection;
     use crate::ack::bare;
     use crate::fixture::{at_ms, pass};
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, SackRange, Segment};
 
 use crate::hop::{Hop, trim_front};
-use crate::satpep::{Meters, Share};
+use crate::satpep::{Departure, Meters, Share};
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Port, SatPepConfig, SpoofingConfig, Verdict};
 
@@ -182,7 +182,7 @@ impl Spoofing {
             return Verdict::Forward;
         }
         if segment.flags.contains(Flags::SYN) {
-            self.open(now, (connection, forward), segment);
+            self.open(now, connection, passing);
             return Verdict::Forward;
         }
         if segment.probe != Probe::No || !segment.flags.contains(Flags::ACK) {
@@ -199,7 +199,9 @@ impl Spoofing {
         }
     }
 
-    fn open(&mut self, now: Instant, (connection, forward): (Connection, bool), segment: &Segment) {
+    fn open(&mut self, now: Instant, connection: Connection, passing: &Passing<'_>) {
+        let segment = &*passing.segment;
+        let forward = passing.direction == Direction::Forward;
         let window = self.config.initial_window;
         let agent = self.agents.heard(connection, now);
         let options = segment.syn_options.unwrap_or_default();
@@ -360,7 +362,8 @@ impl Spoofing {
             repairs += u64::from(segment.seq_end() <= sent_to);
             sent_to = agent.hop.nxt;
             if let (Some((_, meters)), Some(port)) = (&mut self.utilisation, agent.port) {
-                meters.note(now, (connection, agent.hop.srtt), port, u64::from(segment.len + HEADERS));
+                let bytes = u64::from(segment.len + HEADERS);
+                meters.note(now, port, Departure { connection, rtt: agent.hop.srtt, bytes });
             }
             out.push(agent.address(connection, segment));
         }

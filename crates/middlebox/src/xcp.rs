@@ -87,7 +87,7 @@ impl Queue {
         (self.latest.1 - capacity * now.since(self.latest.0).as_secs_f64()).max(0.0)
     }
 
-    fn watch(&mut self, now: Instant, (capacity, mean_rtt_s): (f64, f64)) {
+    fn watch(&mut self, now: Instant, capacity: f64, mean_rtt_s: f64) {
         let waiting = self.now(now, capacity);
         self.least = self.least.min(waiting);
         if now >= self.watched_until {
@@ -164,11 +164,11 @@ impl Outlet {
             let end = if idle { now } else { self.interval.ends };
             self.control(config, end);
         }
-        self.queue.watch(now, (self.capacity, self.mean_rtt_s));
+        self.queue.watch(now, self.capacity, self.mean_rtt_s);
     }
 
     /// What a packet asks for becomes what it gets (section 3.5.2).
-    fn feedback(&mut self, (spacing, size): (f64, f64), asked: f64) -> f64 {
+    fn feedback(&mut self, spacing: f64, size: f64, asked: f64) -> f64 {
         let budget = &mut self.budget;
         let mut positive = budget.positive.min(budget.per_spacing * spacing);
         let mut negative = budget.negative.min(budget.per_byte * size);
@@ -230,7 +230,7 @@ impl Xcp {
         outlet.interval.sum_spacing += spacing;
         outlet.interval.sum_spacing_limited += if *limited { spacing } else { 0.0 };
         outlet.interval.sum_rtt_by_spacing += f64::from(*rtt_s).min(LONGEST_RTT_S) * spacing;
-        *delta_bytes_per_s = outlet.feedback((spacing, size), f64::from(*delta_bytes_per_s)) as f32;
+        *delta_bytes_per_s = outlet.feedback(spacing, size, f64::from(*delta_bytes_per_s)) as f32;
         self.told += 1;
         Verdict::Forward
     }
@@ -268,7 +268,7 @@ mod tests {
     fn change(outlet: &Outlet, rate: f64) -> f64 {
         let mut outlet = outlet.clone();
         let packets = (rate * RTT / 1000.0).round() as u32;
-        (0..packets).map(|_| outlet.feedback((1000.0 / rate, 1000.0), ASKED)).sum()
+        (0..packets).map(|_| outlet.feedback(1000.0 / rate, 1000.0, ASKED)).sum()
     }
 
     fn close(found: f64, expected: f64) {
@@ -279,7 +279,7 @@ mod tests {
     fn spare_bandwidth_is_given_in_equal_parts() {
         let outlet = controlled(&XcpConfig::default(), &[600e3, 400e3], 0.0);
         close(outlet.budget.per_spacing, 90_909.09);
-        close(outlet.clone().feedback((1000.0 / 600e3, 1000.0), ASKED), 151.515);
+        close(outlet.clone().feedback(1000.0 / 600e3, 1000.0, ASKED), 151.515);
         close(change(&outlet, 600e3), 50e3);
         close(change(&outlet, 400e3), 50e3);
     }
@@ -312,7 +312,7 @@ mod tests {
     fn who_asks_for_less_gets_less() {
         let mut outlet = controlled(&XcpConfig::default(), &[600e3, 400e3], 0.0);
         let before = outlet.budget;
-        close(outlet.feedback((1000.0 / 600e3, 1000.0), -50.0), -50.0);
+        close(outlet.feedback(1000.0 / 600e3, 1000.0, -50.0), -50.0);
         assert_eq!(outlet.budget.positive, before.positive);
     }
 }

@@ -78,7 +78,7 @@ fn sysctl(name: &str) -> Option<String> {
 
 fn programs() -> Vec<Finding> {
     [("nft", "nftables", "--version"), ("ip", "iproute2", "-V")]
-        .map(|(name, package, flag)| match tool::run((name, package), &[flag], "") {
+        .map(|(name, package, flag)| match tool::run(name, package, &[flag], "") {
             Ok(version) => ok(format!("program {name}: {}", version.trim())),
             Err(_) => {
                 judge(false, State::Missing, format!("program {name}"), format!("apt-get install {package}"))
@@ -107,7 +107,7 @@ fn packet_filter() -> Finding {
     let what = "packet filter: inet tables, tproxy, socket, fib, notrack";
     let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (Debian's has them: \
                 modprobe nft_tproxy nft_socket nft_fib_inet nft_ct)";
-    match tool::run(("nft", "nftables"), &["-c", "-f", "-"], &rules::specimen()) {
+    match tool::run("nft", "nftables", &["-c", "-f", "-"], &rules::specimen()) {
         Ok(_) => ok(what),
         Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
     }
@@ -180,7 +180,7 @@ fn settings() -> Vec<Finding> {
             "sysctl -w net.ipv4.tcp_fwmark_accept=0",
         ));
     }
-    let tables = tool::run(("nft", "nftables"), &["list", "tables", "inet"], "").unwrap_or_default();
+    let tables = tool::run("nft", "nftables", &["list", "tables", "inet"], "").unwrap_or_default();
     for slot in Slot::all() {
         let line = format!("table inet {}", slot.table());
         if tables.lines().any(|other| other == line) {

@@ -19,7 +19,7 @@ pub(crate) fn marker(before: &str) -> String {
 
 /// What it was set to before the proxy in a slot came, if that changed it.
 pub(crate) fn before(slot: Slot) -> Option<String> {
-    let chains = tool::run(("nft", "nftables"), &["list", "chains", "inet"], "").ok()?;
+    let chains = tool::run("nft", "nftables", &["list", "chains", "inet"], "").ok()?;
     let table = format!("table inet {} {{", slot.table());
     let of_slot = chains.lines().skip_while(|line| *line != table).skip(1).take_while(|line| *line != "}");
     let mut names = of_slot.filter_map(|line| line.trim().strip_prefix("chain ")?.split(' ').next());

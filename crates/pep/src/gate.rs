@@ -170,13 +170,13 @@ impl Gate {
             let Ok(length) = self.device(opener).read(&mut buffer) else { return };
             let packet = &buffer[..length.min(buffer.len())];
             if let Some(syn) = packet.get(VIRTIO_HEADER..).and_then(Syn::read) {
-                self.arrive((syn, opener), packet);
+                self.arrive(syn, opener, packet);
             }
         }
     }
 
     /// A client has sent a SYN, for the first time or again.
-    fn arrive(&mut self, (syn, opener): (Syn, Opener), packet: &[u8]) {
+    fn arrive(&mut self, syn: Syn, opener: Opener, packet: &[u8]) {
         if let Some(waiting) = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number)) {
             waiting.last_seen = Instant::now();
             return;
@@ -233,7 +233,7 @@ impl Gate {
             speaker.open(&call, Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, (side, class.split.buffer), syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, side, class.split.buffer, syn.dscp)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }

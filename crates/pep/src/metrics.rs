@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -9,8 +10,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-
-use crate::half::Telemetry;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OfClass {
@@ -239,9 +238,9 @@ impl ClassMetrics {
         self.sides[side].retransmitted.inc_by(again);
     }
 
-    /// The connection has ended; `bytes` have been sent on this side in `lasted_s`.
-    pub fn end(&self, side: usize, last: &Telemetry, (bytes, lasted_s): (u64, f64)) {
-        self.sides[side].rtt.observe(last.srtt.as_secs_f64());
+    /// The connection has ended; `bytes` have been sent on this side in `lasted_s`, with a round trip of `srtt` in the end.
+    pub fn end(&self, side: usize, srtt: Duration, bytes: u64, lasted_s: f64) {
+        self.sides[side].rtt.observe(srtt.as_secs_f64());
         if lasted_s > 0.0 && bytes > 0 {
             self.sides[side].goodput.observe(bytes as f64 * 8.0 / lasted_s);
         }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
 /// Protocol and length of a segment without data and options.
-const SEGMENT: (u8, u16) = (TCP, TCP_HEADER as u16);
+const SEGMENT_LENGTH: u16 = TCP_HEADER as u16;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 /// Bytes of a packet that an error about it quotes at most (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4).
@@ -80,8 +80,8 @@ impl Syn {
         let checksum = checksum(from.ip(), to.ip(), &tcp);
         tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
         let mut packet = match (from.ip(), to.ip()) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => header_v4(from, to, SEGMENT).to_vec(),
-            (IpAddr::V6(from), IpAddr::V6(to)) => header_v6(from, to, SEGMENT).to_vec(),
+            (IpAddr::V4(from), IpAddr::V4(to)) => header_v4(from, to, TCP, SEGMENT_LENGTH).to_vec(),
+            (IpAddr::V6(from), IpAddr::V6(to)) => header_v6(from, to, TCP, SEGMENT_LENGTH).to_vec(),
             _ => unreachable!("both addresses of a packet are of one IP version"),
         };
         packet.extend_from_slice(&tcp);
@@ -133,11 +133,11 @@ pub(crate) fn unreachable(packet: &[u8], router: IpAddr, why: NoWay) -> Option<V
     let length = message.len() as u16;
     let (mut whole, checksum) = match (router, client) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
-            (header_v4(from, to, (protocol, length)).to_vec(), folded(sum(&message)))
+            (header_v4(from, to, protocol, length).to_vec(), folded(sum(&message)))
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             let pseudo = sum(&from.octets()) + sum(&to.octets()) + u32::from(length) + u32::from(protocol);
-            (header_v6(from, to, (protocol, length)).to_vec(), folded(pseudo + sum(&message)))
+            (header_v6(from, to, protocol, length).to_vec(), folded(pseudo + sum(&message)))
         }
         _ => return None,
     };
@@ -176,7 +176,7 @@ fn read_v6(packet: &[u8]) -> Option<Parts<'_>> {
     (next == TCP).then_some((address(8).into(), address(24).into(), class, rest))
 }
 
-fn header_v4(from: Ipv4Addr, to: Ipv4Addr, (protocol, length): (u8, u16)) -> [u8; 20] {
+fn header_v4(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, length: u16) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 0x45;
     header[2..4].copy_from_slice(&(20 + length).to_be_bytes());
@@ -190,7 +190,7 @@ fn header_v4(from: Ipv4Addr, to: Ipv4Addr, (protocol, length): (u8, u16)) -> [u8
     header
 }
 
-fn header_v6(from: Ipv6Addr, to: Ipv6Addr, (protocol, length): (u8, u16)) -> [u8; 40] {
+fn header_v6(from: Ipv6Addr, to: Ipv6Addr, protocol: u8, length: u16) -> [u8; 40] {
     let mut header = [0; 40];
     header[0] = 0x60;
     header[4..6].copy_from_slice(&length.to_be_bytes());
@@ -227,7 +227,8 @@ mod tests {
     use super::*;
 
     fn syn_v4() -> Vec<u8> {
-        let mut packet = header_v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 0, 2, 7), SEGMENT).to_vec();
+        let mut packet =
+            header_v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 0, 2, 7), TCP, SEGMENT_LENGTH).to_vec();
         packet[1] = 0xb8;
         let mut tcp = [0; TCP_HEADER];
         tcp[..2].copy_from_slice(&40_000u16.to_be_bytes());
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn extension_headers_are_passed_over() {
         let (from, to) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
-        let mut packet = header_v6(from, to, SEGMENT).to_vec();
+        let mut packet = header_v6(from, to, TCP, SEGMENT_LENGTH).to_vec();
         packet[6] = 60;
         packet.extend_from_slice(&[TCP, 0, 1, 4, 0, 0, 0, 0]);
         packet.extend_from_slice(&syn_v4()[20..]);

@@ -48,6 +48,15 @@ pub(crate) enum Message {
     Stop,
 }
 
+/// Who asks for a connection.
+#[derive(Clone, Copy)]
+struct Caller {
+    tuple: Tuple,
+    opener: Opener,
+    /// Differentiated-services code point of its SYN.
+    dscp: u8,
+}
+
 /// The half of who opened the connection, and the half of who answers it.
 const FRONT: usize = 0;
 const BACK: usize = 1;
@@ -207,7 +216,9 @@ impl Relay {
                     // Who asked may have lost patience.
                     let _ = sender.send(reports.collect());
                 }
-                Message::Front { tuple, opener, dscp, answer } => self.greet((tuple, opener), dscp, answer),
+                Message::Front { tuple, opener, dscp, answer } => {
+                    self.greet(Caller { tuple, opener, dscp }, answer);
+                }
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -240,18 +251,18 @@ impl Relay {
         };
         // An option that this kernel lacks is no reason to turn a client away.
         let _ = sockets::prepare(&socket, front, class.split.buffer);
-        self.begin((tuple, opener), dscp, Half::Kernel(Arc::new(socket.into())));
+        self.begin(Caller { tuple, opener, dscp }, Half::Kernel(Arc::new(socket.into())));
     }
 
     /// A client whose SYN the speaker has answered.
-    fn greet(&mut self, (tuple, opener): (Tuple, Opener), dscp: u8, answer: Result<Half, Refusal>) {
+    fn greet(&mut self, caller: Caller, answer: Result<Half, Refusal>) {
         match answer {
-            Ok(front) => return self.begin((tuple, opener), dscp, front),
+            Ok(front) => return self.begin(caller, front),
             // The SYN was repeated, and an earlier copy of it opened the connection.
             Err(Refusal::Exists) => return,
             Err(_) => {}
         }
-        let waiting = self.shared.ready().remove(&tuple);
+        let waiting = self.shared.ready().remove(&caller.tuple);
         if let Some(established) = waiting {
             established.half.abort();
             self.shared.active.fetch_sub(1, Ordering::Relaxed);
@@ -259,7 +270,8 @@ impl Relay {
     }
 
     /// Takes the half of the server that waits for this client, or opens one.
-    fn begin(&mut self, (tuple, opener): (Tuple, Opener), dscp: u8, front: Half) {
+    fn begin(&mut self, caller: Caller, front: Half) {
+        let Caller { tuple, opener, dscp } = caller;
         let waiting = self.shared.ready().remove(&tuple);
         let deployment = self.shared.deployment();
         let class_number = class_of(&deployment, opener, tuple);
@@ -322,7 +334,7 @@ impl Relay {
                 let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
                 speaker.open(&call, Opening::Active, answer);
             }
-            _ => match sockets::dial(tuple, (side, buffer), call.dscp) {
+            _ => match sockets::dial(tuple, side, buffer, call.dscp) {
                 Ok(socket) => {
                     let connection = &mut self.connections[key];
                     connection.connecting = true;
@@ -481,8 +493,8 @@ impl Relay {
         connection.look();
         let lasted_s = connection.began.elapsed().as_secs_f64();
         for which in [FRONT, BACK] {
-            let passed = (connection.counted[which], lasted_s);
-            connection.class.end(connection.side(which), &connection.seen[which], passed);
+            let side = connection.side(which);
+            connection.class.end(side, connection.seen[which].srtt, connection.counted[which], lasted_s);
         }
         if let Some(lines) = &self.shared.lines
             && lines.try_send(connection.report(state)).is_err()
@@ -562,7 +574,7 @@ impl Connection {
             let cc = half.and_then(Half::congestion_control).unwrap_or_else(|| config.cc.clone());
             let telemetry = half.map(Half::telemetry).unwrap_or_default();
             let passed = [self.moved(1 - which), self.moved(which)];
-            HalfReport::new((name, cc), passed, &telemetry)
+            HalfReport::new(name, cc, passed, &telemetry)
         };
         let lasted = self.began.elapsed();
         let began =

@@ -49,7 +49,7 @@ pub struct HalfReport {
 }
 
 impl HalfReport {
-    pub(crate) fn new((side, cc): (&str, String), [sent, received]: [u64; 2], telemetry: &Telemetry) -> Self {
+    pub(crate) fn new(side: &str, cc: String, [sent, received]: [u64; 2], telemetry: &Telemetry) -> Self {
         Self {
             side: side.to_owned(),
             cc,

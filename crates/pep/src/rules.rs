@@ -295,7 +295,7 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
     }
     text.push_str("# whatever belongs to no class: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
     text.push_str(&plan);
-    match tool::run(("nft", "nftables"), &["-c", "-f", "-"], &plan) {
+    match tool::run("nft", "nftables", &["-c", "-f", "-"], &plan) {
         Ok(_) => {}
         Err(Error::Missing(why)) => {
             let _ = writeln!(text, "# not checked by the packet filter of this machine: {why}");

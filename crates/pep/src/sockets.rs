@@ -105,7 +105,7 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Begins a connection to the server in the client's name.
-pub(crate) fn dial(tuple: Tuple, (side, buffer): (&Side, Option<u64>), dscp: u8) -> io::Result<OwnedFd> {
+pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, dscp: u8) -> io::Result<OwnedFd> {
     let socket = transparent(tuple.server)?;
     prepare(&socket, side, buffer)?;
     mark_class(&socket, tuple.server, dscp)?;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::error::Error;
 
 /// Feeds `script` to the program `name`, which is in the Debian package `package`; returns what it wrote.
-pub(crate) fn run((name, package): (&str, &str), arguments: &[&str], script: &str) -> Result<String, Error> {
+pub(crate) fn run(name: &str, package: &str, arguments: &[&str], script: &str) -> Result<String, Error> {
     let spawned = Command::new(name)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -34,11 +34,11 @@ pub(crate) fn run((name, package): (&str, &str), arguments: &[&str], script: &st
 
 /// Changes the packet filter in one transaction.
 pub(crate) fn nft(script: &str) -> Result<String, Error> {
-    run(("nft", "nftables"), &["-f", "-"], script)
+    run("nft", "nftables", &["-f", "-"], script)
 }
 
 /// Changes addresses, devices and routes.
 pub(crate) fn ip(arguments: &[&str], lines: &[String]) -> Result<String, Error> {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["-batch", "-"]).collect();
-    run(("ip", "iproute2"), &arguments, &(lines.join("\n") + "\n"))
+    run("ip", "iproute2", &arguments, &(lines.join("\n") + "\n"))
 }

@@ -2,10 +2,12 @@
 
 use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment};
 
-use crate::connection::{Connection, Events, State};
+use crate::connection::Connection;
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
 use crate::sender::{AckField, Ecn};
+use crate::timestamp::is_older;
+use crate::{Events, State};
 
 /// Shortest time between two challenge ACKs for segments without data.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -238,9 +240,4 @@ impl Connection {
         self.timers.persist = Instant::FAR_FUTURE;
         self.timers.life = now + self.config.time_wait;
     }
-}
-
-/// Whether timestamp `a` is before `b` modulo 2^32 (RFC 7323 section 5.2).
-pub(crate) fn is_older(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
 }

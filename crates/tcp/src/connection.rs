@@ -2,99 +2,19 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{
-    Duration, EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, WindowState,
-};
+use bentpipe_base::{Duration, Instant, SackRange, Segment, WindowState};
 use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
 use crate::context::{Context, Tracer};
 use crate::fast_path::FastPath;
 use crate::handshake::Handshake;
-use crate::receiver::{Arrival, Receiver};
-use crate::sender::{Abilities, Fate, Outgoing, Sender};
+use crate::receiver::Receiver;
+use crate::sender::{Fate, MAX_SEQ, Sender};
+use crate::state::Reports;
 use crate::stats::Counts;
 use crate::timers::{Timers, expired};
-use crate::{AckDelay, AckPace, Config, Stats};
-
-bitflags::bitflags! {
-    /// What happened since the driver last asked.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub struct Events: u8 {
-        /// The handshake is complete.
-        const ESTABLISHED = 0x01;
-        /// In-order data waits to be read.
-        const READABLE = 0x02;
-        /// The send buffer has room again.
-        const WRITABLE = 0x04;
-        /// Everything written so far has been acknowledged.
-        const ALL_ACKED = 0x08;
-        /// The peer will send no more data.
-        const PEER_CLOSED = 0x10;
-        /// The connection ended in order.
-        const CLOSED = 0x20;
-        /// The peer reset the connection, or a router or host reported that it cannot be reached while it was being opened.
-        const RESET = 0x40;
-        /// The connection was given up: the peer does not answer.
-        const TIMED_OUT = 0x80;
-    }
-}
-
-/// State of a connection (RFC 9293 section 3.3.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names are those of RFC 9293")]
-pub enum State {
-    Listen,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-    Closed,
-}
-
-/// How the two ends report what lies above the cumulative ACK, as agreed on in the handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reports {
-    /// Nothing.
-    None,
-    /// The ranges that arrived (RFC 2018).
-    Sack,
-    /// The ranges that are missing (CCSDS 714.0).
-    Snack,
-}
-
-/// Whether a segment leaves, and whether to ask again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transmit {
-    /// No segment leaves.
-    Nothing,
-    /// A segment leaves, and nothing more until something else happens.
-    Last,
-    /// A segment leaves; there may be more.
-    More,
-}
-
-impl State {
-    /// The handshake is complete and the connection not yet over.
-    pub const fn is_synchronised(self) -> bool {
-        !matches!(self, Self::Listen | Self::SynSent | Self::SynReceived | Self::Closed)
-    }
-
-    /// The peer may still send data.
-    pub(crate) const fn receives(self) -> bool {
-        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
-    }
-
-    /// Data or a FIN of ours may still have to leave.
-    const fn sends(self) -> bool {
-        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
-    }
-}
+use crate::{Config, Events, State, Stats};
 
 /// One end of a TCP connection: a pure state machine without clock, socket or payload.
 ///
@@ -152,16 +72,8 @@ pub(crate) struct Upkeep {
 // A simulation holds tens of thousands of connections: what few of them need lies behind a pointer.
 const _: () = assert!(size_of::<Connection>() <= 800);
 
-/// Largest sequence number taken from the wire or promised to an application.
-pub(crate) const MAX_SEQ: u64 = 1 << 62;
-
-/// Milliseconds for the timestamps option; never zero, which means "no echo".
-pub(crate) fn clock_ms(now: Instant) -> u32 {
-    ((now.as_nanos() / 1_000_000) as u32).max(1)
-}
-
 impl Connection {
-    /// Opens actively: the first `poll_transmit` gives the SYN. `seed` feeds algorithms that toss coins.
+    /// Opens actively: the first `poll_transmit` gives the SYN. `seed` is for algorithms that draw random numbers.
     pub fn connect(config: Arc<Config>, seed: u64, now: Instant) -> Self {
         let mut connection = Self::new(config, seed, State::SynSent);
         connection.begin_handshake(now);
@@ -325,172 +237,6 @@ impl Connection {
         bytes
     }
 
-    /// The next segment to send, until `None`.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let mut segment = Segment::default();
-        (self.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
-    }
-
-    /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies, and
-    /// the call that finds nothing. Without a segment, `out` is left in an undefined but valid state.
-    pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
-        if !self.sender.is_repairing()
-            && let Some(transmit) = self.predicted_segment(now, out)
-        {
-            return transmit;
-        }
-        self.fast_path = FastPath::empty();
-        let transmit = self.next_segment(now, out);
-        if self.tracer.is_some() && transmit != Transmit::Nothing {
-            self.trace(now, Event::Sent(*out));
-        }
-        transmit
-    }
-
-    fn next_segment(&mut self, now: Instant, out: &mut Segment) -> Transmit {
-        if !self.state.is_synchronised() || self.reset.is_some() {
-            return self.next_exception(now, out);
-        }
-        if let Some(tag) = self.receiver.next_probe_reply() {
-            let (timer, owed) = (self.timers.delayed_ack, self.receiver.set_aside());
-            self.acknowledge(now, out);
-            self.timers.delayed_ack = timer;
-            self.receiver.owe_again(owed);
-            out.probe = Probe::Reply(tag);
-            out.low_priority = true;
-            return Transmit::More;
-        }
-        let sends = self.state.sends();
-        let probes = sends && self.sender.abilities().contains(Abilities::PROBES);
-        // A keep-alive leaves even when there is nothing more to send.
-        if sends || self.sender.extra.ask {
-            let (sender, mut cx) = self.split(now);
-            if let Some(outgoing) = sender.next_segment(&mut cx) {
-                self.assemble(now, &outgoing, out);
-                return if outgoing.last && !probes { Transmit::Last } else { Transmit::More };
-            }
-        }
-        if self.receiver.must_ack_now() {
-            self.acknowledge(now, out);
-            return if probes { Transmit::More } else { Transmit::Last };
-        }
-        if probes && self.next_probe(now, out) { Transmit::More } else { Transmit::Nothing }
-    }
-
-    /// A reset, or a segment of the handshake.
-    fn next_exception(&mut self, now: Instant, out: &mut Segment) -> Transmit {
-        let segment = match self.reset.take() {
-            None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
-            reset => reset.map(|reset| *reset),
-        };
-        if let Some(segment) = segment {
-            *out = segment;
-            return Transmit::More;
-        }
-        if self.state == State::SynReceived && self.receiver.must_ack_now() {
-            self.acknowledge(now, out);
-            return Transmit::More;
-        }
-        Transmit::Nothing
-    }
-
-    fn next_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
-        let (sender, mut cx) = self.split(now);
-        let outgoing = sender.next_probe(&mut cx);
-        sender.arm_wake(&mut cx);
-        if let Some(outgoing) = &outgoing {
-            self.assemble(now, outgoing, out);
-        }
-        outgoing.is_some()
-    }
-
-    fn assemble(&mut self, now: Instant, outgoing: &Outgoing, out: &mut Segment) {
-        self.header(now, out);
-        out.seq = outgoing.seq;
-        out.len = outgoing.len;
-        out.flags.set(Flags::FIN, outgoing.fin);
-        out.flags.set(Flags::CWR, outgoing.congestion_reduced);
-        let last = outgoing.seq + u64::from(outgoing.len) == self.sender.stream.end;
-        out.flags.set(Flags::PSH, outgoing.len > 0 && last);
-        if outgoing.ecn_capable {
-            out.ecn = EcnField::Capable;
-        }
-        out.probe = outgoing.probe;
-        out.low_priority = outgoing.low_priority;
-        out.extension = outgoing.extension;
-    }
-
-    /// A pure ACK.
-    #[inline]
-    pub(crate) fn acknowledge(&mut self, now: Instant, out: &mut Segment) {
-        self.stats.acks_sent += 1;
-        self.header(now, out);
-        if let Some(reflector) = &mut self.reflector {
-            out.extension = reflector.reply(now);
-        }
-    }
-
-    /// Sets all fields of a segment of a synchronised connection as they are in a pure ACK.
-    #[inline]
-    pub(crate) fn header(&mut self, now: Instant, out: &mut Segment) {
-        self.timers.delayed_ack = Instant::FAR_FUTURE;
-        out.seq = self.sender.nxt;
-        out.ack = self.receiver.nxt;
-        out.len = 0;
-        out.window = self.receiver.acknowledged(&self.config);
-        out.flags = if self.receiver.ecn_echo { Flags::ACK | Flags::ECE } else { Flags::ACK };
-        out.ecn = EcnField::NotCapable;
-        out.probe = Probe::No;
-        out.low_priority = false;
-        out.timestamps = self.current_timestamps(now);
-        out.syn_options = None;
-        out.extension = Extension::None;
-        out.sack.clear();
-        match self.reports {
-            Reports::None => {}
-            Reports::Sack => {
-                let room = if self.timestamps { 3 } else { 4 };
-                self.receiver.sack_blocks(room, self.config.dsack, &mut out.sack);
-            }
-            Reports::Snack => self.report_holes(now, out),
-        }
-    }
-
-    /// The holes, if there are any; as long as the peer shows signs of life they are reported again, because an ACK may be lost.
-    #[inline(never)]
-    fn report_holes(&mut self, now: Instant, out: &mut Segment) {
-        let Some(snack) = self.receiver.snack(self.sender.mss) else { return };
-        out.sack = SackBlocks::Missing(snack);
-        if now.since(self.last_heard) < self.config.rto.ceiling {
-            let delay = self.ack_pace().unwrap_or_default().delay(self.sender.srtt().unwrap_or_default());
-            self.receiver.owe_ack();
-            self.timers.delayed_ack = now + delay;
-        }
-    }
-
-    /// How ACKs are paced, if they are.
-    #[inline]
-    pub(crate) fn ack_pace(&self) -> Option<AckPace> {
-        match self.config.ack_delay {
-            AckDelay::Auto => (self.reports == Reports::Snack).then(AckPace::default),
-            AckDelay::Counted => None,
-            AckDelay::Paced(pace) => Some(pace),
-        }
-    }
-
-    /// Sees to the acknowledgement of an arrival.
-    #[inline]
-    pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
-        let (len, pushed) = (segment.len, segment.flags.contains(Flags::PSH));
-        let delay = match self.ack_pace() {
-            None => self.receiver.schedule_ack(arrival, (len, pushed), self.config.delayed_ack),
-            Some(pace) => self.receiver.pace_ack(arrival, pace.delay(self.sender.srtt().unwrap_or_default())),
-        };
-        if let Some(delay) = delay {
-            self.timers.delayed_ack = now + delay;
-        }
-    }
-
     /// What happened since the last call.
     pub fn take_events(&mut self) -> Events {
         std::mem::take(&mut self.events)
@@ -641,7 +387,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn arm_wake(&mut self, now: Instant) {
+    pub(crate) fn arm_wake(&mut self, now: Instant) {
         if self.state.sends() {
             let (sender, mut cx) = self.split(now);
             sender.arm_wake(&mut cx);
@@ -649,11 +395,5 @@ impl Connection {
             // An algorithm that waits to send something would be woken for ever.
             self.timers.algorithm = Instant::FAR_FUTURE;
         }
-    }
-
-    /// Timestamps option of a segment that leaves now, if that was agreed on (RFC 7323 section 3.2).
-    #[inline]
-    pub(crate) fn current_timestamps(&self, now: Instant) -> Option<(u32, u32)> {
-        self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent))
     }
 }

@@ -1,31 +1,32 @@
-//! Opening a connection: active, passive and simultaneous (RFC 9293 section 3.5), with the options agreed on.
+//! What is known of a handshake until it is complete.
 
-use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
-
-use crate::Recovery;
-use crate::connection::{Connection, Events, Reports, State, clock_ms};
-use crate::sender::{Ecn, Fate};
-
-/// Payload that every host accepts (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u32 = 536;
+use bentpipe_base::{Instant, SynOptions};
 
 /// State of the handshake, dropped when it is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
-    due: bool,
-    first_sent_at: Option<Instant>,
-    sent_at: Instant,
-    tries: u32,
-    seed: u64,
+    pub due: bool,
+    pub first_sent_at: Option<Instant>,
+    pub sent_at: Instant,
+    pub tries: u32,
+    pub seed: u64,
     /// The peer's SYN asked for ECN.
-    ecn: bool,
+    pub ecn: bool,
     /// The options of the peer's SYN.
-    peer: Option<SynOptions>,
+    pub peer: Option<SynOptions>,
     /// The peer's SYN carried a timestamp.
-    peer_timestamps: bool,
-    /// Payload bytes and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
-    early: (u32, bool),
+    pub peer_timestamps: bool,
+    /// What the peer's SYN carried.
+    pub early: EarlyData,
+}
+
+/// Payload and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EarlyData {
+    /// Payload bytes.
+    pub len: u32,
+    pub fin: bool,
 }
 
 impl Handshake {
@@ -39,251 +40,7 @@ impl Handshake {
             ecn: false,
             peer: None,
             peer_timestamps: false,
-            early: (0, false),
+            early: EarlyData::default(),
         }
-    }
-}
-
-impl Connection {
-    fn handshaking(&mut self) -> &mut Handshake {
-        self.handshake.as_mut().expect("it is kept until the handshake is over")
-    }
-
-    pub(crate) fn begin_handshake(&mut self, now: Instant) {
-        self.handshaking().due = true;
-        self.timers.retransmit = now + self.sender.rto(&self.config);
-    }
-
-    /// LISTEN: only a SYN opens.
-    pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) {
-            return;
-        }
-        if segment.flags.contains(Flags::ACK) {
-            self.refuse(segment);
-            return;
-        }
-        if segment.flags.contains(Flags::SYN) {
-            self.note_syn(segment);
-            self.state = State::SynReceived;
-            self.begin_handshake(now);
-        }
-    }
-
-    /// SYN-SENT: a SYN-ACK completes, a bare SYN is a simultaneous open.
-    pub(crate) fn on_syn_ack(&mut self, now: Instant, segment: &Segment) {
-        let acks = segment.flags.contains(Flags::ACK);
-        if acks && segment.ack != self.sender.nxt {
-            self.refuse(segment);
-            return;
-        }
-        if segment.flags.contains(Flags::RST) {
-            if acks {
-                self.become_closed(now, Events::RESET);
-            }
-            return;
-        }
-        if !segment.flags.contains(Flags::SYN) {
-            return;
-        }
-        self.note_syn(segment);
-        if acks {
-            self.sender.una = segment.ack;
-            self.establish(now, segment);
-            self.receiver.ack_now();
-        } else {
-            self.state = State::SynReceived;
-            self.begin_handshake(now);
-        }
-    }
-
-    /// Remembers what the peer's SYN offers.
-    fn note_syn(&mut self, segment: &Segment) {
-        self.receiver.synchronise();
-        let handshake = self.handshaking();
-        handshake.peer = segment.syn_options;
-        // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
-        let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
-        handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
-        handshake.early = (segment.len, segment.flags.contains(Flags::FIN));
-        if let Some((value, _)) = segment.timestamps {
-            handshake.peer_timestamps = true;
-            self.receiver.ts_recent = value;
-        }
-        self.timestamps = self.config.timestamps && segment.timestamps.is_some();
-        if segment.syn_options.is_none_or(|options| options.window_scale.is_none()) {
-            self.receiver.scale = 0;
-        }
-    }
-
-    /// A SYN or SYN-ACK, if one is due.
-    pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
-        let answers = self.state == State::SynReceived;
-        let handshake = self.handshaking();
-        if !std::mem::take(&mut handshake.due) {
-            return None;
-        }
-        handshake.sent_at = now;
-        handshake.first_sent_at.get_or_insert(now);
-        let Handshake { ecn, peer_timestamps, peer, .. } = *handshake;
-        self.sender.nxt = 1;
-        let mut flags = Flags::SYN;
-        flags.set(Flags::ACK, answers);
-        flags.set(Flags::ECE, self.config.ecn && (!answers || ecn));
-        flags.set(Flags::CWR, self.config.ecn && !answers);
-        let timestamps = self.config.timestamps && (!answers || peer_timestamps);
-        let window = self.receiver.syn_window();
-        if answers {
-            self.receiver.note_acknowledged();
-        }
-        Some(Segment {
-            seq: 0,
-            ack: if answers { self.receiver.nxt } else { 0 },
-            window,
-            flags,
-            timestamps: timestamps.then(|| (clock_ms(now), self.receiver.ts_recent)),
-            syn_options: Some(self.offer(peer.filter(|_| answers))),
-            ..Segment::default()
-        })
-    }
-
-    /// The options of our SYN; in a SYN-ACK only those that the `peer` offered, too.
-    fn offer(&mut self, peer: Option<SynOptions>) -> SynOptions {
-        let wanted_receiver = self.sender.wanted_receiver();
-        let config = &self.config;
-        let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
-        let reflected = |peer: SynOptions| {
-            self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
-        };
-        SynOptions {
-            mss: Some(config.mss.saturating_add(config.timestamps_len).min(65_535) as u16),
-            window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some())
-                .then_some(self.receiver.scale),
-            sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
-            snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
-            best_effort: agreed(self.offers_best_effort(), |peer| peer.best_effort),
-            probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
-            feedback: peer.map_or(wanted_receiver, reflected),
-        }
-    }
-
-    /// SYN-RECEIVED: the ACK of our SYN completes the handshake. False if the segment is to be dropped.
-    #[cold]
-    pub(crate) fn complete_passive(&mut self, now: Instant, segment: &Segment) -> bool {
-        if segment.ack == 0 || segment.ack > self.sender.nxt {
-            self.refuse(segment);
-            return false;
-        }
-        self.sender.una = segment.ack.min(1);
-        self.establish(now, segment);
-        true
-    }
-
-    fn establish(&mut self, now: Instant, segment: &Segment) {
-        let Some(handshake) = self.handshake.take() else { return };
-        let peer = handshake.peer.unwrap_or_default();
-        self.state = State::Established;
-        self.timers.retransmit = Instant::FAR_FUTURE;
-        self.reports = self.agree_on_reports(peer);
-        self.sender.timestamps = self.timestamps;
-        self.sender.expect(self.reports);
-        if self.reports == Reports::Snack && self.offers_best_effort() && peer.best_effort {
-            self.receiver.accept_gaps();
-        }
-        let lost_syn = handshake.tries > 0;
-        self.sender.reset_back_off();
-        self.agree_on_mss(peer, handshake.seed);
-        self.sender.open_window(segment.seq, segment.window);
-        self.sender.ecn = if self.config.ecn && handshake.ecn { Ecn::On } else { Ecn::Off };
-        self.agree_on_probes_and_feedback(peer);
-        self.last_heard = now;
-        self.events |= Events::ESTABLISHED;
-        self.time_handshake(now, segment, &handshake);
-        self.sender.established(now, lost_syn);
-        if self.sender.stream.finished {
-            self.state = State::FinWait1;
-        }
-        self.guard_life(now);
-        self.take_early(now, handshake.early);
-    }
-
-    /// Full segments hold what both MSS options allow, less what the options of each segment take (RFC 6691).
-    fn agree_on_mss(&mut self, peer: SynOptions, seed: u64) {
-        let config = &self.config;
-        let allowed = peer.mss.map_or(DEFAULT_MSS, u32::from);
-        let ours = config.mss.saturating_add(config.timestamps_len);
-        let options = if self.timestamps { config.timestamps_len } else { 0 };
-        let mss = allowed.min(ours).saturating_sub(options).max(config.least_mss.min(config.mss));
-        self.sender.set_mss(config, mss.max(1), seed);
-    }
-
-    /// Takes the data and the FIN of the peer's SYN as if they had come in the next segment.
-    fn take_early(&mut self, now: Instant, (len, fin): (u32, bool)) {
-        let mut flags = Flags::ACK;
-        flags.set(Flags::FIN, fin);
-        if len > 0 || fin {
-            self.take_data(now, &Segment { seq: 1, len, flags, ..Segment::default() });
-        }
-    }
-
-    /// The first round-trip sample: of a SYN sent more than once only timestamps tell which one was answered.
-    fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) {
-        let echo = segment.timestamps.filter(|(_, echo)| self.timestamps && *echo != 0);
-        let Some(first) = handshake.first_sent_at.filter(|_| handshake.tries > 0) else {
-            return self.sender.handshake_rtt(now.since(handshake.sent_at), &self.config);
-        };
-        let longest = now.since(first);
-        let by_echo = echo.map(|(_, echo)| Duration::from_millis(clock_ms(now).wrapping_sub(echo).into()));
-        match by_echo.filter(|rtt| !rtt.is_zero() && *rtt <= longest) {
-            Some(rtt) => self.sender.handshake_rtt(rtt, &self.config),
-            None => self.sender.guess_rtt(longest, &self.config),
-        }
-    }
-
-    /// Best effort waits for the timer of reported holes.
-    fn offers_best_effort(&self) -> bool {
-        self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
-    }
-
-    /// SNACK where both ends permit it, else SACK where both do.
-    fn agree_on_reports(&self, peer: SynOptions) -> Reports {
-        match self.config.recovery {
-            Recovery::Snack if peer.snack_permitted => Reports::Snack,
-            recovery if recovery.uses_sack() && peer.sack_permitted => Reports::Sack,
-            _ => Reports::None,
-        }
-    }
-
-    fn agree_on_probes_and_feedback(&mut self, peer: SynOptions) {
-        if self.config.probe_replies && peer.probes_permitted {
-            self.sender.peer_answers_probes();
-        } else if self.reports == Reports::Sack {
-            self.sender.peer_may_report_probes();
-        }
-        let wanted = self.sender.wanted_receiver();
-        self.sender.agree_on_fields(wanted != 0 && peer.feedback == wanted);
-        let asked = self.config.reflection.filter(|reflection| reflection.number == peer.feedback);
-        self.reflector = asked.map(|reflection| (reflection.build)());
-    }
-
-    /// The SYN or SYN-ACK was not answered in time.
-    pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Fate {
-        let most = self.config.syn_retries;
-        let handshake = self.handshaking();
-        if handshake.tries >= most {
-            return Fate::GiveUp;
-        }
-        handshake.tries += 1;
-        self.sender.back_off();
-        self.begin_handshake(now);
-        Fate::GoOn
-    }
-
-    /// The peer repeated its SYN: our answer was lost.
-    #[cold]
-    pub(crate) fn repeat_syn_ack(&mut self) {
-        let handshake = self.handshaking();
-        handshake.due = true;
-        handshake.tries += 1;
     }
 }

@@ -6,21 +6,29 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod arrival;
+mod closing;
 mod config;
 mod connection;
 mod context;
+mod departure;
+mod events;
 mod fast_path;
 mod handshake;
-mod life;
+mod opening;
+mod prediction;
 mod receiver;
 mod sender;
+mod state;
 mod stats;
 mod timers;
+mod timestamp;
 
 pub use config::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
     Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
-pub use connection::{Connection, Events, State, Transmit};
-pub use fast_path::Exchange;
+pub use connection::Connection;
+pub use events::{Events, Transmit};
+pub use prediction::Exchange;
+pub use state::State;
 pub use stats::Stats;

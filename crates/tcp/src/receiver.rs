@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant, ProbeTag, SackBlocks, SackRange, Segment, Snack};
+use bentpipe_base::{Duration, Flags, Instant, ProbeTag, SackBlocks, SackRange, Segment, Snack};
 
 use crate::{Config, DelayedAck, ReceiveWindow};
 
@@ -436,7 +436,10 @@ impl Receiver {
     #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
         if let (true, Some(queue)) = (self.may_report, &mut self.queue) {
-            queue.list_blocks((room, dsack), self.nxt, blocks);
+            if let Some(duplicate) = queue.dsack.take().filter(|_| dsack) {
+                blocks.push(duplicate);
+            }
+            queue.list_ranges(room, self.nxt, blocks);
             self.may_report = !queue.ranges.is_empty();
         }
     }
@@ -458,20 +461,19 @@ impl Receiver {
         self.last_len = len;
     }
 
-    /// Decides how soon the arrival of `len` bytes is acknowledged; returns the delay if a timer must run. They are `pushed` if the
-    /// application of the peer wrote no more.
+    /// Decides how soon the arrival of a segment is acknowledged; returns the delay if a timer must run.
     pub fn schedule_ack(
         &mut self,
         arrival: Arrival,
-        (len, pushed): (u32, bool),
+        segment: &Segment,
         mode: DelayedAck,
     ) -> Option<Duration> {
-        self.estimate_peer_mss(len, pushed);
+        self.estimate_peer_mss(segment.len, segment.flags.contains(Flags::PSH));
         let DelayedAck::On { every, timer, .. } = mode else {
             self.due = AckDue::Now;
             return None;
         };
-        self.unacked_bytes = self.unacked_bytes.saturating_add(len);
+        self.unacked_bytes = self.unacked_bytes.saturating_add(segment.len);
         let gap = arrival != Arrival::InOrder || self.has_holes() || self.finished();
         if gap {
             // After a hole the sender needs its ACKs quickly again.
@@ -646,11 +648,8 @@ impl Receiver {
 }
 
 impl ReassemblyQueue {
-    /// Lists what an ACK of everything before `nxt` reports, the duplicate if it may be told.
-    fn list_blocks(&mut self, (room, dsack): (usize, bool), nxt: u64, blocks: &mut SackBlocks) {
-        if let Some(duplicate) = self.dsack.take().filter(|_| dsack) {
-            blocks.push(duplicate);
-        }
+    /// Adds the ranges that an ACK of everything before `nxt` reports, until there are `room` blocks.
+    fn list_ranges(&self, room: usize, nxt: u64, blocks: &mut SackBlocks) {
         for &range in &self.recent {
             if range.start > nxt && blocks.len() < room {
                 blocks.push(range);

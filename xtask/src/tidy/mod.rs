@@ -3,6 +3,7 @@
 //! Every check looks at a [`Tree`] of files in memory and returns [`Finding`]s, so its tests need three lines of fixture.
 
 mod arrows;
+mod cycles;
 mod dead;
 mod length;
 mod papers;
@@ -77,6 +78,7 @@ pub fn main(root: &Path) -> ExitCode {
 fn check(tree: &Tree, root: &Path) -> Vec<Finding> {
     let (sources, mut findings) = source::parse(tree);
     findings.extend(arrows::check(tree, crate::house::ROOMS));
+    findings.extend(cycles::check(&sources, crate::house::ROOMS));
     findings.extend(papers::check(tree, &sources));
     findings.extend(length::check(tree, &sources));
     findings.extend(dead::check(tree, &sources));

@@ -4,10 +4,10 @@
 
 use proc_macro2::Span;
 use syn::visit::{self, Visit};
-use syn::{ItemMod, Path, UseTree};
+use syn::{ItemMod, Path};
 
 use super::Finding;
-use super::source::{Sources, is_test_only};
+use super::source::{Sources, is_test_only, names_used};
 use crate::house::{IMPURE_MODULES, PURE_ATTRIBUTE, Room};
 
 const WHY: &str = "the same code runs in virtual and in real time, and the driver alone knows which";
@@ -62,18 +62,6 @@ impl Watch<'_> {
             ));
         }
     }
-
-    /// Spells out every path of a `use`.
-    fn see_use(&mut self, tree: &UseTree, before: &[String]) {
-        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
-        match tree {
-            UseTree::Path(path) => self.see_use(&path.tree, &with(&path.ident)),
-            UseTree::Name(name) => self.see(&with(&name.ident), name.ident.span()),
-            UseTree::Rename(name) => self.see(&with(&name.ident), name.ident.span()),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.see_use(tree, before)),
-            UseTree::Glob(glob) => self.see(before, glob.star_token.spans[0]),
-        }
-    }
 }
 
 impl<'ast> Visit<'ast> for Watch<'_> {
@@ -84,7 +72,9 @@ impl<'ast> Visit<'ast> for Watch<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        self.see_use(&item.tree, &[]);
+        for name in names_used(&item.tree) {
+            self.see(&name.path, name.span);
+        }
     }
 
     fn visit_path(&mut self, path: &'ast Path) {

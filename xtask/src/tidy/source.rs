@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use proc_macro2::Span;
+use syn::UseTree;
+
 use super::{Finding, Tree};
 
 /// Syntax trees by path.
@@ -25,6 +28,41 @@ pub fn parse(tree: &Tree) -> (Sources<'_>, Vec<Finding>) {
         }
     }
     (sources, findings)
+}
+
+/// One of the names that a `use` brings in.
+pub struct UsedName {
+    /// Every name of its path; of a `*` only what stands before it.
+    pub path: Vec<String>,
+    /// What it is called from then on; `None` for a `*`.
+    pub alias: Option<String>,
+    pub span: Span,
+}
+
+/// Spells out every path of a `use`.
+pub fn names_used(tree: &UseTree) -> Vec<UsedName> {
+    let mut names = Vec::new();
+    spell_out(tree, &[], &mut names);
+    names
+}
+
+fn spell_out(tree: &UseTree, before: &[String], names: &mut Vec<UsedName>) {
+    let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+    let used = |ident: &syn::Ident, alias: &syn::Ident| {
+        // `{self}` names what stands before it.
+        let path = if ident == "self" { before.to_vec() } else { with(ident) };
+        let alias = if alias == "self" { path.last().cloned() } else { Some(alias.to_string()) };
+        UsedName { path, alias, span: ident.span() }
+    };
+    match tree {
+        UseTree::Path(path) => spell_out(&path.tree, &with(&path.ident), names),
+        UseTree::Name(name) => names.push(used(&name.ident, &name.ident)),
+        UseTree::Rename(name) => names.push(used(&name.ident, &name.rename)),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| spell_out(tree, before, names)),
+        UseTree::Glob(glob) => {
+            names.push(UsedName { path: before.to_vec(), alias: None, span: glob.star_token.spans[0] });
+        }
+    }
 }
 
 /// True for `#[cfg(test)]` and `#[cfg(all(test, ..))]`.

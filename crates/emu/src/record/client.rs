@@ -76,16 +76,15 @@ impl Client {
         while let Some((reply, arrived_ns)) = self.receive(end)? {
             end = Instant::now() + PAUSE;
             let Kind::Echo { index, of, distance } = reply.kind else { continue };
-            forth = spread(distance, (reply.before, reply.received_ns));
+            forth = spread(distance, reply.before, reply.received_ns);
             first = first.or(Some((index, arrived_ns)));
             last = Some((index, arrived_ns));
             if index + 1 >= of {
                 break;
             }
         }
-        let back = first
-            .zip(last)
-            .and_then(|(first, last)| spread(last.0.saturating_sub(first.0), (first.1, last.1)));
+        let back =
+            first.zip(last).and_then(|(first, last)| spread(last.0.saturating_sub(first.0), first.1, last.1));
         Ok([forth, back])
     }
 
@@ -160,7 +159,7 @@ fn is_passing(error: &std::io::Error) -> bool {
 
 /// Bits per second at which the first and the last of some cars came, so many cars apart, at these times; nothing if too few
 /// lay between. Those lost between them have used their time on the link.
-fn spread(distance: u8, (first_ns, last_ns): (u64, u64)) -> Option<f64> {
+fn spread(distance: u8, first_ns: u64, last_ns: u64) -> Option<f64> {
     let bits = (usize::from(distance) * (CAR_BYTES + HEADER_BYTES) * 8) as f64;
     (distance >= CARS / 2 && last_ns > first_ns).then(|| bits * 1e9 / (last_ns - first_ns) as f64)
 }

@@ -6,6 +6,7 @@ use bentpipe_wire::{Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, O
 
 use std::net::SocketAddr;
 
+use super::tcp_packet::TcpPacket;
 use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 
 /// Protocol number of TCP.
@@ -57,10 +58,11 @@ impl Stack {
             remote: SocketAddr::new(datagram.source, header.source_port),
         };
         let arrived = Arrived::of(datagram, payload.len());
+        let segment = TcpPacket { header: &header, arrived, payload };
         let mut above = None;
         if let Some(id) = self.by_ends.get(&ends).copied() {
             if !self.begins_anew(id, &header) {
-                return self.take_segment((now, id), (&header, arrived), payload);
+                return self.take_segment(now, id, segment);
             }
             above = Some(self.detach(now, id));
         }
@@ -76,7 +78,7 @@ impl Stack {
                 packet: packet.into(),
             });
         }
-        self.take_unmatched(now, &ends, (&header, arrived), payload);
+        self.take_unmatched(now, &ends, segment);
         self.number_above(&ends, above);
     }
 
@@ -116,14 +118,9 @@ impl Stack {
         }
     }
 
-    pub(super) fn take_segment(
-        &mut self,
-        (now, id): (Instant, Id),
-        header: (&Header, Arrived),
-        payload: &[u8],
-    ) {
+    pub(super) fn take_segment(&mut self, now: Instant, id: Id, packet: TcpPacket) {
         let peer = &self.peers[id];
-        let mut incoming = peer.incoming(header.0, header.1);
+        let mut incoming = peer.incoming(packet.header, packet.arrived);
         let growth = peer.growth(&incoming);
         if growth > 0 && growth > self.spare(peer) {
             self.counters.over_limit += 1;
@@ -131,25 +128,20 @@ impl Stack {
                 return;
             }
         }
-        self.peers[id].receive(now, &incoming, payload);
+        self.peers[id].receive(now, &incoming, packet.payload);
         self.reports_are_full |= self.peers[id].engine.reports_are_full();
         self.touch(id);
     }
 
     /// A segment that belongs to no connection.
-    fn take_unmatched(
-        &mut self,
-        now: Instant,
-        ends: &Ends,
-        (header, arrived): (&Header, Arrived),
-        payload: &[u8],
-    ) {
+    fn take_unmatched(&mut self, now: Instant, ends: &Ends, packet: TcpPacket) {
+        let header = packet.header;
         let listens = self.listeners.contains_key(&ends.local.port());
         if header.flags.contains(Flags::RST) {
             return;
         }
         if listens && is_opening(header) {
-            self.take_syn(now, ends, (header, arrived), payload);
+            self.take_syn(now, ends, packet);
             return;
         }
         if listens && !header.flags.intersects(Flags::ACK | Flags::SYN) {
@@ -162,10 +154,10 @@ impl Stack {
             && !header.flags.contains(Flags::SYN)
             && let Some(id) = self.redeem(now, ends, header)
         {
-            self.take_segment((now, id), (header, arrived), payload);
+            self.take_segment(now, id, packet);
             return;
         }
-        self.refuse(ends, header, payload.len());
+        self.refuse(ends, header, packet.payload.len());
     }
 
     /// RFC 9293 section 3.10.7.1.
@@ -199,7 +191,7 @@ impl Stack {
         }
     }
 
-    /// Applies a report if it quotes a packet that is under way (RFC 5927 section 4.1).
+    /// Applies a report if it quotes a packet that is in flight (RFC 5927 section 4.1).
     fn apply_report(&mut self, now: Instant, report: &IcmpError) -> bool {
         let Some(id) = self.by_ends.get(&report.ends).copied() else { return false };
         let peer = &mut self.peers[id];

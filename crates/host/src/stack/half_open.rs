@@ -5,38 +5,33 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 use bentpipe_tcp::{Config, Connection};
-use bentpipe_wire::{Arrived, Conversation, Ends, Header, Options};
+use bentpipe_wire::{Conversation, Ends, Header, Options};
 
 use super::limits::{FAIR_SHARE, prefix};
-use super::peer::{Peer, Role};
+use super::peer::{Numbers, Peer, Role};
 use super::secret::COOKIE_LIFETIME;
+use super::tcp_packet::TcpPacket;
 use super::{GUESSED_ROUND_TRIP, Id, Stack};
 
 impl Stack {
     /// A SYN for a port that listens.
-    pub(super) fn take_syn(
-        &mut self,
-        now: Instant,
-        ends: &Ends,
-        (header, arrived): (&Header, Arrived),
-        payload: &[u8],
-    ) {
+    pub(super) fn take_syn(&mut self, now: Instant, ends: &Ends, packet: TcpPacket) {
         if !self.takes_another(ends) {
             self.counters.over_limit += 1;
             return;
         }
         if self.half_open >= self.config.limits.half_open {
-            self.answer_with_cookie(now, ends, header);
+            self.answer_with_cookie(now, ends, packet.header);
             return;
         }
         let Some(config) = self.listening_config(ends) else { return };
         let engine = Connection::listen(config, self.next_seed());
-        let numbers = (self.secret.initial(ends, now), self.secret.clock_offset(ends));
+        let numbers = self.numbers(ends, now);
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.role = Role::HalfOpen;
         self.half_open += 1;
         let id = self.admit(peer);
-        self.take_segment((now, id), (header, arrived), payload);
+        self.take_segment(now, id, packet);
     }
 
     /// Whether one more connection of a peer may be opened to a port. Refused if the accept queue of the port is full, or if this peer already
@@ -109,7 +104,7 @@ impl Stack {
         let (engine, ours) = agreed(Connection::listen(config, self.next_seed()), segment, then);
         let echo = ack.options.timestamps.map_or(0, |(_, echo)| echo);
         let sent = ours.timestamps.map_or(0, |(value, _)| value);
-        let numbers = (ack.ack.wrapping_sub(1), echo.wrapping_sub(sent));
+        let numbers = Numbers { initial: ack.ack.wrapping_sub(1), clock: echo.wrapping_sub(sent) };
         let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
         peer.conversation.hear_syn(&syn);
         peer.knows_probes = cookie.options.probes_permitted;

@@ -13,6 +13,7 @@ mod request;
 mod ring;
 mod room;
 mod secret;
+mod tcp_packet;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
@@ -28,7 +29,7 @@ use slotmap::SlotMap;
 pub use limits::Limits;
 use limits::{Usage, prefix};
 pub use output::TIMESTAMPS_LEN;
-use peer::{Charge, Peer, Role};
+use peer::{Charge, Numbers, Peer, Role};
 pub use request::Request;
 use secret::Secret;
 
@@ -252,9 +253,13 @@ impl Stack {
         self.admit_owned(now, ends, engine)
     }
 
+    fn numbers(&self, ends: &Ends, now: Instant) -> Numbers {
+        Numbers { initial: self.secret.initial(ends, now), clock: self.secret.clock_offset(ends) }
+    }
+
     /// A connection that the caller names from the beginning.
     fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
-        let numbers = (self.secret.initial(&ends, now), self.secret.clock_offset(&ends));
+        let numbers = self.numbers(&ends, now);
         let mut peer = Peer::new(ends, engine, numbers, self.config.mtu);
         peer.owned = true;
         self.admit(peer)
@@ -626,7 +631,7 @@ impl Stack {
         }
     }
 
-    /// Frees the memory of streams in which nothing is under way. For a timer of the caller, not for each packet.
+    /// Frees the memory of streams of which nothing is outstanding. For a timer of the caller, not for each packet.
     pub fn trim(&mut self) {
         for (_, peer) in &mut self.peers {
             peer.trim();
@@ -670,7 +675,7 @@ const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 mod tests {
     use super::*;
 
-    /// Algorithms that toss coins must not toss the same ones in two connections, or in two processes.
+    /// Algorithms that draw random numbers must not draw the same ones in two connections or in two processes.
     #[test]
     fn each_connection_gets_a_seed_of_its_own() {
         let config = |key| StackConfig {

@@ -63,7 +63,7 @@ impl Peer {
         }
         let mut header = self.conversation.header(&first);
         let headers = self.ends.ip_header_len() + header.len();
-        let larger = self.path.probe(now, (first.seq, first.seq + u64::from(first.len)), headers);
+        let larger = self.path.probe(now, first.seq..first.seq + u64::from(first.len), headers);
         let room = larger.unwrap_or_else(|| self.path.room(headers));
         // A probe of the path is a packet of its own.
         let (len, closing) = match offload && larger.is_none() {

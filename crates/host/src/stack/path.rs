@@ -1,6 +1,8 @@
 //! The path MTU. It is lowered when a router reports that a packet was too big (RFC 1191, RFC 8201), and when repeated timeouts suggest that
 //! large packets are lost without a report; it is raised again when probes of larger packets arrive (RFC 4821, RFC 8899).
 
+use std::ops::Range;
+
 use bentpipe_base::{Duration, Instant};
 
 /// Largest packet to a peer, in bytes with IP header.
@@ -20,7 +22,7 @@ pub(super) struct PathLimit {
 struct Search {
     /// Smallest size that is known not to get through; beyond the device if none is.
     too_large: u16,
-    /// The segment under way, and its size as a packet.
+    /// The segment in flight, and its size as a packet.
     probe: Option<(u64, u64, u16)>,
     /// When the next one may leave.
     next_at: Instant,
@@ -55,9 +57,10 @@ impl PathLimit {
         u32::from(self.mtu).saturating_sub(headers as u32).max(32)
     }
 
-    /// A segment of `[from, to)` is about to leave. Payload bytes that its first packet may hold behind headers of so many bytes, if that is
+    /// A segment with this range of the stream is about to leave. Payload bytes that its first packet may hold behind headers of so many bytes, if that is
     /// to be a probe of a larger size.
-    pub fn probe(&mut self, now: Instant, (from, to): (u64, u64), headers: usize) -> Option<u32> {
+    pub fn probe(&mut self, now: Instant, range: Range<u64>, headers: usize) -> Option<u32> {
+        let Range { start: from, end: to } = range;
         let search = self.search;
         let fresh = from >= search.sent_to;
         self.note_sent(to);
@@ -194,16 +197,16 @@ mod tests {
     fn run(limit: &mut PathLimit, seconds: std::ops::Range<u64>, largest: u32) -> u32 {
         let mut failed = 0;
         for second in seconds {
-            let segment = (second * 1448, (second + 1) * 1448);
-            match limit.probe(at(second), segment, 52) {
+            let segment = second * 1448..(second + 1) * 1448;
+            match limit.probe(at(second), segment.clone(), 52) {
                 Some(room) if room + 52 > largest => {
                     failed += 1;
                     // It is sent again, in packets of the usual size.
-                    assert_eq!(limit.probe(at(second), segment, 52), None);
+                    assert_eq!(limit.probe(at(second), segment.clone(), 52), None);
                 }
                 _ => {}
             }
-            limit.note_progress(at(second), segment.1);
+            limit.note_progress(at(second), segment.end);
         }
         failed
     }
@@ -227,7 +230,7 @@ mod tests {
     fn the_search_begins_between_what_failed_and_what_works() {
         let mut limit = PathLimit::new(1500);
         (0..2).for_each(|_| limit.note_timeout(at(0), false));
-        assert_eq!(limit.probe(at(15), (0, 1448), 52), Some(1370 - 52));
+        assert_eq!(limit.probe(at(15), 0..1448, 52), Some(1370 - 52));
     }
 
     #[test]

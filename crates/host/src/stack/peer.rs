@@ -116,9 +116,19 @@ pub(super) struct Peer {
     read_to: u64,
 }
 
+/// Where the numbers of this end begin on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    /// Initial sequence number.
+    pub initial: u32,
+    /// Offset of the clock of the timestamps option.
+    pub clock: u32,
+}
+
 impl Peer {
     /// A connection whose own sequence numbers and timestamps begin at `numbers`.
-    pub fn new(ends: Ends, engine: Connection, (initial, clock): (u32, u32), mtu: u16) -> Self {
+    pub fn new(ends: Ends, engine: Connection, numbers: Numbers, mtu: u16) -> Self {
+        let Numbers { initial, clock } = numbers;
         Self {
             ends,
             engine,

@@ -6,6 +6,7 @@ use bentpipe_base::{EcnField, Flags, Instant};
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Ends, Header, Offload};
 
+use super::tcp_packet::TcpPacket;
 use super::{Id, Stack, Unopened};
 
 /// A SYN that waits for an answer.
@@ -75,7 +76,7 @@ impl Stack {
         // Data on a SYN is not taken: its sender will retransmit it. A SYN is never ECN-capable, so a mark on it has no meaning (RFC 3168
         // section 6.1.1).
         let arrived = Arrived { len: 0, ecn: EcnField::NotCapable, ..request.arrived };
-        self.take_segment((now, id), (&request.header, arrived), &[]);
+        self.take_segment(now, id, TcpPacket { header: &request.header, arrived, payload: &[] });
         Ok(id)
     }
 

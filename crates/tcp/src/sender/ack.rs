@@ -1,42 +1,22 @@
 //! Processing of an arriving acknowledgement.
 
-use bentpipe_base::{Duration, Instant, Probe, ProbeTag, SackRange, Segment};
+use bentpipe_base::{Duration, Instant, Probe, SackRange, Segment};
 use bentpipe_cc::delivery_rate::Totals;
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
+use super::findings::{AckField, Step};
 use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
 use super::recovery::LossEvidence;
+use super::reductions::PrrAck;
+use super::rtt::Coverage;
 use super::scoreboard::{Index, Mark, Progress};
 use super::stream::Writer;
 use super::{Abilities, Ecn, Limit, Sender};
-use crate::connection::clock_ms;
 use crate::context::Context;
+use crate::timestamp::clock_ms;
 use crate::{Events, Recovery};
-
-/// Result of an acknowledgement field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AckField {
-    /// Taken.
-    Taken,
-    /// Acknowledges something never sent, or less than any ACK since a window ago (RFC 5961 section 5).
-    Unacceptable,
-}
-
-/// Findings about one ACK that its steps pass on.
-pub(super) struct Step {
-    pub progress: Progress,
-    pub advanced: bool,
-    /// A duplicate in the sense of RFC 5681, or with SACK news.
-    pub duplicate: bool,
-    /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
-    pub repeats: bool,
-    pub dsack: bool,
-    /// The report answers probes: it says nothing of data.
-    reported: bool,
-    rtt: Option<Duration>,
-}
 
 impl Sender {
     /// Takes the acknowledgement of a segment with the ACK flag.
@@ -52,22 +32,22 @@ impl Sender {
         let same_window = segment.window == self.peer.bytes;
         self.update_window(segment);
         let mut step = self.take_reports(segment);
-        self.take_probe_reports(cx, segment, &mut step);
+        self.take_probe_reports(cx, &mut step);
         step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
-        self.measure(cx, segment, &mut step);
+        self.measure(cx, &mut step);
         if step.advanced {
             self.silence.end_runs();
         }
         if let Some(rto_probe) = self.rto_probe {
             self.on_rto_probe_answer(cx, rto_probe, &step);
         }
-        self.update_control(cx, segment, &step);
+        self.update_control(cx, &step);
         self.after_ack(cx, &step);
         AckField::Taken
     }
 
     /// Applies SACK blocks and the cumulative ACK to the scoreboard.
-    fn take_reports(&mut self, segment: &Segment) -> Step {
+    fn take_reports<'a>(&mut self, segment: &'a Segment) -> Step<'a> {
         let mut progress = Progress::default();
         let mut dsack = false;
         let blocks = segment.sack.as_slice();
@@ -93,13 +73,13 @@ impl Sender {
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
         let repeats = repeats && segment.sack.is_empty();
-        Step { progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
+        Step { segment, progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
     }
 
     /// A D-SACK with the range of a probe is its reply, where the peer did not agree to answer probes. Then it is no sign of a needless
     /// retransmission, and the duplicate ACK no sign of a loss.
-    fn take_probe_reports(&mut self, cx: &Context, segment: &Segment, step: &mut Step) {
-        let Some(first) = segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
+    fn take_probe_reports(&mut self, cx: &Context, step: &mut Step) {
+        let Some(first) = step.segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
         let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
         if let Some(outstanding_probes) = &mut self.outstanding_probes {
             step.reported =
@@ -116,7 +96,7 @@ impl Sender {
     }
 
     /// Round-trip time and delivered bytes.
-    fn measure(&mut self, cx: &mut Context, segment: &Segment, step: &mut Step) {
+    fn measure(&mut self, cx: &mut Context, step: &mut Step) {
         let progress = &step.progress;
         if progress.delivered > 0 {
             self.note_delivered(cx.now, progress.delivered);
@@ -127,28 +107,31 @@ impl Sender {
             Some(newest) if !newest.marks.intersects(Mark::AMBIGUOUS) && !ambiguous => {
                 Some(cx.now.since(newest.sent_at))
             }
-            _ => segment.timestamps.filter(|_| step.advanced && self.timestamps).and_then(|(_, echo)| {
-                let age = clock_ms(cx.now).wrapping_sub(echo);
-                (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
-            }),
+            _ => {
+                step.segment.timestamps.filter(|_| step.advanced && self.timestamps).and_then(|(_, echo)| {
+                    let age = clock_ms(cx.now).wrapping_sub(echo);
+                    (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
+                })
+            }
         };
         if let Some(rtt) = step.rtt.filter(|rtt| !rtt.is_zero()) {
             let flight = self.board.outstanding() + progress.acked;
-            self.rtt.sample(rtt, (progress.arrived, flight), &cx.config.rto);
+            self.rtt.sample(rtt, Coverage { acked: progress.arrived, flight }, &cx.config.rto);
             self.rtt.reset_back_off();
             cx.trace(Event::Rtt { sample_ns: rtt.as_nanos(), srtt_ns: self.rtt.srtt.as_nanos() });
         }
     }
 
     /// Finds losses, follows the recovery episode and calls the algorithm.
-    fn update_control(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+    fn update_control(&mut self, cx: &mut Context, step: &Step) {
+        let segment = step.segment;
         let reply = matches!(segment.probe, Probe::Reply(_)) || step.reported;
         let news = step.advanced || step.progress.sacked > 0;
         let counts = step.duplicate && !reply;
         let lost_before = self.board.total_lost;
         let phase_before = self.phase();
         // Nothing is repaired before the RTO probe is answered.
-        let begins = self.rto_probe.is_none() && self.find_losses(cx, (segment, step), counts);
+        let begins = self.rto_probe.is_none() && self.find_losses(cx, step, counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
         let marked = segment.flags.contains(bentpipe_base::Flags::ECE);
         if begins && self.episode.is_open() {
@@ -162,9 +145,10 @@ impl Sender {
         let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
         let phase = self.phase();
         if !began {
-            self.check_reduction(cx, segment, step);
+            self.check_reduction(cx, step);
         }
-        self.allow_proportionally(step.progress.arrived, step.advanced && newly_lost == 0);
+        let safe = step.advanced && newly_lost == 0;
+        self.allow_proportionally(PrrAck { delivered: step.progress.arrived, safe });
         let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
         if step.advanced {
             self.duplicates = 0;
@@ -204,7 +188,7 @@ impl Sender {
             // Segments sent during the episode were lost as well: another one begins.
             self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
-        self.take_replies(cx, (segment, step), phase);
+        self.take_replies(cx, step, phase);
         if self.algorithm.has(Abilities::DETECTS) {
             let path = self.path(cx.now);
             self.ask_doubt(&path);
@@ -223,13 +207,14 @@ impl Sender {
 
     /// Tells the algorithm of the probes that a segment answers.
     #[inline]
-    fn take_replies(&mut self, cx: &mut Context, (segment, step): (&Segment, &Step), phase: Phase) {
+    fn take_replies(&mut self, cx: &mut Context, step: &Step, phase: Phase) {
         let path = self.path(cx.now);
-        if let Probe::Reply(tag) = segment.probe {
-            self.probe_answered(cx, tag, (step.progress.acked, phase), &path);
+        let acked = step.progress.acked;
+        if let Probe::Reply(tag) = step.segment.probe {
+            self.probe_answered(cx, &ProbeReply { tag, acked, phase }, &path);
         }
         if step.reported {
-            self.take_probe_answers(cx, (step.progress.acked, phase), &path);
+            self.take_probe_answers(cx, acked, phase);
         }
     }
 
@@ -241,11 +226,12 @@ impl Sender {
 
     /// A report of duplicates answers probes.
     #[cold]
-    fn take_probe_answers(&mut self, cx: &mut Context, (acked, phase): (u32, Phase), path: &Path) {
+    fn take_probe_answers(&mut self, cx: &mut Context, acked: u32, phase: Phase) {
+        let path = self.path(cx.now);
         while let Some(tag) =
             self.outstanding_probes.as_mut().and_then(|outstanding_probes| outstanding_probes.next_answered())
         {
-            self.probe_answered(cx, tag, (acked, phase), path);
+            self.probe_answered(cx, &ProbeReply { tag, acked, phase }, &path);
         }
         if self
             .outstanding_probes
@@ -257,7 +243,8 @@ impl Sender {
     }
 
     /// Undoes a reduction that this ACK shows to have been spurious (RFC 4015).
-    fn check_reduction(&mut self, cx: &mut Context, segment: &Segment, step: &Step) {
+    fn check_reduction(&mut self, cx: &mut Context, step: &Step) {
+        let segment = step.segment;
         let duplicate = segment.sack.as_slice().first().copied().filter(|_| step.dsack);
         if self.rto_probe.is_none() && self.proves_spurious(segment, duplicate) {
             self.undo_reduction(cx);
@@ -291,15 +278,16 @@ impl Sender {
     }
 
     #[cold]
-    fn probe_answered(&mut self, cx: &mut Context, tag: ProbeTag, (acked, phase): (u32, Phase), path: &Path) {
+    fn probe_answered(&mut self, cx: &mut Context, reply: &ProbeReply, path: &Path) {
         cx.stats.rare().probes_acked += 1;
         if let Some(prober) = self.algorithm.cc.prober() {
-            prober.on_probe_acked(&ProbeReply { tag, acked, phase }, path);
+            prober.on_probe_acked(reply, path);
         }
     }
 
     /// Marks what the recovery in use believes lost. True if that begins an episode.
-    fn find_losses(&mut self, cx: &mut Context, (segment, step): (&Segment, &Step), counts: bool) -> bool {
+    fn find_losses(&mut self, cx: &mut Context, step: &Step, counts: bool) -> bool {
+        let segment = step.segment;
         match self.recovery {
             Recovery::Snack => {
                 segment.sack.snack().is_some_and(|snack| self.take_missing(cx.now, snack, segment.ack) > 0)

@@ -2,78 +2,61 @@
 
 mod ack;
 mod attached;
+mod ecn;
+mod episode;
 mod extra;
+mod findings;
+mod loss_by_time;
+mod outgoing;
 mod outstanding_probes;
 mod peer_window;
 mod predicted;
 mod probe;
 mod rack;
 mod recovery;
+mod reductions;
 mod rto_probe;
+mod rto_probing;
 mod rtt;
 mod scoreboard;
 mod silence;
 mod snack;
 mod stream;
 mod timeout;
+mod timer;
 mod transmit;
 mod undo;
+mod unused_window;
 mod validation;
+mod watch;
 
-pub(crate) use ack::AckField;
 pub(crate) use attached::Abilities;
-pub(crate) use predicted::Prediction;
-pub(crate) use timeout::Fate;
-pub(crate) use transmit::Outgoing;
+pub(crate) use ecn::Ecn;
+pub(crate) use findings::AckField;
+pub(crate) use outgoing::{Outgoing, Prediction};
+pub(crate) use stream::MAX_SEQ;
+pub(crate) use timer::Fate;
 
 use bentpipe_base::{Duration, Instant, WindowState, prefetch};
 use bentpipe_cc::delivery_rate::DeliveryRate;
 use bentpipe_cc::{Accounting, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start};
 
-use crate::connection::Reports;
+use crate::state::Reports;
 use crate::{Config, Pacing, Recovery};
 use attached::Attached;
+use episode::Episode;
 use extra::Extra;
 use outstanding_probes::OutstandingProbes;
 use peer_window::PeerWindow;
 use rack::Rack;
-use recovery::{Episode, Reductions};
+use reductions::Reductions;
 use rto_probe::RtoProbe;
-use rtt::RttEstimator;
+use rtt::{Coverage, RttEstimator};
 use scoreboard::Scoreboard;
 use silence::Silence;
 use stream::{Stream, Writer};
-use timeout::RetransmissionTimer;
+use timer::RetransmissionTimer;
 use validation::Validation;
-
-/// Congestion marks (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ecn {
-    /// Not agreed on.
-    Off,
-    /// The peer echoes marks and this end honours them.
-    On,
-    /// The same, and the next new segment tells the peer that the window was reduced.
-    Reduced,
-}
-
-impl Ecn {
-    /// The window was reduced for whatever reason.
-    pub fn reduce(&mut self) {
-        if *self == Self::On {
-            *self = Self::Reduced;
-        }
-    }
-
-    /// The reduction was told to the peer, or taken back. True if there was one.
-    pub fn settle(&mut self) -> bool {
-        let reduced = *self == Self::Reduced;
-        if reduced {
-            *self = Self::On;
-        }
-        reduced
-    }
-}
 
 /// Why the sender last stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,11 +120,11 @@ pub(crate) struct Sender {
     inflation: f64,
     /// Only after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
-    /// The RTO probe under way; nothing else leaves until it is answered.
+    /// The RTO probe that is outstanding; nothing else leaves until it is answered.
     rto_probe: Option<RtoProbe>,
     /// Only if the configuration asks for it.
     validation: Option<Box<Validation>>,
-    /// Probes under way to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
+    /// Outstanding probes to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
     outstanding_probes: Option<Box<OutstandingProbes>>,
 }
 
@@ -223,7 +206,7 @@ impl Sender {
 
     /// Sets the peer's window from the handshake.
     pub fn open_window(&mut self, seq: u64, window: u32) {
-        self.peer = PeerWindow::of_handshake((seq, self.una), window, self.mss);
+        self.peer = PeerWindow::of_handshake(seq, self.una, window, self.mss);
     }
 
     /// Chooses the recovery by what the peer reports.
@@ -237,7 +220,7 @@ impl Sender {
 
     /// A round trip measured by the handshake.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
-        self.rtt.sample(rtt, (1, 1), &config.rto);
+        self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.rto);
     }
 
     /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).

@@ -33,7 +33,7 @@ pub(super) struct OutstandingProbes {
     rtt: Option<Duration>,
     /// Smoothed round trip of data when some of it was found lost last.
     rtt_at_loss: Duration,
-    /// Replies to probes that were about as long on their way.
+    /// Replies to probes that took about as long.
     through_full_queue: u32,
 }
 

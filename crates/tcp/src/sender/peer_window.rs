@@ -19,7 +19,7 @@ pub(super) struct PeerWindow {
 
 impl PeerWindow {
     /// The window of a SYN with this sequence number, which acknowledges so much, over segments of `mss` bytes.
-    pub fn of_handshake((seq, ack): (u64, u64), bytes: u32, mss: u32) -> Self {
+    pub fn of_handshake(seq: u64, ack: u64, bytes: u32, mss: u32) -> Self {
         Self { seq, ack, edge: ack + u64::from(bytes), bytes, largest: bytes, segments: bytes / mss }
     }
 
@@ -51,7 +51,7 @@ mod tests {
     /// RFC 9293, section 3.10.7.4: a segment that was overtaken does not bring its old window back.
     #[test]
     fn an_older_segment_changes_nothing() {
-        let mut peer = PeerWindow::of_handshake((0, 1), 4000, 1000);
+        let mut peer = PeerWindow::of_handshake(0, 1, 4000, 1000);
         let window = |seq, ack, window| Segment { seq, ack, window, ..Segment::default() };
         peer.update(&window(1, 1001, 2500), 1000);
         assert_eq!((peer.edge, peer.segments, peer.largest), (3501, 2, 4000));

@@ -3,25 +3,17 @@
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
 
+use super::outgoing::Prediction;
+use super::rack::Delivery;
+use super::rtt::Coverage;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::fast_path::FastPath;
 use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
-/// What the fast path finds to leave next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Prediction {
-    /// Only the slow path can tell.
-    Unclear,
-    /// No data.
-    Nothing,
-    /// A full segment of new data; whether it is the last for now.
-    Full { seq: u64, last: bool },
-}
-
 impl Sender {
-    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is under way, and the algorithm
+    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is outstanding, and the algorithm
     /// reads no fields of the peer.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()
@@ -98,7 +90,7 @@ impl Sender {
         Prediction::Full { seq, last }
     }
 
-    /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is under way.
+    /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is outstanding.
     /// False, with nothing changed, otherwise. A sender that is `resting` already has no more to do.
     #[inline]
     pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment, resting: bool) -> bool {
@@ -124,19 +116,20 @@ impl Sender {
         let Some((acked, sent_at)) = self.board.plain_below(segment.ack) else { return false };
         let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
-            // Then everything still under way left later, and time says nothing of it.
+            // Everything that is still outstanding left later, so time says nothing of it.
             let rack = self.rack.get_or_insert_default();
             let newer = rack.is_newest(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {
                 return false;
             }
-            rack.deliver(rtt, (sent_at, self.una, segment.ack));
+            rack.deliver(rtt, Delivery { sent_at, lowest: self.una, end: segment.ack });
             cx.timers.reorder = Instant::FAR_FUTURE;
         }
         let delivered_bytes = segment.ack - self.una;
         self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
-            self.rtt.sample(rtt, (acked, self.board.outstanding()), &cx.config.rto);
+            let coverage = Coverage { acked, flight: self.board.outstanding() };
+            self.rtt.sample(rtt, coverage, &cx.config.rto);
         }
         let ack = Ack {
             acked,

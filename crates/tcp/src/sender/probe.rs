@@ -3,7 +3,7 @@
 use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest, Wake};
 
-use super::transmit::Outgoing;
+use super::outgoing::Outgoing;
 use super::{Abilities, Sender};
 use crate::context::Context;
 

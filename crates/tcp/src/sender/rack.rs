@@ -2,11 +2,8 @@
 
 use bentpipe_base::{Duration, Instant};
 
-use super::Sender;
-use super::scoreboard::{AgeVerdict, Mark, Progress};
-use crate::Config;
-use crate::arrival::is_older;
-use crate::connection::clock_ms;
+use super::scoreboard::{Mark, Progress};
+use crate::timestamp::{clock_ms, is_older};
 
 /// Rounds for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const PERSIST: u32 = 16;
@@ -15,15 +12,15 @@ const PERSIST: u32 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
     /// Transmission time and end of the newest delivered segment.
-    xmit: Instant,
-    end: u64,
+    pub xmit: Instant,
+    pub end: u64,
     /// Its round-trip time.
-    rtt: Duration,
+    pub rtt: Duration,
     /// Highest sequence number delivered.
     fack: u64,
-    reordering_seen: bool,
+    pub reordering_seen: bool,
     /// Width of the reordering window in quarters of the smallest round trip.
-    window_quarters: u64,
+    pub window_quarters: u64,
     persist: u32,
     /// The window was widened in the round that ends here.
     widened_until: u64,
@@ -38,6 +35,16 @@ pub(super) struct TailProbe {
     pub end: u64,
     /// It repeated old data instead of carrying new.
     pub retransmission: bool,
+}
+
+/// Segments that were sent once, at the same time, and that one ACK delivers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    pub sent_at: Instant,
+    /// First sequence number.
+    pub lowest: u64,
+    /// Sequence number after the last.
+    pub end: u64,
 }
 
 /// What tells whether an ACK may answer an original instead of its retransmission.
@@ -78,7 +85,7 @@ impl Default for Rack {
 impl Rack {
     /// Steps 1 and 2: the newest delivery. A repair whose ACK may answer the original instead says nothing: then what was sent only
     /// once does.
-    fn update(&mut self, progress: &Progress, seen: AckTiming) {
+    pub fn update(&mut self, progress: &Progress, seen: AckTiming) {
         let Some(newest) = &progress.newest else { return };
         let delivered =
             if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at) {
@@ -99,16 +106,17 @@ impl Rack {
         (sent_at, end) > (self.xmit, self.end)
     }
 
-    /// Steps 1 to 3 for such a segment, delivered with everything from `lowest` on.
+    /// Steps 1 to 3 for a delivery that ends with such a segment.
     #[inline]
-    pub fn deliver(&mut self, rtt: Duration, (sent_at, lowest, end): (Instant, u64, u64)) {
+    pub fn deliver(&mut self, rtt: Duration, delivery: Delivery) {
+        let Delivery { sent_at, lowest, end } = delivery;
         self.rtt = rtt;
         (self.xmit, self.end) = (sent_at, end);
         self.reordering_seen |= lowest < self.fack;
         self.fack = self.fack.max(end);
     }
 
-    fn note_reordering(&mut self, progress: &Progress, highest: u64) {
+    pub fn note_reordering(&mut self, progress: &Progress, highest: u64) {
         if progress.original_delivered && progress.lowest_original < self.fack {
             self.reordering_seen = true;
         }
@@ -116,7 +124,7 @@ impl Rack {
     }
 
     /// A D-SACK arrived: a retransmission was needless, so widen the window, once per round (step 4).
-    fn widen(&mut self, una: u64, nxt: u64) {
+    pub fn widen(&mut self, una: u64, nxt: u64) {
         if una >= self.widened_until {
             self.window_quarters += 1;
             self.persist = PERSIST;
@@ -138,71 +146,6 @@ impl Rack {
     }
 }
 
-impl Sender {
-    /// RACK's part of an ACK. Returns how many segments are newly lost.
-    pub(super) fn rack_on_ack(
-        &mut self,
-        progress: &Progress,
-        seen: AckTiming,
-        dsack: bool,
-        config: &Config,
-    ) -> (u32, Option<Instant>) {
-        let rack = self.rack.get_or_insert_default();
-        if progress.newest.is_some() {
-            rack.update(progress, seen);
-            rack.note_reordering(progress, progress.highest);
-        }
-        if dsack {
-            rack.widen(self.una, self.nxt);
-        }
-        self.rack_detect(seen.now, config)
-    }
-
-    /// A segment that was marked lost was only late.
-    #[cold]
-    pub(super) fn note_late_original(&mut self) {
-        if let Some(rack) = &mut self.rack {
-            rack.saw_reordering();
-        }
-    }
-
-    /// Step 5: everything sent a reordering window before the newest delivery is lost.
-    pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
-        let Some(Rack { xmit, end, rtt, .. }) =
-            self.rack.as_deref().copied().filter(|rack| !rack.rtt.is_zero())
-        else {
-            return (0, None);
-        };
-        let wait = rtt + self.reordering_window(config);
-        self.board.mark_lost_by_time(|sent_at, segment_end| {
-            if (sent_at, segment_end) >= (xmit, end) {
-                AgeVerdict::Unknown
-            } else if now >= sent_at + wait {
-                AgeVerdict::Lost
-            } else {
-                AgeVerdict::LostAt(sent_at + wait)
-            }
-        })
-    }
-
-    /// How long after its departure a segment is lost if something that left later has arrived. Before anything has, the smoothed round
-    /// trip of the handshake stands for that of the newest delivery.
-    pub(super) fn rack_window(&self, config: &Config) -> Duration {
-        let rtt = self.rack.as_ref().map(|rack| rack.rtt).filter(|rtt| !rtt.is_zero());
-        rtt.unwrap_or(self.rtt.srtt) + self.reordering_window(config)
-    }
-
-    fn reordering_window(&self, config: &Config) -> Duration {
-        let proven = !self.episode.is_open() || self.board.sacked() >= config.dup_thresh;
-        let Some(rack) = &self.rack else { return Duration::ZERO };
-        if !rack.reordering_seen && proven {
-            return Duration::ZERO;
-        }
-        let quarter = if self.rtt.min == Duration::MAX { Duration::ZERO } else { self.rtt.min / 4 };
-        (quarter * rack.window_quarters).min(self.rtt.srtt)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +155,10 @@ mod tests {
     fn reordering_is_seen_where_a_lower_number_arrives_later() {
         let mut rack = Rack::default();
         let mut deliver = |nanos, lowest, end| {
-            rack.deliver(Duration::from_millis(100), (Instant::from_nanos(nanos), lowest, end));
+            rack.deliver(
+                Duration::from_millis(100),
+                Delivery { sent_at: Instant::from_nanos(nanos), lowest, end },
+            );
             rack.reordering_seen
         };
         assert!(!deliver(1, 1, 5001));

@@ -4,121 +4,13 @@ use bentpipe_base::{Duration, Flags, Instant, Segment};
 use bentpipe_cc::{Accounting, Cause, Loss, Undo};
 use bentpipe_trace::Event;
 
-use super::scoreboard::{Index, Mark, Progress};
-use super::undo::Watch;
+use super::episode::{Episode, TimeoutCheck};
+use super::reductions::{Prr, PrrAck, Reductions};
+use super::scoreboard::{Mark, Progress};
 use super::{Abilities, Ecn, Sender};
-use crate::connection::clock_ms;
 use crate::context::Context;
+use crate::timestamp::clock_ms;
 use crate::{Config, Recovery, Restore, SpuriousTimeout};
-
-/// Where the sender stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Episode {
-    /// Nothing is known to be lost.
-    Open,
-    /// Fast recovery until `recover` is acknowledged.
-    Recovery {
-        recover: u64,
-        /// Holes at or above this may still be filled early by RFC 6675 rule 3.
-        early_from: Index,
-    },
-    /// After a timeout, until `recover` is acknowledged.
-    Loss { recover: u64, doubt: TimeoutCheck },
-}
-
-impl Episode {
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open)
-    }
-}
-
-/// State of past reductions of the window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reductions {
-    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
-    recover_point: u64,
-    /// Marks up to here belong to the reduction already made.
-    ecn_recover: u64,
-    /// A mark has made the window smaller for everything sent below this.
-    marked_until: u64,
-    /// Outstanding segments that limited transmit sent beyond the congestion window (RFC 3042).
-    pub limited: u32,
-    pub prr: Prr,
-    /// While the last reduction may turn out to be a mistake.
-    pub undo: Option<Watch>,
-}
-
-impl Reductions {
-    /// A loss was found with `nxt` about to be sent next.
-    pub fn lose(&mut self, nxt: u64) {
-        self.recover_point = nxt;
-        self.ecn_recover = nxt;
-    }
-
-    /// The reduction was undone: from `una` on losses and marks count again.
-    pub fn undone(&mut self, una: u64) {
-        self.lose(una.saturating_sub(1));
-        self.undo = None;
-    }
-}
-
-/// How the engine checks whether a timeout was spurious.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TimeoutCheck {
-    /// It does not: the timeout is believed.
-    None,
-    /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
-    AwaitFirst,
-    /// F-RTO sent new data and waits for the second (step 3).
-    AwaitSecond,
-    /// Eifel compares the echo of the first ACK with the time of the retransmission (RFC 3522), in milliseconds.
-    AwaitEcho(u32),
-    /// Enhanced TCP compares the time of the first ACK with that of the retransmission.
-    AwaitTiming(Instant),
-}
-
-/// Proportional rate reduction (RFC 9937), in segments: spreads a reduction over the round trip that it takes, and repairs no faster than
-/// segments leave the network once less than the threshold is in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Prr {
-    /// In flight just before the loss was found (`RecoverFS`).
-    flight: u32,
-    /// Newly known to have arrived since (`prr_delivered`).
-    delivered: u32,
-    /// Sent since (`prr_out`).
-    out: u32,
-    /// Segments that may leave now (`sndcnt`).
-    pub budget: u32,
-}
-
-impl Prr {
-    pub fn begin(flight: u32) -> Self {
-        Self { flight: flight.max(1), ..Self::default() }
-    }
-
-    /// An ACK that delivered so many segments, with so many in flight after it; `safe` if it advanced and showed no further loss.
-    fn on_ack(&mut self, (delivered, safe): (u32, bool), in_flight: u32, ssthresh: u32) {
-        if delivered == 0 {
-            return;
-        }
-        self.delivered += delivered;
-        let owed = self.delivered.saturating_sub(self.out);
-        self.budget = if in_flight > ssthresh {
-            let due = (u64::from(self.delivered) * u64::from(ssthresh)).div_ceil(u64::from(self.flight));
-            (due as u32).saturating_sub(self.out)
-        } else {
-            (ssthresh - in_flight).min(owed.max(delivered) + u32::from(safe))
-        };
-        if self.out == 0 {
-            self.budget = self.budget.max(1);
-        }
-    }
-
-    pub fn sent(&mut self) {
-        self.out += 1;
-        self.budget = self.budget.saturating_sub(1);
-    }
-}
 
 /// Counts of the ACK or the timer that found a loss.
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,11 +128,11 @@ impl Sender {
         config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
-    /// An ACK in fast recovery: `safe` if it advanced and showed no further loss.
-    pub(super) fn allow_proportionally(&mut self, delivered: u32, safe: bool) {
+    /// Lets segments leave in proportion to what an ACK in fast recovery delivered.
+    pub(super) fn allow_proportionally(&mut self, ack: PrrAck) {
         if matches!(self.episode, Episode::Recovery { .. }) {
             let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.cc.window() as u32);
-            self.reductions().prr.on_ack((delivered, safe), in_flight, ssthresh);
+            self.reductions().prr.on_ack(ack, in_flight, ssthresh);
         }
     }
 
@@ -272,7 +164,7 @@ impl Sender {
         self.episode = Episode::Open;
         let nxt = self.nxt;
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            // D-SACKs may still be on their way.
+            // D-SACKs may still arrive.
             undo.until = nxt;
         }
         self.inflation = 0.0;
@@ -386,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was under way before this ACK, which
+    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was in flight before this ACK, which
     /// acknowledged so many segments.
     #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {

@@ -7,6 +7,13 @@ use crate::RtoBounds;
 /// The weight of a sample is a multiple of 2^-31.
 const WEIGHT_BITS: u32 = 31;
 
+/// The part of a flight that an ACK covers, in segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coverage {
+    pub acked: u32,
+    pub flight: u32,
+}
+
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 // The fields that algorithms see are not in the order in which `Path` has them: the compiler would copy two at once, and a processor that
 // has just written them one by one stalls when it reads both (store forwarding).
@@ -44,26 +51,26 @@ impl RttEstimator {
     }
 
     /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
-    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers: so many of so many segments.
+    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers.
     /// Linux lets each move the smoothed round trip by an eighth. Its variation falls once in a round trip, too, and rises at once: where round
     /// trips stay longer by so much, to half of that.
     #[inline]
-    pub fn sample(&mut self, rtt: Duration, (covered, flight): (u32, u32), bounds: &RtoBounds) {
+    pub fn sample(&mut self, rtt: Duration, coverage: Coverage, bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
         if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         } else {
-            let covered = covered.max(1);
+            let acked = coverage.acked.max(1);
             // In fixed point: every ACK waits for this.
-            let weight = (u64::from(covered) << WEIGHT_BITS) / u64::from(flight.max(covered));
+            let weight = (u64::from(acked) << WEIGHT_BITS) / u64::from(coverage.flight.max(acked));
             let deviation = self.srtt.abs_diff(rtt);
-            self.rttvar = towards(self.rttvar, deviation, (weight, WEIGHT_BITS + 2));
+            self.rttvar = towards(self.rttvar, deviation, weight, WEIGHT_BITS + 2);
             if bounds.each_sample && rtt > self.srtt {
                 self.rttvar = self.rttvar.max(deviation / 2);
             }
             let weight = if bounds.each_sample { 1 << WEIGHT_BITS } else { weight };
-            self.srtt = towards(self.srtt, rtt, (weight, WEIGHT_BITS + 3));
+            self.srtt = towards(self.srtt, rtt, weight, WEIGHT_BITS + 3);
         }
         self.follow(bounds);
     }
@@ -131,8 +138,8 @@ impl RttEstimator {
     }
 }
 
-/// `from`, moved by `numerator` / 2^`bits` of the way to `to`.
-fn towards(from: Duration, to: Duration, (numerator, bits): (u64, u32)) -> Duration {
+/// `from`, moved towards `to` by `numerator` / 2^`bits` of their difference.
+fn towards(from: Duration, to: Duration, numerator: u64, bits: u32) -> Duration {
     let step = (u128::from(from.abs_diff(to).as_nanos()) * u128::from(numerator)) >> bits;
     let step = Duration::from_nanos(step as u64);
     if to > from { from + step } else { from - step }
@@ -152,8 +159,13 @@ mod tests {
         restart_on_sacks: false,
     };
 
-    /// The ACK of the only segment under way.
-    const ALONE: (u32, u32) = (1, 1);
+    /// The ACK of the only segment in flight.
+    const ALONE: Coverage = Coverage { acked: 1, flight: 1 };
+
+    /// The ACK of so many segments of a flight.
+    fn part(acked: u32, flight: u32) -> Coverage {
+        Coverage { acked, flight }
+    }
 
     /// Over a queue that fills within a round trip the smoothed round trip of Linux is nearly the newest one, that of RFC 7323 lags behind; the
     /// variation of both is that of flights.
@@ -162,9 +174,9 @@ mod tests {
         let after = |each_sample| {
             let bounds = RtoBounds { each_sample, ..BOUNDS };
             let mut estimator = RttEstimator::new(&bounds);
-            estimator.sample(Duration::from_millis(500), (1, 10), &bounds);
+            estimator.sample(Duration::from_millis(500), part(1, 10), &bounds);
             for _ in 0..100 {
-                estimator.sample(Duration::from_millis(1000), (1, 100), &bounds);
+                estimator.sample(Duration::from_millis(1000), part(1, 100), &bounds);
             }
             [estimator.srtt, estimator.rttvar].map(|time| time.as_millis_f64().round())
         };
@@ -173,8 +185,8 @@ mod tests {
         assert!((190.0..215.0).contains(&varies), "{varies} ms: a quarter less after a flight");
         let bounds = RtoBounds { each_sample: true, ..BOUNDS };
         let mut estimator = RttEstimator::new(&bounds);
-        estimator.sample(Duration::from_millis(100), (1, 10), &bounds);
-        estimator.sample(Duration::from_millis(500), (1, 10), &bounds);
+        estimator.sample(Duration::from_millis(100), part(1, 10), &bounds);
+        estimator.sample(Duration::from_millis(500), part(1, 10), &bounds);
         assert_eq!(estimator.rttvar.as_millis_f64(), 200.0, "half of what it is longer");
     }
 
@@ -197,21 +209,22 @@ mod tests {
         for covered in [1, 2, 10, 50] {
             let mut rtt = RttEstimator::new(&BOUNDS);
             rtt.sample(Duration::from_millis(500), ALONE, &BOUNDS);
-            (0..100 / covered).for_each(|_| rtt.sample(Duration::from_millis(580), (covered, 100), &BOUNDS));
+            (0..100 / covered)
+                .for_each(|_| rtt.sample(Duration::from_millis(580), part(covered, 100), &BOUNDS));
             let (srtt, rttvar) = (rtt.srtt.as_secs_f64(), rtt.rttvar.as_secs_f64());
             assert!((0.509..=0.510).contains(&srtt), "{covered} of 100 segments: {srtt}");
             assert!((0.207..=0.212).contains(&rttvar), "{covered} of 100 segments: {rttvar}");
         }
     }
 
-    /// A peer that acknowledges more than was thought to be under way does not weigh more than everything.
+    /// A peer that acknowledges more than was thought to be in flight does not weigh more than everything.
     #[test]
     fn no_sample_weighs_more_than_one() {
         let mut rtt = RttEstimator::new(&BOUNDS);
         rtt.sample(Duration::from_millis(500), ALONE, &BOUNDS);
-        rtt.sample(Duration::from_millis(580), (7, 0), &BOUNDS);
+        rtt.sample(Duration::from_millis(580), part(7, 0), &BOUNDS);
         assert_eq!(rtt.srtt, Duration::from_millis(510));
-        rtt.sample(Duration::from_millis(510), (0, 0), &BOUNDS);
+        rtt.sample(Duration::from_millis(510), part(0, 0), &BOUNDS);
         assert_eq!(rtt.srtt, Duration::from_millis(510));
     }
 

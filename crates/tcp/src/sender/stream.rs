@@ -1,6 +1,7 @@
 //! What the application has written.
 
-use crate::connection::MAX_SEQ;
+/// Largest sequence number taken from the wire or promised to an application.
+pub(crate) const MAX_SEQ: u64 = 1 << 62;
 
 /// What the application waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

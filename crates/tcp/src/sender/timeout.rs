@@ -5,10 +5,11 @@ use bentpipe_cc::{BackOff, Cause, Loss};
 use bentpipe_trace::Event;
 
 use super::Sender;
-use super::ack::Step;
+use super::episode::Episode;
+use super::findings::Step;
 use super::rack::TailProbe;
-use super::recovery::Episode;
 use super::rto_probe::TimeoutResponse;
+use super::timer::{Deadline, Fate};
 use crate::context::Context;
 use crate::{AckPace, Recovery};
 
@@ -17,40 +18,6 @@ const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Probe timeout before the first round-trip sample (RFC 8985 section 7.2).
 const PROBE_TIMEOUT_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
-
-/// What the deadline of retransmission means when it comes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Deadline {
-    /// Retransmission timeout.
-    Retransmission,
-    /// Tail loss probe (RFC 8985 section 7).
-    TailLossProbe,
-}
-
-/// When the retransmission timer expires (RFC 6298), and what comes first: the deadline may be that of a tail loss probe before it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RetransmissionTimer {
-    expires: Instant,
-    pub meaning: Deadline,
-}
-
-impl RetransmissionTimer {
-    pub const OFF: Self = Self { expires: Instant::FAR_FUTURE, meaning: Deadline::Retransmission };
-}
-
-/// Whether a connection goes on after a timer came, or is given up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
-    GoOn,
-    GiveUp,
-}
-
-impl Fate {
-    /// One reason to give up is enough.
-    pub fn or(self, other: Self) -> Self {
-        if self == Self::GiveUp { self } else { other }
-    }
-}
 
 impl Sender {
     /// Starts the retransmission timer anew (RFC 6298 section 5), and the probe timer before it.
@@ -119,7 +86,7 @@ impl Sender {
             self.send_tail_probe(cx);
             return Fate::GoOn;
         }
-        // A peer that answers with a closed window is alive, even if it closed the window over data under way (RFC 9293, MUST-37).
+        // A peer that answers with a closed window is alive, even if it closed the window over data in flight (RFC 9293, MUST-37).
         let silent = if stopped { self.silence.unanswered } else { self.silence.timeouts };
         if silent >= cx.config.retries
             && cx.now >= self.silence.since + self.rtt.patience(cx.config.retries, &cx.config.rto)

@@ -1,49 +1,16 @@
 //! The choice of the next segment: which may leave now, and in which order.
 
-use bentpipe_base::{Duration, Extension, Instant, Probe, Rate};
+use bentpipe_base::{Duration, Extension, Instant, Rate};
 use bentpipe_cc::delivery_rate::Totals;
 use bentpipe_cc::{Accounting, Priority, Sent, Spacing};
 
-use super::recovery::{Episode, TimeoutCheck};
+use super::episode::{Episode, TimeoutCheck};
+use super::outgoing::Outgoing;
 use super::scoreboard::{Index, Scoreboard};
-use super::timeout::Deadline;
+use super::timer::Deadline;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
-
-/// A segment to put on the wire.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
-    pub seq: u64,
-    pub len: u32,
-    pub fin: bool,
-    pub probe: Probe,
-    pub low_priority: bool,
-    /// Confirms a reduction after an ECN echo.
-    pub congestion_reduced: bool,
-    /// ECN-capable: new data only (RFC 3168 section 6.1.5).
-    pub ecn_capable: bool,
-    pub extension: Extension,
-    /// Nothing more can leave now.
-    pub last: bool,
-}
-
-impl Outgoing {
-    /// An ordinary segment.
-    pub(super) fn plain(seq: u64, len: u32) -> Self {
-        Self {
-            seq,
-            len,
-            fin: false,
-            probe: Probe::No,
-            low_priority: false,
-            congestion_reduced: false,
-            ecn_capable: false,
-            extension: Extension::None,
-            last: false,
-        }
-    }
-}
 
 /// How the next segment may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,30 +7,17 @@ use bentpipe_base::{SackRange, Segment};
 use bentpipe_cc::Undo;
 
 use super::Sender;
-use super::recovery::Episode;
+use super::episode::Episode;
 use super::scoreboard::Record;
-use crate::arrival::is_older;
-use crate::connection::clock_ms;
+use super::watch::Watch;
 use crate::context::Context;
-
-/// State of the retransmissions since a reduction.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
-    /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
-    from: u64,
-    /// Acknowledging more than this ends the watch: all reports of duplicates have come.
-    pub until: u64,
-    /// The first repair, until it is acknowledged: where it ends, and when it left in milliseconds of the timestamps option.
-    first: Option<(u64, u32)>,
-    /// Segments sent again since the reduction and not reported as duplicates.
-    unreported: u32,
-}
+use crate::timestamp::clock_ms;
 
 impl Sender {
     /// The window was reduced: repairs are watched, or earlier ones no longer.
     pub(super) fn watch_reduction(&mut self, watched: bool) {
-        let undo = Watch { from: self.una, until: u64::MAX, first: None, unreported: 0 };
-        self.reductions().undo = watched.then_some(undo);
+        let undo = watched.then(|| Watch::begin(self.una));
+        self.reductions().undo = undo;
     }
 
     /// The algorithm was told of something else than a loss episode: its last reduction is no longer the one that was watched.
@@ -43,10 +30,7 @@ impl Sender {
     /// A segment leaves again.
     pub(super) fn watch_repair(&mut self, cx: &Context, record: Record) {
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            undo.unreported += 1;
-            if undo.unreported == 1 && undo.first.is_none() {
-                undo.first = Some((record.end(), clock_ms(cx.now)));
-            }
+            undo.note_repair(record.end(), clock_ms(cx.now));
         }
     }
 
@@ -61,21 +45,7 @@ impl Sender {
             reductions.undo = None;
             return false;
         }
-        if let Some(range) = duplicate.filter(|range| range.end > undo.from && range.end > range.start) {
-            let before = undo.unreported;
-            let segments = (range.end - range.start).div_ceil(mss).min(u64::from(before)) as u32;
-            undo.unreported -= segments;
-            if before > 0 && undo.unreported == 0 {
-                return true;
-            }
-        }
-        match undo.first {
-            Some((end, left)) if una >= end => {
-                undo.first = None;
-                echo.is_some_and(|echo| is_older(echo, left))
-            }
-            _ => false,
-        }
+        duplicate.is_some_and(|range| undo.report(range, mss)) || undo.answers_original(una, echo)
     }
 
     /// Takes back the last reduction, and what was marked lost and has not been sent again is in flight after all.

@@ -2,9 +2,9 @@
 
 use bentpipe_base::{Flags, Instant, Segment};
 
-use crate::KeepAlive;
-use crate::connection::{Connection, Events, State};
+use crate::connection::Connection;
 use crate::timers::Timers;
+use crate::{Events, KeepAlive, State};
 
 impl Connection {
     /// No more data will be written: a FIN follows what is queued.
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// The path takes no more than `len` bytes of payload in a packet, as a router reports: what is under way in larger segments is sent
+    /// The path takes no more than `len` bytes of payload in a packet, as a router reports: what is outstanding in larger segments is sent
     /// again at once, in packets that fit. That is no sign of congestion, and the congestion window stays as it is (RFC 1191 section
     /// 6.3).
     pub fn handle_packet_too_big(&mut self, now: Instant, len: u32) {

@@ -1,0 +1,224 @@
+//! Header prediction: a fast path for the segments of which a transfer consists, in and out.
+//!
+//! Nearly every segment is either the next piece of data on a connection that has nothing outstanding itself, or an empty
+//! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
+//! Review 20(1), 1990). Where segments are lost all the time, data are seldom the next of the stream, but nearly always the next to what
+//! came before them. All leave most of the state as it is. What happens to them here is what the slow path in `arrival` and
+//! `sender/ack` does with them; a connection that is traced takes only that one, so that runs with and without a trace
+//! compare the two.
+//!
+//! The conditions of the fast path need not be checked again for each segment: [`FastPath`] holds their result until something takes the
+//! slow path.
+
+use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
+
+use crate::connection::Connection;
+use crate::fast_path::FastPath;
+use crate::receiver::Arrival;
+use crate::sender::{Abilities, Ecn, Prediction};
+use crate::timestamp::is_older;
+use crate::{DelayedAck, Events, State, Transmit};
+
+/// Result of [`Connection::exchange`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exchange {
+    /// The segment was handled, and what follows, [`Connection::take_events`] first, is as after [`Connection::handle_segment`].
+    Taken,
+    /// The same, but there are no events: what became readable was read, and [`Connection::transmit_into`] was called once.
+    Answered {
+        /// Its result.
+        transmit: Transmit,
+        /// [`Connection::next_timeout`] may be earlier than before.
+        earlier: bool,
+    },
+}
+
+impl Connection {
+    /// Handles a segment. If it is an ordinary one and the application `reads_at_once` all that arrives, the connection also reads for it, and
+    /// writes the first segment that leaves in answer in the place of the one that came.
+    #[inline]
+    pub fn exchange(&mut self, now: Instant, segment: &mut Segment, reads_at_once: bool) -> Exchange {
+        let deadline = self.timers.retransmit;
+        let simple = reads_at_once
+            && is_usual(segment)
+            && self.events.is_empty()
+            && self.fast_path().contains(FastPath::WAKELESS);
+        if !simple || !self.predict_usual(now, segment) {
+            self.handle_segment(now, segment);
+            return Exchange::Taken;
+        }
+        if self.events == Events::READABLE {
+            self.events = Events::empty();
+            self.read(now, u64::MAX);
+        }
+        if !self.events.is_empty() {
+            return Exchange::Taken;
+        }
+        let Some(transmit) = self.predicted_segment(now, segment) else { return Exchange::Taken };
+        let earlier = self.timers.retransmit < deadline || self.timers.delayed_ack != Instant::FAR_FUTURE;
+        Exchange::Answered { transmit, earlier }
+    }
+
+    /// The fast paths that are open, worked out if that is not known.
+    #[inline(always)]
+    fn fast_path(&mut self) -> FastPath {
+        if self.fast_path.is_empty() {
+            self.fast_path = self.assess();
+            self.resting = false;
+        }
+        self.fast_path
+    }
+
+    #[inline(never)]
+    fn assess(&self) -> FastPath {
+        let flows =
+            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
+        let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
+        let abilities = self.sender.abilities();
+        let unseen = self.tracer.is_none();
+        let rest = open
+            && unseen
+            && self.reset.is_none()
+            && !self.receiver.owes_probe_reply()
+            && !self.sender.extra.ask
+            && !abilities.contains(Abilities::PROBES);
+        let arrivals = flows && unseen && self.sender.takes_plain_acks();
+        let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
+        let wakeless = !abilities.intersects(Abilities::WAKES.union(Abilities::PROBES))
+            && self.timers.algorithm == Instant::FAR_FUTURE;
+        let mut fast_path = FastPath::KNOWN;
+        fast_path.set(FastPath::ARRIVALS, arrivals);
+        let data = arrivals && self.state.receives() && !self.receiver.knows_end() && !self.released;
+        fast_path.set(FastPath::DATA, data && !self.receiver.has_holes());
+        fast_path.set(FastPath::BEYOND, data);
+        fast_path.set(FastPath::REST, rest);
+        fast_path.set(FastPath::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
+        fast_path.set(FastPath::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
+        fast_path.set(FastPath::ACK_EACH, each);
+        fast_path.set(FastPath::WAKELESS, unseen && wakeless);
+        fast_path
+    }
+
+    /// Handles a segment if it is one of these. False, with nothing changed, if it is not.
+    #[inline(always)]
+    pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
+        is_usual(segment) && self.predict_usual(now, segment)
+    }
+
+    /// The same, of one that has no more to say than its numbers.
+    #[inline(always)]
+    fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
+        let is_next = segment.seq == self.receiver.nxt;
+        let is_expected = is_next || self.receiver.continues_at(segment.seq);
+        if !is_expected || !self.fast_path().contains(FastPath::ARRIVALS) {
+            return false;
+        }
+        let timestamp = segment.timestamps.filter(|_| self.timestamps);
+        let current = match timestamp {
+            Some((value, _)) => !is_older(value, self.receiver.ts_recent),
+            None => !self.timestamps,
+        };
+        if !current {
+            return false;
+        }
+        let arrival = if is_next { Arrival::InOrder } else { Arrival::OutOfOrder };
+        let taken = if segment.len > 0 {
+            self.take_next(now, segment, arrival)
+        } else {
+            is_next && self.take_ack(now, segment)
+        };
+        if taken {
+            self.last_heard = now;
+            if let Some((value, _)) = timestamp {
+                self.receiver.note_timestamp(value, segment.seq);
+            }
+        }
+        taken
+    }
+
+    /// The next segment if it is a full one in the middle of a stream, or a mere acknowledgement, or if there is none. Nothing, with
+    /// nothing changed, if only the slow path can tell.
+    #[inline(always)]
+    pub(crate) fn predicted_segment(&mut self, now: Instant, out: &mut Segment) -> Option<Transmit> {
+        let fast_path = self.fast_path();
+        if !fast_path.contains(FastPath::REST) {
+            return None;
+        }
+        let (sender, mut cx) = self.split(now);
+        match sender.predicted_departure(&mut cx, fast_path) {
+            Prediction::Unclear => None,
+            Prediction::Nothing if self.receiver.must_ack_now() => {
+                self.acknowledge(now, out);
+                Some(Transmit::Last)
+            }
+            Prediction::Nothing => Some(Transmit::Nothing),
+            Prediction::Full { seq, last } => {
+                self.resting = false;
+                self.header(now, out);
+                out.seq = seq;
+                out.len = self.sender.mss;
+                if self.sender.ecn != Ecn::Off {
+                    out.ecn = EcnField::Capable;
+                }
+                Some(if last { Transmit::Last } else { Transmit::More })
+            }
+        }
+    }
+
+    /// An empty acknowledgement of new data.
+    #[inline]
+    fn take_ack(&mut self, now: Instant, segment: &Segment) -> bool {
+        let (sender, mut cx) = self.split(now);
+        if !sender.predicted_ack(&mut cx, segment) {
+            return false;
+        }
+        self.after_our_fin(now);
+        true
+    }
+
+    /// The next piece of data, in order or behind what arrived beyond a hole, while nothing of ours is outstanding.
+    #[inline(always)]
+    fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
+        let end = segment.seq + u64::from(segment.len);
+        let in_order = arrival == Arrival::InOrder;
+        let needed = if in_order { FastPath::DATA } else { FastPath::BEYOND };
+        if !self.fast_path.contains(needed) || end > self.receiver.granted_edge() {
+            return false;
+        }
+        let resting = self.resting;
+        let (sender, mut cx) = self.split(now);
+        if !sender.predicted_echo(&mut cx, segment, resting) {
+            return false;
+        }
+        self.resting = true;
+        self.after_our_fin(now);
+        if in_order {
+            self.receiver.extend(end);
+            self.events |= Events::READABLE;
+        } else {
+            self.receiver.extend_last(end);
+        }
+        self.stats.received_segments += 1;
+        self.stats.received_bytes += u64::from(segment.len);
+        if let Some(reflector) = &mut self.reflector {
+            reflector.on_data(now, segment, false);
+        }
+        if self.sender.ecn != Ecn::Off && segment.ecn == EcnField::Congested {
+            self.receiver.ecn_echo = true;
+        }
+        if self.fast_path.contains(FastPath::ACK_EACH) {
+            self.receiver.ack_now();
+        } else {
+            self.schedule_ack(now, arrival, segment);
+        }
+        true
+    }
+}
+
+/// Whether a segment has no more to say than its numbers.
+#[inline(always)]
+fn is_usual(segment: &Segment) -> bool {
+    segment.flags.difference(Flags::PSH) == Flags::ACK
+        && segment.sack.is_empty()
+        && segment.probe == Probe::No
+}

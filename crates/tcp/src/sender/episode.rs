@@ -1,0 +1,41 @@
+//! Episodes of repair, and what is asked of a timeout.
+
+use bentpipe_base::Instant;
+
+use super::scoreboard::Index;
+
+/// Where the sender stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Episode {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery until `recover` is acknowledged.
+    Recovery {
+        recover: u64,
+        /// Holes at or above this may still be filled early by RFC 6675 rule 3.
+        early_from: Index,
+    },
+    /// After a timeout, until `recover` is acknowledged.
+    Loss { recover: u64, doubt: TimeoutCheck },
+}
+
+impl Episode {
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+}
+
+/// How the engine checks whether a timeout was spurious.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimeoutCheck {
+    /// It does not: the timeout is believed.
+    None,
+    /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
+    AwaitFirst,
+    /// F-RTO sent new data and waits for the second (step 3).
+    AwaitSecond,
+    /// Eifel compares the echo of the first ACK with the time of the retransmission (RFC 3522), in milliseconds.
+    AwaitEcho(u32),
+    /// Enhanced TCP compares the time of the first ACK with that of the retransmission.
+    AwaitTiming(Instant),
+}

@@ -1,0 +1,110 @@
+//! RTO probes: before a timeout is believed, one segment asks the peer whether data or only ACKs were lost (acknowledgement error
+//! notification, TCP-STAR section 3.3). The algorithm decides on them, or the engine for an algorithm that knows none.
+
+use bentpipe_cc::{Path, ProbeKind, Timeout};
+
+use super::findings::Step;
+use super::rto_probe::{Prober, RtoProbe, TimeoutResponse};
+use super::scoreboard::Mark;
+use super::{Abilities, Sender};
+use crate::SpuriousTimeout;
+use crate::context::Context;
+
+impl Sender {
+    /// Decides what follows a timeout, or the answer to an RTO probe that showed no progress.
+    pub(super) fn react_to_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> TimeoutResponse {
+        let rto_probe = self.rto_probe.take();
+        let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.prober == Prober::Engine);
+        if by_engine && answered {
+            // The expiry that caused the probe is believed now.
+            self.silence.rto_probes -= 1;
+        } else if let Some(kind) = self.engine_rto_probe(cx) {
+            self.silence.rto_probes += 1;
+            self.remember_probe(kind, Prober::Engine);
+            return TimeoutResponse::Ask(kind);
+        }
+        let timeout = Timeout {
+            consecutive: self.silence.believed(),
+            outstanding: self.board.outstanding(),
+            answered: answered && !by_engine,
+        };
+        match self.algorithm.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
+            Some(kind) => {
+                self.remember_probe(kind, Prober::Algorithm);
+                TimeoutResponse::Ask(kind)
+            }
+            None => TimeoutResponse::Retransmit(self.algorithm.cc.on_rto(&timeout, path)),
+        }
+    }
+
+    /// The probe that the engine sends by its configuration: until a timeout was believed, or enough probes went unanswered.
+    fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
+        let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
+        let questions = self.algorithm.has(Abilities::QUESTIONS);
+        let may = !questions
+            && self.silence.rto_probes < max_probes
+            && self.silence.timeouts == self.silence.rto_probes + 1;
+        may.then(|| probe.kind())
+    }
+
+    fn remember_probe(&mut self, kind: ProbeKind, prober: Prober) {
+        let newest = self.board.back_index().and_then(|index| self.board.get(index));
+        self.rto_probe = Some(RtoProbe {
+            prober,
+            kind,
+            outstanding: self.board.outstanding(),
+            newest_sacked: newest.is_some_and(|record| record.has(Mark::SACKED)),
+        });
+    }
+
+    /// Puts the RTO probe on the wire.
+    pub(super) fn send_rto_probe(&mut self, kind: ProbeKind) {
+        match kind {
+            ProbeKind::AckPath => self.extra.ask = true,
+            ProbeKind::Newest => self.extra.again = self.board.back_index(),
+            ProbeKind::Dummy | ProbeKind::Outstanding(_) | ProbeKind::Hole => {
+                self.extra.again = Some(self.board.front_index());
+            }
+        }
+    }
+
+    /// Takes an ACK while an RTO probe is outstanding. Only its acknowledgement counts, not the peer's data and window.
+    #[cold]
+    pub(super) fn on_rto_probe_answer(&mut self, cx: &mut Context, rto_probe: RtoProbe, step: &Step) {
+        if step.advanced {
+            self.rto_probe = None;
+            self.rtt.reset_back_off();
+            self.rtt.widen(self.rtt.srtt, &cx.config.rto);
+            // The wait for the answer does not count as idle time.
+            self.last_sent = cx.now;
+            if rto_probe.prober == Prober::Engine {
+                self.resume(cx, rto_probe, step);
+            }
+        } else if self.is_answer(rto_probe, step) {
+            self.retransmission_timeout(cx, true);
+        }
+    }
+
+    /// Whether an ACK that does not advance answers the probe; otherwise it left the peer before the probe arrived.
+    fn is_answer(&self, rto_probe: RtoProbe, step: &Step) -> bool {
+        if rto_probe.kind != ProbeKind::Newest || !self.recovery.uses_sack() || rto_probe.newest_sacked {
+            return step.duplicate || step.progress.sacked > 0;
+        }
+        let newest = self.board.back_index().and_then(|index| self.board.get(index));
+        newest.is_some_and(|record| record.has(Mark::SACKED))
+    }
+
+    /// An ACK advanced: the data had arrived, and only ACKs were lost or late. A probe that was the only segment outstanding may have
+    /// repaired a loss, unless the peer reports it as a duplicate.
+    fn resume(&mut self, cx: &Context, rto_probe: RtoProbe, step: &Step) {
+        if rto_probe.outstanding == 1 && rto_probe.kind != ProbeKind::AckPath && !step.dsack {
+            let path = self.path(cx.now);
+            let timeout = Timeout { consecutive: 1, outstanding: 1, answered: false };
+            // Nothing is left to retransmit.
+            self.algorithm.cc.on_rto(&timeout, &path);
+        } else if matches!(cx.config.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
+            // Until the first segment sent from now on is acknowledged.
+            self.spaced_until = self.nxt + 1;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Congestion window validation: what an unused window is worth (RFC 5681 section 4.1, RFC 7661).
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_cc::{Accounting, ConnectionEvent};
+
+use super::{Limit, Sender};
+use crate::{Config, WindowValidation};
+
+/// Non-validated period after which an unused window is given up (RFC 7661 section 4.4.3).
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
+
+impl Sender {
+    /// Measures `pipeACK` and gives up a window that was not used for five minutes.
+    #[inline]
+    pub(super) fn validate_window(&mut self, now: Instant, config: &Config) {
+        if config.window_validation == WindowValidation::Rfc7661 {
+            self.measure_use(now, config);
+        }
+    }
+
+    fn measure_use(&mut self, now: Instant, config: &Config) {
+        let v = self.validation.get_or_insert_default();
+        let round = self.rtt.srtt.max(Duration::from_millis(1));
+        v.current = (self.delivered - v.delivered_since) as f64 / f64::from(self.mss);
+        if now.since(v.since) >= round {
+            v.previous = v.current;
+            v.since = now;
+            v.delivered_since = self.delivered;
+        }
+        // RFC 7661 section 4.3: validated while more than half of the window is used.
+        if v.pipe_ack() >= self.algorithm.cc.window() / 2.0 || self.limit != Limit::Application {
+            v.unused_since = None;
+            return;
+        }
+        let since = *v.unused_since.get_or_insert(now);
+        if now.since(since) >= NON_VALIDATED_PERIOD {
+            v.unused_since = Some(now);
+            let floor = f64::from(config.initial_window.segments(self.mss));
+            let path = self.path(now);
+            self.algorithm.cc.on_event(ConnectionEvent::Unvalidated { floor }, &path);
+        }
+    }
+
+    /// `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section 4.4.1).
+    pub(super) fn validated(&self, config: &Config) -> Option<f64> {
+        let on = config.window_validation == WindowValidation::Rfc7661;
+        let unused = self.validation.as_ref().filter(|validation| on && validation.unused_since.is_some());
+        unused.map(|validation| validation.pipe_ack())
+    }
+
+    /// The sender is about to send after a pause: restart window (RFC 5681 section 4.1).
+    pub(super) fn restart_after_idle(&mut self, now: Instant, config: &Config) {
+        let idle = self.board.is_empty()
+            && self.last_sent != Instant::ZERO
+            && now.since(self.last_sent) > self.rtt.rto(&config.rto);
+        // A rate is not a window: an algorithm that paces by a model of its own hears of each pause.
+        let by_rate =
+            self.algorithm.accounting == Accounting::Own && self.algorithm.cc.spacing().rate().is_some();
+        if !idle || !by_rate && config.window_validation != WindowValidation::Restart {
+            return;
+        }
+        let restart = f64::from(config.initial_window.segments(self.mss));
+        self.last_sent = now;
+        let path = self.path(now);
+        self.algorithm.cc.on_event(ConnectionEvent::Idle { restart }, &path);
+    }
+}

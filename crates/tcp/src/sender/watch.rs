@@ -1,0 +1,60 @@
+//! What tells whether the last reduction was a mistake.
+
+use bentpipe_base::SackRange;
+
+use crate::timestamp::is_older;
+
+/// State of the retransmissions since a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
+    from: u64,
+    /// Acknowledging more than this ends the watch: all reports of duplicates have come.
+    pub until: u64,
+    /// The first repair, until it is acknowledged.
+    first: Option<FirstRepair>,
+    /// Segments sent again since the reduction and not reported as duplicates.
+    unreported: u32,
+}
+
+/// The first segment sent again after a reduction.
+#[derive(Clone, Copy, Debug)]
+struct FirstRepair {
+    /// Sequence number after its last byte.
+    end: u64,
+    /// When it left, in milliseconds of the timestamps option.
+    left_ms: u32,
+}
+
+impl Watch {
+    /// The window was reduced when `una` was the first unacknowledged sequence number.
+    pub fn begin(una: u64) -> Self {
+        Self { from: una, until: u64::MAX, first: None, unreported: 0 }
+    }
+
+    /// A segment that ends at `end` is sent again at `left_ms`.
+    pub fn note_repair(&mut self, end: u64, left_ms: u32) {
+        self.unreported += 1;
+        if self.unreported == 1 && self.first.is_none() {
+            self.first = Some(FirstRepair { end, left_ms });
+        }
+    }
+
+    /// Takes a D-SACK. True if every repair has now been reported as a duplicate.
+    pub fn report(&mut self, range: SackRange, mss: u64) -> bool {
+        if range.end <= self.from || range.end <= range.start {
+            return false;
+        }
+        let before = self.unreported;
+        let segments = (range.end - range.start).div_ceil(mss).min(u64::from(before)) as u32;
+        self.unreported -= segments;
+        before > 0 && self.unreported == 0
+    }
+
+    /// Takes an ACK of everything below `una` with the timestamp that it echoes. True if it covers the first repair and answers the
+    /// original segment.
+    pub fn answers_original(&mut self, una: u64, echo: Option<u32>) -> bool {
+        let Some(first) = self.first.take_if(|first| una >= first.end) else { return false };
+        echo.is_some_and(|echo| is_older(echo, first.left_ms))
+    }
+}
