@@ -12,11 +12,14 @@ pub(crate) const BPF_FS: &str = "/sys/fs/bpf";
 pub(crate) const FOLDER: &str = "/sys/fs/bpf/bentpipe";
 
 /// The controls of the kernel that are there, loaded by whomever.
+#[cfg(feature = "bpf")]
 pub(crate) const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// How the name of the folder of a control's probes ends, and how that of the rules of a control group begins.
 pub(crate) const COPIES: &str = "-copies";
+#[cfg(feature = "bpf")]
 pub(crate) const RULES_OF: &str = "use-";
 /// The pin of rules that is set last and goes first.
+#[cfg(feature = "bpf")]
 pub(crate) const RULES_LINK: &str = "link";
 
 pub(crate) fn pin_of(control: &Control) -> PathBuf {
