@@ -73,12 +73,24 @@ fn every_default_is_spelled_out() {
         "queue = { kind = \"threshold\", limit = \"50 packets\", theta = 3 }",
         "reverse = { queue = { kind = \"drop-tail\", limit = \"100000 packets\" } }",
         "receive-window = { kind = \"fixed\", size = \"64 segments\" }",
-        "each-sample = false",
         "retries = 15",
         "outages = { intervals = [], effect = \"pause\" }",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is missing in\n{text}");
     }
+    let rto = [
+        "[tcp.rto]",
+        "initial = \"1 s\"",
+        "floor = \"1 s\"",
+        "margin = \"0 s\"",
+        "ceiling = \"60 s\"",
+        "tick = \"1 ms\"",
+        "each-sample = false",
+        "restart-on-sacks = false",
+        "",
+    ];
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines.windows(rto.len()).any(|shown| shown == rto), "{rto:?} is missing in\n{text}");
 }
 
 #[test]
