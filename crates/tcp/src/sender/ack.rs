@@ -208,9 +208,9 @@ impl Sender {
     /// Tells the algorithm of the probes that a segment answers.
     #[inline]
     fn take_replies(&mut self, cx: &mut Context, step: &Step, phase: Phase) {
-        let path = self.path(cx.now);
         let acked = step.progress.acked;
         if let Probe::Reply(tag) = step.segment.probe {
+            let path = self.path(cx.now);
             self.probe_answered(cx, &ProbeReply { tag, acked, phase }, &path);
         }
         if step.reported {
