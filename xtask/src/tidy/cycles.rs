@@ -9,6 +9,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Path, Visibility};
 
 use super::Finding;
+use super::dead::as_module;
 use super::source::{Sources, UsedName, is_test_only, names_used};
 use crate::house::Room;
 
@@ -29,7 +30,7 @@ fn check_crate(krate: &Crate) -> Vec<Finding> {
             findings.push(Finding::new(
                 (krate.files[*from].path, *line),
                 format!("imports {}, which imports it, directly or through others", krate.files[*to].path),
-                "what stands in a circle can only be read and changed together",
+                "files in a cycle can only be read and changed together",
                 "move what both need into a file below them",
             ));
         }
@@ -167,9 +168,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 
 impl<'ast> Visit<'ast> for Names<'_> {
     fn visit_file(&mut self, file: &'ast syn::File) {
-        let modules =
-            file.items.iter().filter_map(|item| if let Item::Mod(item) = item { Some(item) } else { None });
-        self.children = modules.map(|item| item.ident.to_string()).collect();
+        self.children = file.items.iter().filter_map(as_module).map(|item| item.ident.to_string()).collect();
         visit::visit_file(self, file);
     }
 
@@ -250,8 +249,8 @@ mod tests {
 
     const ROOMS: &[Room] = &[Room { folder: "a", name: "a", pure: true, leans_on: &[], tests_lean_on: &[] }];
 
-    /// File and line of each import that is part of a circle.
-    fn circles(files: &[(&str, &str)]) -> Vec<String> {
+    /// File and line of each import that is part of a cycle.
+    fn cycles(files: &[(&str, &str)]) -> Vec<String> {
         let tree = Tree::of(files);
         let found = check(&parse(&tree).0, ROOMS);
         found.iter().map(|finding| format!("{}:{}", finding.file, finding.line)).collect()
@@ -260,14 +259,14 @@ mod tests {
     #[test]
     fn files_that_import_each_other_are_found_directly_and_round_about() {
         let pair = [("a/src/b.rs", "use crate::c::C;"), ("a/src/c.rs", "\nuse super::b::{self, B};")];
-        assert_eq!(circles(&pair), ["a/src/b.rs:1", "a/src/c.rs:2"]);
+        assert_eq!(cycles(&pair), ["a/src/b.rs:1", "a/src/c.rs:2"]);
         let three = [
             ("a/src/b.rs", "use crate::c::C;"),
             ("a/src/c.rs", "fn f() -> crate::d::D {}"),
             ("a/src/d.rs", "fn f() { assert!(crate::b::b()); }"),
             ("a/src/e.rs", "use crate::{b::B, c::C, d::D};"),
         ];
-        assert_eq!(circles(&three), ["a/src/b.rs:1", "a/src/c.rs:1", "a/src/d.rs:1"]);
+        assert_eq!(cycles(&three), ["a/src/b.rs:1", "a/src/c.rs:1", "a/src/d.rs:1"]);
     }
 
     #[test]
@@ -277,26 +276,26 @@ mod tests {
             ("a/src/b.rs", "pub struct B;"),
             ("a/src/c.rs", "use crate::B; pub struct C;"),
         ];
-        assert!(circles(&files).is_empty());
+        assert!(cycles(&files).is_empty());
         let turned = [files[0], ("a/src/b.rs", "use crate::See;"), files[2]];
-        assert_eq!(circles(&turned), ["a/src/b.rs:1", "a/src/c.rs:1"]);
+        assert_eq!(cycles(&turned), ["a/src/b.rs:1", "a/src/c.rs:1"]);
     }
 
     #[test]
     fn a_module_may_declare_what_imports_it_but_not_import_it() {
         let child = ("a/src/b/c.rs", "use super::B;");
-        assert!(circles(&[("a/src/b/mod.rs", "mod c; pub struct B;"), child]).is_empty());
-        assert!(circles(&[("a/src/b/mod.rs", "mod c; pub use c::C; pub struct B;"), child]).is_empty());
-        assert_eq!(circles(&[("a/src/b/mod.rs", "mod c; use c::C; pub struct B;"), child]).len(), 2);
+        assert!(cycles(&[("a/src/b/mod.rs", "mod c; pub struct B;"), child]).is_empty());
+        assert!(cycles(&[("a/src/b/mod.rs", "mod c; pub use c::C; pub struct B;"), child]).is_empty());
+        assert_eq!(cycles(&[("a/src/b/mod.rs", "mod c; use c::C; pub struct B;"), child]).len(), 2);
     }
 
     #[test]
     fn tests_may_import_what_they_test() {
         let low = ("a/src/c.rs", "use crate::b::B;");
-        assert!(circles(&[("a/src/b.rs", "#[cfg(test)] mod tests { use crate::c::C; }"), low]).is_empty());
+        assert!(cycles(&[("a/src/b.rs", "#[cfg(test)] mod tests { use crate::c::C; }"), low]).is_empty());
         let apart =
             [("a/src/b/mod.rs", "#[cfg(test)] mod tests;"), ("a/src/b/tests.rs", "use crate::c::C;"), low];
-        assert!(circles(&apart).is_empty());
-        assert_eq!(circles(&[("a/src/b.rs", "mod inner { use crate::c::C; }"), low]).len(), 2);
+        assert!(cycles(&apart).is_empty());
+        assert_eq!(cycles(&[("a/src/b.rs", "mod inner { use crate::c::C; }"), low]).len(), 2);
     }
 }

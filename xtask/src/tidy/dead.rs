@@ -100,7 +100,7 @@ fn registered(item: &Item) -> Vec<String> {
     tokens.split(';').filter_map(|line| Some(line.split_once(',')?.1.trim().to_owned())).collect()
 }
 
-fn as_module(item: &Item) -> Option<&ItemMod> {
+pub fn as_module(item: &Item) -> Option<&ItemMod> {
     if let Item::Mod(module) = item { Some(module) } else { None }
 }
 
