@@ -194,10 +194,20 @@ BP_INLINE void bp_reduce(struct tcp_sock *tp, struct bp_private *own, bp_u32 tar
 	tp->snd_cwnd = BP_MAX(in_flight + send, 1U);
 }
 
-/* The window held the sender back: the kernel's own rule, which lets slow start run ahead. */
-BP_INLINE bp_u8 bp_is_limited(const struct tcp_sock *tp)
+/* The law sends a window per round trip, evenly spaced. */
+#ifndef BP_SPACES_WINDOW
+#define BP_SPACES_WINDOW 0
+#endif
+
+/*
+ * The window held the sender back: the kernel's own rule, which lets slow start run ahead. A sender that spaces its window never fills it
+ * while it grows, and is held back by it all the same, as long as there is data and room for it at the receiver.
+ */
+BP_INLINE bp_u8 bp_is_limited(const struct tcp_sock *tp, const struct bp_path *path)
 {
 	if (BP_BITS(tp, is_cwnd_limited))
+		return 1;
+	if (BP_SPACES_WINDOW && path->unsent >= path->mss && path->nxt + path->mss - path->una <= tp->snd_wnd)
 		return 1;
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
@@ -432,7 +442,7 @@ BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 	ack.rtt = bp_rtt_of(rs->rtt_us, &path);
 	ack.phase = bp_phase_of(BP_MAX(own->state, state));
 	ack.ends_episode = ack.phase != BP_OPEN && bp_phase_of(state) == BP_OPEN;
-	ack.window_limited = bp_is_limited(tp);
+	ack.window_limited = bp_is_limited(tp, &path);
 	ack.ecn_echo = tp->delivered_ce != own->marks;
 #ifdef BP_WANTS_RATE
 	bp_sample_rate(tp, law, rs, &ack);

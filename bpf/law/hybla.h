@@ -127,4 +127,5 @@ BP_INLINE void hybla_avoid(struct bp_law *law, const struct bp_ack *ack, bp_u32 
 #define BP_SLOW_START(law, ack, acked, path) hybla_slow_start(law, ack, acked)
 #define BP_AVOID(law, ack, acked, path) hybla_avoid(law, ack, acked)
 #define BP_PACE(law, path) bp_rate((law)->now.cwnd, path)
+#define BP_SPACES_WINDOW 1
 #include "classic.h"

@@ -202,4 +202,5 @@ BP_INLINE bp_window new_vegas_at_timeout(struct bp_law *law, const struct bp_los
 #define BP_UNDONE(law) new_vegas_undone(law)
 #define BP_AFTER_TIMEOUT(law) NEW_VEGAS_SMALLEST
 #define BP_PACE(law, path) bp_rate((law)->now.cwnd, path)
+#define BP_SPACES_WINDOW 1
 #include "classic.h"
