@@ -169,7 +169,7 @@ impl Pipe {
         if let Some(tag) = self.probe.take() {
             prober.on_probe_acked(&ProbeReply { tag, acked: 0, phase }, &self.path);
         }
-        let moment = ProbeMoment { data_sent: 1, before_data: false };
+        let moment = ProbeMoment { data_sent: 1, sent_newest: false };
         self.probe = prober.next_probe(&moment, &self.path).map(|request| request.tag);
     }
 }

@@ -348,14 +348,14 @@ pub struct ProbeRequest {
     pub tag: ProbeTag,
 }
 
-/// When the engine asks for probes: after it has sent all the data that the window allows, and before a new segment of data where
-/// [`Prober::precedes_data`] says so.
+/// When the engine asks for probes: after it has sent all the data that the window allows, and after each segment of data where
+/// [`Prober::follows_each_segment`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeMoment {
     /// Data segments (new or retransmitted) sent since the last arrival or wake-up.
     pub data_sent: u32,
-    /// A new segment of data leaves next.
-    pub before_data: bool,
+    /// The last of these was new data.
+    pub sent_newest: bool,
 }
 
 /// A probe was answered.
@@ -498,8 +498,8 @@ pub trait Prober {
     /// Asked after data until it returns `None`: the next probe to send now.
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest>;
 
-    /// Probes may also leave just before a new segment of data.
-    fn precedes_data(&self) -> bool {
+    /// Probes may leave between two segments of data as well.
+    fn follows_each_segment(&self) -> bool {
         false
     }
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::parts::mode::Mode;
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
-use crate::parts::prober::beside_data;
+use crate::parts::prober::{Beside, StartBesideData};
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
@@ -94,9 +94,10 @@ pub enum Form {
     Inflation,
     /// RFC 6675's: the window stands still and is held against what is in flight.
     Pipe,
-    /// RFC 9937's: the reduction is spread over the round trip, and so are the dummies, which leave just before new data. What hosts do whose
-    /// kernel reduces the window itself and can send copies only beside data.
-    Proportional,
+    /// RFC 9937's: the reduction is spread over the round trip. Instead of dummies copies of new data leave, two just after each segment: in
+    /// recovery and at the start, which begins with the initial window of the host. What hosts do whose kernel reduces the window itself and
+    /// can send copies only beside data.
+    BesideData,
 }
 
 /// Which new ACK ends Rapid Recovery.
@@ -154,6 +155,8 @@ enum State {
     Armed,
     /// Sudden Start sends dummies; everything else is Congestion Avoidance already.
     SuddenStart(Train),
+    /// The same in [`Form::BesideData`].
+    Start(StartBesideData),
     /// Rapid Recovery, or Fast Recovery without dummies.
     Recovery(Recovery),
 }
@@ -162,8 +165,7 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Due {
     dummies: u32,
-    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it. In
-    /// [`Form::Proportional`] those that have had their dummies.
+    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it.
     beside: u32,
 }
 
@@ -186,6 +188,8 @@ pub struct Peach {
     state: State,
     peer: Peer,
     due: Due,
+    /// Dummies of [`Form::BesideData`].
+    beside: Beside,
     /// Generation of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
@@ -197,14 +201,16 @@ pub struct Peach {
 impl Peach {
     /// A sender whose handshake is still to come.
     pub fn new(config: Config, start: &Start) -> Self {
+        let begins_with_one = config.sudden_start && config.form != Form::BesideData;
         Self {
             config,
-            cwnd: if config.sudden_start { 1.0 } else { start.initial_window },
+            cwnd: if begins_with_one { 1.0 } else { start.initial_window },
             ssthresh: start.initial_ssthresh,
             wdsn: 0,
             state: if config.sudden_start { State::Armed } else { State::Avoidance },
             peer: Peer::Unknown,
             due: Due::default(),
+            beside: Beside::default(),
             epoch: 0,
             before: None,
             exit_pace: None,
@@ -286,8 +292,14 @@ impl Peach {
         let rwnd = path.receive_window.max(1);
         // A receive window of a gigabyte is no reason to send a gigabyte of dummies.
         let most = self.config.max_probes;
-        let train = Train::over(path.srtt, rwnd.min(most.saturating_add(1)), (rwnd - 1).min(most), path.now); // equation (2)
-        self.state = train.map_or(State::Avoidance, State::SuddenStart);
+        let dummies = rwnd.saturating_sub(self.cwnd as u32).min(most);
+        self.state = match self.config.form {
+            Form::BesideData => StartBesideData::of(dummies).map(State::Start),
+            // Equation (2).
+            _ => Train::over(path.srtt, rwnd.min(most.saturating_add(1)), dummies, path.now)
+                .map(State::SuddenStart),
+        }
+        .unwrap_or(State::Avoidance);
     }
 
     /// The next dummy is due.
@@ -340,7 +352,7 @@ impl Peach {
     /// The answer to an ACK that let no data leave: two dummies, twice the rate of the data before the loss.
     fn pair_of_dummies(&mut self) {
         if let State::Recovery(recovery) = &self.state
-            && self.config.form != Form::Proportional
+            && self.config.form != Form::BesideData
         {
             self.due.dummies = recovery.adsn.min(2);
         }
@@ -365,7 +377,9 @@ impl Peach {
     fn leave_recovery(&mut self, path: &Path) {
         self.deflate(u32::MAX);
         self.state = State::Avoidance;
-        if self.config.mode == Mode::Safe && !path.srtt.is_zero() {
+        // In proportion to what arrives the flight has followed the window: no burst is left.
+        let bursts = self.config.form != Form::BesideData;
+        if self.config.mode == Mode::Safe && bursts && !path.srtt.is_zero() {
             let bytes_per_s = 2.0 * self.cwnd * f64::from(path.mss) / path.srtt_s();
             let rate = Rate::from_bytes_per_s(bytes_per_s);
             self.exit_pace = Some(ExitPace { rate, until: path.now + path.srtt / 2 });
@@ -397,9 +411,7 @@ impl CongestionControl for Peach {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due.dummies = 0;
-        if self.config.form == Form::Proportional {
-            self.due.beside = 0;
-        }
+        self.beside = Beside::default();
         if self.peer.suspect(ack, path) {
             self.behave_like_reno(path);
         }
@@ -425,7 +437,7 @@ impl CongestionControl for Peach {
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         self.before = Some(Windows { cwnd: self.cwnd, ssthresh: self.ssthresh });
         self.epoch = self.epoch.wrapping_add(1);
-        self.due = Due { dummies: 0, beside: u32::from(self.config.form != Form::Proportional) };
+        self.due = Due { dummies: 0, beside: 1 };
         if self.recovers_rapidly() && loss.cause == Cause::Loss {
             self.rapid_recovery(loss, path);
         } else {
@@ -491,7 +503,7 @@ impl CongestionControl for Peach {
 
     fn snapshot(&self) -> WindowState {
         let phase = match self.state {
-            State::Armed | State::SuddenStart(_) => "sudden-start",
+            State::Armed | State::SuddenStart(_) | State::Start(_) => "sudden-start",
             State::Recovery(_) if self.recovers_rapidly() => "rapid-recovery",
             State::Recovery(_) => "fast-recovery",
             State::Avoidance if self.in_slow_start() => "slow-start",
@@ -505,7 +517,7 @@ impl CongestionControl for Peach {
         let accounting = match self.config.form {
             Form::Inflation => Accounting::Outstanding,
             Form::Pipe => Accounting::Own,
-            Form::Proportional => Accounting::Pipe,
+            Form::BesideData => Accounting::Pipe,
         };
         Wants { accounting, ..Wants::default() }
     }
@@ -524,18 +536,25 @@ impl Prober for Peach {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.pace_dummies(path);
         }
-        if let (Form::Proportional, State::Recovery(recovery)) = (self.config.form, &self.state) {
-            let Due { dummies, beside } = &mut self.due;
-            *dummies = beside_data(moment, *dummies, beside).min(recovery.adsn);
+        let is_beside_data = self.config.form == Form::BesideData;
+        if is_beside_data {
+            let allowed = match self.state {
+                State::Recovery(recovery) => recovery.adsn,
+                State::Start(start) => start.allowed(self.config.mode, path),
+                _ => 0,
+            };
+            self.due.dummies = self.beside.entitle(moment).min(allowed);
         } else if self.due.dummies == 0 || moment.data_sent > self.due.beside {
             self.due = Due::default();
         }
         self.due.dummies = self.due.dummies.checked_sub(1)?;
-        if let State::Recovery(recovery) = &mut self.state {
-            recovery.adsn -= 1;
+        self.beside.take();
+        match &mut self.state {
+            State::Recovery(recovery) => recovery.adsn -= 1,
+            State::Start(start) => self.state = start.next().map_or(State::Avoidance, State::Start),
+            _ => {}
         }
         self.peer.ask(path);
-        let is_beside_data = self.config.form == Form::Proportional;
         let kind = if is_beside_data { ProbeKind::Newest } else { ProbeKind::Dummy };
         Some(ProbeRequest { kind, tag: ProbeTag(self.epoch) })
     }
@@ -560,8 +579,8 @@ impl Prober for Peach {
         }
     }
 
-    fn precedes_data(&self) -> bool {
-        self.config.form == Form::Proportional
+    fn follows_each_segment(&self) -> bool {
+        self.config.form == Form::BesideData
     }
 
     fn distrusts_duplicates(&self) -> bool {

@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn ask(probing: &mut Probing, seconds: f64) -> ProbeTag {
-        let moment = ProbeMoment { data_sent: 0, before_data: false };
+        let moment = ProbeMoment { data_sent: 0, sent_newest: false };
         let request = probing.next_probe(&moment, &at(seconds)).expect("a probe is due");
         assert_eq!(request.kind, ProbeKind::AckPath);
         assert_eq!(probing.next_probe(&moment, &at(seconds)), None);

@@ -453,7 +453,7 @@ mod tests {
             let path = Path { now: rcs.wake_at(), ..path_at(end) };
             rcs.last_ack = path.now;
             rcs.on_wake(&path);
-            while let Some(probe) = rcs.next_probe(&ProbeMoment { data_sent: 0, before_data: false }, &path) {
+            while let Some(probe) = rcs.next_probe(&ProbeMoment { data_sent: 0, sent_newest: false }, &path) {
                 tags.push(probe.tag);
             }
         }
@@ -478,7 +478,7 @@ mod tests {
     fn the_first_rate_is_that_of_the_replies() {
         let mut rcs = Rcs::new(config(), &start());
         rcs.on_event(ConnectionEvent::Established, &path_at(0.0));
-        assert_eq!(rcs.next_probe(&ProbeMoment { data_sent: 1, before_data: false }, &path_at(0.0)), None);
+        assert_eq!(rcs.next_probe(&ProbeMoment { data_sent: 1, sent_newest: false }, &path_at(0.0)), None);
         assert_eq!((rcs.snapshot().phase, rcs.window()), ("initial", 1.0));
         assert!(close(rcs.rate, 1.818), "one segment per round trip");
         let tags = run(&mut rcs, RTT_S);
@@ -539,7 +539,7 @@ mod tests {
             let path = Path { now: rcs.wake_at(), ..path_at(0.0) };
             rcs.on_wake(&path);
             let silence = path.now >= path_at(10.1 + 4.0 * RTT_S).now;
-            while rcs.next_probe(&ProbeMoment { data_sent: 0, before_data: false }, &path).is_some() {
+            while rcs.next_probe(&ProbeMoment { data_sent: 0, sent_newest: false }, &path).is_some() {
                 dummies += u32::from(silence);
             }
         }
@@ -556,7 +556,7 @@ mod tests {
             ConnectionEvent::Established,
             &Path { peer_probes: PeerProbes::Unknown, ..path_at(0.0) },
         );
-        rcs.next_probe(&ProbeMoment { data_sent: 1, before_data: false }, &path_at(0.0));
+        rcs.next_probe(&ProbeMoment { data_sent: 1, sent_newest: false }, &path_at(0.0));
         run(&mut rcs, RTT_S);
         rcs.on_ack(&fixture::ack(0), &path_at(RTT_S + 0.1));
         assert_eq!((rcs.snapshot().phase, rcs.distrusts_duplicates()), ("steady", true));

@@ -83,7 +83,7 @@ impl Default for Config {
 impl Config {
     /// A TCP-Swift sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
-        Box::new(Inquirer::new(Swift::new(*self, start.seed), start.initial_ssthresh))
+        Box::new(Inquirer::new(Swift::new(*self, start), start.initial_ssthresh))
     }
 }
 
@@ -91,6 +91,8 @@ impl Config {
 #[derive(Clone, Debug)]
 struct Swift {
     config: Config,
+    /// Initial window of the host.
+    initial_window: f64,
     rng: Rng,
     /// End of the data sent when the last recovery ended; its ACK ends the window expanding period.
     expands_until: Option<u64>,
@@ -101,9 +103,10 @@ struct Swift {
 }
 
 impl Swift {
-    fn new(config: Config, seed: u64) -> Self {
-        let rng = Rng::stream(seed, "swift");
-        Self { config, rng, expands_until: None, cwnd0: f64::INFINITY, spare: false }
+    fn new(config: Config, start: &Start) -> Self {
+        let rng = Rng::stream(start.seed, "swift");
+        let initial_window = start.initial_window;
+        Self { config, initial_window, rng, expands_until: None, cwnd0: f64::INFINITY, spare: false }
     }
 
     /// Whether this ACK belongs to the window expanding period (Fig. 3: `ACK <= swift_wep_recv`).
@@ -126,9 +129,13 @@ impl Law for Swift {
         Terms { mode, form, max_probes, dsack_replies }
     }
 
+    fn first_window(&self, _path: &Path) -> f64 {
+        if self.config.form == Form::BesideData { self.initial_window } else { 1.0 }
+    }
+
     /// Copies that leave beside data are those of that data. Section III-A: "chosen randomly from the set of packets/segments that have been sent but not-yet-acknowledged".
     fn pick(&mut self, path: &Path) -> ProbeKind {
-        if self.config.form == Form::Proportional {
+        if self.config.form == Form::BesideData {
             return ProbeKind::Newest;
         }
         ProbeKind::Outstanding(self.rng.below(u64::from(path.outstanding)) as u32)
@@ -166,14 +173,26 @@ mod tests {
     use crate::parts::prober::episode::{self, Outcome};
     use crate::{Phase, Timeout, fixture};
 
+    fn swift(config: Config) -> Swift {
+        let start = Start {
+            mss: fixture::MSS,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            paced: false,
+            seed: 1,
+            memory: None,
+        };
+        Swift::new(config, &start)
+    }
+
     fn recovery(config: Config, each: usize) -> Outcome {
-        episode::recovery(&mut episode::avoiding(Swift::new(config, 1), 30.0), each)
+        episode::recovery(&mut episode::avoiding(swift(config), 30.0), each)
     }
 
     /// Fig. 2: a window of one, 63 copies of its segment, and a full window when their replies are in.
     #[test]
     fn speedy_start_opens_the_window_in_two_round_trips() {
-        let mut prober = Inquirer::new(Swift::new(Config::default(), 1), f64::INFINITY);
+        let mut prober = Inquirer::new(swift(Config::default()), f64::INFINITY);
         let probes = episode::train(&mut prober, &fixture::path());
         let tau = fixture::path().srtt / 64;
         let expected: Vec<_> = (1..64).map(|i| fixture::path().now + tau * i).collect();
@@ -184,6 +203,16 @@ mod tests {
             episode::reply(&mut prober, probe, Phase::Open);
         }
         assert_eq!(prober.window(), 64.0);
+    }
+
+    /// The host's initial window, and a copy of the newest segment, where copies can only leave beside data.
+    #[test]
+    fn beside_data_the_start_is_that_of_the_host() {
+        let mut swift = swift(Config { form: Form::BesideData, ..Config::default() });
+        assert_eq!(
+            (swift.first_window(&fixture::path()), swift.pick(&fixture::path())),
+            (10.0, ProbeKind::Newest)
+        );
     }
 
     #[test]
@@ -215,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_window_expanding_period_ends_with_its_data() {
-        let mut prober = episode::avoiding(Swift::new(Config::default(), 1), 30.0);
+        let mut prober = episode::avoiding(swift(Config::default()), 30.0);
         let window = episode::recovery(&mut prober, 1).after_data;
         prober.on_ack(&fixture::ack(1), &Path { snd_una: 1 << 20, ..fixture::path() });
         assert_eq!(prober.window(), window + 1.0 / window);
@@ -223,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_loss_ends_the_window_expanding_period() {
-        let mut swift = Swift::new(Config::default(), 1);
+        let mut swift = swift(Config::default());
         swift.recovers(&Path { snd_nxt: 1000, ..fixture::path() });
         swift.loses(20.0);
         assert!(!swift.expands(&fixture::path()));
@@ -231,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_timeout_ends_the_window_expanding_period() {
-        let mut prober = episode::avoiding(Swift::new(Config::default(), 1), 30.0);
+        let mut prober = episode::avoiding(swift(Config::default()), 30.0);
         prober.on_loss(&fixture::loss(30), &fixture::path());
         let full = Ack { phase: Phase::Recovery, ends_episode: true, ..fixture::ack(30) };
         prober.on_ack(&full, &Path { snd_nxt: 1 << 20, ..fixture::path() });
@@ -245,7 +274,7 @@ mod tests {
     fn a_partial_ack_opens_the_window_where_the_listing_is_read_so() {
         for (partial_increment, window) in [(false, 15.0), (true, 16.0)] {
             let config = Config { partial_increment, form: Form::Pipe, ..Config::default() };
-            let mut prober = episode::avoiding(Swift::new(config, 1), 30.0);
+            let mut prober = episode::avoiding(swift(config), 30.0);
             prober.on_loss(&fixture::loss(30), &fixture::path());
             prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(3) }, &fixture::path());
             assert_eq!(prober.window(), window);
@@ -254,7 +283,7 @@ mod tests {
 
     #[test]
     fn copies_are_drawn_from_all_that_is_outstanding() {
-        let mut swift = Swift::new(Config::default(), 1);
+        let mut swift = swift(Config::default());
         let path = Path { outstanding: 8, ..fixture::path() };
         let mut drawn = [0; 8];
         for _ in 0..800 {

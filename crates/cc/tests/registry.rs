@@ -320,7 +320,7 @@ impl Driver {
     }
 
     fn ask_for_probes(&mut self) {
-        let moment = ProbeMoment { data_sent: self.data_sent, before_data: false };
+        let moment = ProbeMoment { data_sent: self.data_sent, sent_newest: false };
         let mut sent = 0;
         while self.cc.prober().is_some_and(|prober| prober.next_probe(&moment, &self.path).is_some()) {
             sent += 1;

@@ -423,7 +423,7 @@ impl History {
         if data_sent > 0 {
             self.c.may_ask(&self.path);
         }
-        let moment = ProbeMoment { data_sent, before_data: false };
+        let moment = ProbeMoment { data_sent, sent_newest: false };
         while let Some(probe) = self.rust.prober().and_then(|prober| prober.next_probe(&moment, &self.path)) {
             assert!(self.c.may_ask(&self.path) > 0, "the rule sends a probe, and C has none left");
             self.c.asked(&self.path);

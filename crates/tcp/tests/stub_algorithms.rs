@@ -23,6 +23,9 @@ struct Double {
     keeps_timer: bool,
     distrusts: bool,
     feedback: u8,
+    /// Copies each new segment once, right behind it.
+    copies: bool,
+    copied: u32,
 }
 
 impl CongestionControl for Double {
@@ -67,8 +70,15 @@ impl Questioner for Double {
 }
 
 impl Prober for Double {
-    fn next_probe(&mut self, _moment: &ProbeMoment, _path: &Path) -> Option<ProbeRequest> {
-        None
+    fn next_probe(&mut self, moment: &ProbeMoment, _path: &Path) -> Option<ProbeRequest> {
+        if !self.copies || moment.data_sent == std::mem::replace(&mut self.copied, moment.data_sent) {
+            return None;
+        }
+        moment.sent_newest.then_some(ProbeRequest { kind: ProbeKind::Newest, tag: ProbeTag(0) })
+    }
+
+    fn follows_each_segment(&self) -> bool {
+        self.copies
     }
 
     fn distrusts_duplicates(&self) -> bool {
@@ -201,6 +211,18 @@ fn replies_are_no_duplicate_acks() {
     assert_eq!(told(), ["reply 0 0", "reply 1 0", "reply 2 0", "reply 3 0", "reply 4 0"]);
     (0..3).for_each(|_| end.ack(1));
     assert_eq!(end.trace()[0], "1+1000", "three of the others are");
+}
+
+#[test]
+fn probes_may_leave_between_segments() {
+    let mut end = Script::established(with(|_| Box::new(Double { copies: true, ..Double::default() })));
+    end.write(3000);
+    assert_eq!(
+        end.trace(),
+        ["1+1000", "1+1000 probe", "1001+1000", "1001+1000 probe", "2001+1000", "2001+1000 probe"]
+    );
+    (0..3).for_each(|_| end.ack(1));
+    assert_eq!(end.trace(), ["1+1000"], "the segment sent again is not the newest");
 }
 
 #[test]

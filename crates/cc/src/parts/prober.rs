@@ -32,22 +32,59 @@ pub enum Form {
     Pipe,
     /// RFC 5681: each duplicate ACK inflates the window, which is held against all unacknowledged data.
     Inflation,
-    /// RFC 9937: the reduction is spread over the round trip, and so are the probes, two just before each segment of new data that it lets
-    /// leave. What hosts do whose kernel reduces the window itself and can send copies only beside data.
-    Proportional,
+    /// RFC 9937: the reduction is spread over the round trip. Probes leave beside data, each a copy of the segment before it, two with a
+    /// segment of new data: in recovery and at the start, which begins with the initial window of the host. What hosts do whose kernel
+    /// reduces the window itself and can send copies only beside data.
+    BesideData,
 }
 
-/// The probes that are due where a proportional reduction lets data leave: two just before each new segment. `due` were due before; of the
-/// segments that have left since the last arrival, and the one that leaves next, `served` have had their probes.
-pub(crate) fn beside_data(moment: &ProbeMoment, due: u32, served: &mut u32) -> u32 {
-    if !moment.before_data {
-        return 0;
+/// The probes that are due in [`Form::BesideData`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Beside {
+    due: u32,
+    /// Of the segments that have left since the last arrival those that have had their probes.
+    served: u32,
+}
+
+impl Beside {
+    /// Probes that may leave now: two after a new segment.
+    pub fn entitle(&mut self, moment: &ProbeMoment) -> u32 {
+        if moment.data_sent > self.served {
+            *self = Self { due: if moment.sent_newest { 2 } else { 0 }, served: moment.data_sent };
+        }
+        self.due
     }
-    if moment.data_sent < *served {
-        return due;
+
+    /// One of them leaves.
+    pub fn take(&mut self) {
+        self.due = self.due.saturating_sub(1);
     }
-    *served = moment.data_sent + 1;
-    2
+}
+
+/// A start in [`Form::BesideData`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StartBesideData {
+    /// Probes that may still be sent.
+    allowed: u32,
+    /// Probes sent.
+    sent: u32,
+}
+
+impl StartBesideData {
+    /// A start that may send `allowed` probes. `None` if there are none to send.
+    pub fn of(allowed: u32) -> Option<Self> {
+        (allowed > 0).then_some(Self { allowed, sent: 0 })
+    }
+
+    /// How many probes may leave now.
+    pub fn allowed(&self, mode: Mode, path: &Path) -> u32 {
+        self.allowed.min(most_probes(mode, path).saturating_sub(self.sent))
+    }
+
+    /// A probe leaves: what remains.
+    pub fn next(self) -> Option<Self> {
+        (self.allowed > 1).then_some(Self { allowed: self.allowed - 1, sent: self.sent + 1 })
+    }
 }
 
 /// Parameters that the three schemes have in common.
@@ -143,7 +180,7 @@ struct Recovery {
     /// Segments by which the window differs from `cwnd` in the chosen [`Form`].
     inflated: f64,
     /// Data segments that may leave beside the probes: where Peach's arithmetic holds, the fast retransmit does not use up the ACK
-    /// that caused it. In [`Form::Proportional`] those that have had their probes since the last arrival.
+    /// that caused it.
     beside: u32,
 }
 
@@ -155,6 +192,8 @@ enum State {
     Armed,
     /// The train leaves; everything else is Congestion Avoidance already.
     Train(Train),
+    /// As the train, in [`Form::BesideData`].
+    Start(StartBesideData),
     Recovery(Recovery),
 }
 
@@ -168,6 +207,8 @@ pub(crate) struct Inquirer<L> {
     ignored: u32,
     /// Probes that the last arrival or wake-up entitles to.
     due: u32,
+    /// Those of [`Form::BesideData`].
+    beside: Beside,
     peer: Peer,
     /// Generation of the probes, carried in their tags.
     epoch: u16,
@@ -183,6 +224,7 @@ impl<L: Law> Inquirer<L> {
             state: State::Armed,
             ignored: 0,
             due: 0,
+            beside: Beside::default(),
             peer: Peer::Unknown,
             epoch: 0,
             before: None,
@@ -233,8 +275,11 @@ impl<L: Law> Inquirer<L> {
         // A receive window of a gigabyte is no reason to send a gigabyte of probes.
         let (probes, slots) = (probes.min(terms.max_probes), rwnd.min(terms.max_probes.saturating_add(1)));
         self.law.starts(path);
-        let train = Train::over(path.srtt, slots, probes, path.now);
-        self.state = train.map_or(State::Avoidance, State::Train);
+        self.state = match terms.form {
+            Form::BesideData => StartBesideData::of(probes).map(State::Start),
+            _ => Train::over(path.srtt, slots, probes, path.now).map(State::Train),
+        }
+        .unwrap_or(State::Avoidance);
     }
 
     /// RFC 5681: what recovery with probes replaces.
@@ -272,8 +317,7 @@ impl<L: Law> Inquirer<L> {
             }
             // The segment that was counted twice is acknowledged.
             Form::Listing if ack.acked > 0 => recovery.inflated = 0.0,
-            Form::Proportional => recovery.beside = 0,
-            Form::Listing | Form::Pipe => {}
+            Form::Listing | Form::Pipe | Form::BesideData => {}
         }
         if ack.acked > 0 {
             self.open(self.law.partial_growth(), path);
@@ -284,20 +328,25 @@ impl<L: Law> Inquirer<L> {
     /// What an ACK in recovery entitles to if it lets no data leave.
     fn pair_of_probes(&mut self) {
         if let State::Recovery(recovery) = &self.state
-            && self.law.terms().form != Form::Proportional
+            && self.law.terms().form != Form::BesideData
         {
             self.due = recovery.allowed.min(2);
         }
     }
 
-    /// What the data that leaves in recovery entitles to.
-    fn entitle(&mut self, moment: &ProbeMoment) {
-        let form = self.law.terms().form;
-        let State::Recovery(recovery) = &mut self.state else { return };
-        if form == Form::Proportional {
-            self.due = beside_data(moment, self.due, &mut recovery.beside).min(recovery.allowed);
+    /// What the data that leaves in recovery entitles to, and in [`Form::BesideData`] at the start.
+    fn entitle(&mut self, moment: &ProbeMoment, path: &Path) {
+        let Terms { mode, form, .. } = self.law.terms();
+        if form == Form::BesideData {
+            let allowed = match self.state {
+                State::Recovery(recovery) => recovery.allowed,
+                State::Start(start) => start.allowed(mode, path),
+                _ => 0,
+            };
+            self.due = self.beside.entitle(moment).min(allowed);
             return;
         }
+        let State::Recovery(recovery) = &mut self.state else { return };
         if moment.data_sent > recovery.beside {
             self.due = 0;
         }
@@ -356,6 +405,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due = 0;
+        self.beside = Beside::default();
         if self.peer.suspect(ack, path) {
             self.behave_like_reno(path);
         }
@@ -393,7 +443,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         };
         let (inflated, beside) = match self.law.terms().form {
             Form::Listing => (-1.0, 0),
-            Form::Pipe | Form::Proportional => (0.0, 0),
+            Form::Pipe | Form::BesideData => (0.0, 0),
             // The duplicates before the one that proved the loss; that one is still to be handled.
             Form::Inflation if allowed == 0 => (2.0, 0),
             Form::Inflation => (0.0, 1),
@@ -441,7 +491,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
 
     fn snapshot(&self) -> WindowState {
         let phase = match self.state {
-            State::Armed | State::Train(_) => self.law.words().start,
+            State::Armed | State::Train(_) | State::Start(_) => self.law.words().start,
             State::Recovery(_) if self.peer.is_plain() => "fast-recovery",
             State::Recovery(_) => self.law.words().recovery,
             State::Avoidance if self.in_slow_start() => "slow-start",
@@ -455,7 +505,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         let accounting = match self.law.terms().form {
             Form::Listing | Form::Pipe => Accounting::Own,
             Form::Inflation => Accounting::Outstanding,
-            Form::Proportional => Accounting::Pipe,
+            Form::BesideData => Accounting::Pipe,
         };
         Wants { accounting, ..Wants::default() }
     }
@@ -478,10 +528,13 @@ impl<L: Law> Prober for Inquirer<L> {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.begin_train(path);
         }
-        self.entitle(moment);
+        self.entitle(moment, path);
         self.due = self.due.checked_sub(1).filter(|_| path.outstanding > 0)?;
-        if let State::Recovery(recovery) = &mut self.state {
-            recovery.allowed -= 1;
+        self.beside.take();
+        match &mut self.state {
+            State::Recovery(recovery) => recovery.allowed -= 1,
+            State::Start(start) => self.state = start.next().map_or(State::Avoidance, State::Start),
+            _ => {}
         }
         self.peer.ask(path);
         Some(ProbeRequest { kind: self.law.pick(path), tag: ProbeTag(self.epoch) })
@@ -496,8 +549,8 @@ impl<L: Law> Prober for Inquirer<L> {
         self.pair_of_probes();
     }
 
-    fn precedes_data(&self) -> bool {
-        self.law.terms().form == Form::Proportional
+    fn follows_each_segment(&self) -> bool {
+        self.law.terms().form == Form::BesideData
     }
 
     fn distrusts_duplicates(&self) -> bool {
@@ -594,25 +647,43 @@ mod tests {
         }
     }
 
-    /// A recovery from 30 in which every second ACK lets a segment leave, behind two probes.
+    /// A recovery from 30 in which every second ACK lets a new segment leave, and the first one the retransmission.
     #[test]
-    fn proportional_probes_leave_before_data() {
-        let mut prober = episode::avoiding(bare(Mode::Paper, Form::Proportional), 30.0);
+    fn probes_beside_data_follow_new_segments() {
+        let mut prober = episode::avoiding(bare(Mode::Paper, Form::BesideData), 30.0);
         let path = Path { outstanding: 30, ..fixture::path() };
-        let asked = |prober: &mut Inquirer<Bare>, data_sent, before_data| {
-            let moment = ProbeMoment { data_sent, before_data };
-            std::iter::from_fn(|| prober.next_probe(&moment, &path)).count()
-        };
         prober.on_loss(&fixture::loss(30), &path);
         let mut left = Vec::new();
         for nth in 0..34 {
             prober.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
-            left.push(if nth % 2 == 0 { 0 } else { asked(&mut prober, 0, true) });
-            assert_eq!(asked(&mut prober, nth % 2, false), 0, "the data has left");
+            let moment = ProbeMoment { data_sent: u32::from(nth == 0) + nth % 2, sent_newest: nth % 2 > 0 };
+            left.push(episode::asked(&mut prober, &moment, &path).len());
+            assert!(episode::asked(&mut prober, &moment, &path).is_empty(), "once");
         }
         assert_eq!(left[..4], [0, 2, 0, 2]);
         assert_eq!((left.iter().sum::<usize>(), &left[30..]), (30, &[0; 4][..]), "as many as the window had");
         assert_eq!(prober.wants().accounting, Accounting::Pipe, "the engine reduces in proportion");
+    }
+
+    /// Ten segments leave and 20 probes; 20 remain for the 30 segments that the answers let leave.
+    #[test]
+    fn a_start_beside_data_sends_two_probes_with_each_segment() {
+        let mut prober = Inquirer::new(bare(Mode::Safe, Form::BesideData), f64::INFINITY);
+        prober.law.0.max_probes = 40;
+        let path = Path { outstanding: 10, ..unknown() };
+        let mut round = |arrives: u32, segments: u32| {
+            if arrives > 0 {
+                prober.on_ack(&fixture::ack(arrives), &path);
+            }
+            let each = (1..=segments).map(|data_sent| {
+                let moment = ProbeMoment { data_sent, sent_newest: true };
+                episode::asked(&mut prober, &moment, &path).len()
+            });
+            each.sum::<usize>()
+        };
+        assert_eq!((round(0, 10), round(10, 1), round(1, 29), round(1, 9)), (20, 2, 18, 0));
+        assert_eq!(prober.snapshot().phase, "congestion-avoidance");
+        assert_eq!(prober.wake_at(), prober.peer.verdict_at(), "no train");
     }
 
     #[test]

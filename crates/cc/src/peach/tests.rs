@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::*;
 use crate::parts::probe_peer::Answers;
+use crate::parts::prober::episode::asked;
 use crate::{
     Accounting, Ack, Cause, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply, Start,
     Timeout, Undo, fixture,
@@ -167,7 +168,8 @@ impl World {
             self.unsent -= 1;
             self.send_data(self.nxt - 1);
         }
-        let moment = ProbeMoment { data_sent: core::mem::take(&mut self.data_sent), before_data: false };
+        let data_sent = core::mem::take(&mut self.data_sent);
+        let moment = ProbeMoment { data_sent, sent_newest: data_sent > 0 };
         while let Some(probe) = self.peach.next_probe(&moment, &self.path()) {
             if !(self.loses_dummy)(self.dummies.len()) {
                 self.put_on_the_line(self.nxt - 1, Some(probe.tag));
@@ -424,23 +426,21 @@ fn the_pipe_form_spends_26_dummies() {
     assert_eq!(world.peach.window(), 26.0);
 }
 
-/// Each segment that a proportional reduction lets leave goes behind two dummies, until there are as many as the window had.
+/// Two copies leave after each new segment that a proportional reduction lets leave, until there are as many as the window had.
 #[test]
-fn the_proportional_form_sends_dummies_before_data() {
-    let config = Config { form: Form::Proportional, ..Config::default() };
+fn copies_beside_data_follow_new_segments() {
+    let config = Config { form: Form::BesideData, ..Config::default() };
     let mut world = World::figure_7(config);
     let path = Path { outstanding: 30, ..world.path() };
     world.peach.on_loss(&fixture::loss(30), &path);
-    let mut ask = |before_data| {
-        let moment = ProbeMoment { data_sent: 0, before_data };
-        std::iter::from_fn(|| world.peach.next_probe(&moment, &path)).count()
+    let mut ask = |data_sent, sent_newest| {
+        asked(&mut world.peach, &ProbeMoment { data_sent, sent_newest }, &path).len()
     };
-    assert_eq!([ask(false), ask(true), ask(true)], [0, 2, 0], "two before the first segment, none beside it");
+    assert_eq!([ask(1, false), ask(2, true), ask(2, true)], [0, 2, 0], "none after the retransmission");
     let mut sent = 2;
     for _ in 0..20 {
         world.peach.on_ack(&Ack { phase: Phase::Recovery, ..fixture::ack(0) }, &path);
-        let moment = ProbeMoment { data_sent: 0, before_data: true };
-        sent += std::iter::from_fn(|| world.peach.next_probe(&moment, &path)).count();
+        sent += asked(&mut world.peach, &ProbeMoment { data_sent: 1, sent_newest: true }, &path).len();
     }
     assert_eq!((sent, world.peach.wants().accounting), (30, Accounting::Pipe));
 }
@@ -650,7 +650,7 @@ fn a_mark_halves_without_dummies() {
     world.peach.on_loss(&mark, &world.path());
     assert_eq!((world.peach.window(), world.peach.snapshot().phase), (15.0, "congestion-avoidance"));
     assert_eq!(
-        world.peach.next_probe(&ProbeMoment { data_sent: 0, before_data: false }, &world.path()),
+        world.peach.next_probe(&ProbeMoment { data_sent: 0, sent_newest: false }, &world.path()),
         None
     );
 }

@@ -8,20 +8,16 @@ use super::{Abilities, Sender};
 use crate::context::Context;
 
 impl Sender {
-    /// The next probe that the algorithm wants sent now that no data may leave.
-    pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        self.ask_for_probe(cx, false)
-    }
-
-    /// The next probe that is to leave before the new data that may leave now.
-    pub(super) fn probe_before_data(&mut self, cx: &mut Context) -> Option<Outgoing> {
-        self.algorithm.cc.prober().filter(|prober| prober.precedes_data())?;
-        let probe = self.ask_for_probe(cx, true);
+    /// The next probe that is to leave between a segment and the one that may leave now.
+    pub(super) fn probe_between_segments(&mut self, cx: &mut Context) -> Option<Outgoing> {
+        self.algorithm.cc.prober().filter(|prober| prober.follows_each_segment())?;
+        let probe = self.next_probe(cx);
         self.arm_wake(cx);
         probe
     }
 
-    fn ask_for_probe(&mut self, cx: &mut Context, before_data: bool) -> Option<Outgoing> {
+    /// The next probe that the algorithm wants sent.
+    pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
         if !self.algorithm.has(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
         }
@@ -33,7 +29,9 @@ impl Sender {
         {
             Some(held) => held,
             None => {
-                let moment = ProbeMoment { data_sent: self.burst, before_data };
+                let (seq, len) = self.last_segment;
+                let sent_newest = self.burst > 0 && seq + u64::from(len) >= self.nxt;
+                let moment = ProbeMoment { data_sent: self.burst, sent_newest };
                 self.algorithm.cc.prober()?.next_probe(&moment, &path)?
             }
         };

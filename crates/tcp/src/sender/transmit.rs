@@ -47,8 +47,7 @@ impl Sender {
             return None;
         };
         if self.algorithm.has(Abilities::PROBES)
-            && matches!(pick, Pick::New { .. })
-            && let Some(probe) = self.probe_before_data(cx)
+            && let Some(probe) = self.probe_between_segments(cx)
         {
             return Some(probe);
         }

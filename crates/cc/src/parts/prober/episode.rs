@@ -32,8 +32,12 @@ pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Inquirer<L> {
 
 /// All probes that may leave now.
 pub(crate) fn drain(cc: &mut dyn CongestionControl, data_sent: u32, path: &Path) -> Vec<ProbeRequest> {
-    let moment = ProbeMoment { data_sent, before_data: false };
-    std::iter::from_fn(|| cc.prober().and_then(|prober| prober.next_probe(&moment, path))).collect()
+    asked(cc, &ProbeMoment { data_sent, sent_newest: data_sent > 0 }, path)
+}
+
+/// All probes that may leave at `moment`.
+pub(crate) fn asked(cc: &mut dyn CongestionControl, moment: &ProbeMoment, path: &Path) -> Vec<ProbeRequest> {
+    std::iter::from_fn(|| cc.prober().and_then(|prober| prober.next_probe(moment, path))).collect()
 }
 
 pub(crate) fn reply(cc: &mut dyn CongestionControl, probe: ProbeRequest, phase: Phase) {
