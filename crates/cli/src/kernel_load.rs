@@ -73,8 +73,15 @@ pub fn unload(args: &UnloadArgs) -> Result<(), Failure> {
     };
     for control in controls {
         let words = match bentpipe_kernel::unload(control)? {
-            Unloaded::Gone => "unloaded; connections that use it keep it until they end",
-            Unloaded::WasNot => "was not loaded",
+            Unloaded::Gone { rules: 0 } => {
+                "unloaded; connections that use it keep it until they end".to_owned()
+            }
+            Unloaded::Gone { rules } => {
+                format!(
+                    "unloaded, with {rules} of the rules of `use`; connections that use it keep it until they end"
+                )
+            }
+            Unloaded::WasNot => "was not loaded".to_owned(),
         };
         output::print(&format!("{}: {words}\n", control.kernel_name))?;
     }

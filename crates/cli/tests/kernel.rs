@@ -367,6 +367,15 @@ fn destinations_and_interfaces_get_the_algorithm_chosen_for_them() {
     done(&["kernel", "use", "none", "--to", "127.9.0.0/16"]);
     assert_eq!(controls_to("127.9.0.1").0, usual);
     assert!(done(&["kernel", "status"]).contains("rules: none"));
+    for prefix in ["127.9.0.0/16", "2001:db8::/32"] {
+        done(&["kernel", "use", "star", "--to", prefix]);
+    }
+    done(&["kernel", "use", "veno", "--to", "127.8.0.0/16"]);
+    assert!(done(&["kernel", "unload", "star"]).contains("2 of the rules"));
+    let status = done(&["kernel", "status"]);
+    assert!(status.contains("127.8.0.0/16") && !status.contains("bp_star"), "{status}");
+    done(&["kernel", "unload", "--all"]);
+    assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "rules are left behind");
 }
 
 #[test]

@@ -82,28 +82,60 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     done
 }
 
+/// Takes back all rules that name a control which is about to go; how many there were. Only for who has the turn.
+pub(crate) fn take_back(control: &Control) -> Result<usize, Error> {
+    let mut taken = 0;
+    for Table { pins, rules, .. } in tables()? {
+        for key in rules.keys() {
+            let value =
+                rules.lookup(&key, MapFlags::ANY).map_err(|error| broken(&error))?.unwrap_or_default();
+            if named(&value) == control.kernel_name {
+                rules.delete(&key).map_err(|error| broken(&error))?;
+                taken += 1;
+            }
+        }
+        if rules.keys().next().is_none() {
+            detach(&pins)?;
+        }
+    }
+    Ok(taken)
+}
+
+/// The rules of a control group.
+struct Table {
+    /// Control group, by the number of its folder.
+    group: u64,
+    pins: PathBuf,
+    rules: MapHandle,
+}
+
+/// The rules of all control groups.
+fn tables() -> Result<Vec<Table>, Error> {
+    let mut tables = Vec::new();
+    for folder in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let (name, pins) = (folder.file_name(), folder.path());
+        let group = name.to_str().and_then(|name| name.strip_prefix(RULES_OF)?.parse().ok());
+        // Without a link somebody is setting them up, or died while doing so: they do not hold.
+        if let Some(group) = group.filter(|_| pins.join(RULES_LINK).exists()) {
+            let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
+            tables.push(Table { group, pins, rules });
+        }
+    }
+    Ok(tables)
+}
+
 /// All rules that hold.
 ///
 /// # Errors
 /// [`Error::Work`] if they cannot be read.
 pub fn rules() -> Result<Vec<Rule>, Error> {
     let mut all = Vec::new();
-    for folder in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
-        let name = folder.file_name();
-        let Some(group) = name.to_str().and_then(|name| name.strip_prefix(RULES_OF)?.parse().ok()) else {
-            continue;
-        };
-        if !folder.path().join(RULES_LINK).exists() {
-            // Somebody is setting them up, or died while doing so: they do not hold.
-            continue;
-        }
-        let rules = MapHandle::from_pinned_path(folder.path().join(RULES)).map_err(|error| broken(&error))?;
+    for Table { group, rules, .. } in tables()? {
         for key in rules.keys() {
             let value =
                 rules.lookup(&key, MapFlags::ANY).map_err(|error| broken(&error))?.unwrap_or_default();
-            let name = value.iter().take(16).take_while(|byte| **byte != 0).map(|byte| char::from(*byte));
             let interface = u32::from_ne_bytes(key[8..12].try_into().expect("four bytes"));
-            all.push(Rule { control: name.collect(), to: written(&key), interface, group });
+            all.push(Rule { control: named(&value), to: written(&key), interface, group });
         }
     }
     all.sort_by(|a, b| (a.group, &a.to, a.interface).cmp(&(b.group, &b.to, b.interface)));
@@ -184,6 +216,11 @@ fn value(control: &Control, interface: u32) -> Vec<u8> {
     name[..control.kernel_name.len()].copy_from_slice(control.kernel_name.as_bytes());
     let ecn = u32::from(control.name == "jersey");
     [&name[..], &ecn.to_ne_bytes(), &interface.to_ne_bytes()].concat()
+}
+
+/// The control of a `struct bp_choice`.
+fn named(value: &[u8]) -> String {
+    value.iter().take(16).take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
 
 /// The destinations of a key.

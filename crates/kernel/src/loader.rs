@@ -273,7 +273,7 @@ mod tests {
             done => {
                 assert_eq!(done.expect("the kernel takes it"), Loaded::Now);
                 assert!(is_offered(control.kernel_name));
-                assert_eq!(take_out(control).expect("it goes"), Unloaded::Gone);
+                assert_eq!(take_out(control).expect("it goes"), Unloaded::Gone { rules: 0 });
                 assert!(!is_offered(control.kernel_name));
             }
         }

@@ -7,10 +7,10 @@ use std::{fs, thread};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
 use crate::catalogue::Control;
-use crate::copies;
 use crate::error::Error;
 use crate::leftovers::Turn;
 use crate::pins::{AVAILABLE, FOLDER, pin_of};
+use crate::{choose, copies};
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
@@ -24,7 +24,10 @@ pub(crate) fn is_offered(kernel_name: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unloaded {
     /// It is gone: no new connection can ask for it. Those that use it keep it until they end.
-    Gone,
+    Gone {
+        /// Rules that chose it and were taken back.
+        rules: usize,
+    },
     /// It was not loaded.
     WasNot,
 }
@@ -53,8 +56,9 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     done
 }
 
-/// The pin of the control goes first: who dies then leaves what is known to be unfinished (`leftovers.rs`). Only for who has the turn.
+/// The rules that name the control go first, then its pin: who dies then leaves what is known to be unfinished (`leftovers.rs`). Only for who has the turn.
 pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
+    let rules = choose::take_back(control)?;
     let pin = pin_of(control);
     // Before kernel 6.4 the pin is that of the map, whose entry holds the control. A link looks like a map of another type.
     if let Ok(map) = MapHandle::from_pinned_path(&pin)
@@ -67,7 +71,7 @@ pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
     let gone = match fs::remove_file(&pin) {
         Ok(()) => {
             wait_until_gone(control)?;
-            Unloaded::Gone
+            Unloaded::Gone { rules }
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Unloaded::WasNot,
         Err(error) => return Err(Error::file(&pin, &error)),

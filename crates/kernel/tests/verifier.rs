@@ -17,7 +17,7 @@ fn every_program_is_taken_and_goes() {
         done => assert!(done.expect("the kernel takes them").iter().all(|one| *one == Loaded::Now)),
     }
     for control in all {
-        assert_eq!(unload(control).expect("it goes"), Unloaded::Gone);
+        assert_eq!(unload(control).expect("it goes"), Unloaded::Gone { rules: 0 });
     }
     assert!(!std::path::Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
 }
