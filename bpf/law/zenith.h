@@ -23,6 +23,8 @@
 #define ZENITH_DRAIN_ROUNDS 8
 #define ZENITH_LONGEST_WINDOW 10000000ULL
 #define ZENITH_REGRET 10000000U
+/* In a contest a round trip that so many drains in a row have found is that of the path. */
+#define ZENITH_SAME 2
 /* For how long the smallest delay is believed, us. */
 #define ZENITH_BASE_WINDOW 30000000ULL
 /* What the peer's clock, which counts milliseconds, may hide, us. */
@@ -97,6 +99,8 @@ struct bp_law {
 	bp_u32 round_clock;		/* the peer's clock when it began */
 	bp_u32 silences;		/* since a round trip was measured */
 	bp_u32 lowest;			/* round trip since the last drain began */
+	bp_u32 lowest_before;		/* between the two drains before */
+	bp_u32 drains_same;		/* drains in a row that have found the same */
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
 	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
@@ -274,7 +278,8 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_
 	}
 	bp_windowed_update(&law->longest, law->now, ~queue, ZENITH_LONGEST_WINDOW);
 	law->round_longest = BP_MAX(law->round_longest, queue);
-	if (rtt <= law->lowest) {
+	/* A path that shows itself without a queue needs no drain, but a contest is judged by drains alone. */
+	if (rtt < law->lowest || (rtt == law->lowest && !law->contest_most)) {
 		law->lowest = rtt;
 		law->lowest_at = law->now;
 	}
@@ -351,8 +356,11 @@ BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
 	return BP_MIN(share, ZENITH_MOST_NOISE);
 }
 
-/* More was lost, of so many with 16 fractional bits, than a share and chance at a noise explain: lost > share sent + 3 sqrt(noise sent). */
-BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 noise)
+/*
+ * More was lost, of so many with 16 fractional bits, than a share and chance explain: lost > share sent + 3 sqrt(variance), the variance with
+ * 24 fractional bits and below 2^60.
+ */
+BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 variance)
 {
 	bp_u64 expected, excess;
 
@@ -363,15 +371,15 @@ BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 nois
 		return 0;
 	/* With 12 fractional bits; beyond chance in any case where it is large. */
 	excess = BP_MIN((lost - expected) >> 4, 1ULL << 28);
-	return excess * excess > 9 * (sent * noise >> 16);
+	return excess * excess > 9 * variance;
 }
 
 BP_INLINE int zenith_is_excessive(const struct bp_law *law)
 {
 	bp_u64 sent = (bp_u64)law->round_delivered + law->round_lost, noise = zenith_noise(law);
 
-	sent = BP_MAX(sent << 16, law->window >> (BP_SHIFT - 16));
-	return zenith_exceeds(law->round_lost, sent, ZENITH_NOISE + noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(10)));
+	sent = BP_MIN(BP_MAX(sent << 16, law->window >> (BP_SHIFT - 16)), 1ULL << 40);
+	return zenith_exceeds(law->round_lost, sent, ZENITH_NOISE + noise + noise / 2, sent * BP_MAX(noise, ZENITH_SHARE(10)) >> 16);
 }
 
 /* A segment of the round trip saw a queue, one of those that are long here. */
@@ -392,12 +400,26 @@ BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base)
 		bp_windowed_reset(&law->out_base, now, law->out_standing.best[0].value);
 }
 
-/* More was lost, of so many, than the path loses. */
-BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
+/* More was lost, of so many, than the path is known to lose. This is heeded where the sender of CUBIC heeds each loss. */
+BP_INLINE int zenith_exceeds_noise(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
 {
 	bp_u64 noise = zenith_noise(law);
 
-	return zenith_exceeds(lost, BP_MIN(sent, 1ULL << 24) << 16, noise + noise / 2, BP_MAX(noise, ZENITH_SHARE(1)));
+	sent = BP_MIN(sent, 1ULL << 24);
+	return zenith_exceeds(lost, sent << 16, noise + noise / 2, sent * BP_MAX(noise, ZENITH_SHARE(1)));
+}
+
+/*
+ * More was lost, of so many, than the path loses, as far as drains can tell: half as much again as in drains, and more than three standard deviations, to which the
+ * smaller of both samples contributes most.
+ */
+BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
+{
+	bp_u64 noise = zenith_noise(law), all = (lost << 12) + (law->drained_lost >> 4), ratio;
+
+	sent = BP_MIN(sent, 1ULL << 24) << 16;
+	ratio = (sent << 12) / BP_MAX(law->drained_sent, 1ULL);
+	return zenith_exceeds(lost, sent, noise + noise / 2, BP_MIN(all, 1ULL << 32) * BP_MIN(ratio, 1ULL << 28));
 }
 
 /* The whole root of a power, bit by bit. It grows in memory: the verifier would follow each value that a register could have. */
@@ -506,9 +528,9 @@ BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
  */
 BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
-	bp_u32 base, standing, lowest, queue, moved, left, above;
-	bp_u64 target, ratio;
-	int flat;
+	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
+	bp_u64 target, ratio, still;
+	int flat, overflows;
 
 	if (!law)
 		return 0;
@@ -518,9 +540,13 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	lowest = law->lowest;
 	queue = BP_MAX(standing, base) - base;
 	moved = standing > lowest ? standing - lowest : lowest - standing;
-	/* A queue that overflows does not fall either. */
-	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < (bp_u64)queue + 20 * ZENITH_STILL &&
-	       !zenith_overflows(law, law->crowded_sent, law->crowded_lost);
+	apart = BP_MAX(lowest, law->lowest_before) - BP_MIN(lowest, law->lowest_before);
+	still = (bp_u64)queue + 20 * ZENITH_STILL;
+	law->drains_same = 20ULL * apart < still ? law->drains_same + 1 : 0;
+	/* A queue that overflows does not fall either, before those who fill it have noticed. */
+	overflows = zenith_overflows(law, law->crowded_sent, law->crowded_lost) &&
+		    !(law->contest_most && law->drains_same >= ZENITH_SAME);
+	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < still && !overflows;
 	law->tide = ZENITH_USUAL;
 	law->crowded_rounds = 0;
 	law->crowded_sent = 0;
@@ -601,7 +627,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->calm_rounds = 0;
 	}
 	if (law->contest_most) {
-		if (law->before != ZENITH_CUT && zenith_overflows(law, (bp_u64)delivered + lost, lost)) {
+		if (law->before != ZENITH_CUT && zenith_exceeds_noise(law, (bp_u64)delivered + lost, lost)) {
 			zenith_yield(law);
 			next = ZENITH_CUT;
 		}
@@ -612,9 +638,11 @@ BP_APART zenith_end_round(struct bp_law *law)
 	law->crowded_lost += lost;
 	if (law->before == ZENITH_ORDINARY && !law->contest_most && zenith_is_excessive(law)) {
 		/* A longer path has room: it was a queue. */
-		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
+		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET &&
+		    zenith_overflows(law, (bp_u64)delivered + lost, lost)) {
 			zenith_rebase(law, law->now, law->rebased);
-		law->rebased = 0;
+			law->rebased = 0;
+		}
 		if (zenith_saw_queue(law, longest))
 			zenith_fit(law, law->now);
 		else
@@ -666,6 +694,7 @@ BP_APART zenith_drains(struct bp_law *law)
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
 		law->ebb_until = law->now + standing + standing / 10;
 		law->tide = ZENITH_EBB;
+		law->lowest_before = law->lowest;
 		law->lowest = BP_UNKNOWN;
 		law->lowest_at = law->now;
 		law->drain_standing = standing;

@@ -138,6 +138,9 @@ const LONG: f64 = 0.5;
 /// queue, and the path has become longer.
 const FLAT: f64 = 0.05;
 const STILL_S: f64 = 0.0005;
+/// In a contest a round trip that so many drains in a row have found is that of the path: the queue of flows that fill it falls when they
+/// notice their losses.
+const SAME: u32 = 2;
 /// If packets are lost to an overflow so soon after the path was found to be longer, that finding was wrong and there is a queue.
 const REGRET: Duration = Duration::from_secs(10);
 /// The longest queue that the law takes into account, as a multiple of the target. If a drain leaves more, others do not drain.
@@ -208,6 +211,9 @@ struct Drain {
     /// Standing and smallest round trip before it, in seconds.
     standing_s: f64,
     base_s: f64,
+    /// The lowest round trip between the two drains before, and how many drains in a row have found the same.
+    before: Duration,
+    same: u32,
 }
 
 /// Beside flows that do not drain: the window grows and shrinks as CUBIC's does (RFC 9438), since the last loss.
@@ -303,6 +309,8 @@ impl Zenith {
                 lowest_at: Instant::ZERO,
                 standing_s: 0.0,
                 base_s: 0.0,
+                before: Duration::MAX,
+                same: 0,
             },
             longest: WindowedMax::new(LONGEST_WINDOW.as_nanos()),
             drained: (BELIEF, BELIEF * config.noise),
@@ -368,7 +376,8 @@ impl Zenith {
         let latest_s = self.delay.latest_queue_s();
         self.longest.update(path.now.as_nanos(), latest_s);
         self.round.longest_s = self.round.longest_s.max(latest_s);
-        if rtt <= self.drain.lowest {
+        // A path that shows itself without a queue needs no drain, but a contest is judged by drains alone.
+        if rtt < self.drain.lowest || (rtt == self.drain.lowest && self.contest.is_none()) {
             (self.drain.lowest, self.drain.lowest_at) = (rtt, path.now);
         }
     }
@@ -510,11 +519,13 @@ impl Zenith {
         self.crowded.1 += round.lost;
         match round.before {
             Before::Ordinary if self.contest.is_none() && self.is_excessive(&round) => {
-                if let Some((base, at)) = self.rebased.take()
+                if let Some((base, at)) = self.rebased
                     && path.now.since(at) < REGRET
+                    && self.overflows(round.delivered + round.lost, round.lost)
                 {
                     // A path that had only become longer would not overflow: there was a queue.
                     self.delay.rebase(path.now, base);
+                    self.rebased = None;
                 }
                 if self.saw_queue(&round) {
                     self.fit(path.now);
@@ -597,7 +608,7 @@ impl Zenith {
 
     /// Losses in a contest end CUBIC's growth, where they are more than the path's own.
     fn contend(&mut self, round: &Round, now: Instant) {
-        if round.before == Before::Cut || !self.overflows(round.delivered + round.lost, round.lost) {
+        if round.before == Before::Cut || !self.exceeds_noise(round.delivered + round.lost, round.lost) {
             return;
         }
         if let Some(contest) = &mut self.contest {
@@ -608,10 +619,19 @@ impl Zenith {
         }
     }
 
-    /// Whether more was lost of so many than the path loses.
-    fn overflows(&self, sent: f64, lost: f64) -> bool {
+    /// Whether more was lost of so many than the path is known to lose. This is heeded where the sender of CUBIC heeds each loss.
+    fn exceeds_noise(&self, sent: f64, lost: f64) -> bool {
         let noise = self.noise();
         lost > 1.5 * sent * noise + 3.0 * libm::sqrt(sent * noise.max(0.001))
+    }
+
+    /// Whether more was lost of so many than the path loses, as far as drains can tell: half as much again as in drains, and more than three standard deviations, to
+    /// which the smaller of both samples contributes most.
+    fn overflows(&self, sent: f64, lost: f64) -> bool {
+        let (drained, drained_lost) = self.drained;
+        // The variance of sent x (the share of both samples together), and of the part of it that the other sample contributes.
+        let variance = (lost + drained_lost) * sent / drained;
+        lost > 1.5 * sent * self.noise() + 3.0 * libm::sqrt(variance)
     }
 
     /// Whether more was lost than noise on the link explains.
@@ -639,7 +659,9 @@ impl Zenith {
                 let window = (DRAIN_DEPTH * base_s * self.rate()).max(1.0);
                 let until = path.now + Duration::from_secs_f64(DRAIN_RTTS * standing_s);
                 let tide = Tide::Ebb { window, until };
-                self.drain = Drain { tide, lowest: Duration::MAX, lowest_at: path.now, standing_s, base_s };
+                let Drain { lowest: before, same, .. } = self.drain;
+                let lowest = Duration::MAX;
+                self.drain = Drain { tide, lowest, lowest_at: path.now, standing_s, base_s, before, same };
                 self.rounds_since_drain = 0;
             }
             Tide::Ebb { until, .. } if path.now >= until => {
@@ -652,12 +674,12 @@ impl Zenith {
     }
 
     /// Evaluates a drain. True if the queue was empty. If the round trip did not become shorter, it contains no queue: the path
-    /// has become longer.
+    /// has become longer. Losses speak against that, as the queue of other flows that overflows does not become shorter in a drain either;
+    /// but it does so sooner or later, when these flows have noticed.
     fn judge_drain(&mut self, now: Instant) -> bool {
         self.drain.tide = Tide::Usual;
-        let Drain { standing_s, base_s, lowest, .. } = self.drain;
+        let Drain { standing_s, base_s, lowest, before, .. } = self.drain;
         let (sent, lost) = self.crowded;
-        // The queue of other flows that overflows does not become shorter in a drain either.
         let overflows = self.overflows(sent, lost);
         let queue_s = standing_s - base_s;
         let target_s = self.config.target_s(self.rate().max(1.0));
@@ -665,7 +687,11 @@ impl Zenith {
         let fell_s = standing_s - lowest_s;
         self.crowded_rounds = 0;
         self.crowded = (0.0, 0.0);
-        let flat = queue_s > target_s && fell_s.abs() < FLAT * queue_s + STILL_S && !overflows;
+        let still_s = FLAT * queue_s + STILL_S;
+        let is_same = (lowest_s - before.as_secs_f64()).abs() < still_s;
+        self.drain.same = if is_same { self.drain.same + 1 } else { 0 };
+        let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
+        let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
         if !flat && left_s > LONGEST * target_s && self.config.contest {
             self.compete(now);
@@ -995,6 +1021,33 @@ mod tests {
         (600..900)
             .for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
         assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
+    }
+
+    /// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
+    #[test]
+    fn a_contest_with_nobody_ends() {
+        let mut zenith = zenith(690.0);
+        zenith.drained = (2000.0, 2.0);
+        (0..10).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS));
+        zenith.compete(at(1700).now);
+        let rtt = Some(Duration::from_millis(BASE_MS + 200));
+        for hundredth in 0..6000 {
+            let lost = u32::from(hundredth % 50 == 0);
+            zenith.on_ack(&Ack { rtt, lost, ..fixture::ack(1) }, &at(1700 + 10 * hundredth));
+        }
+        assert!(zenith.contest.is_none() && zenith.delay.base_s() == 0.75, "{}", zenith.delay.base_s());
+    }
+
+    /// Before 200 segments without a loss: two of 276 are chance, as are ten of 308, and 61 of 198 are not.
+    #[test]
+    fn few_losses_after_few_segments_without_any_are_no_overflow() {
+        let mut zenith = zenith(690.0);
+        zenith.drained = (259.0, 0.12);
+        let overflows = |sent, lost| zenith.overflows(sent, lost);
+        assert_eq!(
+            [overflows(276.0, 2.0), overflows(308.0, 10.0), overflows(198.0, 61.0)],
+            [false, false, true]
+        );
     }
 
     #[test]
