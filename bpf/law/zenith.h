@@ -638,11 +638,9 @@ BP_APART zenith_end_round(struct bp_law *law)
 	law->crowded_lost += lost;
 	if (law->before == ZENITH_ORDINARY && !law->contest_most && zenith_is_excessive(law)) {
 		/* A longer path has room: it was a queue. */
-		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET &&
-		    zenith_overflows(law, (bp_u64)delivered + lost, lost)) {
+		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
 			zenith_rebase(law, law->now, law->rebased);
-			law->rebased = 0;
-		}
+		law->rebased = 0;
 		if (zenith_saw_queue(law, longest))
 			zenith_fit(law, law->now);
 		else

@@ -519,13 +519,11 @@ impl Zenith {
         self.crowded.1 += round.lost;
         match round.before {
             Before::Ordinary if self.contest.is_none() && self.is_excessive(&round) => {
-                if let Some((base, at)) = self.rebased
+                if let Some((base, at)) = self.rebased.take()
                     && path.now.since(at) < REGRET
-                    && self.overflows(round.delivered + round.lost, round.lost)
                 {
                     // A path that had only become longer would not overflow: there was a queue.
                     self.delay.rebase(path.now, base);
-                    self.rebased = None;
                 }
                 if self.saw_queue(&round) {
                     self.fit(path.now);
