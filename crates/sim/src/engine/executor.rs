@@ -1,13 +1,13 @@
 //! Executes the logical processes of a world, window by window.
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_outcome::SAMPLE_INTERVAL;
 
 use crate::engine::batch::Arrival;
 use crate::engine::channel::Message;
 use crate::engine::key::EventKey;
 use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
 use crate::ids::EndId;
-use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;

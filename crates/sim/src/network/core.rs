@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bentpipe_base::Segment;
 use bentpipe_middlebox::{Emission, Middlebox};
+use bentpipe_outcome::GoodputSampler;
 use bentpipe_scenario::{Graph, LinkId, NodeId};
 
 use crate::host::proxy::{Leg, Proxy};
 use crate::ids::EndId;
 use crate::network::medium::Media;
 use crate::network::routing::RoutingTable;
-use crate::observe::goodput::GoodputSampler;
 
 /// A node with a middlebox.
 #[derive(Debug)]

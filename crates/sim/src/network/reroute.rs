@@ -1,6 +1,7 @@
 //! Changes of the routes: what is given up, and where packets may be followed until the next change.
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_check::LinkActivity;
 use bentpipe_net::{Link, Passing};
 use bentpipe_scenario::{InFlight, LinkId, NodeId};
 
@@ -10,7 +11,7 @@ use crate::network::core::NetworkCore;
 use crate::network::forward::Here;
 use crate::network::hop::{Hop, lookup};
 use crate::network::routing::{RoutingTable, Way};
-use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::simulation::Simulation;
 use crate::world::Flow;
@@ -116,7 +117,9 @@ impl<M: Monitor> Simulation<M> {
                 self.reclaim_dropped(id, self.key);
                 let here = Here { node: self.core.graph.hop(id).from, served: true };
                 for handle in waiting {
-                    self.monitor.link(self.key, id, LinkActivity::TakenBack { handle });
+                    if self.monitor.watches(id) {
+                        self.monitor.link(self.key, id, LinkActivity::TakenBack(self.seen(handle)));
+                    }
                     self.go(handle, here);
                 }
             }

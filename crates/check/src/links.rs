@@ -3,18 +3,14 @@
 use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Link, Opportunities, Quantity, Schedule};
-use bentpipe_scenario::Edge;
+use bentpipe_net::{Link, LinkConfig, Opportunities, Packet, Quantity, Schedule};
 
-use super::violations::Violations;
-use crate::ids::PacketIndex;
-use crate::network::medium::port_config;
-use crate::observe::monitor::LinkActivity;
-use crate::packet::handle::{Marks, PacketHandle};
+use crate::event::{LinkActivity, SeenPacket};
+use crate::violations::Violations;
 
 /// What went into a link and what came out.
 #[derive(Debug)]
-pub(crate) struct LinkBook {
+pub struct LinkBook {
     name: String,
     least_delay: Duration,
     greatest_rate: Rate,
@@ -23,14 +19,14 @@ pub(crate) struct LinkBook {
     /// Packets keep the distance on the far side that their transmission gives them.
     keeps_distance: bool,
     /// When the packets inside entered.
-    inside: BTreeMap<PacketIndex, Instant>,
+    inside: BTreeMap<u32, Instant>,
     last_delivery: Instant,
     entered: Tally,
     delivered: Tally,
     lost: Tally,
     copied: u64,
     /// The packet that is delivered next although it never entered.
-    expected_copy: Option<PacketIndex>,
+    expected_copy: Option<u32>,
 }
 
 /// Packets and their bytes.
@@ -41,14 +37,14 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, handle: PacketHandle) {
+    fn add(&mut self, packet: &SeenPacket) {
         self.packets += 1;
-        self.bytes += u64::from(handle.size());
+        self.bytes += u64::from(packet.bytes);
     }
 
-    fn remove(&mut self, handle: PacketHandle) {
+    fn remove(&mut self, packet: &SeenPacket) {
         self.packets -= 1;
-        self.bytes -= u64::from(handle.size());
+        self.bytes -= u64::from(packet.bytes);
     }
 }
 
@@ -67,13 +63,10 @@ fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
 
 impl LinkBook {
     /// Of one direction of a link.
-    pub fn new(edge: &Edge<'_>) -> Self {
-        // A link into a shared medium ends where the medium begins.
-        let port = edge.medium.map(|_| port_config());
-        let config = port.as_ref().unwrap_or(edge.config);
+    pub fn new(name: String, config: &LinkConfig) -> Self {
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
-            name: format!("link.{}.{}", edge.name, edge.direction),
+            name,
             least_delay: Duration::from_nanos(least_delay),
             // Between two opportunities of one moment no time passes.
             greatest_rate: Rate::from_bps(match config.opportunities {
@@ -99,40 +92,40 @@ impl LinkBook {
 
     /// Enters what happened.
     pub fn note(&mut self, now: Instant, activity: &LinkActivity, violations: &mut Violations) {
-        match *activity {
+        match activity {
             LinkActivity::Offered { packet, .. } => {
-                self.entered.add(packet.handle);
-                let before = self.inside.insert(packet.handle.index(), now);
+                self.entered.add(packet);
+                let before = self.inside.insert(packet.number, now);
                 violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
             }
             LinkActivity::Copied { original, copy } => {
-                let present = self.inside.contains_key(&original);
+                let present = self.inside.contains_key(original);
                 violations.unless(present, now, || format!("{}: copied what it does not hold", self.name));
                 self.copied += 1;
-                self.expected_copy = Some(copy);
+                self.expected_copy = Some(*copy);
             }
-            LinkActivity::TakenBack { handle } => {
-                self.entered.remove(handle);
-                let present = self.inside.remove(&handle.index()).is_some();
+            LinkActivity::TakenBack(packet) => {
+                self.entered.remove(packet);
+                let present = self.inside.remove(&packet.number).is_some();
                 violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
             }
-            LinkActivity::Delivered { packet } => self.note_delivery(now, packet.handle, violations),
+            LinkActivity::Delivered(packet) => self.note_delivery(now, packet, violations),
             LinkActivity::Lost { packet, .. } => {
-                self.lost.add(packet.handle);
-                let present = self.inside.remove(&packet.handle.index()).is_some();
+                self.lost.add(packet);
+                let present = self.inside.remove(&packet.number).is_some();
                 violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
             }
         }
     }
 
-    fn note_delivery(&mut self, now: Instant, handle: PacketHandle, violations: &mut Violations) {
-        self.delivered.add(handle);
-        if self.expected_copy.take() == Some(handle.index()) {
-            let marked = handle.has(Marks::COPY);
-            return violations.unless(marked, now, || format!("{}: a copy is not marked as one", self.name));
+    fn note_delivery(&mut self, now: Instant, packet: &SeenPacket, violations: &mut Violations) {
+        self.delivered.add(packet);
+        if self.expected_copy.take() == Some(packet.number) {
+            return violations
+                .unless(packet.is_copy, now, || format!("{}: a copy is not marked as one", self.name));
         }
-        let sending = self.greatest_rate.time_for(u64::from(handle.size()));
-        match self.inside.remove(&handle.index()) {
+        let sending = self.greatest_rate.time_for(u64::from(packet.bytes));
+        match self.inside.remove(&packet.number) {
             None => {
                 violations.unless(false, now, || format!("{}: delivered what it does not hold", self.name));
             }
@@ -162,7 +155,7 @@ impl LinkBook {
     }
 
     /// Compares with the link's own books at the end.
-    pub fn close(&self, now: Instant, link: &Link<PacketHandle>, violations: &mut Violations) {
+    pub fn close<P: Packet>(&self, now: Instant, link: &Link<P>, violations: &mut Violations) {
         let Self { entered, delivered, lost, copied, .. } = *self;
         let inside = self.inside.len() as u64;
         let balance = entered.packets + copied == delivered.packets + lost.packets + inside;
