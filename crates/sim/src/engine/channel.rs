@@ -7,15 +7,7 @@ use bentpipe_base::{Instant, prefetch_item};
 
 use crate::engine::tuning::CHANNEL_AHEAD;
 use crate::ids::PacketIndex;
-use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketPool, Waiting};
-
-/// A packet that comes to a channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Message {
-    pub at: Instant,
-    pub handle: PacketHandle,
-}
 
 /// The packets on their way to one channel, in order. Without packets only the length means anything.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,14 +60,14 @@ impl MessageQueues {
     /// When the first packet comes to a channel, [`Instant::FAR_FUTURE`] without one.
     pub fn first_at(&self, channel: u32, pool: &PacketPool) -> Instant {
         let queue = &self.queues[channel as usize];
-        if queue.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(queue.first).time }
+        if queue.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(queue.first).at }
     }
 
-    /// Appends a packet to the queue of a channel. True if it is the only one.
+    /// Appends a packet to the queue of its channel. True if it is the only one.
     #[inline(always)]
-    pub fn push(&mut self, channel: u32, Message { at, handle }: Message, pool: &mut PacketPool) -> bool {
-        let index = handle.index();
-        let queue = &mut self.queues[channel as usize];
+    pub fn push(&mut self, packet: Waiting, pool: &mut PacketPool) -> bool {
+        let index = packet.handle.index();
+        let queue = &mut self.queues[packet.channel as usize];
         let is_first = queue.len == 0;
         if is_first {
             queue.first = index;
@@ -85,21 +77,21 @@ impl MessageQueues {
         queue.last = index;
         queue.len += 1;
         // The next packet will most likely lie in the next place.
-        pool.set_waiting(Waiting { time: at, handle, salt_or_next: index + 1, channel });
+        pool.set_waiting(Waiting { salt_or_next: index + 1, ..packet });
         is_first
     }
 
     /// Takes the first packet out of the queue of a channel.
     #[inline(always)]
-    pub fn pop(&mut self, channel: u32, pool: &PacketPool) -> Option<Message> {
+    pub fn pop(&mut self, channel: u32, pool: &PacketPool) -> Option<Waiting> {
         let queue = &mut self.queues[channel as usize];
         queue.len = queue.len.checked_sub(1)?;
-        let Waiting { time: at, handle, salt_or_next: next, .. } = pool.waiting(queue.first);
-        queue.first = next;
+        let packet = pool.waiting(queue.first);
+        queue.first = packet.salt_or_next;
         if pool.is_large() {
-            queue.prefetch_ahead(handle.index(), pool);
+            queue.prefetch_ahead(packet.handle.index(), pool);
         }
-        Some(Message { at, handle })
+        Some(packet)
     }
 
     /// Asks for the memory of a queue.
@@ -118,7 +110,7 @@ impl MessageQueues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::handle::Marks;
+    use crate::packet::handle::{Marks, PacketHandle};
     use crate::packet::pool::PacketContents;
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
@@ -149,12 +141,12 @@ mod tests {
                         continue;
                     }
                     let handle = PacketHandle::new((index, 0), 0, 0, Marks::empty());
-                    let message = Message { at, handle };
-                    assert_eq!(queues.push(channel, message, &mut pool), model.is_empty());
+                    let packet = Waiting { at, handle, salt_or_next: 0, channel };
+                    assert_eq!(queues.push(packet, &mut pool), model.is_empty());
                     model.push_back(index);
                 }
                 _ => {
-                    let first = queues.pop(channel, &pool).map(|message| message.handle.index());
+                    let first = queues.pop(channel, &pool).map(|packet| packet.handle.index());
                     assert_eq!(first, model.pop_front());
                     first.into_iter().for_each(|index| pool.release(index));
                 }
@@ -165,7 +157,7 @@ mod tests {
         assert!(longest > 50);
         for (channel, model) in (0..).zip(models) {
             let rest: VecDeque<_> = std::iter::from_fn(|| queues.pop(channel, &pool))
-                .map(|message| message.handle.index())
+                .map(|packet| packet.handle.index())
                 .collect();
             assert_eq!(rest, model);
         }

@@ -1,7 +1,6 @@
 //! Asks for memory before it is needed: in large worlds no cache holds what the next event touches.
 
 use bentpipe_base::{prefetch, prefetch_item};
-use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::SortedBatch;
@@ -10,7 +9,7 @@ use crate::engine::tuning::{BATCH_FAR, BATCH_NEAR, FAR, FEW_ENDS, NEAR};
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::NO_CHANNEL;
+use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
@@ -95,10 +94,10 @@ impl<M: Monitor> Simulation<M> {
 
     /// Asks for the memory of packets that come to channels later, and of these.
     #[inline(always)]
-    pub(crate) fn prefetch_along_returned(&self, coming: &[(u32, Passing<PacketHandle>)]) {
-        if let Some((channel, passing)) = coming.get(BATCH_NEAR) {
-            self.pool.prefetch(passing.packet.of_share(None).index());
-            self.processes.messages.prefetch(*channel);
+    pub(crate) fn prefetch_along_returned(&self, coming: &[Waiting]) {
+        if let Some(packet) = coming.get(BATCH_NEAR) {
+            self.pool.prefetch(packet.handle.of_share(None).index());
+            self.processes.messages.prefetch(packet.channel);
         }
     }
 

@@ -19,16 +19,15 @@
 use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::sort;
-use crate::engine::channel::{Message, MessageQueues};
+use crate::engine::channel::MessageQueues;
 use crate::engine::components::Components;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::ids::{EndId, FlowId};
 use crate::packet::handle::PacketHandle;
-use crate::packet::pool::PacketPool;
+use crate::packet::pool::{PacketPool, Waiting};
 
 /// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
 /// late.
@@ -338,14 +337,9 @@ impl Processes {
 
     /// A packet comes to a channel.
     #[inline(always)]
-    pub fn post(
-        &mut self,
-        channel: u32,
-        Passing { at, packet: handle }: Passing<PacketHandle>,
-        pool: &mut PacketPool,
-    ) {
-        if self.messages.push(channel, Message { at, handle }, pool) {
-            self.filled.push(channel);
+    pub fn post(&mut self, packet: Waiting, pool: &mut PacketPool) {
+        if self.messages.push(packet, pool) {
+            self.filled.push(packet.channel);
         }
     }
 
