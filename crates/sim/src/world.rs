@@ -9,7 +9,8 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, Scenario, Topology, Traffic, Transport,
+    Edge, FlowGroup, LinkId, Name, NextHop, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario,
+    Topology, Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::mpeg::Style;
@@ -24,7 +25,6 @@ use crate::ids::{EndId, FlowId};
 use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::hop::{ARRIVED, Hop, Special, link};
 use crate::network::medium::{Media, link_config, link_name};
-use crate::network::routing::{RoutingTable, Way};
 use crate::packet::handle::PacketHandle;
 
 /// Links, routes and flows.
@@ -341,7 +341,7 @@ impl World {
             unreachable!("in a world whose routes change all are looked up")
         };
         let mut links = Vec::new();
-        while let Way::Link(link) = routing.next(destination, node) {
+        while let NextHop::Link(link) = routing.next(destination, node) {
             links.push(link);
             node = self.core.head(link);
         }

@@ -3,12 +3,11 @@
 use bentpipe_base::Instant;
 use bentpipe_check::{LinkActivity, SeenPacket};
 use bentpipe_net::Dropped;
-use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_scenario::{LinkId, NextHop, NodeId};
 use bentpipe_trace::DropCause;
 
 use crate::engine::key::EventKey;
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Special, link};
-use crate::network::routing::Way;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
@@ -226,14 +225,14 @@ impl<M: Monitor> Simulation<M> {
     /// The node that a packet is at tells its way.
     pub(crate) fn look_up(&mut self, destination: u32, mut handle: PacketHandle, here: Here) {
         let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
-        let routing = self.core.routing.as_mut().expect("only a world whose routes change looks them up");
+        let routing = self.core.routing.as_ref().expect("only a world whose routes change looks them up");
         match routing.next(destination, here.node) {
-            Way::Here => self.arrive(handle),
-            Way::None => {
-                routing.stranded += 1;
+            NextHop::Here => self.arrive(handle),
+            NextHop::None => {
+                self.core.stranded += 1;
                 self.pool.release(handle.index());
             }
-            Way::Link(onward) => {
+            NextHop::Link(onward) => {
                 if middlebox.is_none_or(|id| self.serve(id, &mut handle, onward)) {
                     self.enqueue(onward, handle);
                 }

@@ -80,7 +80,7 @@ pub(crate) fn outcome<M: Monitor>(
         links,
         nodes: node_outcomes(topology, &simulation.core, &simulation.flows),
         media: simulation.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
-        stranded_packets: simulation.core.routing.as_ref().map_or(0, |routing| routing.stranded),
+        stranded_packets: simulation.core.stranded,
     }
 }
 
