@@ -284,7 +284,8 @@ impl<M: Monitor> Simulation<M> {
     /// Brings the next packet of a channel to its host.
     fn fill_front(&mut self, channel: u32) {
         let link = self.processes.channels[channel as usize].link;
-        while let Some(Waiting { at, handle, .. }) = self.processes.messages.pop(channel, &self.pool) {
+        while let Some(Waiting { at, handle, .. }) = self.processes.channels[channel as usize].pop(&self.pool)
+        {
             self.enter_arrival(at, handle);
             if let Some((passing, last)) = self.follow_to_host((at, link), handle) {
                 let target = self.targets.first_link + last;
@@ -299,7 +300,7 @@ impl<M: Monitor> Simulation<M> {
     /// At the end, every packet is offered to the links that it came to before.
     pub(crate) fn empty_channels(&mut self) {
         for channel in 0..self.processes.channels.len() as u32 {
-            while self.processes.packets_on(channel) > 0 {
+            while self.processes.channels[channel as usize].len() > 0 {
                 let (key, handle) = self.processes.channels[channel as usize].front;
                 if key != EventKey::NEVER {
                     self.enter_arrival(key.time, handle);
