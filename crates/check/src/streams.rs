@@ -1,6 +1,6 @@
 //! The payload that the engine only counts: made from its place in the stream where it leaves, compared where it is read.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bentpipe_base::{Instant, Segment};
 
@@ -12,7 +12,7 @@ use crate::violations::Violations;
 pub struct Streams {
     ends: Vec<Stream>,
     /// What the packets on their way carry, by the numbers of the packets.
-    payloads: HashMap<u32, Vec<u8>>,
+    payloads: BTreeMap<u32, Vec<u8>>,
     opened: u64,
 }
 
