@@ -174,3 +174,49 @@ impl LinkBook {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_net::{Backlog, Limit, QueueConfig};
+    use bentpipe_trace::DropCause;
+
+    fn packet(number: u32) -> SeenPacket {
+        SeenPacket { number, bytes: 1000, to: 1, is_copy: false, segment: None }
+    }
+
+    fn offered(number: u32) -> LinkActivity {
+        LinkActivity::Offered { packet: packet(number), backlog: Backlog::default() }
+    }
+
+    fn delivered(number: u32) -> LinkActivity {
+        LinkActivity::Delivered(packet(number))
+    }
+
+    /// What a link of 8 Mbit/s and 10 ms breaks that does this at these milliseconds. A packet takes one to send.
+    fn verdict(activities: &[(u64, LinkActivity)]) -> String {
+        let queue = QueueConfig::DropTail { limit: Limit::Packets(10) };
+        let config = LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(10), queue);
+        let (mut book, mut violations) = (LinkBook::new("link".to_owned(), &config), Violations::default());
+        for (ms, activity) in activities {
+            book.note(Instant::ZERO + Duration::from_millis(*ms), activity, &mut violations);
+        }
+        violations.into_vec().join("; ")
+    }
+
+    #[test]
+    fn a_link_that_keeps_the_rules_breaks_none() {
+        assert_eq!(verdict(&[(0, offered(1)), (0, offered(2)), (11, delivered(1)), (12, delivered(2))]), "");
+    }
+
+    #[test]
+    fn what_comes_too_soon_or_too_close_or_from_nowhere_is_found() {
+        assert!(verdict(&[(0, offered(1)), (10, delivered(1))]).contains("arrived before it could"));
+        let close = [(0, offered(1)), (0, offered(2)), (11, delivered(1)), (11, delivered(2))];
+        assert!(verdict(&close).contains("above its rate"));
+        assert!(verdict(&[(20, delivered(1))]).contains("delivered what it does not hold"));
+        let lost = LinkActivity::Lost { packet: packet(3), cause: DropCause::Error, at: Instant::ZERO };
+        assert!(verdict(&[(0, lost)]).contains("lost what it does not hold"));
+        assert!(verdict(&[(0, offered(1)), (1, offered(1))]).contains("entered twice"));
+    }
+}
