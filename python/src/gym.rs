@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_lab::{Unsimulated, Wanted, check, check_memory, simulate};
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Scenario, bring_algorithms};
-use bentpipe_sim::Outcome;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -9,8 +9,8 @@ use bentpipe_lab::table::{Look, outcome};
 use bentpipe_lab::{
     Names, Place, Simulated, Unsimulated, Wanted, check, check_memory, check_only, lacking, simulate,
 };
+use bentpipe_outcome::Observer;
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::Observer;
 use bentpipe_table::{Kind, RecordBatch, SchemaRef, Trace, TraceError, batch};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

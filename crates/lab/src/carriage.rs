@@ -1,6 +1,6 @@
 //! What links did with packets, as columns.
 
-use bentpipe_sim::LinkOutcome;
+use bentpipe_outcome::LinkOutcome;
 
 use crate::column::{Column, present};
 

@@ -2,7 +2,7 @@
 //!
 //! The names of columns are those of the documents in JSON, and carry their units: `_bps`, `_s`, `_ms`.
 
-use bentpipe_sim::Outcome;
+use bentpipe_outcome::Outcome;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 

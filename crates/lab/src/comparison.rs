@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bentpipe_outcome::{FlowOutcome, GroupOutcome, Outcome};
 use bentpipe_scenario::{FlowGroup, Traffic};
-use bentpipe_sim::{FlowOutcome, GroupOutcome, Outcome};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! Made-up results for tests.
 
-use bentpipe_sim::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
+use bentpipe_outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
 
 use crate::comparison::{Comparison, Sample};
 use crate::metric::Metric;
@@ -71,7 +71,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             data_packets_delivered: 2000,
             fairness_ratio: None,
         },
-        groups: bentpipe_sim::GroupOutcome::of(&flows),
+        groups: bentpipe_outcome::GroupOutcome::of(&flows),
         flows,
         links: vec![LinkOutcome {
             name: "satellite".into(),

@@ -1,8 +1,8 @@
 //! Which events of which sources a trace keeps.
 
 use bentpipe_base::Instant;
+use bentpipe_outcome::{LinkEvent, Observer, Passing};
 use bentpipe_scenario::did_you_mean;
-use bentpipe_sim::{LinkEvent, Observer, Passing};
 use bentpipe_trace::Event;
 
 use crate::watch::Names;

@@ -1,6 +1,6 @@
 //! What was found, in a sentence.
 
-use bentpipe_sim::Outcome;
+use bentpipe_outcome::Outcome;
 
 use crate::comparison::Comparison;
 use crate::metric::Metric;

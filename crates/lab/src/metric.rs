@@ -1,7 +1,7 @@
 //! What is compared: for each metric its name, its unit, its meaning, and how it follows from a run.
 
+use bentpipe_outcome::{FlowOutcome, Outcome};
 use bentpipe_scenario::{Scenario, Traffic};
-use bentpipe_sim::{FlowOutcome, Outcome};
 use serde::{Serialize, Serializer};
 
 use crate::number::RATE_UNIT;

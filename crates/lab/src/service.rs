@@ -1,6 +1,6 @@
 //! How applications were served, as columns: shown where at least one flow has them.
 
-use bentpipe_sim::FlowOutcome;
+use bentpipe_outcome::FlowOutcome;
 
 use crate::column::{Column, present};
 
@@ -44,7 +44,7 @@ mod tests {
     fn only_what_a_flow_has_is_a_column() {
         let mut flows = example::outcome("reno", 1).flows;
         assert!(columns(&flows).is_empty());
-        flows[1].stream = Some(bentpipe_sim::StreamOutcome {
+        flows[1].stream = Some(bentpipe_outcome::StreamOutcome {
             frames_sent: 10,
             frames_missed: 0.25,
             real_time_index: 0.9,

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
+use bentpipe_outcome::{Observer, Outcome, Series};
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::{Ended, Observer, Outcome, RunOptions, RunResult, Series};
+use bentpipe_sim::{Ended, RunOptions, RunResult};
 
 use crate::filter::{Filter, Filtered};
 use crate::watch::{EventLog, Names, PacketFile, Tap};

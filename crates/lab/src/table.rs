@@ -1,6 +1,6 @@
 //! Results for the terminal.
 
-use bentpipe_sim::{GroupOutcome, Outcome};
+use bentpipe_outcome::{GroupOutcome, Outcome};
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
 use crate::column::Column;
@@ -346,7 +346,7 @@ pub fn list(lines: &[Vec<String>], look: Look) -> String {
 mod tests {
     use super::*;
     use crate::example;
-    use bentpipe_sim::{LegOutcome, NodeOutcome, SplitOutcome};
+    use bentpipe_outcome::{LegOutcome, NodeOutcome, SplitOutcome};
 
     #[test]
     fn a_comparison_reads_like_a_table() {

@@ -1,6 +1,6 @@
 //! What the flows of each group did together, as columns.
 
-use bentpipe_sim::GroupOutcome;
+use bentpipe_outcome::GroupOutcome;
 
 use crate::column::{Column, present};
 

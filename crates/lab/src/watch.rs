@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_outcome::{LinkEvent, Observer, Passing};
 use bentpipe_scenario::{Scenario, Topology};
-use bentpipe_sim::{BuildError, LinkEvent, Observer, Passing, RunOptions};
+use bentpipe_sim::{BuildError, RunOptions};
 use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, Sink};
 
 /// Names of what a world consists of.

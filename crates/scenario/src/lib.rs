@@ -3,7 +3,7 @@
 //! [`load`] reads a built-in scenario or a file into a [`Scenario`]; a [`Draft`] is one that the command line may still
 //! change. Reading order: `model` (what comes out), `form` (how one description of a table reads and shows it),
 //! `describe` (the tables themselves: the reference of the format), `check` (whether the parts fit together), `topology`
-//! (nodes and links one by one, and the routes that drivers send packets on).
+//! (nodes and links one by one, and the routes that drivers send packets on), `routing` (routes that change).
 
 mod algorithm;
 mod builtin;
@@ -22,6 +22,7 @@ mod model;
 mod network;
 mod parameters;
 mod parse;
+mod routing;
 mod series;
 mod shared;
 mod show;
@@ -44,6 +45,7 @@ pub use model::{
     Connect, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals, Routing,
     Scenario, Streaming, Traffic, Transport,
 };
+pub use routing::{NextHop, RoutingTable};
 pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;
 pub use sky::{

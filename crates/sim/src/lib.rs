@@ -2,7 +2,8 @@
 //!
 //! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::wheel` (when things happen), `world` and
 //! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::follow` and `engine::process`
-//! (how packets and hosts are executed ahead of it), `observe` (what is seen and measured).
+//! (how packets and hosts are executed ahead of it), `observe` (what is told to those who look on, and what was measured). The results
+//! themselves stand in the crate `outcome`, checkers in `check`.
 
 mod app;
 mod engine;
@@ -18,11 +19,5 @@ mod simulation;
 mod world;
 
 pub use error::BuildError;
-pub use observe::observer::{LinkEvent, Observer, Passing};
-pub use observe::outcome::{
-    BundleOutcome, CallOutcome, FlowOutcome, FlowSeries, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
-    LinkSeries, MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, Series, SplitOutcome,
-    StreamOutcome, Totals, TransferOutcome,
-};
 pub use options::{Ended, RunOptions};
 pub use run::{RunResult, run, run_observed};

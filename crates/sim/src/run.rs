@@ -3,8 +3,10 @@
 use std::time;
 
 use bentpipe_base::Instant;
+use bentpipe_outcome::{Observer, Outcome, Series};
 use bentpipe_scenario::{Scenario, Topology};
 
+use crate::BuildError;
 use crate::engine::shares::run_shares;
 use crate::observe::measure::{Circumstances, outcome};
 use crate::observe::monitor::{Monitor, Silent};
@@ -12,7 +14,6 @@ use crate::observe::watch::Watch;
 use crate::options::{Ended, RunOptions};
 use crate::simulation::Simulation;
 use crate::world::World;
-use crate::{BuildError, Observer, Outcome, Series};
 
 /// What a run gave.
 #[derive(Clone, PartialEq, Debug)]

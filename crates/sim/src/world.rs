@@ -9,22 +9,22 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, Scenario, Topology, Traffic, Transport,
+    Edge, FlowGroup, LinkId, Name, NextHop, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario,
+    Topology, Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
-use bentpipe_traffic::on_off;
+use bentpipe_traffic::mpeg::Style;
+use bentpipe_traffic::{Application, Interest, on_off};
 
 use crate::BuildError;
-use crate::app::application::{Application, Interest};
+use crate::app::application::{application, style};
 use crate::app::session::Session;
-use crate::app::source::Pattern;
 use crate::engine::process::Timer;
 use crate::host::proxy::{Proxy, Relay};
 use crate::ids::{EndId, FlowId};
 use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::hop::{ARRIVED, Hop, Special, link};
-use crate::network::medium::{Media, port_config};
-use crate::network::routing::{RoutingTable, Way};
+use crate::network::medium::{Media, link_config, link_name};
 use crate::packet::handle::PacketHandle;
 
 /// Links, routes and flows.
@@ -186,9 +186,8 @@ impl World {
         let (mut links, mut salts) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut taken = HashSet::with_capacity(count);
         for edge in topology.links() {
-            let mut name = format!("link.{}.{}", edge.name, edge.direction);
-            let port = edge.medium.map(|_| port_config());
-            let link = Link::new(port.as_ref().unwrap_or(edge.config), seed, &name);
+            let mut name = link_name(&edge);
+            let link = Link::new(&link_config(&edge), seed, &name);
             links.push(link.map_err(|error| refused(&edge, error))?);
             name.push_str(".salt");
             let mut salt = Rng::stream(seed, &name).bits() as u32;
@@ -227,7 +226,7 @@ impl World {
         let user = || format!("flow.{}", group.name);
         let (from, to) = (topology.group(user, &group.from)?, topology.group(user, &group.to)?);
         // Shared by the flows of the group.
-        let pattern = Pattern::new(group);
+        let style = style(group);
         let configs = [sender_config(group), receiver_config(group)];
         for index in 0..group.count {
             let name = Name::of_member(&group.name, index, group.count).to_string();
@@ -241,7 +240,7 @@ impl World {
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let flow = Flow::new((&name, seed), (group_index, group, &pattern), routes, configs);
+            let flow = Flow::new((&name, seed), (group_index, group, style.as_ref()), routes, configs);
             let spoofed = self.is_spoofed(routes[0], from);
             let mut flow = Flow { index, nodes: [from, to], spoofed, ..flow };
             flow.session = self.session(topology, (group, index), &flow)?;
@@ -342,7 +341,7 @@ impl World {
             unreachable!("in a world whose routes change all are looked up")
         };
         let mut links = Vec::new();
-        while let Way::Link(link) = routing.next(destination, node) {
+        while let NextHop::Link(link) = routing.next(destination, node) {
             links.push(link);
             node = self.core.head(link);
         }
@@ -378,7 +377,7 @@ impl NetworkCore {
 impl Flow {
     fn new(
         (name, seed): (&str, u64),
-        (group_index, group, pattern): (u32, &FlowGroup, &Pattern),
+        (group_index, group, style): (u32, &FlowGroup, Option<&Style>),
         routes: [u32; 2],
         configs: [Arc<Config>; 2],
     ) -> Self {
@@ -386,7 +385,7 @@ impl Flow {
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         let start = Instant::ZERO + group.start + stagger;
         Self {
-            application: Application::new(group, pattern, (seed, name)),
+            application: application(group, style, (seed, name)),
             transport: group.transport,
             session: None,
             group: group_index,

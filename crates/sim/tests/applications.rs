@@ -4,8 +4,9 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::Outage;
+use bentpipe_outcome::{FlowOutcome, Outcome};
 use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport, builtin};
-use bentpipe_sim::{FlowOutcome, Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, KeepAlive};
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice};
 use common::{Dumbbell, flows, ms, paper_tcp};
@@ -96,7 +97,7 @@ fn a_page_takes_a_handshake_and_a_round_trip() {
     let kept = flow(&geo(Traffic::Web(kept), Rate::from_mbps(50), 400));
     let [fresh_pages, kept_pages] = [&fresh, &kept].map(|flow| flow.transfers.unwrap());
     assert!(fresh_pages.completed > 100 && kept_pages.completed > fresh_pages.completed);
-    let median = |transfers: bentpipe_sim::TransferOutcome| transfers.median_s.unwrap();
+    let median = |transfers: bentpipe_outcome::TransferOutcome| transfers.median_s.unwrap();
     // Half of the pages are less than 2 kB: two segments, the initial window.
     assert!((1.10..1.20).contains(&median(fresh_pages)), "{fresh_pages:?}");
     assert!((0.55..0.60).contains(&median(kept_pages)), "{kept_pages:?}");

@@ -1,8 +1,9 @@
 //! Flows inside IPsec ESP: what it costs, what nodes on the way can no longer do, and what they still can if they are told which acknowledgement
 //! belongs to which data.
 
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Draft, Scenario};
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 
 fn world(name: &str, changes: &[&str]) -> Scenario {
     let mut draft = Draft::load(name).expect("it is built in");

@@ -8,8 +8,9 @@ use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_cc::{Algorithm, pbs, scps_tp};
 use bentpipe_middlebox::{FuzzyConfig, LinkNoticesConfig, MiddleboxConfig, Tells, Told};
 use bentpipe_net::{LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages};
+use bentpipe_outcome::{Outcome, Series};
 use bentpipe_scenario::{Draft, NodeKind, Scenario, Traffic, builtin};
-use bentpipe_sim::{Outcome, RunOptions, Series, run};
+use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, Recovery};
 use common::{Dumbbell, drop_tail, flows, ms, paper_tcp};
 

@@ -5,8 +5,9 @@ mod common;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_middlebox::{AckDecimatorConfig, MiddleboxConfig};
 use bentpipe_net::{LinkConfig, Outage, OutageEffect};
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{NodeKind, Routing, Scenario, Traffic};
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use common::{Dumbbell, drop_tail, flows, links, ms, paper_tcp, router};
 
 fn verified(scenario: &Scenario) -> Outcome {

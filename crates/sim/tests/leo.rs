@@ -1,8 +1,9 @@
 //! Worlds under satellites that move: delays are those of the geometry, connections outlive handovers, nothing is lost but what must be.
 
 use bentpipe_orbit::PathTable;
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Draft, Scenario, Topology, sky_paths};
-use bentpipe_sim::{Outcome, RunOptions, RunResult, run};
+use bentpipe_sim::{RunOptions, RunResult, run};
 
 fn world(name: &str, changes: &[&str]) -> Scenario {
     let mut draft = Draft::load(name).expect("it is built in");
@@ -91,7 +92,7 @@ fn as_many_links_reach_the_ground_as_satellites_served() {
     first.sort_unstable();
     first.dedup();
     let outcome = verified(&scenario);
-    let from_berkeley = |link: &&bentpipe_sim::LinkOutcome| {
+    let from_berkeley = |link: &&bentpipe_outcome::LinkOutcome| {
         link.name.starts_with("iridium.berkeley~") && link.direction == "forward"
     };
     assert_eq!(outcome.links.iter().filter(from_berkeley).count(), first.len());

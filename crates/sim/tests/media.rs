@@ -1,8 +1,9 @@
 //! Terminals that share a channel, and links in the weather, under whole worlds.
 
 use bentpipe_net::{LossModel, Schedule};
+use bentpipe_outcome::{MediumOutcome, Outcome};
 use bentpipe_scenario::Draft;
-use bentpipe_sim::{MediumOutcome, Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 
 fn outcome(scenario: &str, changes: &[&str]) -> Outcome {
     let mut draft = Draft::load(scenario).unwrap();

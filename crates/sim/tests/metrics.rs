@@ -2,8 +2,9 @@
 
 mod common;
 
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Draft, Scenario};
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use common::rounds::{Bound, Rounds};
 
 /// The path of the transmission-gap model of Papadimitriou and Tsaoussidis, with a receive window that does not fill it.

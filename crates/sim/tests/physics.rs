@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
+use bentpipe_outcome::{Outcome, Series};
 use bentpipe_scenario::{FlowGroup, Idle, Scenario, Traffic};
-use bentpipe_sim::{Outcome, RunOptions, Series, run};
+use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
 use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp};
 

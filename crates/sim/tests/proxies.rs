@@ -7,10 +7,11 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Rate};
 use bentpipe_middlebox::{MiddleboxConfig, SpoofingConfig};
 use bentpipe_net::LinkConfig;
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{
     Connect, Idle, NodeKind, Opening, ProxyConfig, Scenario, Side, Split, Streaming, Traffic,
 };
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow, KeepAlive};
 use bentpipe_traffic::{adaptive, browser, fetch};
 use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp};

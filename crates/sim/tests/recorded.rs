@@ -4,8 +4,9 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, Opportunities, QueueConfig};
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Scenario, Traffic, builtin};
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp};
 
 fn verified(scenario: &Scenario) -> Outcome {

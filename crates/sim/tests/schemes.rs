@@ -1,7 +1,8 @@
 //! What distinguishes each algorithm, seen from outside: small worlds, and bounds that its paper or arithmetic gives.
 
+use bentpipe_outcome::{FlowOutcome, FlowSeries, Outcome, Series};
 use bentpipe_scenario::{Draft, Scenario};
-use bentpipe_sim::{FlowOutcome, FlowSeries, Outcome, RunOptions, Series, run};
+use bentpipe_sim::{RunOptions, run};
 
 /// One way and back over `geo-single`.
 const ROUND_TRIP_S: f64 = 0.5;

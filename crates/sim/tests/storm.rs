@@ -20,13 +20,12 @@ use bentpipe_net::{
     LossModel, Opportunities, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
+use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
 use bentpipe_scenario::{
     Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits,
     Position, ProxyConfig, Reveals, Routing, Scenario, Side, Split, Streaming, Traffic, Transport,
 };
-use bentpipe_sim::{
-    Ended, LinkEvent, NodeOutcome, Observer, Passing, RunOptions, RunResult, run, run_observed,
-};
+use bentpipe_sim::{Ended, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
     Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
@@ -663,7 +662,7 @@ fn neither_observers_nor_the_partition_nor_threads_change_anything() {
             let result = run(&scenario, &options).expect("the world can be built");
             let RunResult { outcome, ended, violations, .. } = result;
             assert_eq!(violations, [""; 0], "storm {seed}");
-            (bentpipe_sim::Outcome { wall_s: 0.0, ..outcome }, ended)
+            (bentpipe_outcome::Outcome { wall_s: 0.0, ..outcome }, ended)
         };
         let budget = RunOptions { max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
         let silent = result(budget);

@@ -1,8 +1,9 @@
 //! Streams of TFRC (RFC 5348) over links, alone and beside TCP.
 
 use bentpipe_base::Instant;
+use bentpipe_outcome::{LinkEvent, Observer, Outcome, Passing};
 use bentpipe_scenario::{Draft, Scenario};
-use bentpipe_sim::{LinkEvent, Observer, Outcome, Passing, RunOptions, run, run_observed};
+use bentpipe_sim::{RunOptions, run, run_observed};
 
 /// Five streams, and five flows of TCP with SACK that keep their algorithm, over 10 Mbit/s and 100 ms.
 fn world(changes: &[&str]) -> Scenario {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{LossConfig, LossModel, Outage};
+use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Draft, NodeKind, Scenario, Streaming, Traffic, Transport, builtin};
-use bentpipe_sim::{Outcome, RunOptions, run};
+use bentpipe_sim::{RunOptions, run};
 use bentpipe_tcp::{Config, InitialWindow};
 use bentpipe_transports::dtn::{Convergence, RouterConfig};
 use bentpipe_transports::petra::RelayConfig;

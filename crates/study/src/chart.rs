@@ -2,7 +2,7 @@
 
 use bentpipe_lab::Summary;
 use bentpipe_lab::report::thin;
-use bentpipe_sim::FlowSeries;
+use bentpipe_outcome::FlowSeries;
 use indexmap::IndexMap;
 
 use crate::check::Expr;

@@ -1,7 +1,7 @@
 //! Which quantities a run writes, so that a slip in a check is found before anything runs.
 
+use bentpipe_outcome::{FlowOutcome, LinkOutcome, MediumOutcome, Outcome, Totals};
 use bentpipe_scenario::did_you_mean;
-use bentpipe_sim::{FlowOutcome, LinkOutcome, MediumOutcome, Outcome, Totals};
 use serde_json::Value;
 
 use crate::measure::{Measure, Subject};

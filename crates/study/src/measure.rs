@@ -1,7 +1,7 @@
 //! What can be measured of a run, by the names that checks use.
 
 use bentpipe_lab::Simulated;
-use bentpipe_sim::FlowSeries;
+use bentpipe_outcome::FlowSeries;
 use serde_json::{Map, Value};
 
 use crate::check::Quantity;

@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
 use bentpipe_lab::{File, Names};
-use bentpipe_sim::{LinkEvent, Observer, Passing};
+use bentpipe_outcome::{LinkEvent, Observer, Passing};
 use bentpipe_trace::{DropCause, Event};
 
 use crate::batch::Kind;

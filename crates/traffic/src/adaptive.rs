@@ -4,6 +4,7 @@
 use bentpipe_base::{Duration, Instant, Rate};
 
 use crate::act::{Act, Acts};
+use crate::outcome::PlayerOutcome;
 
 /// Bytes of a request.
 const REQUEST: u64 = 300;
@@ -81,6 +82,21 @@ pub struct Viewing {
     pub mean_rate_bps: Option<f64>,
     /// Changes of quality between two segments.
     pub switches: u64,
+}
+
+impl Viewing {
+    /// What results show.
+    pub fn outcome(&self) -> PlayerOutcome {
+        let (stalled, played) = (self.stalled.as_secs_f64(), self.played.as_secs_f64());
+        PlayerOutcome {
+            startup_s: self.startup.map(Duration::as_secs_f64),
+            stalls: self.stalls,
+            stalled_s: stalled,
+            rebuffering_ratio: if stalled > 0.0 { stalled / (stalled + played) } else { 0.0 },
+            mean_rate_bps: self.mean_rate_bps,
+            switches: self.switches,
+        }
+    }
 }
 
 /// What the picture does.

@@ -3,10 +3,10 @@
 use bentpipe_base::Instant;
 
 use crate::act::Act;
-use crate::adaptive::{Player, Viewing};
+use crate::adaptive::Player;
 use crate::browser::Browser;
 use crate::fetch::Fetcher;
-use crate::transfers::Transfers;
+use crate::outcome::ServiceOutcome;
 
 /// A client. It is called when a timeout is due, when bytes of replies arrive and when a connection fails; after each call it is asked
 /// for what it wants ([`Client::poll_act`]) until that is nothing, then for its next timeout. It begins with a timeout.
@@ -18,15 +18,6 @@ pub enum Client {
     Player(Player),
     /// A fetcher of files.
     Fetcher(Fetcher),
-}
-
-/// How well a client was served.
-#[derive(Clone, Debug)]
-pub enum Service<'a> {
-    /// Pages or files, each from the wish to its last byte.
-    Transfers(&'a Transfers),
-    /// Video.
-    Viewing(Viewing),
 }
 
 macro_rules! each {
@@ -65,12 +56,17 @@ impl Client {
         each!(self, client => client.next_timeout())
     }
 
-    /// How well it was served by now.
-    pub fn service(&self, now: Instant) -> Service<'_> {
-        match self {
-            Self::Browser(browser) => Service::Transfers(browser.loads()),
-            Self::Player(player) => Service::Viewing(player.viewing(now)),
-            Self::Fetcher(fetcher) => Service::Transfers(fetcher.transfers()),
-        }
+    /// How well it was served by now, with so many connections that ended before their time.
+    pub fn service(&self, now: Instant, failed_connections: u64) -> ServiceOutcome {
+        let transfers = match self {
+            Self::Browser(browser) => browser.loads(),
+            Self::Player(player) => {
+                let player = Some(player.viewing(now).outcome());
+                return ServiceOutcome { player, ..ServiceOutcome::default() };
+            }
+            Self::Fetcher(fetcher) => fetcher.transfers(),
+        };
+        let transfers = Some(transfers.outcome(failed_connections));
+        ServiceOutcome { transfers, ..ServiceOutcome::default() }
     }
 }

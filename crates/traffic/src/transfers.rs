@@ -1,5 +1,7 @@
 use bentpipe_base::Duration;
 
+use crate::outcome::TransferOutcome;
+
 /// Durations of transfers that are complete.
 #[derive(Clone, Default, Debug)]
 pub struct Transfers(Vec<Duration>);
@@ -27,6 +29,18 @@ impl Transfers {
         sorted.sort_unstable();
         let rank = libm::ceil(p * sorted.len() as f64) as usize;
         sorted.get(rank.saturating_sub(1)).copied()
+    }
+
+    /// What results show, with so many connections that ended before their time.
+    pub fn outcome(&self, failed_connections: u64) -> TransferOutcome {
+        let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+        TransferOutcome {
+            completed: self.count(),
+            failed_connections,
+            mean_s: seconds(self.mean()),
+            median_s: seconds(self.quantile(0.5)),
+            p95_s: seconds(self.quantile(0.95)),
+        }
     }
 }
 

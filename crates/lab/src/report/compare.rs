@@ -1,6 +1,6 @@
 //! The report of a comparison.
 
-use bentpipe_sim::{LinkSeries, Series};
+use bentpipe_outcome::{LinkSeries, Series};
 
 use super::figure::{Choice, Figure, Pick, Section};
 use super::run::{Curves, drawn_flows, flow_figures, queue_figure};

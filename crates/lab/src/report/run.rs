@@ -1,6 +1,6 @@
 //! The report of one run.
 
-use bentpipe_sim::{FlowOutcome, FlowSeries, GroupOutcome, LinkOutcome, LinkSeries, Outcome, Series};
+use bentpipe_outcome::{FlowOutcome, FlowSeries, GroupOutcome, LinkOutcome, LinkSeries, Outcome, Series};
 
 use super::figure::{
     Axis, Choice, Figure, Number, POINTS_PER_TRACE, Pick, Position, Scale, Section, Style, Trace,

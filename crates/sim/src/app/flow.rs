@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Instant, Segment};
+use bentpipe_check::HostEvent;
 use bentpipe_scenario::Transport;
 use bentpipe_tcp::{Connection, State};
+use bentpipe_traffic::{Application, Interest, SourceApp};
 
-use crate::app::application::{Application, Interest};
-use crate::app::source::SourceApp;
 use crate::engine::key::{Class, Tie};
 use crate::engine::process::Timer;
 use crate::host::proxy::Relay;
 use crate::ids::{EndId, FlowId};
 use crate::network::forward::Here;
-use crate::observe::monitor::{HostEvent, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
@@ -37,7 +37,7 @@ impl<M: Monitor> Simulation<M> {
         }
         match &mut flow.application {
             Application::Cbr(cbr) => {
-                let size = cbr.packet_bytes;
+                let size = cbr.packet_bytes();
                 let next = cbr.send(flow.start);
                 self.wake_flow_at(id, next);
                 self.send_plain(id, size, 0);

@@ -1,12 +1,12 @@
 //! Clients at work: they open connections and ask, and their server answers.
 
+use bentpipe_check::HostEvent;
 use bentpipe_tcp::Events;
-use bentpipe_traffic::Act;
+use bentpipe_traffic::{Act, ClientApp};
 
-use crate::app::client::ClientApp;
 use crate::host::proxy::Relay;
 use crate::ids::{EndId, FlowId};
-use crate::observe::monitor::{HostEvent, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
@@ -82,8 +82,8 @@ impl<M: Monitor> Simulation<M> {
     /// The chain of connections from a client has reached the server.
     pub(crate) fn meet_server(&mut self, id: FlowId, server: EndId, client: EndId) {
         let Some(app) = self.client_app_of(id) else { return };
-        if let Some(number) = app.number_of(client)
-            && let Some(state) = app.state(number as u32)
+        if let Some(number) = app.number_of(1, client)
+            && let Some(state) = app.state(number)
         {
             state.ends[0] = Some(server);
         }
@@ -93,23 +93,23 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn react_for_client(&mut self, end: EndId, events: Events) -> bool {
         let flow = self.ends[end as usize].flow;
         let is_server = end.is_multiple_of(2);
-        let number = self.client_app_of(flow).and_then(|app| app.number_of(end));
+        let number = self.client_app_of(flow).and_then(|app| app.number_of((end % 2) as usize, end));
         if events.contains(Events::READABLE) {
             let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
             self.monitor.end(self.key, end, HostEvent::Read(bytes));
             if let Some(number) = number {
-                self.note_bytes(flow, number as u32, (end, bytes));
+                self.note_bytes(flow, number, (end, bytes));
             }
         }
         if let Some(number) = number.filter(|_| events.intersects(Events::ESTABLISHED | Events::WRITABLE)) {
-            self.write_connection(flow, number as u32, end);
+            self.write_connection(flow, number, end);
         }
         if is_server && events.contains(Events::PEER_CLOSED) {
             self.ends[end as usize].connection.close(self.now);
         }
         let failed = events.intersects(Events::RESET | Events::TIMED_OUT);
         if let Some(number) = number.filter(|_| failed) {
-            self.fail_connection(flow, number as u32, end);
+            self.fail_connection(flow, number, end);
         }
         failed || events.contains(Events::CLOSED)
     }

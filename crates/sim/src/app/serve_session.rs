@@ -1,9 +1,9 @@
 //! Agents at work: what they send, and what they hand over to the application.
 
 use bentpipe_base::Instant;
+use bentpipe_traffic::Application;
 use bentpipe_transports::{Departure, Fragment, Message};
 
-use crate::app::application::Application;
 use crate::app::session::{AgentPacket, Binding, Port, Session};
 use crate::ids::{FlowId, PacketIndex};
 use crate::network::forward::Here;

@@ -8,32 +8,7 @@ use bentpipe_base::{Duration, Instant};
 use crate::engine::key::tie_break;
 use crate::engine::tuning::MANY_TO_SORT;
 use crate::ids::PacketIndex;
-use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketPool, Waiting};
-
-/// A packet that will come to a shared link. Ordered as the events of arrivals are: by time and by tie-break.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Arrival {
-    pub at: Instant,
-    /// That of the link that it comes from.
-    pub salt: u32,
-    /// The channel that it goes to behind the shared link; [`NO_CHANNEL`](crate::packet::pool::NO_CHANNEL) if it goes elsewhere.
-    pub channel: u32,
-    pub handle: PacketHandle,
-}
-
-impl Ord for Arrival {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let tie_breaks = || tie_break(self.at, self.salt).cmp(&tie_break(other.at, other.salt));
-        self.at.cmp(&other.at).then_with(tie_breaks)
-    }
-}
-
-impl PartialOrd for Arrival {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// Sorts things by their numbers, which are the first that two of them are compared by. What has the same number stays in any order.
 pub(crate) fn sort<T: Ord + Copy>(things: &mut [T], number: impl Fn(&T) -> u32) {
@@ -55,7 +30,7 @@ pub(crate) struct Batch {
     base: Instant,
     /// Packets that come from this time on wait in the heap.
     until: Instant,
-    late: BinaryHeap<Reverse<Arrival>>,
+    late: BinaryHeap<Reverse<Waiting>>,
     /// No packet comes before this.
     first_at: Instant,
 }
@@ -72,14 +47,14 @@ impl Batch {
     }
 
     #[inline(always)]
-    pub fn push(&mut self, arrival: Arrival, pool: &mut PacketPool) {
-        self.first_at = self.first_at.min(arrival.at);
-        if arrival.at < self.until {
-            let Arrival { at, salt, channel, handle } = arrival;
-            pool.set_waiting(Waiting { time: at, handle, salt_or_next: salt, channel });
-            self.order.push(at.since(self.base).as_nanos() << 32 | u64::from(handle.index()));
+    pub fn push(&mut self, packet: Waiting, pool: &mut PacketPool) {
+        self.first_at = self.first_at.min(packet.at);
+        if packet.at < self.until {
+            pool.set_waiting(packet);
+            let later = packet.at.since(self.base).as_nanos();
+            self.order.push(later << 32 | u64::from(packet.handle.index()));
         } else {
-            self.late.push(Reverse(arrival));
+            self.late.push(Reverse(packet));
         }
     }
 
@@ -138,17 +113,17 @@ impl SortedBatch {
         self.count
     }
 
-    /// When the packet at a position of the order comes, and its index. To be asked for one position after the other: packets of the same
-    /// time are put in order only now, while a cache holds them.
+    /// The packet at a position of the order. To be asked for one position after the other: packets of the same time are put in order only
+    /// now, while a cache holds them.
     #[inline(always)]
-    pub fn get(&mut self, position: usize, pool: &PacketPool) -> (Instant, PacketIndex) {
+    pub fn get(&mut self, position: usize, pool: &PacketPool) -> Waiting {
         let key = self.order[position];
         let comes_with = |other: &u64| key >> 32 == *other >> 32;
         let comes_with_last = position > 0 && comes_with(&self.order[position - 1]);
         if self.order.get(position + 1).is_some_and(comes_with) && !comes_with_last {
             self.sort_together(position, pool);
         }
-        (time(self.base, key), self.order[position] as PacketIndex)
+        Waiting { at: time(self.base, key), ..pool.waiting(self.order[position] as PacketIndex) }
     }
 
     /// Puts the packets in order that come at the same time as the one at a position.
@@ -171,7 +146,7 @@ impl SortedBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::handle::Marks;
+    use crate::packet::handle::{Marks, PacketHandle};
     use crate::packet::pool::{NO_CHANNEL, PacketContents};
     use bentpipe_base::Rng;
 
@@ -185,25 +160,24 @@ mod tests {
             for _ in 0..60 {
                 for _ in 0..rng.below(40) {
                     let at = Instant::from_nanos(limit + 1 + rng.below(spread));
-                    let (index, salt) = (pool.put(&PacketContents::default()), rng.bits() as u32);
+                    let (index, salt_or_next) = (pool.put(&PacketContents::default()), rng.bits() as u32);
                     let handle = PacketHandle::new((index, 0), 0, 0, Marks::empty());
-                    let arrival = Arrival { at, salt, channel: NO_CHANNEL, handle };
-                    batch.push(arrival, &mut pool);
-                    model.push(arrival);
+                    let packet = Waiting { at, handle, salt_or_next, channel: NO_CHANNEL };
+                    batch.push(packet, &mut pool);
+                    model.push(packet);
                 }
                 limit += 1 + rng.below(spread / 2 + 2);
                 model.sort();
-                let leaving = model.partition_point(|arrival| arrival.at.as_nanos() <= limit);
-                let expected: Vec<_> =
-                    model.drain(..leaving).map(|arrival| (arrival.at, arrival.handle)).collect();
+                let leaving = model.partition_point(|packet| packet.at.as_nanos() <= limit);
+                let expected: Vec<_> = model.drain(..leaving).collect();
                 let mut left = Vec::new();
                 let limit = Instant::from_nanos(limit);
                 while batch.first_at() <= limit {
                     let mut leaving = batch.leave(limit, &mut pool);
                     for position in 0..leaving.len() {
-                        let (at, index) = leaving.get(position, &pool);
-                        left.push((at, pool.waiting(index).handle));
-                        pool.release(index);
+                        let packet = leaving.get(position, &pool);
+                        left.push(packet);
+                        pool.release(packet.handle.index());
                     }
                     batch.forget(leaving, limit, Duration::from_nanos(reach));
                 }

@@ -1,35 +1,86 @@
-//! Packets on their way to the input channels of processes, from when they are through a shared link until processes take them in.
+//! Input channels of processes: packets on their way to a process, from when they are through a shared link until the process takes them in.
 //! Each stays in its place in the packet pool, which names that of the next one.
 //!
 //! What a process sends lies together and is through in much the same order, so whoever takes it in reads memory from front to back.
 
-use bentpipe_base::{Instant, prefetch_item};
+use bentpipe_base::Instant;
+use bentpipe_scenario::LinkId;
 
+use crate::engine::key::EventKey;
 use crate::engine::tuning::CHANNEL_AHEAD;
 use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketPool, Waiting};
 
-/// A packet that comes to a channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Message {
-    pub at: Instant,
-    pub handle: PacketHandle,
-}
-
-/// The packets on their way to one channel, in order. Without packets only the length means anything.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(16))]
-struct MessageQueue {
+/// The links by which packets come from a shared link to a host, and the packets that come to the first of them, in order.
+#[derive(Debug)]
+// One line of the cache.
+#[repr(C, align(64))]
+pub(crate) struct Channel {
+    pub process: u32,
+    /// The first of the links.
+    pub link: LinkId,
+    /// Where a route leads to it.
+    pub position: u32,
+    /// The first and the last packet that wait. Without packets only the length means anything.
     first: PacketIndex,
     last: PacketIndex,
     len: u32,
+    /// The packet that arrives next, and when; [`EventKey::NEVER`] without one.
+    pub front: (EventKey, PacketHandle),
 }
 
-impl MessageQueue {
+const _: () = assert!(size_of::<Channel>() == 64);
+
+impl Channel {
+    /// A channel of a process that begins with a link, to which a route leads at a position.
+    pub fn new(process: u32, link: LinkId, position: u32) -> Self {
+        let front = (EventKey::NEVER, PacketHandle::NOTHING);
+        Self { process, link, position, first: 0, last: 0, len: 0, front }
+    }
+
+    /// Packets on the channel.
+    pub fn len(&self) -> usize {
+        self.len as usize + usize::from(self.front.0 != EventKey::NEVER)
+    }
+
+    /// When the first of the packets that wait comes to the channel, [`Instant::FAR_FUTURE`] without one.
+    pub fn first_at(&self, pool: &PacketPool) -> Instant {
+        if self.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(self.first).at }
+    }
+
+    /// Appends a packet to those that wait. True if it is the only one.
+    #[inline(always)]
+    pub fn push(&mut self, packet: Waiting, pool: &mut PacketPool) -> bool {
+        let index = packet.handle.index();
+        let is_first = self.len == 0;
+        if is_first {
+            self.first = index;
+        } else if index != self.last + 1 {
+            pool.set_next(self.last, index);
+        }
+        self.last = index;
+        self.len += 1;
+        // The next packet will most likely lie in the next place.
+        pool.set_waiting(Waiting { salt_or_next: index + 1, ..packet });
+        is_first
+    }
+
+    /// Takes out the first of the packets that wait.
+    #[inline(always)]
+    pub fn pop(&mut self, pool: &PacketPool) -> Option<Waiting> {
+        self.len = self.len.checked_sub(1)?;
+        let packet = pool.waiting(self.first);
+        self.first = packet.salt_or_next;
+        if pool.is_large() {
+            self.prefetch_ahead(packet.handle.index(), pool);
+        }
+        Some(packet)
+    }
+
     /// Asks for the memory of the first packets, as far as they lie in a row.
     #[inline(always)]
-    fn prefetch_first(&self, pool: &PacketPool) {
+    pub fn prefetch_first(&self, pool: &PacketPool) {
         pool.prefetch_row(self.first, CHANNEL_AHEAD.min(self.len));
     }
 
@@ -48,73 +99,6 @@ impl MessageQueue {
     }
 }
 
-/// The queues of all channels.
-#[derive(Debug, Default)]
-pub(crate) struct MessageQueues {
-    queues: Vec<MessageQueue>,
-}
-
-impl MessageQueues {
-    /// For so many channels, all empty.
-    pub fn new(channels: usize) -> Self {
-        Self { queues: vec![MessageQueue::default(); channels] }
-    }
-
-    /// Packets on their way to a channel.
-    pub fn len(&self, channel: u32) -> usize {
-        self.queues[channel as usize].len as usize
-    }
-
-    /// When the first packet comes to a channel, [`Instant::FAR_FUTURE`] without one.
-    pub fn first_at(&self, channel: u32, pool: &PacketPool) -> Instant {
-        let queue = &self.queues[channel as usize];
-        if queue.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(queue.first).time }
-    }
-
-    /// Appends a packet to the queue of a channel. True if it is the only one.
-    #[inline(always)]
-    pub fn push(&mut self, channel: u32, Message { at, handle }: Message, pool: &mut PacketPool) -> bool {
-        let index = handle.index();
-        let queue = &mut self.queues[channel as usize];
-        let is_first = queue.len == 0;
-        if is_first {
-            queue.first = index;
-        } else if index != queue.last + 1 {
-            pool.set_next(queue.last, index);
-        }
-        queue.last = index;
-        queue.len += 1;
-        // The next packet will most likely lie in the next place.
-        pool.set_waiting(Waiting { time: at, handle, salt_or_next: index + 1, channel });
-        is_first
-    }
-
-    /// Takes the first packet out of the queue of a channel.
-    #[inline(always)]
-    pub fn pop(&mut self, channel: u32, pool: &PacketPool) -> Option<Message> {
-        let queue = &mut self.queues[channel as usize];
-        queue.len = queue.len.checked_sub(1)?;
-        let Waiting { time: at, handle, salt_or_next: next, .. } = pool.waiting(queue.first);
-        queue.first = next;
-        if pool.is_large() {
-            queue.prefetch_ahead(handle.index(), pool);
-        }
-        Some(Message { at, handle })
-    }
-
-    /// Asks for the memory of a queue.
-    #[inline(always)]
-    pub fn prefetch(&self, channel: u32) {
-        prefetch_item(&self.queues, channel as usize);
-    }
-
-    /// Asks for the memory of the first packets of a queue, as far as they lie in a row.
-    #[inline(always)]
-    pub fn prefetch_first(&self, channel: u32, pool: &PacketPool) {
-        self.queues[channel as usize].prefetch_first(pool);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,11 +107,12 @@ mod tests {
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
 
-    /// Packets join in another order than they were put down, or get lost: each queue keeps its order.
+    /// Packets join in another order than they were put down, or get lost: each channel keeps its order.
     #[test]
-    fn every_queue_keeps_its_order() {
+    fn every_channel_keeps_its_order() {
         let mut rng = Rng::stream(1, "channels");
-        let (mut queues, mut pool) = (MessageQueues::new(5), PacketPool::default());
+        let mut channels = [(); 5].map(|()| Channel::new(0, 0, 0));
+        let mut pool = PacketPool::default();
         let mut waiting: Vec<PacketIndex> = Vec::new();
         let mut models: [VecDeque<PacketIndex>; 5] = Default::default();
         let mut longest = 0;
@@ -149,25 +134,24 @@ mod tests {
                         continue;
                     }
                     let handle = PacketHandle::new((index, 0), 0, 0, Marks::empty());
-                    let message = Message { at, handle };
-                    assert_eq!(queues.push(channel, message, &mut pool), model.is_empty());
+                    let packet = Waiting { at, handle, salt_or_next: 0, channel };
+                    assert_eq!(channels[channel as usize].push(packet, &mut pool), model.is_empty());
                     model.push_back(index);
                 }
                 _ => {
-                    let first = queues.pop(channel, &pool).map(|message| message.handle.index());
+                    let first = channels[channel as usize].pop(&pool).map(|packet| packet.handle.index());
                     assert_eq!(first, model.pop_front());
                     first.into_iter().for_each(|index| pool.release(index));
                 }
             }
-            assert_eq!(queues.len(channel), models[channel as usize].len());
-            longest = longest.max(queues.len(channel));
+            let len = channels[channel as usize].len();
+            assert_eq!(len, models[channel as usize].len());
+            longest = longest.max(len);
         }
         assert!(longest > 50);
-        for (channel, model) in (0..).zip(models) {
-            let rest: VecDeque<_> = std::iter::from_fn(|| queues.pop(channel, &pool))
-                .map(|message| message.handle.index())
-                .collect();
-            assert_eq!(rest, model);
+        for (mut channel, model) in channels.into_iter().zip(models) {
+            let rest = std::iter::from_fn(|| channel.pop(&pool)).map(|packet| packet.handle.index());
+            assert_eq!(rest.collect::<VecDeque<_>>(), model);
         }
     }
 }

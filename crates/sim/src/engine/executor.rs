@@ -1,13 +1,11 @@
 //! Executes the logical processes of a world, window by window.
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_outcome::SAMPLE_INTERVAL;
 
-use crate::engine::batch::Arrival;
-use crate::engine::channel::Message;
 use crate::engine::key::EventKey;
 use crate::engine::process::{GroupId, Numbers, Process, Processes, Timer};
 use crate::ids::EndId;
-use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
@@ -78,12 +76,12 @@ impl<M: Monitor> Simulation<M> {
 
     /// A shared link lets through what processes have sent to it by `limit`.
     pub(crate) fn let_batch_through(&mut self, id: u32, limit: Instant) {
-        self.leave_batch(id, limit, |simulation, arrival| simulation.pass_shared_link(id, arrival));
+        self.leave_batch(id, limit, |simulation, packet| simulation.pass_shared_link(id, packet));
     }
 
     /// Visits the packets, in order, that come to a shared link by `limit`.
     #[inline(always)]
-    pub(crate) fn leave_batch(&mut self, id: u32, limit: Instant, mut visit: impl FnMut(&mut Self, Arrival)) {
+    pub(crate) fn leave_batch(&mut self, id: u32, limit: Instant, mut visit: impl FnMut(&mut Self, Waiting)) {
         while self.shared_links[id as usize].batch.first_at() <= limit {
             let mut leaving = self.shared_links[id as usize].batch.leave(limit, &mut self.pool);
             let is_large = self.is_large();
@@ -91,9 +89,8 @@ impl<M: Monitor> Simulation<M> {
                 if is_large {
                     self.prefetch_along_batch(&leaving, position);
                 }
-                let (at, index) = leaving.get(position, &self.pool);
-                let Waiting { handle, salt_or_next: salt, channel, .. } = self.pool.waiting(index);
-                visit(self, Arrival { at, salt, channel, handle });
+                let packet = leaving.get(position, &self.pool);
+                visit(self, packet);
             }
             let span = self.processes.batch_span();
             self.shared_links[id as usize].batch.forget(leaving, limit, span);
@@ -102,7 +99,7 @@ impl<M: Monitor> Simulation<M> {
 
     /// A packet goes through a shared link.
     #[inline(always)]
-    pub(crate) fn pass_shared_link(&mut self, id: u32, Arrival { at, channel, handle, .. }: Arrival) {
+    pub(crate) fn pass_shared_link(&mut self, id: u32, Waiting { at, channel, handle, .. }: Waiting) {
         let link = self.shared_links[id as usize].link;
         self.enter_arrival(at, handle);
         if channel == NO_CHANNEL {
@@ -287,7 +284,8 @@ impl<M: Monitor> Simulation<M> {
     /// Brings the next packet of a channel to its host.
     fn fill_front(&mut self, channel: u32) {
         let link = self.processes.channels[channel as usize].link;
-        while let Some(Message { at, handle }) = self.processes.messages.pop(channel, &self.pool) {
+        while let Some(Waiting { at, handle, .. }) = self.processes.channels[channel as usize].pop(&self.pool)
+        {
             self.enter_arrival(at, handle);
             if let Some((passing, last)) = self.follow_to_host((at, link), handle) {
                 let target = self.targets.first_link + last;
@@ -302,7 +300,7 @@ impl<M: Monitor> Simulation<M> {
     /// At the end, every packet is offered to the links that it came to before.
     pub(crate) fn empty_channels(&mut self) {
         for channel in 0..self.processes.channels.len() as u32 {
-            while self.processes.packets_on(channel) > 0 {
+            while self.processes.channels[channel as usize].len() > 0 {
                 let (key, handle) = self.processes.channels[channel as usize].front;
                 if key != EventKey::NEVER {
                     self.enter_arrival(key.time, handle);

@@ -12,13 +12,12 @@ use bentpipe_base::Instant;
 use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
-use crate::engine::batch::Arrival;
 use crate::engine::key::EventKey;
 use crate::engine::share::Returned;
 use crate::network::hop::{ARRIVED, chained, channel, lookup, shared_link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
-use crate::packet::pool::NO_CHANNEL;
+use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 
 /// Where a packet goes next that is through a link.
@@ -49,12 +48,12 @@ impl<M: Monitor> Simulation<M> {
         match self.follow(place, handle, false) {
             None => {}
             Some((Passing { at, packet: handle }, link, Onward::SharedLink(next))) => {
-                let salt = self.wheel.tie(self.targets.first_link + link).salt;
+                let salt_or_next = self.wheel.tie(self.targets.first_link + link).salt;
                 let channel = channel(self.routes[handle.position() + 1]).unwrap_or(NO_CHANNEL);
-                let arrival = Arrival { at, salt, channel, handle };
+                let packet = Waiting { at, handle, salt_or_next, channel };
                 match self.elsewhere(handle) {
-                    Some(returned) => returned.to_shared_links.push((next, arrival)),
-                    None => self.send_to_shared_link(next, arrival),
+                    Some(returned) => returned.to_shared_links.push((next, packet)),
+                    None => self.send_to_shared_link(next, packet),
                 }
             }
             Some((passing, _, Onward::Channel(channel))) => self.post(channel, passing),
@@ -92,19 +91,20 @@ impl<M: Monitor> Simulation<M> {
 
     /// A packet comes to a channel.
     #[inline(always)]
-    fn post(&mut self, channel: u32, passing: Passing<PacketHandle>) {
-        match self.elsewhere(passing.packet) {
-            Some(returned) => returned.to_channels.push((channel, passing)),
-            None => self.processes.post(channel, passing, &mut self.pool),
+    fn post(&mut self, channel: u32, Passing { at, packet: handle }: Passing<PacketHandle>) {
+        let packet = Waiting { at, handle, salt_or_next: 0, channel };
+        match self.elsewhere(handle) {
+            Some(returned) => returned.to_channels.push(packet),
+            None => self.processes.post(packet, &mut self.pool),
         }
     }
 
     /// A packet comes to a shared link of a world of processes.
     #[inline(always)]
-    pub(crate) fn send_to_shared_link(&mut self, id: u32, arrival: Arrival) {
+    pub(crate) fn send_to_shared_link(&mut self, id: u32, packet: Waiting) {
         let shared_link = &mut self.shared_links[id as usize];
-        shared_link.batch.push(arrival, &mut self.pool);
-        if self.processes.note_message(shared_link.group, arrival.at) {
+        shared_link.batch.push(packet, &mut self.pool);
+        if self.processes.note_message(shared_link.group, packet.at) {
             self.schedule_window();
         }
     }

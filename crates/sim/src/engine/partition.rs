@@ -4,8 +4,9 @@ use bentpipe_base::Instant;
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
+use crate::engine::channel::Channel;
 use crate::engine::components::Components;
-use crate::engine::process::{GroupId, InputChannel, Numbers, Process, Processes};
+use crate::engine::process::{GroupId, Numbers, Process, Processes};
 use crate::engine::shared_link::{SharedLink, find_shared_links};
 use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};
 use crate::ids::FlowId;
@@ -117,13 +118,13 @@ fn find_processes(
         .map(|group| to(group).map(|shared_link| shared_link.lookahead).min())
         .collect::<Option<Vec<_>>>()?;
     entries.sort_unstable_by_key(|entry| (process_of[entry.side as usize], entry.link));
-    let mut channels: Vec<InputChannel> = Vec::new();
+    let mut channels: Vec<Channel> = Vec::new();
     for Entry { side, link, position } in entries {
         let process = process_of[side as usize];
         if channels.last().is_none_or(|channel| channel.link != link) {
             let range = &mut processes[process as usize].channels;
             range.begin = if range.len() == 0 { channels.len() as u32 } else { range.begin };
-            channels.push(InputChannel::new(process, link, position as u32));
+            channels.push(Channel::new(process, link, position as u32));
             range.end = channels.len() as u32;
         }
         routes[position] = Special::Channel(channels.len() as u32 - 1).hop();

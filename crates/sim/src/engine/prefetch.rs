@@ -1,7 +1,6 @@
 //! Asks for memory before it is needed: in large worlds no cache holds what the next event touches.
 
 use bentpipe_base::{prefetch, prefetch_item};
-use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::SortedBatch;
@@ -10,7 +9,7 @@ use crate::engine::tuning::{BATCH_FAR, BATCH_NEAR, FAR, FEW_ENDS, NEAR};
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::NO_CHANNEL;
+use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
@@ -88,40 +87,39 @@ impl<M: Monitor> Simulation<M> {
         if let Some(index) = leaving.index(position + BATCH_NEAR) {
             let channel = self.pool.channel(index);
             if channel != NO_CHANNEL {
-                self.processes.messages.prefetch(channel);
+                prefetch_item(&self.processes.channels, channel as usize);
             }
         }
     }
 
     /// Asks for the memory of packets that come to channels later, and of these.
     #[inline(always)]
-    pub(crate) fn prefetch_along_returned(&self, coming: &[(u32, Passing<PacketHandle>)]) {
-        if let Some((channel, passing)) = coming.get(BATCH_NEAR) {
-            self.pool.prefetch(passing.packet.of_share(None).index());
-            self.processes.messages.prefetch(*channel);
+    pub(crate) fn prefetch_along_returned(&self, coming: &[Waiting]) {
+        if let Some(packet) = coming.get(BATCH_NEAR) {
+            self.pool.prefetch(packet.handle.of_share(None).index());
+            prefetch_item(&self.processes.channels, packet.channel as usize);
         }
     }
 
     /// Asks for the memory of processes that are executed soon: each time for what the last time told the place of.
     #[inline(always)]
     pub(crate) fn prefetch_along_window(&self, scheduled: &[u32]) {
-        let Processes { processes, channels, members, messages, .. } = &self.processes;
+        let Processes { processes, channels, members, .. } = &self.processes;
         let process = |place: usize| scheduled.get(place).map(|id| &processes[*id as usize]);
         if let Some(process) = process(6) {
             prefetch(process);
         }
         if let Some(process) = process(4) {
             prefetch(&channels[process.channels.places()]);
-            process.channels.iter().for_each(|channel| messages.prefetch(channel));
             prefetch(&members[process.members.places()]);
             self.wheel.prefetch(self.targets.first_process + scheduled[4]);
         }
         if let Some(process) = process(2) {
-            for (id, channel) in process.channels.iter().zip(&channels[process.channels.places()]) {
+            for channel in &channels[process.channels.places()] {
                 prefetch(&self.links[channel.link as usize]);
                 prefetch_item(&self.routes, channel.position as usize);
                 self.wheel.prefetch(self.targets.first_link + channel.link);
-                messages.prefetch_first(id, &self.pool);
+                channel.prefetch_first(&self.pool);
             }
             for member in &members[process.members.places()] {
                 prefetch(&self.ends[member.ends.places()]);

@@ -19,16 +19,14 @@
 use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::Passing;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::sort;
-use crate::engine::channel::{Message, MessageQueues};
+use crate::engine::channel::Channel;
 use crate::engine::components::Components;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::ids::{EndId, FlowId};
-use crate::packet::handle::PacketHandle;
-use crate::packet::pool::PacketPool;
+use crate::packet::pool::{PacketPool, Waiting};
 
 /// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
 /// late.
@@ -52,27 +50,6 @@ impl Timer {
     #[inline(always)]
     pub fn key(self, target: EventTarget, salt: u32) -> EventKey {
         Tie { class: Class::Timer, salt }.key(self.time, target)
-    }
-}
-
-/// The links by which packets come from a shared link to a host.
-#[derive(Debug)]
-// One line of the cache.
-#[repr(C, align(64))]
-pub(crate) struct InputChannel {
-    pub process: u32,
-    /// The first of the links.
-    pub link: LinkId,
-    /// Where a route leads to it.
-    pub position: u32,
-    /// The packet that arrives next, and when; [`EventKey::NEVER`] without one.
-    pub front: (EventKey, PacketHandle),
-}
-
-impl InputChannel {
-    /// A channel of a process that begins with a link, to which a route leads at a position.
-    pub fn new(process: u32, link: LinkId, position: u32) -> Self {
-        Self { process, link, position, front: (EventKey::NEVER, PacketHandle::NOTHING) }
     }
 }
 
@@ -180,9 +157,7 @@ impl PhaseGroup {
 #[derive(Debug)]
 pub(crate) struct Processes {
     pub processes: Vec<Process>,
-    pub channels: Vec<InputChannel>,
-    /// The packets on their way to the channels.
-    pub messages: MessageQueues,
+    pub channels: Vec<Channel>,
     /// Channels that had no packet before they got one in this window.
     filled: Vec<u32>,
     pub members: Vec<Member>,
@@ -212,7 +187,7 @@ impl Processes {
     /// Processes with their channels; the flows that the members are in their order, each once or first as sender and then as receiver; and
     /// how long a packet takes at least from a shared link to a host of each phase group.
     pub fn new(
-        (processes, channels): (Vec<Process>, Vec<InputChannel>),
+        (processes, channels): (Vec<Process>, Vec<Channel>),
         members: &[FlowId],
         lookaheads: &[Duration],
     ) -> Self {
@@ -237,7 +212,6 @@ impl Processes {
         };
         Self {
             processes,
-            messages: MessageQueues::new(channels.len()),
             channels,
             filled: Vec::new(),
             members,
@@ -338,14 +312,9 @@ impl Processes {
 
     /// A packet comes to a channel.
     #[inline(always)]
-    pub fn post(
-        &mut self,
-        channel: u32,
-        Passing { at, packet: handle }: Passing<PacketHandle>,
-        pool: &mut PacketPool,
-    ) {
-        if self.messages.push(channel, Message { at, handle }, pool) {
-            self.filled.push(channel);
+    pub fn post(&mut self, packet: Waiting, pool: &mut PacketPool) {
+        if self.channels[packet.channel as usize].push(packet, pool) {
+            self.filled.push(packet.channel);
         }
     }
 
@@ -399,12 +368,7 @@ impl Processes {
 
     /// When the first of the packets came to its channel that no process has taken in.
     pub fn first_message(&self, pool: &PacketPool) -> Instant {
-        let channels = 0..self.channels.len() as u32;
-        channels.map(|channel| self.messages.first_at(channel, pool)).min().unwrap_or(Instant::FAR_FUTURE)
-    }
-
-    /// Packets on a channel.
-    pub fn packets_on(&self, channel: u32) -> usize {
-        self.messages.len(channel) + usize::from(self.channels[channel as usize].front.0 != EventKey::NEVER)
+        let first_at = self.channels.iter().map(|channel| channel.first_at(pool));
+        first_at.min().unwrap_or(Instant::FAR_FUTURE)
     }
 }

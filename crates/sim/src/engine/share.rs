@@ -1,17 +1,15 @@
 //! The part of a thread in the execution of a world by several.
 
-use bentpipe_net::Passing;
-
-use crate::engine::batch::Arrival;
 use crate::packet::handle::PacketHandle;
+use crate::packet::pool::Waiting;
 
 /// What became of packets of a share behind a shared link of another.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
     /// Those that come to channels.
-    pub to_channels: Vec<(u32, Passing<PacketHandle>)>,
+    pub to_channels: Vec<Waiting>,
     /// Those that come to other shared links.
-    pub to_shared_links: Vec<(u32, Arrival)>,
+    pub to_shared_links: Vec<(u32, Waiting)>,
     pub lost: Vec<PacketHandle>,
 }
 

@@ -12,9 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::{Link, Passing};
+use bentpipe_net::Link;
 
-use crate::engine::batch::Arrival;
 use crate::engine::process::GroupId;
 use crate::engine::share::{Returned, Share};
 use crate::engine::shared_link::SharedLink;
@@ -23,6 +22,7 @@ use crate::observe::measure::close_books;
 use crate::observe::monitor::Silent;
 use crate::options::{Ended, RunOptions};
 use crate::packet::handle::MOST_SHARES;
+use crate::packet::pool::Waiting;
 use crate::simulation::Simulation;
 use crate::world::Flow;
 
@@ -38,7 +38,7 @@ struct Desk {
     /// Packets that come to shared links.
     waiting: usize,
     /// The packets that leave for each shared link, in order.
-    leaving: Vec<Vec<Arrival>>,
+    leaving: Vec<Vec<Waiting>>,
     /// From the threads of shared links.
     returned: Vec<Returned>,
 }
@@ -145,16 +145,13 @@ impl Simulation<Silent> {
         for id in 0..links {
             let limit = limit(&self.shared_links[id]);
             let mut leaving = std::mem::take(&mut exchange.desk(number).leaving[id]);
-            self.leave_batch(id as u32, limit, |_, arrival| {
-                let handle = arrival.handle.of_share(Some(number));
-                leaving.push(Arrival { handle, ..arrival });
-            });
+            self.leave_batch(id as u32, limit, |_, packet| leaving.push(packet.of_share(Some(number))));
             exchange.desk(number).leaving[id] = leaving;
         }
         exchange.meet();
         for id in (0..links).filter(|id| id % exchange.desks.len() == number as usize) {
             let mut lists: Vec<_> = exchange.read(|desk| std::mem::take(&mut desk.leaving[id])).collect();
-            merge(&lists, |arrival| self.pass_shared_link(id as u32, *arrival));
+            merge(&lists, |packet| self.pass_shared_link(id as u32, *packet));
             // Whoever fills a list next finds its memory.
             for (desk, list) in exchange.desks.iter().zip(&mut lists) {
                 list.clear();
@@ -175,13 +172,11 @@ impl Simulation<Silent> {
         for Returned { to_channels, to_shared_links, lost } in &mut returned {
             for position in 0..to_channels.len() {
                 self.prefetch_along_returned(&to_channels[position..]);
-                let (channel, Passing { at, packet }) = to_channels[position];
-                self.processes.post(channel, Passing { at, packet: packet.of_share(None) }, &mut self.pool);
+                self.processes.post(to_channels[position].of_share(None), &mut self.pool);
             }
             to_channels.clear();
-            for (id, mut arrival) in to_shared_links.drain(..) {
-                arrival.handle = arrival.handle.of_share(None);
-                self.send_to_shared_link(id, arrival);
+            for (id, packet) in to_shared_links.drain(..) {
+                self.send_to_shared_link(id, packet.of_share(None));
             }
             for handle in lost.drain(..) {
                 let handle = handle.of_share(None);

@@ -1,14 +1,15 @@
 //! Connection ends: segments arrive, the application reacts, segments leave, the timer is set.
 
 use bentpipe_base::{EcnField, Instant, prefetch};
+use bentpipe_check::HostEvent;
 use bentpipe_tcp::{Events, Exchange, Transmit};
+use bentpipe_traffic::{Application, Interest};
 
-use crate::app::application::{Application, Interest};
 use crate::host::proxy::Relay;
 use crate::ids::EndId;
 use crate::network::forward::Here;
 use crate::network::hop::FIRST_SPECIAL;
-use crate::observe::monitor::{HostEvent, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::simulation::Simulation;
 
@@ -55,7 +56,7 @@ impl<M: Monitor> Simulation<M> {
                 flow.counts.plain_packets += 1;
                 flow.counts.plain_bytes += u64::from(handle.size() - flow.header_bytes);
                 if let Application::SourceApp(app) = &mut flow.application {
-                    app.handle_packet(self.now, &contents.segment);
+                    app.handle_packet(self.now, contents.segment.seq, u64::from(contents.segment.len));
                 }
             }
             return;
@@ -77,7 +78,7 @@ impl<M: Monitor> Simulation<M> {
         self.monitor.end(
             self.key,
             to,
-            HostEvent::Arrived { index: handle.index(), segment: contents.segment },
+            HostEvent::Arrived { packet: handle.index(), segment: contents.segment },
         );
         // The answer leaves over this link.
         if is_large
@@ -194,7 +195,7 @@ impl<M: Monitor> Simulation<M> {
         let segment = &scratch.segment;
         let size = end.header_bytes + segment.len;
         let handle = PacketHandle::new((index, end.route), size, end.label, Marks::of(segment));
-        self.monitor.end(self.key, id, HostEvent::Sent { index, segment: *segment });
+        self.monitor.end(self.key, id, HostEvent::Sent { packet: index, segment: *segment });
         self.depart(handle, id);
     }
 

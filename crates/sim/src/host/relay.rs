@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Flags, Segment};
+use bentpipe_check::HostEvent;
 use bentpipe_scenario::{Connect, NodeId, Opening};
 use bentpipe_tcp::{Config, Connection, Events, State};
+use bentpipe_traffic::{Application, Interest};
 
-use crate::app::application::{Application, Interest};
 use crate::host::proxy::Relay;
 use crate::ids::EndId;
-use crate::observe::monitor::{HostEvent, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 use crate::world::{DEAD, End};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bentpipe_base::Segment;
 use bentpipe_middlebox::{Emission, Middlebox};
-use bentpipe_scenario::{Graph, LinkId, NodeId};
+use bentpipe_outcome::GoodputSampler;
+use bentpipe_scenario::{Graph, LinkId, NextHop, NodeId, RoutingTable};
 
 use crate::host::proxy::{Leg, Proxy};
 use crate::ids::EndId;
+use crate::network::chains::Chains;
 use crate::network::medium::Media;
-use crate::network::routing::RoutingTable;
-use crate::observe::goodput::GoodputSampler;
 
 /// A node with a middlebox.
 #[derive(Debug)]
@@ -37,6 +37,10 @@ pub(crate) struct NetworkCore {
     pub legs: Vec<Leg>,
     /// The next hops, in a world in which they change.
     pub routing: Option<RoutingTable>,
+    /// Where packets may be followed until these change.
+    pub chains: Chains,
+    /// Packets that no way led on for.
+    pub stranded: u64,
     /// Media that links share.
     pub media: Media,
     /// Where each link leads.
@@ -78,7 +82,20 @@ impl NetworkCore {
     /// The next link of a packet behind another, if packets may be offered to it ahead of time.
     #[inline(always)]
     pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        self.routing.as_mut()?.chained_hop(destination, behind)
+        match self.chains.known(destination, behind) {
+            Some(next) => next,
+            None => self.find_chained_hop(destination, behind),
+        }
+    }
+
+    #[inline(never)]
+    fn find_chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
+        let next = match self.routing.as_ref()?.next(destination, self.head(behind)) {
+            NextHop::Link(next) if self.chains.has(next) => Some(next),
+            _ => None,
+        };
+        self.chains.learn(destination, behind, next);
+        next
     }
 
     /// Packets meet nothing but links.

@@ -1,15 +1,16 @@
 //! Packets from link to link, and what they meet at the nodes between them.
 
 use bentpipe_base::Instant;
+use bentpipe_check::{LinkActivity, SeenPacket};
 use bentpipe_net::Dropped;
-use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_scenario::{LinkId, NextHop, NodeId};
 use bentpipe_trace::DropCause;
 
 use crate::engine::key::EventKey;
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Special, link};
-use crate::network::routing::Way;
-use crate::observe::monitor::{LinkActivity, Monitor, SeenPacket};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
 /// A node at which a packet is.
@@ -65,14 +66,23 @@ impl<M: Monitor> Simulation<M> {
     }
 
     /// A packet as a monitor is to see it.
-    fn seen(&self, handle: PacketHandle) -> SeenPacket {
+    pub(crate) fn seen(&self, handle: PacketHandle) -> SeenPacket {
+        let PacketContents { to, segment, .. } = self.pool.get(handle.index());
+        let is_plain = handle.has(Marks::PLAIN);
+        // Of a plain packet, or one to an agent on the way, the flow is known.
         let to_receiver = if handle.has(Marks::AGENT) {
             let packet = self.packets[handle.index() as usize].as_ref();
             packet.is_some_and(|packet| packet.to.agent > 0)
         } else {
             handle.has(Marks::DATA)
         };
-        SeenPacket { handle, contents: self.pool.get(handle.index()), to_receiver }
+        SeenPacket {
+            number: handle.index(),
+            bytes: handle.size(),
+            to: if is_plain { 2 * to + u32::from(to_receiver) } else { to },
+            is_copy: handle.has(Marks::COPY),
+            segment: (!is_plain).then_some(segment),
+        }
     }
 
     /// Tells the monitor that a packet was offered to a link at the time of an event.
@@ -88,7 +98,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
         if self.monitor.watches(link) {
-            self.monitor.link(key, link, LinkActivity::Delivered { packet: self.seen(handle) });
+            self.monitor.link(key, link, LinkActivity::Delivered(self.seen(handle)));
         }
     }
 
@@ -215,14 +225,14 @@ impl<M: Monitor> Simulation<M> {
     /// The node that a packet is at tells its way.
     pub(crate) fn look_up(&mut self, destination: u32, mut handle: PacketHandle, here: Here) {
         let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
-        let routing = self.core.routing.as_mut().expect("only a world whose routes change looks them up");
+        let routing = self.core.routing.as_ref().expect("only a world whose routes change looks them up");
         match routing.next(destination, here.node) {
-            Way::Here => self.arrive(handle),
-            Way::None => {
-                routing.stranded += 1;
+            NextHop::Here => self.arrive(handle),
+            NextHop::None => {
+                self.core.stranded += 1;
                 self.pool.release(handle.index());
             }
-            Way::Link(onward) => {
+            NextHop::Link(onward) => {
                 if middlebox.is_none_or(|id| self.serve(id, &mut handle, onward)) {
                     self.enqueue(onward, handle);
                 }

@@ -1,6 +1,8 @@
 //! Media that several links share: each link is a port, through which a packet enters the medium; there it waits and contends, and goes
 //! on from the far end of the link.
 
+use std::borrow::Cow;
+
 use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{Medium, TerminalConfig};
 use bentpipe_net::{ConfigError, Limit, LinkConfig, QueueConfig};
@@ -29,8 +31,18 @@ pub(crate) struct Media {
     ports: Vec<Option<(u32, u32)>>,
 }
 
-/// The configuration of a link that is only a port: it lets a packet through at once.
-pub(crate) fn port_config() -> LinkConfig {
+/// The name of one direction of a link.
+pub(crate) fn link_name(edge: &Edge<'_>) -> String {
+    format!("link.{}.{}", edge.name, edge.direction)
+}
+
+/// The configuration of the link: only a port if it leads into a medium, where it ends.
+pub(crate) fn link_config<'a>(edge: &Edge<'a>) -> Cow<'a, LinkConfig> {
+    if edge.medium.is_some() { Cow::Owned(port_config()) } else { Cow::Borrowed(edge.config) }
+}
+
+/// The configuration of a port: it lets a packet through at once.
+fn port_config() -> LinkConfig {
     // Fast enough that a packet of any size takes no more than the shortest time there is.
     let rate = Rate::from_bps(10_u64.pow(15));
     let limit = Limit::Packets(u32::MAX);

@@ -1,12 +1,13 @@
 //! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
 
 use bentpipe_base::{EcnField, Segment};
+use bentpipe_check::HostEvent;
 use bentpipe_middlebox::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};
 use bentpipe_scenario::{LinkId, Reveals};
 
 use crate::network::core::MiddleboxNode;
 use crate::network::forward::Here;
-use crate::observe::monitor::{HostEvent, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
@@ -132,7 +133,11 @@ impl<M: Monitor> Simulation<M> {
             let place = (index, exits[exit as usize]);
             let handle = PacketHandle::new(place, size, label, Marks::of(&emission.segment));
             let here = Here { node: *node, served: true };
-            self.monitor.end(self.key, to ^ 1, HostEvent::Forged { index, segment: emission.segment });
+            self.monitor.end(
+                self.key,
+                to ^ 1,
+                HostEvent::Forged { packet: index, segment: emission.segment },
+            );
             self.go(handle, here);
         }
         // What a segment changed may have been due before it came.

@@ -7,5 +7,3 @@ pub(crate) mod hop;
 pub(crate) mod medium;
 pub(crate) mod middlebox;
 mod reroute;
-pub(crate) mod routing;
-mod sky;

@@ -1,16 +1,16 @@
 //! Changes of the routes: what is given up, and where packets may be followed until the next change.
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_check::LinkActivity;
 use bentpipe_net::{Link, Passing};
-use bentpipe_scenario::{InFlight, LinkId, NodeId};
+use bentpipe_scenario::{InFlight, LinkId, NextHop, NodeId, RoutingTable};
 
 use crate::engine::shared_link::Source;
 use crate::network::chains::Chains;
 use crate::network::core::NetworkCore;
 use crate::network::forward::Here;
 use crate::network::hop::{Hop, lookup};
-use crate::network::routing::{RoutingTable, Way};
-use crate::observe::monitor::{LinkActivity, Monitor};
+use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::simulation::Simulation;
 use crate::world::Flow;
@@ -27,7 +27,7 @@ impl Survey<'_> {
     fn walk(&mut self, (mut node, destination): (NodeId, u32), mut source: Source) {
         // No way leads over a link twice.
         for _ in 0..self.links.len() {
-            let Way::Link(link) = self.routing.next(destination, node) else { return };
+            let NextHop::Link(link) = self.routing.next(destination, node) else { return };
             let before = &mut self.sources[link as usize];
             *before = before.or(source);
             source = self.source(link);
@@ -73,16 +73,19 @@ fn destinations(link: &Link<PacketHandle>, routes: &[Hop], all: u32) -> Vec<u32>
 impl NetworkCore {
     /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
     pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
-        let Some(routing) = &mut self.routing else { return };
         let has_sessions = flows.iter().any(|flow| flow.session.is_some());
-        if has_sessions || !self.middleboxes.is_empty() || !self.media.shared.is_empty() {
+        if self.routing.is_none()
+            || has_sessions
+            || !self.middleboxes.is_empty()
+            || !self.media.shared.is_empty()
+        {
             return;
         }
         let of_flows = flows.iter().map(|flow| (flow.routes, flow.nodes));
         let of_legs = self.legs.iter().map(|leg| (leg.routes, leg.nodes));
         let origin = |(route, node): (u32, NodeId)| Some((node, lookup(routes[route as usize])?));
         let origins = of_flows.chain(of_legs).flat_map(|(routes, nodes)| routes.into_iter().zip(nodes));
-        routing.chains = Chains::new(origins.filter_map(origin).collect());
+        self.chains = Chains::new(origins.filter_map(origin).collect());
     }
 }
 
@@ -92,7 +95,7 @@ impl<M: Monitor> Simulation<M> {
         let Some(routing) = &mut self.core.routing else { return };
         routing.change(now);
         // What is given up goes on by events, until it is known where packets may be followed now.
-        routing.chains.clear();
+        self.core.chains.clear();
         let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
         self.wheel.schedule(self.targets.routing, next);
         for link in given_up {
@@ -116,7 +119,9 @@ impl<M: Monitor> Simulation<M> {
                 self.reclaim_dropped(id, self.key);
                 let here = Here { node: self.core.graph.hop(id).from, served: true };
                 for handle in waiting {
-                    self.monitor.link(self.key, id, LinkActivity::TakenBack { handle });
+                    if self.monitor.watches(id) {
+                        self.monitor.link(self.key, id, LinkActivity::TakenBack(self.seen(handle)));
+                    }
                     self.go(handle, here);
                 }
             }
@@ -127,12 +132,12 @@ impl<M: Monitor> Simulation<M> {
     /// Finds where packets may be followed until the routes change again, and follows those that are on links now.
     pub(crate) fn find_chains(&mut self) {
         let Some(routing) = &self.core.routing else { return };
-        if routing.chains.origins.is_empty() {
+        if self.core.chains.origins.is_empty() {
             return;
         }
         let (links, nothing) = (&self.links, vec![Source::Nowhere; self.links.len()]);
         let mut survey = Survey { routing, links, sources: nothing };
-        for origin in &routing.chains.origins {
+        for origin in &self.core.chains.origins {
             survey.walk(*origin, Source::Elsewhere);
         }
         let is_used = |id: &LinkId| links[*id as usize].packets_inside() > 0;
@@ -146,9 +151,7 @@ impl<M: Monitor> Simulation<M> {
         used.sort_by_cached_key(|id| std::cmp::Reverse(survey.depth(*id)));
         let chained = (0..links.len() as LinkId).map(|id| survey.is_chained(id)).collect();
         self.horizon = self.until.min(routing.next_change() - Duration::from_nanos(1));
-        if let Some(routing) = &mut self.core.routing {
-            routing.chains.open(chained);
-        }
+        self.core.chains.open(chained);
         used.into_iter().for_each(|link| self.follow_from(link));
     }
 

@@ -1,12 +1,11 @@
 //! Puts what happened in the order of events, which is not the order in which a world is executed.
 
 use bentpipe_base::Instant;
+use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
 
 use crate::engine::key::EventKey;
 use crate::ids::{EndId, PacketIndex};
-use crate::observe::monitor::{HostEvent, LinkActivity, SeenPacket};
-use crate::packet::handle::Marks;
 
 /// Something that happened somewhere.
 #[derive(Clone, Copy, Debug)]
@@ -67,15 +66,13 @@ impl EventLog {
                 (*original, *copy) = (self.number_of(*original), self.number(*copy));
             }
             // Nobody told of its departure.
-            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. } if handle.has(Marks::PLAIN) => {
-                handle.set_index(self.number(handle.index()));
+            LinkActivity::Offered { packet, .. } if packet.segment.is_none() => {
+                packet.number = self.number(packet.number);
             }
-            LinkActivity::Offered { packet: SeenPacket { handle, .. }, .. }
-            | LinkActivity::Delivered { packet: SeenPacket { handle, .. } }
-            | LinkActivity::TakenBack { handle }
-            | LinkActivity::Lost { packet: SeenPacket { handle, .. }, .. } => {
-                handle.set_index(self.number_of(handle.index()));
-            }
+            LinkActivity::Offered { packet, .. }
+            | LinkActivity::Delivered(packet)
+            | LinkActivity::TakenBack(packet)
+            | LinkActivity::Lost { packet, .. } => packet.number = self.number_of(packet.number),
         }
     }
 

@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Gaps;
+use bentpipe_outcome::{
+    BundleOutcome, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome, MediumOutcome,
+    NodeOutcome, Outcome, RelayedOutcome, SplitOutcome, Totals,
+};
 use bentpipe_scenario::{Edge, FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Transport};
 use bentpipe_tcp::Connection;
-use bentpipe_traffic::adaptive::Viewing;
-use bentpipe_traffic::{self as traffic, Transfers};
+use bentpipe_traffic::{Application, Carried, ServiceOutcome};
 
-use crate::app::application::Application;
 use crate::host::proxy::{Leg, Proxy};
 use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::medium::Shared;
 use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 use crate::world::{Counts, Flow, Gone};
-use crate::{
-    BundleOutcome, CallOutcome, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome,
-    MediumOutcome, NodeOutcome, Outcome, PlayerOutcome, RelayedOutcome, SplitOutcome, StreamOutcome, Totals,
-    TransferOutcome,
-};
 
 /// What a run was, beside what it measured.
 #[derive(Clone, Copy, Debug)]
@@ -77,13 +74,13 @@ pub(crate) fn outcome<M: Monitor>(
         simulated_s: span.as_secs_f64(),
         wall_s: circumstances.wall.as_secs_f64(),
         events: simulation.events,
-        totals: Totals { convergence_s, ..totals(&flows, data_packets_delivered) },
+        totals: Totals { convergence_s, data_packets_delivered, ..Totals::of(&flows) },
         groups: GroupOutcome::of(&flows),
         flows,
         links,
         nodes: node_outcomes(topology, &simulation.core, &simulation.flows),
         media: simulation.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
-        stranded_packets: simulation.core.routing.as_ref().map_or(0, |routing| routing.stranded),
+        stranded_packets: simulation.core.stranded,
     }
 }
 
@@ -143,18 +140,23 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
-    let Gone { stats: [sender, receiver], srtt, aborted, .. } = counts.of_gone();
+    let Gone { stats: [sender, receiver], srtt, aborted, failures, .. } = counts.of_gone();
     let progress = flow.session.as_ref().map(|session| session.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
-        Application::Cbr(cbr) => (cbr.packet_bytes - flow.header_bytes, cbr.sent()),
+        Application::Cbr(cbr) => (cbr.packet_bytes() - flow.header_bytes, cbr.sent()),
         Application::SourceApp(app) if app.packets() > 0 => (flow.configs[0].mss, app.packets()),
         _ => (flow.configs[0].mss, sender.sent_segments + progress.sent_packets),
     };
     let delivered_bytes = receiver.delivered_bytes + counts.plain_bytes;
     let per_second = |amount: f64| if span.is_zero() { 0.0 } else { amount / span.as_secs_f64() };
     let completion = || (counts.completion_sum / counts.completed).as_secs_f64();
-    let service = Service::of(flow, now);
-    let transfer_mean = service.transfers.and_then(|transfers| transfers.mean_s);
+    let carried = Carried {
+        sent_packets: progress.sent_packets - progress.repeated_packets,
+        lost_packets: counts.lost_packets,
+        failed_connections: failures,
+    };
+    let ServiceOutcome { stream, call, transfers, player } = flow.application.service(now, carried);
+    let transfer_mean = transfers.and_then(|transfers| transfers.mean_s);
     FlowOutcome {
         name: flow.name(group).to_string(),
         group: group.name.clone(),
@@ -174,10 +176,10 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
         aborted,
-        stream: service.stream,
-        call: service.call,
-        transfers: service.transfers,
-        player: service.player,
+        stream,
+        call,
+        transfers,
+        player,
         split: split_outcome(legs, flow),
         bundles: bundle_outcome(flow),
         relayed: relayed_outcome(flow),
@@ -208,63 +210,6 @@ fn bundle_outcome(flow: &Flow) -> Option<BundleOutcome> {
         confirmed: source.confirmed,
         mean_confirmation_s: mean(source.confirmation_sum, source.confirmed),
     })
-}
-
-/// How the application of a flow was served, in its own terms.
-#[derive(Default)]
-struct Service {
-    stream: Option<StreamOutcome>,
-    call: Option<CallOutcome>,
-    transfers: Option<TransferOutcome>,
-    player: Option<PlayerOutcome>,
-}
-
-impl Service {
-    fn of(flow: &Flow, now: Instant) -> Self {
-        let counts = &flow.counts;
-        let progress = flow.session.as_ref().map(|session| session.sender()).unwrap_or_default();
-        let sent = progress.sent_packets - progress.repeated_packets;
-        match &flow.application {
-            Application::SourceApp(app) => Self {
-                stream: app.stream_outcome(now, (sent, counts.lost_packets)),
-                call: app.call_outcome(now),
-                ..Self::default()
-            },
-            Application::ClientApp(app) => match app.client.service(now) {
-                traffic::Service::Transfers(transfers) => Self {
-                    transfers: Some(transfer_outcome(transfers, counts.of_gone().failures)),
-                    ..Self::default()
-                },
-                traffic::Service::Viewing(viewing) => {
-                    Self { player: Some(player_outcome(&viewing)), ..Self::default() }
-                }
-            },
-            _ => Self::default(),
-        }
-    }
-}
-
-fn transfer_outcome(transfers: &Transfers, failed_connections: u64) -> TransferOutcome {
-    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-    TransferOutcome {
-        completed: transfers.count(),
-        failed_connections,
-        mean_s: seconds(transfers.mean()),
-        median_s: seconds(transfers.quantile(0.5)),
-        p95_s: seconds(transfers.quantile(0.95)),
-    }
-}
-
-fn player_outcome(viewing: &Viewing) -> PlayerOutcome {
-    let (stalled, played) = (viewing.stalled.as_secs_f64(), viewing.played.as_secs_f64());
-    PlayerOutcome {
-        startup_s: viewing.startup.map(Duration::as_secs_f64),
-        stalls: viewing.stalls,
-        stalled_s: stalled,
-        rebuffering_ratio: if stalled > 0.0 { stalled / (stalled + played) } else { 0.0 },
-        mean_rate_bps: viewing.mean_rate_bps,
-        switches: viewing.switches,
-    }
 }
 
 fn link_outcomes<M: Monitor>(
@@ -408,33 +353,4 @@ fn bundle_routers(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeO
         }
     }
     routers.into_iter().collect()
-}
-
-fn totals(flows: &[FlowOutcome], data_packets_delivered: u64) -> Totals {
-    let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
-    let goodput_bps = sum(|flow| flow.goodput_bps);
-    let squares = sum(|flow| flow.goodput_bps * flow.goodput_bps);
-    let sent = sum(|flow| flow.sent_segments as f64);
-    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-    Totals {
-        goodput_bps,
-        goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
-        throughput_bps: sum(|flow| flow.throughput_bps),
-        convergence_s: None,
-        jain_index: share(goodput_bps * goodput_bps, flows.len() as f64 * squares),
-        probe_overhead: share(sum(|flow| flow.probes_sent as f64), sent),
-        data_packets_delivered,
-        fairness_ratio: fairness_ratio(flows),
-    }
-}
-
-/// Mean goodput of a flow of the first group over that of the second, if there are two.
-fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
-    let first = &flows.first()?.group;
-    let (ours, theirs): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.group == *first);
-    let second = &theirs.first()?.group;
-    let mean =
-        |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
-    let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
-    (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
 }

@@ -1,9 +1,9 @@
 //! Samples what all flows have delivered, once a second.
 
 use bentpipe_base::Instant;
+use bentpipe_outcome::SAMPLE_INTERVAL;
 
 use crate::engine::key::EventTarget;
-use crate::observe::goodput::SAMPLE_INTERVAL;
 use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 use crate::world::Flow;

@@ -1,20 +1,30 @@
 //! The monitor of runs that are recorded, verified or observed from outside.
 
 use bentpipe_base::Instant;
+use bentpipe_check::{Checker, HostEvent, LinkActivity, SeenPacket};
 use bentpipe_net::Link;
+use bentpipe_outcome::{LinkEvent, Observer, Passing, Recorder, Series};
 use bentpipe_scenario::{LinkId, Scenario, Topology};
 use bentpipe_trace::Event;
 
+use crate::RunOptions;
 use crate::engine::key::EventKey;
 use crate::ids::EndId;
-use crate::observe::check::Checker;
+use crate::network::medium::{link_config, link_name};
+use crate::observe::bottlenecks::recorder;
 use crate::observe::log::{EventLog, Observation};
-use crate::observe::monitor::{HostEvent, LinkActivity, Monitor, SeenPacket};
-use crate::observe::observer::{LinkEvent, Observer, Passing};
-use crate::observe::record::Recorder;
-use crate::packet::handle::{Marks, PacketHandle};
+use crate::observe::monitor::Monitor;
+use crate::packet::handle::PacketHandle;
 use crate::world::World;
-use crate::{RunOptions, Series};
+
+/// Checkers for the links of a world.
+fn checker(topology: &Topology<'_>) -> Checker {
+    let mut checker = Checker::default();
+    for edge in topology.links() {
+        checker.add_link(link_name(&edge), &link_config(&edge));
+    }
+    checker
+}
 
 /// Logs what happens, and tells it to its readers in order.
 pub(crate) struct Watch<'a> {
@@ -39,8 +49,8 @@ impl<'a> Watch<'a> {
         observer: Option<&'a mut dyn Observer>,
     ) -> Self {
         let readers = Readers {
-            recorder: options.record.then(|| Recorder::new(world, (scenario, topology))),
-            checker: options.verify.then(|| Checker::new(topology)),
+            recorder: options.record.then(|| recorder(world, scenario, topology)),
+            checker: options.verify.then(|| checker(topology)),
             observer,
             leg_ids: Vec::new(),
         };
@@ -55,7 +65,7 @@ impl<'a> Watch<'a> {
     ) -> (Option<Series>, Vec<String>) {
         self.read(Instant::FAR_FUTURE);
         let Readers { recorder, checker, .. } = self.readers;
-        let violations = checker.map(|checker| checker.finish(now, (links, used)));
+        let violations = checker.map(|checker| checker.finish(now, links, used));
         (recorder.map(Recorder::finish), violations.unwrap_or_default())
     }
 }
@@ -80,10 +90,10 @@ impl Monitor for Watch<'_> {
             HostEvent::Opened { .. } | HostEvent::Traced(..) => {}
             // The rest is for the checker.
             _ if self.readers.checker.is_none() => return,
-            HostEvent::Sent { index, .. } | HostEvent::Forged { index, .. } => {
-                *index = self.log.number(*index);
+            HostEvent::Sent { packet, .. } | HostEvent::Forged { packet, .. } => {
+                *packet = self.log.number(*packet);
             }
-            HostEvent::Arrived { index, .. } => *index = self.log.number_of(*index),
+            HostEvent::Arrived { packet, .. } => *packet = self.log.number_of(*packet),
             _ => {}
         }
         self.log.push(key, Observation::AtEnd(end, event));
@@ -156,29 +166,27 @@ impl Readers<'_> {
         match activity {
             LinkActivity::Offered { packet, backlog } => {
                 if let Some(recorder) = &mut self.recorder {
-                    recorder.note_backlog(link, now, *backlog);
+                    recorder.note_backlog(link, now, backlog.packets);
                 }
                 self.tell((now, link), LinkEvent::Offered { waiting: backlog.packets }, packet);
             }
-            LinkActivity::Delivered { packet } => self.tell((now, link), LinkEvent::Delivered, packet),
+            LinkActivity::Delivered(packet) => self.tell((now, link), LinkEvent::Delivered, packet),
             LinkActivity::Lost { packet, cause, at } => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.note_drop(link, now);
                 }
                 self.tell((*at, link), LinkEvent::Dropped(*cause), packet);
             }
-            LinkActivity::Copied { .. } | LinkActivity::TakenBack { .. } => {}
+            LinkActivity::Copied { .. } | LinkActivity::TakenBack(_) => {}
         }
     }
 
     fn tell(&mut self, (at, link): (Instant, LinkId), event: LinkEvent, packet: &SeenPacket) {
-        let SeenPacket { handle, contents, to_receiver } = packet;
-        let plain = handle.has(Marks::PLAIN);
-        let to_end =
-            if plain { 2 * contents.to + u32::from(*to_receiver) } else { self.end_of_leg(contents.to) };
-        let segment = (!plain).then_some(&contents.segment);
+        let SeenPacket { bytes, to, .. } = *packet;
+        let segment = packet.segment.as_ref();
+        let to_end = if segment.is_some() { self.end_of_leg(to) } else { to };
         if let Some(observer) = &mut self.observer {
-            observer.on_link(at, event, &Passing { link, bytes: handle.size(), to_end, segment });
+            observer.on_link(at, event, &Passing { link, bytes, to_end, segment });
         }
     }
 }

@@ -7,6 +7,7 @@ use bentpipe_base::{
     EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch, prefetch_item,
 };
 
+use crate::engine::key::tie_break;
 use crate::engine::tuning::{CHUNK, FEW_PACKETS};
 use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
@@ -23,16 +24,37 @@ pub(crate) struct PacketContents {
     pub segment: Segment,
 }
 
-/// Where a packet is that waits at a shared link or for a channel.
+/// A packet that waits in front of a shared link or on a channel. Ordered as the events of arrivals are: by time and by tie-break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
     /// When it comes to the shared link or to the channel.
-    pub time: Instant,
+    pub at: Instant,
     pub handle: PacketHandle,
     /// At a shared link the salt of the link that it comes from, for a channel the index of the next packet in the queue.
     pub salt_or_next: u32,
     /// The channel that it goes to; [`NO_CHANNEL`] behind a shared link that leads elsewhere.
     pub channel: u32,
+}
+
+impl Waiting {
+    /// See [`PacketHandle::of_share`].
+    #[inline]
+    pub fn of_share(self, share: Option<u32>) -> Self {
+        Self { handle: self.handle.of_share(share), ..self }
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let tie_break = |packet: &Self| tie_break(packet.at, packet.salt_or_next);
+        self.at.cmp(&other.at).then_with(|| tie_break(self).cmp(&tie_break(other)))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// No channel.
@@ -272,14 +294,14 @@ impl PacketPool {
     pub fn set_waiting(&mut self, way: Waiting) {
         let packed = &mut self.packets[way.handle.index()];
         (packed.position, packed.nature) = way.handle.without_index();
-        (packed.time, packed.salt_or_next, packed.channel) = (way.time, way.salt_or_next, way.channel);
+        (packed.time, packed.salt_or_next, packed.channel) = (way.at, way.salt_or_next, way.channel);
     }
 
     /// Where the packet in `index` is.
     #[inline(always)]
     pub fn waiting(&self, index: PacketIndex) -> Waiting {
-        let Packed { position, nature, time, salt_or_next, channel, .. } = self.packets[index];
-        Waiting { time, handle: PacketHandle::with_index(index, (position, nature)), salt_or_next, channel }
+        let Packed { position, nature, time: at, salt_or_next, channel, .. } = self.packets[index];
+        Waiting { at, handle: PacketHandle::with_index(index, (position, nature)), salt_or_next, channel }
     }
 
     /// The channel that a packet goes to behind the shared link that it waits at; [`NO_CHANNEL`] if it goes elsewhere.

@@ -1,22 +1,15 @@
-//! Clients in the world: their connections, and the server that answers them.
+//! A client with its connections, and the server that answers it.
 //!
 //! The server stands at the near end of a flow and sends; the client at the far end opens connections and asks. As packets carry no payload,
 //! the server learns what a request asks for from the client's own notes, when the whole request has arrived.
 
 use std::collections::VecDeque;
 
-use bentpipe_base::Rng;
-use bentpipe_scenario::{FlowGroup, Traffic};
-use bentpipe_traffic::Client;
-use bentpipe_traffic::adaptive::Player;
-use bentpipe_traffic::browser::Browser;
-use bentpipe_traffic::fetch::Fetcher;
-
-use crate::ids::EndId;
+use crate::client::Client;
 
 /// A client and its connections.
 #[derive(Debug)]
-pub(crate) struct ClientApp {
+pub struct ClientApp {
     /// The client.
     pub client: Client,
     /// Its connections by their numbers.
@@ -25,9 +18,9 @@ pub(crate) struct ClientApp {
 
 /// A connection of a client.
 #[derive(Debug)]
-pub(crate) struct ClientConnection {
-    /// The server's end, once there is one behind all proxies, and the client's.
-    pub ends: [Option<EndId>; 2],
+pub struct ClientConnection {
+    /// The driver's numbers of the server's end, once there is one behind all proxies, and of the client's.
+    pub ends: [Option<u32>; 2],
     /// Requests that have not arrived as a whole: what is missing of each, and what it asks for.
     pub asked: VecDeque<(u64, u64)>,
     /// What server and client have yet to write.
@@ -35,26 +28,20 @@ pub(crate) struct ClientConnection {
 }
 
 impl ClientApp {
-    /// The client of a flow whose group is one of clients; none if it is not.
-    pub fn new(group: &FlowGroup, rng: Rng) -> Option<Self> {
-        let client = match &group.traffic {
-            Traffic::Web(config) => Client::Browser(Browser::new(*config, rng)),
-            Traffic::Adaptive(config) => Client::Player(Player::new(config.clone())),
-            Traffic::Ftp(config) => Client::Fetcher(Fetcher::new(*config, rng)),
-            _ => return None,
-        };
-        Some(Self { client, connections: Vec::new() })
+    /// A client without connections.
+    pub fn new(client: Client) -> Self {
+        Self { client, connections: Vec::new() }
     }
 
-    /// The number of the connection with this end.
-    pub fn number_of(&self, end: EndId) -> Option<usize> {
-        let side = (end % 2) as usize;
-        self.connections
-            .iter()
-            .position(|state| state.as_ref().is_some_and(|state| state.ends[side] == Some(end)))
+    /// The number of the connection with this end of the server (side 0) or of the client (1).
+    pub fn number_of(&self, side: usize, end: u32) -> Option<u32> {
+        let is_here = |state: &ClientConnection| state.ends[side] == Some(end);
+        let number = self.connections.iter().position(|state| state.as_ref().is_some_and(is_here));
+        number.map(|number| number as u32)
     }
 
-    pub fn open(&mut self, number: u32, ends: [Option<EndId>; 2]) {
+    /// A connection with this number is open, as far as these ends are.
+    pub fn open(&mut self, number: u32, ends: [Option<u32>; 2]) {
         let needed = self.connections.len().max(number as usize + 1);
         self.connections.resize_with(needed, || None);
         self.connections[number as usize] =
@@ -66,6 +53,7 @@ impl ClientApp {
         self.connections[number as usize] = None;
     }
 
+    /// The connection with this number, if it is of interest.
     pub fn state(&mut self, number: u32) -> Option<&mut ClientConnection> {
         self.connections.get_mut(number as usize)?.as_mut()
     }

@@ -1,42 +1,23 @@
-//! Sources in the world: what they send as it leaves, and how it is judged where it arrives.
+//! A source with its messages on their way, and how they are judged where they arrive.
 
 use std::collections::BTreeMap;
 
-use bentpipe_base::{Duration, Instant, Rng, Segment};
-use bentpipe_scenario::{FlowGroup, Streaming, Traffic, Transport};
-use bentpipe_traffic::frames::Frames;
-use bentpipe_traffic::mpeg::{Mpeg, Style};
-use bentpipe_traffic::on_off::{self, OnOff, Spacing, Times};
-use bentpipe_traffic::voice::{Listener, Talker, mean_opinion_score};
-use bentpipe_traffic::{Emission, Playout, Source, Timeliness};
+use bentpipe_base::{Duration, Instant};
 
-use crate::{CallOutcome, StreamOutcome};
-
-/// What the sources of a group have in common.
-#[derive(Clone, Debug)]
-pub(crate) enum Pattern {
-    Video(Style),
-    Other,
-}
-
-impl Pattern {
-    /// Of a group.
-    pub fn new(group: &FlowGroup) -> Self {
-        match &group.traffic {
-            Traffic::Video { video, .. } => Self::Video(Style::new(video)),
-            _ => Self::Other,
-        }
-    }
-}
+use crate::emission::Emission;
+use crate::outcome::{CallOutcome, ServiceOutcome, StreamOutcome};
+use crate::playout::Playout;
+use crate::source::Source;
+use crate::timeliness::Timeliness;
+use crate::voice::{Listener, mean_opinion_score};
 
 /// A source, its messages on their way, and the judges at the far end.
 #[derive(Debug)]
-pub(crate) struct SourceApp {
+pub struct SourceApp {
     source: Source,
     next: Option<Emission>,
     /// Payload of a full packet.
     packet_bytes: u64,
-    /// Over TCP: only whole packets are written while more is to come.
     coalesces: bool,
     /// Messages sent.
     messages: u64,
@@ -54,59 +35,23 @@ pub(crate) struct SourceApp {
 
 /// Who listens or watches at the far end.
 #[derive(Debug)]
-enum Judge {
+pub enum Judge {
+    /// Nobody.
     Nobody,
+    /// Somebody who watches a live video.
     Viewer(Timeliness, Playout),
+    /// The other side of a call.
     Listener(Listener),
 }
 
-impl Judge {
-    fn viewer(stream: &Streaming) -> Self {
-        Self::Viewer(Timeliness::new(stream.threshold), Playout::new(stream.playout_delay))
-    }
-}
-
 impl SourceApp {
-    /// The source of a flow whose group is one of sources; none if it is not.
-    pub fn new(group: &FlowGroup, pattern: &Pattern, rng: Rng) -> Option<Self> {
-        let bursts =
-            |config: &on_off::Config, rng| Source::OnOff(OnOff::new(config, group.header_bytes, rng));
-        let (source, judge) = match &group.traffic {
-            Traffic::Cbr { rate, packet_bytes, spacing }
-                if group.transport != Transport::Udp || *spacing != Spacing::Even =>
-            {
-                let (rate, packet_bytes, spacing, off) = (*rate, *packet_bytes, *spacing, Duration::ZERO);
-                let (on, times) = (Duration::from_secs(1), Times::Exponential);
-                let config = on_off::Config { rate, packet_bytes, on, off, times, spacing };
-                (bursts(&config, rng), Judge::Nobody)
-            }
-            Traffic::OnOff(config) => (bursts(config, rng), Judge::Nobody),
-            Traffic::Video { stream, .. } => {
-                let Pattern::Video(style) = pattern else { return None };
-                (Source::Mpeg(Mpeg::new(style.clone(), rng)), Judge::viewer(stream))
-            }
-            Traffic::Frames { recording, frames_per_s, repeat, stream, .. } => {
-                let frames = Frames::new(recording.clone(), *frames_per_s, *repeat);
-                (Source::Frames(frames), Judge::viewer(stream))
-            }
-            Traffic::Voice { codec, suppress_silence, jitter_buffer } => {
-                let listener = Listener::new(*codec, *jitter_buffer);
-                (Source::Talker(Talker::new(*codec, *suppress_silence, rng)), Judge::Listener(listener))
-            }
-            _ => return None,
-        };
-        Some(Self::of(source, judge, group))
-    }
-
-    fn of(mut source: Source, judge: Judge, group: &FlowGroup) -> Self {
-        let coalesces = match &group.traffic {
-            Traffic::Video { stream, .. } | Traffic::Frames { stream, .. } => stream.coalesce,
-            _ => false,
-        };
+    /// A source whose packets have so many bytes of payload when they are full. If it coalesces, only whole packets are written to a stream
+    /// while more is to come.
+    pub fn new(mut source: Source, judge: Judge, packet_bytes: u32, coalesces: bool) -> Self {
         Self {
             next: source.next_emission(),
             source,
-            packet_bytes: u64::from(group.sender.mss),
+            packet_bytes: u64::from(packet_bytes),
             coalesces,
             messages: 0,
             bytes: 0,
@@ -188,12 +133,12 @@ impl SourceApp {
         self.fresh_segments = fresh;
     }
 
-    /// A packet of a message arrived.
-    pub fn handle_packet(&mut self, now: Instant, packet: &Segment) {
+    /// A packet arrived with so many bytes of a message.
+    pub fn handle_packet(&mut self, now: Instant, message: u64, bytes: u64) {
         if let Judge::Viewer(timeliness, _) = &mut self.judge {
             timeliness.handle_packet(now);
         }
-        self.handle_part(now, packet.seq, u64::from(packet.len));
+        self.handle_part(now, message, bytes);
     }
 
     /// A part of a message arrived, each once.
@@ -215,23 +160,29 @@ impl SourceApp {
         self.packets
     }
 
-    /// How a viewer was served, if there is one; its transport sent so many packets for the first time, and so many were lost
-    /// on the way.
-    pub fn stream_outcome(&self, now: Instant, (sent, lost): (u64, u64)) -> Option<StreamOutcome> {
-        let Judge::Viewer(timeliness, playout) = &self.judge else { return None };
-        let sent = sent.max(self.packets).max(self.bytes.div_ceil(self.packet_bytes));
-        Some(StreamOutcome {
-            frames_sent: self.messages,
-            frames_missed: playout.missed(now),
-            real_time_index: timeliness.index(sent),
-            delayed_packets_rate: timeliness.delayed_rate(sent),
-            packet_drop_rate: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
-        })
+    /// How it was served by now. Its transport sent so many packets for the first time, and so many were lost on the way.
+    pub fn service(&self, now: Instant, (sent, lost): (u64, u64)) -> ServiceOutcome {
+        match &self.judge {
+            Judge::Nobody => ServiceOutcome::default(),
+            Judge::Viewer(timeliness, playout) => {
+                let sent = sent.max(self.packets).max(self.bytes.div_ceil(self.packet_bytes));
+                let stream = StreamOutcome {
+                    frames_sent: self.messages,
+                    frames_missed: playout.missed(now),
+                    real_time_index: timeliness.index(sent),
+                    delayed_packets_rate: timeliness.delayed_rate(sent),
+                    packet_drop_rate: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
+                };
+                ServiceOutcome { stream: Some(stream), ..ServiceOutcome::default() }
+            }
+            Judge::Listener(listener) => {
+                ServiceOutcome { call: self.call(listener, now), ..ServiceOutcome::default() }
+            }
+        }
     }
 
-    /// How a listener was served, if there is one who heard anything.
-    pub fn call_outcome(&self, now: Instant) -> Option<CallOutcome> {
-        let Judge::Listener(listener) = &self.judge else { return None };
+    /// How a listener was served who heard anything.
+    fn call(&self, listener: &Listener, now: Instant) -> Option<CallOutcome> {
         let pending = self.open.values().filter(|(sent, _)| !listener.is_due(*sent, now)).count() as u64;
         let due = self.messages - pending;
         let rating = listener.rating(due)?;

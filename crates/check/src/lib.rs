@@ -1,55 +1,55 @@
 //! Checks from outside: what must hold of links and connections whatever is inside them.
 //!
-//! The checkers see what the simulation tells its monitor, in the order of events, and nothing of the code that they check: [`links`] keeps books of every packet that
-//! enters and leaves a link, [`streams`] carries the payload that the engine only counts.
+//! The checkers are told what happens, in the order of time, and see nothing of the code that they check. One keeps books of every packet
+//! that enters and leaves a link: packets are conserved, none arrives before it could, and none above the rate of the link. The other
+//! carries the payload that an engine only counts: what is read is what was written, in order.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod event;
 mod links;
 mod streams;
 mod violations;
 
 use bentpipe_base::Instant;
-use bentpipe_net::Link;
-use bentpipe_scenario::{LinkId, Topology};
+use bentpipe_net::{Link, LinkConfig, Packet};
 
-use crate::ids::EndId;
-use crate::observe::monitor::{HostEvent, LinkActivity};
-use crate::packet::handle::PacketHandle;
+pub use event::{HostEvent, LinkActivity, SeenPacket};
 use links::LinkBook;
 use streams::Streams;
 use violations::Violations;
 
 /// All checkers of one run.
-#[derive(Debug)]
-pub(crate) struct Checker {
+#[derive(Debug, Default)]
+pub struct Checker {
     links: Vec<LinkBook>,
     streams: Streams,
     violations: Violations,
 }
 
 impl Checker {
-    /// For a world with these links.
-    pub fn new(topology: &Topology<'_>) -> Self {
-        let links = topology.links().map(|edge| LinkBook::new(&edge)).collect();
-        Self { links, streams: Streams::default(), violations: Violations::default() }
+    /// The next direction of a link, in the order in which they are numbered.
+    pub fn add_link(&mut self, name: String, config: &LinkConfig) {
+        self.links.push(LinkBook::new(name, config));
     }
 
     /// Something happened at a connection end.
-    pub fn end(&mut self, now: Instant, end: EndId, event: &HostEvent) {
+    pub fn end(&mut self, now: Instant, end: u32, event: &HostEvent) {
         self.streams.note(now, end, event, &mut self.violations);
     }
 
     /// Something happened at a link.
-    pub fn link(&mut self, now: Instant, link: LinkId, activity: &LinkActivity) {
+    pub fn link(&mut self, now: Instant, link: u32, activity: &LinkActivity) {
         match *activity {
             LinkActivity::Copied { original, copy } => self.streams.copy(original, copy),
-            LinkActivity::Lost { packet, .. } => self.streams.forget(packet.handle.index()),
+            LinkActivity::Lost { packet, .. } => self.streams.forget(packet.number),
             _ => {}
         }
         self.links[link as usize].note(now, activity, &mut self.violations);
     }
 
     /// Closes the books: `used` packets are on their way in all, on these links. Returns all violations.
-    pub fn finish(mut self, now: Instant, (links, used): (&[Link<PacketHandle>], usize)) -> Vec<String> {
+    pub fn finish<P: Packet>(mut self, now: Instant, links: &[Link<P>], used: usize) -> Vec<String> {
         for (book, link) in self.links.iter().zip(links) {
             book.close(now, link, &mut self.violations);
         }

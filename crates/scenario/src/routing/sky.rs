@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use bentpipe_base::Instant;
-use bentpipe_scenario::{InFlight, LinkId, NOWHERE, NodeId, SkyPlan, Topology};
+
+use crate::members::{LinkId, NodeId};
+use crate::sky::{InFlight, SkyPlan};
+use crate::topology::{NOWHERE, Topology};
 
 /// The next hops of satellites and ground stations at this time.
 #[derive(Debug)]
-pub(crate) struct Sky {
+pub struct Sky {
     plan: Arc<SkyPlan>,
     /// Nodes of the ground stations.
     stations: Vec<NodeId>,

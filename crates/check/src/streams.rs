@@ -1,19 +1,18 @@
 //! The payload that the engine only counts: made from its place in the stream where it leaves, compared where it is read.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bentpipe_base::{Instant, Segment};
 
-use super::violations::Violations;
-use crate::ids::{EndId, PacketIndex};
-use crate::observe::monitor::HostEvent;
+use crate::event::HostEvent;
+use crate::violations::Violations;
 
 /// The streams of all connections.
 #[derive(Debug, Default)]
-pub(crate) struct Streams {
+pub struct Streams {
     ends: Vec<Stream>,
     /// What the packets on their way carry, by the numbers of the packets.
-    payloads: HashMap<PacketIndex, Vec<u8>>,
+    payloads: BTreeMap<u32, Vec<u8>>,
     opened: u64,
 }
 
@@ -24,7 +23,7 @@ struct Stream {
     key: u64,
     written: u64,
     /// At a proxy, the end that receives what is written here: its stream is that one's.
-    inward: Option<EndId>,
+    inward: Option<u32>,
     /// Bytes read.
     read: u64,
     /// What arrived in order and was not read.
@@ -71,18 +70,18 @@ impl Stream {
 
 impl Streams {
     /// The payload of a packet that duplication made.
-    pub fn copy(&mut self, original: PacketIndex, copy: PacketIndex) {
+    pub fn copy(&mut self, original: u32, copy: u32) {
         let payload = self.payloads.get(&original).cloned().unwrap_or_default();
         self.payloads.insert(copy, payload);
     }
 
     /// A packet is lost, and its payload with it.
-    pub fn forget(&mut self, packet: PacketIndex) {
+    pub fn forget(&mut self, packet: u32) {
         self.payloads.remove(&packet);
     }
 
     /// Something happened at a connection end.
-    pub fn note(&mut self, now: Instant, end: EndId, event: &HostEvent, violations: &mut Violations) {
+    pub fn note(&mut self, now: Instant, end: u32, event: &HostEvent, violations: &mut Violations) {
         match *event {
             HostEvent::Opened { inward, .. } => self.open(end, inward),
             HostEvent::Wrote(bytes) => {
@@ -94,17 +93,17 @@ impl Streams {
                     format!("end {end}: a proxy wrote {written} bytes onward, but had {had}")
                 });
             }
-            HostEvent::Sent { index, segment } | HostEvent::Forged { index, segment } => {
+            HostEvent::Sent { packet, segment } | HostEvent::Forged { packet, segment } => {
                 if matches!(event, HostEvent::Forged { .. }) {
                     let stream = &mut self.ends[end as usize];
                     stream.vouched_for = stream.vouched_for.max(segment.ack.saturating_sub(1));
                 }
-                let broken = self.send(end, index, &segment);
+                let broken = self.send(end, packet, &segment);
                 violations
                     .unless(broken.is_none(), now, || format!("end {end}: {}", broken.unwrap_or_default()));
             }
-            HostEvent::Arrived { index, segment } if segment.len > 0 => {
-                let payload = self.payloads.remove(&index).unwrap_or_default();
+            HostEvent::Arrived { packet, segment } if segment.len > 0 => {
+                let payload = self.payloads.remove(&packet).unwrap_or_default();
                 let whole = payload.len() == segment.len as usize;
                 violations.unless(whole, now, || format!("end {end}: a segment lost some of its payload"));
                 self.ends[end as usize].take(segment.seq - 1, &payload);
@@ -132,7 +131,7 @@ impl Streams {
         }
     }
 
-    fn open(&mut self, end: EndId, inward: Option<EndId>) {
+    fn open(&mut self, end: u32, inward: Option<u32>) {
         let needed = end as usize + 1;
         if self.ends.len() < needed {
             self.ends.resize_with(needed, Stream::default);
@@ -148,7 +147,7 @@ impl Streams {
     }
 
     /// The key of what an end writes: behind proxies that of the host that wrote it.
-    fn key(&self, mut end: EndId) -> u64 {
+    fn key(&self, mut end: u32) -> u64 {
         while let Some(inward) = self.ends[end as usize].inward {
             end = inward ^ 1;
         }
@@ -156,7 +155,7 @@ impl Streams {
     }
 
     /// A segment leaves with its payload; what is wrong with it.
-    fn send(&mut self, end: EndId, packet: PacketIndex, segment: &Segment) -> Option<String> {
+    fn send(&mut self, end: u32, packet: u32, segment: &Segment) -> Option<String> {
         let (key, written) = (self.key(end), self.ends[end as usize].written);
         if segment.len == 0 {
             return None;
@@ -170,7 +169,7 @@ impl Streams {
     }
 
     /// The application reads; what is wrong with what it gets.
-    fn read(&mut self, end: EndId, bytes: u64) -> Option<String> {
+    fn read(&mut self, end: u32, bytes: u64) -> Option<String> {
         let key = self.key(end ^ 1);
         let stream = &mut self.ends[end as usize];
         let (from, arrived) = (stream.read, stream.in_order.len() as u64);
@@ -210,8 +209,8 @@ mod tests {
         streams.note(now, 0, &HostEvent::Wrote(100), &mut violations);
         for &(seq, len) in segments {
             let segment = segment(seq, len);
-            streams.note(now, 0, &HostEvent::Sent { index: 3, segment }, &mut violations);
-            streams.note(now, 1, &HostEvent::Arrived { index: 3, segment }, &mut violations);
+            streams.note(now, 0, &HostEvent::Sent { packet: 3, segment }, &mut violations);
+            streams.note(now, 1, &HostEvent::Arrived { packet: 3, segment }, &mut violations);
         }
         streams.note(now, 1, &HostEvent::Read(bytes), &mut violations);
         violations.into_vec()

@@ -3,14 +3,14 @@
 use bentpipe_base::{Duration, Instant};
 
 /// Time between two samples, over which goodput is averaged.
-pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Looks over which it must hold.
 const HELD: usize = 10;
 
 /// Finds the first second from which on the goodput of each of ten seconds lies within 10 % of their mean.
 /// There is one for each of very many flows.
 #[derive(Clone, Debug)]
-pub(crate) struct Convergence {
+struct Convergence {
     /// Bytes of the latest seconds, in turn.
     latest: Latest,
     seen: u32,
@@ -57,7 +57,7 @@ impl Default for Convergence {
 
 impl Convergence {
     /// Notes the bytes of the next second.
-    pub fn note(&mut self, bytes: u64) {
+    fn note(&mut self, bytes: u64) {
         if self.found != NEVER {
             return;
         }
@@ -73,7 +73,7 @@ impl Convergence {
     }
 
     /// Number of the second, from 0.
-    pub fn found(&self) -> Option<u64> {
+    fn found(&self) -> Option<u64> {
         (self.found != NEVER).then_some(u64::from(self.found))
     }
 }
@@ -107,7 +107,7 @@ fn first_sample(start: Instant) -> Instant {
 
 /// The goodput of all flows.
 #[derive(Debug, Default)]
-pub(crate) struct GoodputSampler {
+pub struct GoodputSampler {
     /// Of each flow, and of all together.
     flows: Vec<Gauge>,
     all: Gauge,

@@ -2,35 +2,41 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_base::{Flags, Instant, Probe, Rate, Segment};
-use bentpipe_net::Backlog;
+use bentpipe_base::{Flags, Instant, Probe, Segment};
 use bentpipe_trace::Event;
 
-use crate::app::application::Interest;
-use crate::observe::thinned::Thinned;
-use crate::world::{Flow, World};
-use crate::{FlowSeries, LinkSeries, Series};
-use bentpipe_scenario::{LinkId, NodeId, Scenario, Topology};
+use crate::series::{FlowSeries, LinkSeries, Series};
+use crate::thinned::Thinned;
 
 /// Buckets that all series share, and what one gets at most and at least.
 const ALL_BUCKETS: usize = 400_000;
 const MOST_BUCKETS: usize = 2_000;
 const LEAST_BUCKETS: usize = 16;
 
-/// Records the series of all flows and of the links that limit them.
+/// A sender of which series are recorded.
+#[derive(Clone, Debug)]
+pub struct SenderToRecord {
+    /// Name of its flow, or of its leg of one.
+    pub name: String,
+    /// Payload bytes of a full segment.
+    pub segment_bytes: u32,
+    /// It has several connections at once, whose sequence numbers make no curve.
+    pub is_bundle: bool,
+}
+
+/// Records the series of senders and links.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     flows: Vec<FlowRecord>,
     links: Vec<LinkRecord>,
     /// Where in `links` what happens at a link is noted.
-    place_of: BTreeMap<LinkId, usize>,
+    place_of: BTreeMap<u32, usize>,
 }
 
 #[derive(Debug)]
 struct FlowRecord {
     name: String,
     segment_bytes: f64,
-    /// Several connections at once, whose sequence numbers make no curve.
     is_bundle: bool,
     /// Segments that earlier connections of the flow sent.
     base: f64,
@@ -59,38 +65,32 @@ mod curve {
 }
 
 impl Recorder {
-    /// For the flows of a world and their bottlenecks.
-    pub fn new(world: &World, (scenario, topology): (&Scenario, &Topology<'_>)) -> Self {
-        let bottlenecks = bottlenecks(world, topology);
-        let legs = &world.core.legs;
-        let series = 6 * (world.flows.len() + legs.len()) + 2 * bottlenecks.len();
+    /// For senders, numbered in their order, and for links: names of curves, and the numbers of the links that each belongs to. Of two
+    /// curves for one link the first counts.
+    pub fn new(senders: Vec<SenderToRecord>, links_to_record: Vec<(String, Vec<u32>)>) -> Self {
+        let series = 6 * senders.len() + 2 * links_to_record.len();
         let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
         let empty = || Thinned::new(buckets);
-        let everything = |flow: &Flow| flow.application.interest() == Interest::Everything;
-        let name = |flow: &Flow| flow.name_in(scenario).to_string();
-        let leg_ids = world.flows.iter().map(|flow| (name(flow), &flow.configs[0], everything(flow)));
-        let leg_ids = leg_ids.chain(legs.iter().map(|leg| (leg.name.clone(), &leg.configs[0], false)));
-        let flows = leg_ids.map(|(name, sender, is_bundle)| FlowRecord {
+        let flow = |SenderToRecord { name, segment_bytes, is_bundle }| FlowRecord {
             name,
-            segment_bytes: f64::from(sender.mss),
+            segment_bytes: f64::from(segment_bytes),
             is_bundle,
             base: 0.0,
             sent_to: 1,
             acked_to: 1,
             series: std::array::from_fn(|_| empty()),
-        });
+        };
         let (mut links, mut place_of) = (Vec::new(), BTreeMap::new());
-        for id in bottlenecks {
-            if !place_of.contains_key(&id) {
-                let (name, ids) = named(topology, id);
+        for (name, ids) in links_to_record {
+            if !ids.iter().any(|id| place_of.contains_key(id)) {
                 place_of.extend(ids.into_iter().map(|id| (id, links.len())));
                 links.push(LinkRecord { name, waiting: 0, queue: empty(), drops: empty() });
             }
         }
-        Self { flows: flows.collect(), links, place_of }
+        Self { flows: senders.into_iter().map(flow).collect(), links, place_of }
     }
 
-    /// A new connection of a leg begins; sequence numbers go on where the last one stopped.
+    /// A new connection of a sender begins; sequence numbers go on where the last one stopped.
     pub fn begin(&mut self, flow: u32) {
         let flow = &mut self.flows[flow as usize];
         flow.base += flow.segments(flow.sent_to);
@@ -119,27 +119,27 @@ impl Recorder {
         }
     }
 
-    /// A packet was offered to a link, after which so much waits.
-    pub fn note_backlog(&mut self, link: LinkId, at: Instant, backlog: Backlog) {
+    /// A packet was offered to a link, after which so many packets wait.
+    pub fn note_backlog(&mut self, link: u32, at: Instant, waiting: u32) {
         if let Some(link) = self.link(link) {
-            link.waiting = backlog.packets;
-            link.queue.push(at, f64::from(backlog.packets));
+            link.waiting = waiting;
+            link.queue.push(at, f64::from(waiting));
         }
     }
 
     /// A link lost a packet.
-    pub fn note_drop(&mut self, link: LinkId, at: Instant) {
+    pub fn note_drop(&mut self, link: u32, at: Instant) {
         if let Some(link) = self.link(link) {
             link.drops.push(at, f64::from(link.waiting));
         }
     }
 
     /// Whether what happens at a link is recorded.
-    pub fn has(&self, link: LinkId) -> bool {
+    pub fn has(&self, link: u32) -> bool {
         self.place_of.contains_key(&link)
     }
 
-    fn link(&mut self, link: LinkId) -> Option<&mut LinkRecord> {
+    fn link(&mut self, link: u32) -> Option<&mut LinkRecord> {
         self.place_of.get(&link).map(|place| &mut self.links[*place])
     }
 
@@ -186,43 +186,6 @@ impl FlowRecord {
         self.series[curve].push(at, position);
         self.sent_to = self.sent_to.max(segment.seq + u64::from(segment.len));
     }
-}
-
-/// What a curve of a link is called, and whose it is: that of a ground middlebox to its satellite goes on when another takes over.
-fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
-    let edge = topology.link(id);
-    let sky = topology.ground_link_count() as LinkId..topology.link_count() as LinkId;
-    let is_station = |node: NodeId| topology.graph.stations.contains(&node);
-    let of = |link: LinkId| topology.graph.hop(link);
-    let name = edge.name.to_string();
-    let (middlebox, _) = name.split_once('~').unwrap_or((&name, ""));
-    match (sky.contains(&id), is_station(of(id).from), is_station(of(id).to)) {
-        (true, true, false) => {
-            let ids = sky.filter(|link| of(*link).from == of(id).from).collect();
-            (format!("{middlebox} up"), ids)
-        }
-        (true, false, true) => {
-            let ids = sky.filter(|link| of(*link).to == of(id).to).collect();
-            (format!("{middlebox} down"), ids)
-        }
-        _ => (format!("{name} {}", edge.direction), vec![id]),
-    }
-}
-
-/// The links that limit flows: of the links on its way forward, the one that leaves a flow the least share of its rate.
-fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
-    let mut flows_over = vec![0_u64; topology.link_count()];
-    for flow in &world.flows {
-        for link in world.links_of(flow) {
-            flows_over[link as usize] += 1;
-        }
-    }
-    let share = |link: &LinkId| Rate::bps(topology.rate(*link)) / flows_over[*link as usize];
-    let of_flows = world.flows.iter().filter_map(|flow| world.links_of(flow).into_iter().min_by_key(share));
-    let mut bottlenecks: Vec<_> = of_flows.collect();
-    bottlenecks.sort_unstable();
-    bottlenecks.dedup();
-    bottlenecks
 }
 
 #[cfg(test)]

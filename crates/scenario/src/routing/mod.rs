@@ -1,16 +1,20 @@
-//! Routes that change with time: every node knows its next hop to every destination, until something changes.
+//! Routes of a world that change with time: every node knows its next hop to every destination, until something changes.
 
 use std::sync::Arc;
 
 use bentpipe_base::Instant;
-use bentpipe_scenario::{Graph, InFlight, LinkId, NOWHERE, NodeId, Routing, THROUGH_SKY, Topology, Tree};
 
-use crate::network::chains::Chains;
-use crate::network::sky::Sky;
+use crate::members::{LinkId, NodeId};
+use crate::model::Routing;
+use crate::sky::InFlight;
+use crate::topology::{Graph, NOWHERE, THROUGH_SKY, Topology, Tree};
+use sky::Sky;
+
+mod sky;
 
 /// The next hops of all nodes at this time, and when they change.
 #[derive(Debug)]
-pub(crate) struct RoutingTable {
+pub struct RoutingTable {
     graph: Arc<Graph>,
     destinations: Vec<NodeId>,
     /// By destination.
@@ -22,10 +26,6 @@ pub(crate) struct RoutingTable {
     changes: Vec<Change>,
     /// Changes that have happened.
     done: usize,
-    /// Where packets may be followed until the next change.
-    pub chains: Chains,
-    /// Packets that no way led on for.
-    pub stranded: u64,
 }
 
 /// A link goes out or comes back.
@@ -52,8 +52,6 @@ impl RoutingTable {
             out: vec![false; topology.link_count()],
             changes,
             done: 0,
-            chains: Chains::default(),
-            stranded: 0,
         }
     }
 
@@ -66,25 +64,6 @@ impl RoutingTable {
             self.destinations.len() - 1
         });
         number as u32
-    }
-
-    /// The next link of a packet behind another, if packets may be offered to it ahead of time.
-    #[inline(always)]
-    pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        match self.chains.known(destination, behind) {
-            Some(next) => next,
-            None => self.find_chained_hop(destination, behind),
-        }
-    }
-
-    #[inline(never)]
-    fn find_chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        let next = match self.next(destination, self.head(behind)) {
-            Way::Link(next) if self.chains.has(next) => Some(next),
-            _ => None,
-        };
-        self.chains.learn(destination, behind, next);
-        next
     }
 
     /// How many destinations there are.
@@ -127,15 +106,16 @@ impl RoutingTable {
     }
 
     /// What a packet to a destination meets next at a node.
-    pub fn next(&self, destination: u32, node: NodeId) -> Way {
+    #[inline]
+    pub fn next(&self, destination: u32, node: NodeId) -> NextHop {
         let tree = &self.trees[destination as usize];
         let next = match (tree.next_hops[node as usize], &self.sky, tree.landing) {
-            _ if self.destinations[destination as usize] == node => return Way::Here,
+            _ if self.destinations[destination as usize] == node => return NextHop::Here,
             // Of satellites only the sky knows.
             (NOWHERE | THROUGH_SKY, Some(sky), Some(landing)) => sky.next_hop(landing, node),
             (next, ..) => next,
         };
-        if next == NOWHERE { Way::None } else { Way::Link(next) }
+        if next == NOWHERE { NextHop::None } else { NextHop::Link(next) }
     }
 }
 
@@ -152,7 +132,7 @@ fn outages(topology: &Topology<'_>) -> Vec<Change> {
 
 /// Where a packet goes from a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub enum NextHop {
     /// Over this link.
     Link(LinkId),
     /// This is its destination.
@@ -164,8 +144,8 @@ pub(crate) enum Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Draft;
     use bentpipe_base::Duration;
-    use bentpipe_scenario::Draft;
 
     fn at(secs: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(secs)
@@ -208,11 +188,11 @@ mod tests {
         let mut routing = RoutingTable::new(&topology, Routing::AvoidOutages);
         let b = routing.destination(1);
         let x = 2;
-        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(2), at(10)));
+        assert_eq!((routing.next(b, x), routing.next_change()), (NextHop::Link(2), at(10)));
         routing.change(at(10));
-        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(4), at(20)));
+        assert_eq!((routing.next(b, x), routing.next_change()), (NextHop::Link(4), at(20)));
         routing.change(at(20));
-        assert_eq!((routing.next(b, x), routing.next_change()), (Way::Link(2), Instant::FAR_FUTURE));
-        assert_eq!(routing.next(b, 1), Way::Here);
+        assert_eq!((routing.next(b, x), routing.next_change()), (NextHop::Link(2), Instant::FAR_FUTURE));
+        assert_eq!(routing.next(b, 1), NextHop::Here);
     }
 }

@@ -3,18 +3,14 @@
 use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Link, Opportunities, Quantity, Schedule};
-use bentpipe_scenario::Edge;
+use bentpipe_net::{Link, LinkConfig, Opportunities, Packet, Quantity, Schedule};
 
-use super::violations::Violations;
-use crate::ids::PacketIndex;
-use crate::network::medium::port_config;
-use crate::observe::monitor::LinkActivity;
-use crate::packet::handle::{Marks, PacketHandle};
+use crate::event::{LinkActivity, SeenPacket};
+use crate::violations::Violations;
 
 /// What went into a link and what came out.
 #[derive(Debug)]
-pub(crate) struct LinkBook {
+pub struct LinkBook {
     name: String,
     least_delay: Duration,
     greatest_rate: Rate,
@@ -23,14 +19,14 @@ pub(crate) struct LinkBook {
     /// Packets keep the distance on the far side that their transmission gives them.
     keeps_distance: bool,
     /// When the packets inside entered.
-    inside: BTreeMap<PacketIndex, Instant>,
+    inside: BTreeMap<u32, Instant>,
     last_delivery: Instant,
     entered: Tally,
     delivered: Tally,
     lost: Tally,
     copied: u64,
     /// The packet that is delivered next although it never entered.
-    expected_copy: Option<PacketIndex>,
+    expected_copy: Option<u32>,
 }
 
 /// Packets and their bytes.
@@ -41,14 +37,14 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, handle: PacketHandle) {
+    fn add(&mut self, packet: &SeenPacket) {
         self.packets += 1;
-        self.bytes += u64::from(handle.size());
+        self.bytes += u64::from(packet.bytes);
     }
 
-    fn remove(&mut self, handle: PacketHandle) {
+    fn remove(&mut self, packet: &SeenPacket) {
         self.packets -= 1;
-        self.bytes -= u64::from(handle.size());
+        self.bytes -= u64::from(packet.bytes);
     }
 }
 
@@ -67,13 +63,10 @@ fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
 
 impl LinkBook {
     /// Of one direction of a link.
-    pub fn new(edge: &Edge<'_>) -> Self {
-        // A link into a shared medium ends where the medium begins.
-        let port = edge.medium.map(|_| port_config());
-        let config = port.as_ref().unwrap_or(edge.config);
+    pub fn new(name: String, config: &LinkConfig) -> Self {
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
-            name: format!("link.{}.{}", edge.name, edge.direction),
+            name,
             least_delay: Duration::from_nanos(least_delay),
             // Between two opportunities of one moment no time passes.
             greatest_rate: Rate::from_bps(match config.opportunities {
@@ -99,40 +92,40 @@ impl LinkBook {
 
     /// Enters what happened.
     pub fn note(&mut self, now: Instant, activity: &LinkActivity, violations: &mut Violations) {
-        match *activity {
+        match activity {
             LinkActivity::Offered { packet, .. } => {
-                self.entered.add(packet.handle);
-                let before = self.inside.insert(packet.handle.index(), now);
+                self.entered.add(packet);
+                let before = self.inside.insert(packet.number, now);
                 violations.unless(before.is_none(), now, || format!("{}: a packet entered twice", self.name));
             }
             LinkActivity::Copied { original, copy } => {
-                let present = self.inside.contains_key(&original);
+                let present = self.inside.contains_key(original);
                 violations.unless(present, now, || format!("{}: copied what it does not hold", self.name));
                 self.copied += 1;
-                self.expected_copy = Some(copy);
+                self.expected_copy = Some(*copy);
             }
-            LinkActivity::TakenBack { handle } => {
-                self.entered.remove(handle);
-                let present = self.inside.remove(&handle.index()).is_some();
+            LinkActivity::TakenBack(packet) => {
+                self.entered.remove(packet);
+                let present = self.inside.remove(&packet.number).is_some();
                 violations.unless(present, now, || format!("{}: took back what it does not hold", self.name));
             }
-            LinkActivity::Delivered { packet } => self.note_delivery(now, packet.handle, violations),
+            LinkActivity::Delivered(packet) => self.note_delivery(now, packet, violations),
             LinkActivity::Lost { packet, .. } => {
-                self.lost.add(packet.handle);
-                let present = self.inside.remove(&packet.handle.index()).is_some();
+                self.lost.add(packet);
+                let present = self.inside.remove(&packet.number).is_some();
                 violations.unless(present, now, || format!("{}: lost what it does not hold", self.name));
             }
         }
     }
 
-    fn note_delivery(&mut self, now: Instant, handle: PacketHandle, violations: &mut Violations) {
-        self.delivered.add(handle);
-        if self.expected_copy.take() == Some(handle.index()) {
-            let marked = handle.has(Marks::COPY);
-            return violations.unless(marked, now, || format!("{}: a copy is not marked as one", self.name));
+    fn note_delivery(&mut self, now: Instant, packet: &SeenPacket, violations: &mut Violations) {
+        self.delivered.add(packet);
+        if self.expected_copy.take() == Some(packet.number) {
+            return violations
+                .unless(packet.is_copy, now, || format!("{}: a copy is not marked as one", self.name));
         }
-        let sending = self.greatest_rate.time_for(u64::from(handle.size()));
-        match self.inside.remove(&handle.index()) {
+        let sending = self.greatest_rate.time_for(u64::from(packet.bytes));
+        match self.inside.remove(&packet.number) {
             None => {
                 violations.unless(false, now, || format!("{}: delivered what it does not hold", self.name));
             }
@@ -162,7 +155,7 @@ impl LinkBook {
     }
 
     /// Compares with the link's own books at the end.
-    pub fn close(&self, now: Instant, link: &Link<PacketHandle>, violations: &mut Violations) {
+    pub fn close<P: Packet>(&self, now: Instant, link: &Link<P>, violations: &mut Violations) {
         let Self { entered, delivered, lost, copied, .. } = *self;
         let inside = self.inside.len() as u64;
         let balance = entered.packets + copied == delivered.packets + lost.packets + inside;
@@ -179,5 +172,51 @@ impl LinkBook {
         violations.unless(ours == theirs, now, || {
             format!("{}: seen {ours:?}, but the link says {theirs:?}", self.name)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_net::{Backlog, Limit, QueueConfig};
+    use bentpipe_trace::DropCause;
+
+    fn packet(number: u32) -> SeenPacket {
+        SeenPacket { number, bytes: 1000, to: 1, is_copy: false, segment: None }
+    }
+
+    fn offered(number: u32) -> LinkActivity {
+        LinkActivity::Offered { packet: packet(number), backlog: Backlog::default() }
+    }
+
+    fn delivered(number: u32) -> LinkActivity {
+        LinkActivity::Delivered(packet(number))
+    }
+
+    /// What a link of 8 Mbit/s and 10 ms breaks that does this at these milliseconds. A packet takes one to send.
+    fn verdict(activities: &[(u64, LinkActivity)]) -> String {
+        let queue = QueueConfig::DropTail { limit: Limit::Packets(10) };
+        let config = LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(10), queue);
+        let (mut book, mut violations) = (LinkBook::new("link".to_owned(), &config), Violations::default());
+        for (ms, activity) in activities {
+            book.note(Instant::ZERO + Duration::from_millis(*ms), activity, &mut violations);
+        }
+        violations.into_vec().join("; ")
+    }
+
+    #[test]
+    fn a_link_that_keeps_the_rules_breaks_none() {
+        assert_eq!(verdict(&[(0, offered(1)), (0, offered(2)), (11, delivered(1)), (12, delivered(2))]), "");
+    }
+
+    #[test]
+    fn what_comes_too_soon_or_too_close_or_from_nowhere_is_found() {
+        assert!(verdict(&[(0, offered(1)), (10, delivered(1))]).contains("arrived before it could"));
+        let close = [(0, offered(1)), (0, offered(2)), (11, delivered(1)), (11, delivered(2))];
+        assert!(verdict(&close).contains("above its rate"));
+        assert!(verdict(&[(20, delivered(1))]).contains("delivered what it does not hold"));
+        let lost = LinkActivity::Lost { packet: packet(3), cause: DropCause::Error, at: Instant::ZERO };
+        assert!(verdict(&[(0, lost)]).contains("lost what it does not hold"));
+        assert!(verdict(&[(0, offered(1)), (1, offered(1))]).contains("entered twice"));
     }
 }

@@ -1,0 +1,181 @@
+//! What a run measured: the document of `bentpipe run --json`.
+
+use serde::Serialize;
+
+use crate::flow::FlowOutcome;
+use crate::is_zero;
+use crate::network::{LinkOutcome, MediumOutcome, NodeOutcome};
+
+/// Result of one run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Outcome {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version of Bentpipe.
+    pub version: &'static str,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated seconds.
+    pub simulated_s: f64,
+    /// Real seconds that the run took: the only field that may differ between two runs with one seed.
+    pub wall_s: f64,
+    /// Arrivals of packets at the far ends of links, and deadlines: a measure of the work.
+    pub events: u64,
+    /// One entry for each flow in the order of the scenario.
+    pub flows: Vec<FlowOutcome>,
+    /// One entry for each group of flows in the order of the scenario.
+    pub groups: Vec<GroupOutcome>,
+    /// One entry for each direction of each link.
+    pub links: Vec<LinkOutcome>,
+    /// One entry for each channel that links share; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<MediumOutcome>,
+    /// One entry for each node that does more than forward; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeOutcome>,
+    /// Packets that met a node from which no way led on, in a world whose routes change; absent without any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stranded_packets: u64,
+    /// Sums over the flows.
+    pub totals: Totals,
+}
+
+/// The flows of a group together.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct GroupOutcome {
+    /// Name of the group.
+    pub name: String,
+    /// How many flows it has.
+    pub flows: u64,
+    /// Sum of their goodputs.
+    pub goodput_bps: f64,
+    /// The same in full segments a second.
+    pub goodput_segments_per_s: f64,
+    /// Sum of their throughputs.
+    pub throughput_bps: f64,
+    /// Jain's fairness index of their goodputs.
+    pub jain_index: f64,
+    /// Payload bytes delivered in order.
+    pub delivered_bytes: u64,
+    /// Data segments sent, those sent again included.
+    pub sent_segments: u64,
+    /// Those sent again.
+    pub retransmitted_segments: u64,
+    /// Expiries of retransmission timers.
+    pub timeouts: u64,
+    /// Flows that completed.
+    pub completed: u64,
+    /// Mean completion time of these; null without any.
+    pub completion_s: Option<f64>,
+    /// Mean over the flows of the median time of a page or file; absent in groups that fetch none, as are those that follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_median_s: Option<f64>,
+    /// Mean opinion score of calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mos: Option<f64>,
+    /// Mean real-time performance index of live videos.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_time_index: Option<f64>,
+    /// Mean rate of adaptive videos.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_rate_bps: Option<f64>,
+}
+
+impl GroupOutcome {
+    /// The groups of these flows, in the order of their first members.
+    pub fn of(flows: &[FlowOutcome]) -> Vec<Self> {
+        let mut groups: Vec<(&str, Vec<&FlowOutcome>)> = Vec::new();
+        for flow in flows {
+            match groups.last_mut().filter(|(name, _)| *name == flow.group) {
+                Some((_, members)) => members.push(flow),
+                None => groups.push((&flow.group, vec![flow])),
+            }
+        }
+        groups.into_iter().map(|(name, members)| Self::together(name, &members)).collect()
+    }
+
+    fn together(name: &str, flows: &[&FlowOutcome]) -> Self {
+        let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(|flow| what(flow)).sum::<f64>();
+        let count = |what: fn(&FlowOutcome) -> u64| flows.iter().map(|flow| what(flow)).sum::<u64>();
+        let mean = |what: fn(&FlowOutcome) -> Option<f64>| {
+            let values: Vec<f64> = flows.iter().filter_map(|flow| what(flow)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        Self {
+            name: name.to_owned(),
+            flows: flows.len() as u64,
+            goodput_bps: sum(|flow| flow.goodput_bps),
+            goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+            throughput_bps: sum(|flow| flow.throughput_bps),
+            jain_index: jain_index(flows.iter().map(|flow| flow.goodput_bps)),
+            delivered_bytes: count(|flow| flow.delivered_bytes),
+            sent_segments: count(|flow| flow.sent_segments),
+            retransmitted_segments: count(|flow| flow.retransmitted_segments),
+            timeouts: count(|flow| flow.timeouts),
+            completed: count(|flow| u64::from(flow.completion_s.is_some())),
+            completion_s: mean(|flow| flow.completion_s),
+            transfer_median_s: mean(|flow| flow.transfers?.median_s),
+            mos: mean(|flow| Some(flow.call?.mos)),
+            real_time_index: mean(|flow| Some(flow.stream?.real_time_index)),
+            video_rate_bps: mean(|flow| flow.player?.mean_rate_bps),
+        }
+    }
+}
+
+/// Sums over the flows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Sum of the goodputs.
+    pub goodput_bps: f64,
+    /// Sum of the goodputs in segments a second.
+    pub goodput_segments_per_s: f64,
+    /// Sum of the throughputs.
+    pub throughput_bps: f64,
+    /// As that of a flow, for the goodput of all together from the start of the first; null if it never converged.
+    pub convergence_s: Option<f64>,
+    /// Jain's fairness index of the flows' goodputs.
+    pub jain_index: f64,
+    /// Probes sent over data segments sent.
+    pub probe_overhead: f64,
+    /// Data packets that reached their receiver with something new.
+    pub data_packets_delivered: u64,
+    /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness_ratio: Option<f64>,
+}
+
+impl Totals {
+    /// What the results of these flows tell; the rest is nothing.
+    pub fn of(flows: &[FlowOutcome]) -> Self {
+        let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
+        let sent = sum(|flow| flow.sent_segments as f64);
+        let probes = sum(|flow| flow.probes_sent as f64);
+        Self {
+            goodput_bps: sum(|flow| flow.goodput_bps),
+            goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
+            throughput_bps: sum(|flow| flow.throughput_bps),
+            jain_index: jain_index(flows.iter().map(|flow| flow.goodput_bps)),
+            probe_overhead: if sent > 0.0 { probes / sent } else { 0.0 },
+            fairness_ratio: fairness_ratio(flows),
+            ..Self::default()
+        }
+    }
+}
+
+/// Jain's fairness index; 0 if nobody has anything.
+fn jain_index(goodputs: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let sum = goodputs.clone().sum::<f64>();
+    let squares = goodputs.len() as f64 * goodputs.map(|goodput| goodput * goodput).sum::<f64>();
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
+}
+
+/// Mean goodput of a flow of the first group over that of the second, if there are two.
+fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
+    let first = &flows.first()?.group;
+    let (ours, theirs): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.group == *first);
+    let second = &theirs.first()?.group;
+    let mean =
+        |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
+    let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
+    (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
+}
