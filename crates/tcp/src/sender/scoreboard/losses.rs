@@ -8,7 +8,7 @@ use super::{Index, Scoreboard};
 
 /// What the age of a segment tells of it (RFC 8985 section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::sender) enum AgeVerdict {
+pub enum AgeVerdict {
     /// Lost.
     Lost,
     /// Lost unless it arrives by this time.

@@ -7,7 +7,7 @@ use super::record::{Mark, Record};
 
 /// What an ACK newly showed to have arrived.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::sender) struct Progress {
+pub struct Progress {
     /// Segments cumulatively acknowledged.
     pub acked: u32,
     /// Segments newly SACKed.

@@ -4,7 +4,7 @@ use bentpipe_base::Instant;
 
 bitflags::bitflags! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub(in crate::sender) struct Mark: u8 {
+    pub struct Mark: u8 {
         /// Reported by SACK.
         const SACKED = 0x01;
         /// Believed lost. Stays set while its retransmission is in flight.
@@ -24,7 +24,7 @@ bitflags::bitflags! {
 
 /// One segment in the ring. 32 bytes: half a cache line.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Record {
+pub struct Record {
     /// First sequence number.
     pub start: u64,
     /// Time of the last transmission.
