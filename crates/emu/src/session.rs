@@ -41,7 +41,7 @@ pub struct EmulationConfig {
     pub servers: Vec<OsString>,
     /// Where to write what the command sends and receives, as pcapng.
     pub capture: Option<Box<dyn Write + Send>>,
-    /// Who may change the links meanwhile.
+    /// The HTTP server by which links can be changed meanwhile, if there is to be one.
     pub remote: Option<Remote>,
 }
 

@@ -1,4 +1,4 @@
-//! How a connection ends: in order, by a reset, because nobody wants it any more, or because its peer is gone.
+//! How a connection ends: in order, by a reset, because the application has released it, or because its peer is gone.
 
 use bentpipe_base::{Flags, Instant, Segment};
 

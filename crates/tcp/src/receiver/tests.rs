@@ -16,7 +16,7 @@ fn blocks(receiver: &mut Receiver) -> Vec<(u64, u64)> {
     blocks.as_slice().iter().map(|block| (block.start, block.end)).collect()
 }
 
-/// Who takes several segments before it answers must know when to stop.
+/// A driver that handles several segments before it polls must know when the next ACK is full.
 #[test]
 fn an_ack_is_full_when_another_range_would_push_one_out() {
     let mut receiver = receiver();
