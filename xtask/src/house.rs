@@ -110,6 +110,7 @@ pub const ROOMS: &[Room] = &[
         leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-trace", "bentpipe-tcp"],
         tests_lean_on: &["bentpipe-cc", "bentpipe-net"],
     },
+    Room { folder: "crates/system", name: "bentpipe-system", pure: false, leans_on: &[], tests_lean_on: &[] },
     Room {
         folder: "crates/kernel",
         name: "bentpipe-kernel",
@@ -194,6 +195,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-trace",
             "bentpipe-net",
             "bentpipe-mac",
+            "bentpipe-system",
             "bentpipe-scenario",
         ],
         tests_lean_on: &[],
@@ -202,7 +204,14 @@ pub const ROOMS: &[Room] = &[
         folder: "crates/pep",
         name: "bentpipe-pep",
         pure: false,
-        leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp", "bentpipe-host", "bentpipe-scenario"],
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-wire",
+            "bentpipe-tcp",
+            "bentpipe-host",
+            "bentpipe-system",
+            "bentpipe-scenario",
+        ],
         tests_lean_on: &[],
     },
     Room {

@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bentpipe_base::Instant;
 use bentpipe_trace::Capture;
 
-/// Packets that may wait for the file.
+/// Packets that may wait for being written (chosen).
 const WAITING: usize = 16_384;
 
-/// Where a packet is seen: the command's device, as `tcpdump` there would.
+/// Direction of a packet at the device of the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     /// The command sent it; it is about to meet the first link.
@@ -43,7 +43,7 @@ impl Recorder {
         Ok(Self { queue, writer, missed: 0 })
     }
 
-    /// Keeps a packet that is seen now. One for which the disk is too slow is missed.
+    /// Queues a packet that is seen now. If the disk is too slow for it, it is counted as missed.
     pub fn packet(&mut self, seen: Seen, bytes: &[u8]) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));

@@ -9,8 +9,8 @@ use crate::path::{Channel, Hop};
 
 /// One direction of the emulated path: links in series.
 ///
-/// A pure state machine like the links themselves. What happens between two calls happens at its own time: a packet goes
-/// from one link to the next when it arrives there, however late the caller is.
+/// A pure state machine like the links themselves. However late the caller is, all that happens between two calls happens at its own time: a
+/// packet goes from one link to the next when it arrives there.
 #[derive(Debug)]
 pub(crate) struct Chain {
     stages: Vec<Stage>,
@@ -25,7 +25,7 @@ pub(crate) struct Chain {
 pub(crate) enum Stage {
     /// A link of its own.
     Link(Box<Link<Frame>>),
-    /// A channel that is shared; the other terminals have nothing to send.
+    /// A shared channel, whose other terminals have nothing to send.
     Medium(Box<Medium<Frame>>, Channel),
 }
 
@@ -71,15 +71,15 @@ impl Stage {
         }
     }
 
-    fn standing(&mut self, now: Instant) -> Standing {
+    fn state(&mut self, now: Instant) -> StageState {
         match self {
-            Self::Link(link) => Standing {
+            Self::Link(link) => StageState {
                 rate: link.rate(now),
                 delay_one_way: link.delay_one_way(now),
                 waiting_packets: link.backlog(now).packets,
                 stats: link.stats(),
             },
-            Self::Medium(medium, channel) => Standing {
+            Self::Medium(medium, channel) => StageState {
                 rate: channel.medium.rate,
                 delay_one_way: channel.medium.delay_one_way,
                 waiting_packets: medium.backlog(now, channel.own).packets,
@@ -89,9 +89,20 @@ impl Stage {
     }
 }
 
-/// How a link stands.
+/// Other properties for a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct LinkChange<'a> {
+    pub before: &'a LinkConfig,
+    pub after: &'a LinkConfig,
+    /// Seed of the random stream from now on.
+    pub seed: u64,
+    /// Name of that random stream.
+    pub stream: &'a str,
+}
+
+/// State of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StageState {
     pub rate: Rate,
     pub delay_one_way: Duration,
     /// Packets that wait for transmission.
@@ -100,7 +111,7 @@ pub(crate) struct Standing {
 }
 
 impl Chain {
-    /// These hops, in the order in which packets meet them.
+    /// A chain of these hops, in the order in which packets meet them.
     pub fn new(hops: impl IntoIterator<Item = Result<Stage, ConfigError>>) -> Result<Self, ConfigError> {
         let stages = hops.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { stages, arrived: VecDeque::new(), dropped: Vec::new() })
@@ -127,17 +138,16 @@ impl Chain {
         }
     }
 
-    /// Gives the link at `index` other properties; a shared channel keeps its own.
+    /// Gives the link at `index` other properties. A shared channel cannot be changed.
     pub fn reconfigure(
         &mut self,
         now: Instant,
         index: usize,
-        configs: (&LinkConfig, &LinkConfig),
-        (seed, name): (u64, &str),
+        change: &LinkChange,
     ) -> Result<(), ConfigError> {
         self.advance(now);
         if let Stage::Link(link) = &mut self.stages[index] {
-            link.reconfigure(now, configs, (seed, name))?;
+            link.reconfigure(now, (change.before, change.after), (change.seed, change.stream))?;
         }
         self.collect_dropped(index);
         Ok(())
@@ -153,9 +163,9 @@ impl Chain {
         self.dropped.pop()
     }
 
-    /// How each hop stands.
-    pub fn states(&mut self, now: Instant) -> impl Iterator<Item = Standing> + '_ {
-        self.stages.iter_mut().map(move |stage| stage.standing(now))
+    /// State of each hop.
+    pub fn states(&mut self, now: Instant) -> impl Iterator<Item = StageState> + '_ {
+        self.stages.iter_mut().map(move |stage| stage.state(now))
     }
 
     fn deliver(&mut self, index: usize, at: Instant) {

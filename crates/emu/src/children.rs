@@ -16,17 +16,16 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
+use crate::cleanup::CleanupProcess;
 use crate::error::Error;
-use crate::janitor::Janitor;
 use crate::namespace::Namespace;
 
-/// How long a server may take until it listens.
+/// How long a server may take until it listens (chosen).
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server may take to end.
+/// How long a server may take to end (chosen).
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Starts `command` in `namespace`; it gets `signal` if this process dies. `resolver` is a file that stands in for
-/// `/etc/resolv.conf` there.
+/// Starts `command` in `namespace`; it gets `signal` if this process dies. `resolver` is a file that the command sees as `/etc/resolv.conf`.
 pub(crate) fn spawn(
     mut command: Command,
     namespace: &Namespace,
@@ -65,42 +64,48 @@ pub(crate) fn spawn(
     })
 }
 
-/// The exit code with which a shell would report this end.
+/// The exit code that a shell would report for this status.
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Servers in the namespace beyond the path. They end when this goes.
+/// Where servers run, and what they find there.
+pub(crate) struct ServerPlace<'a> {
+    pub namespace: &'a Namespace,
+    /// Ends the servers if this process cannot.
+    pub cleanup: &'a mut CleanupProcess,
+    /// Environment variables.
+    pub environment: &'a [(&'static str, String)],
+    /// The devices of the namespace before any server has started.
+    pub devices: [&'a str; 2],
+}
+
+/// Servers in the namespace beyond the path. They are ended when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<Child>);
 
 impl Servers {
-    /// Starts each of the shell commands, and waits until it listens. `devices` are those that the namespace has without them. The
-    /// janitor ends them where we cannot.
-    pub fn start(
-        commands: &[OsString],
-        (namespace, janitor): (&Namespace, &mut Janitor),
-        surroundings: &[(&str, String)],
-        devices: [&str; 2],
-    ) -> Result<Self, Error> {
+    /// Starts each of the shell commands, and waits until it listens.
+    pub fn start(commands: &[OsString], place: ServerPlace) -> Result<Self, Error> {
+        let ServerPlace { namespace, cleanup, environment, devices } = place;
         let mut servers = Self::default();
         for command in commands {
             let mut shell = Command::new("sh");
-            shell.arg("-c").arg(command).envs(surroundings.iter().cloned()).process_group(0);
+            shell.arg("-c").arg(command).envs(environment.iter().cloned()).process_group(0);
             // Standard output belongs to the command.
             let output = io::stderr().as_fd().try_clone_to_owned().map_err(Error::at("standard error"))?;
             shell.stdout(output);
             let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
-            let minded = janitor.mind_server(child.id());
+            let registered = cleanup.register_server(child.id());
             servers.0.push(child);
-            minded.map_err(Error::at("the process that ends servers"))?;
+            registered.map_err(Error::at("the process that ends servers"))?;
             servers.wait_for_last(command, namespace, devices)?;
         }
         Ok(servers)
     }
 
-    /// Waits until one more socket listens than before, or a stack of its own has a device, or patience ends.
+    /// Waits until one more socket listens than before, or one more TCP stack in user space has a device, but no longer than [`PATIENCE`].
     fn wait_for_last(
         &mut self,
         command: &OsString,
@@ -112,7 +117,7 @@ impl Servers {
         let Some(child) = self.0.last_mut() else { return Ok(()) };
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
-            // A server that goes to the background leaves its shell behind.
+            // The shell of a server that goes to the background ends with success.
             let ended = child.try_wait().map_err(Error::at(name.clone()))?;
             if let Some(status) = ended.filter(|status| !status.success()) {
                 return Err(Error::Request(format!("--listen '{name}': ended at once, {status}")));
@@ -131,7 +136,7 @@ impl Servers {
 impl Drop for Servers {
     fn drop(&mut self) {
         let signal = |child: &Child, signal| {
-            // Each leads a process group; a group that has gone needs no signal.
+            // Each leads a process group. If the group is gone, no signal is needed.
             let _ = kill(Pid::from_raw(-(child.id() as i32)), signal);
         };
         self.0.iter().for_each(|child| signal(child, Signal::SIGTERM));
@@ -157,12 +162,12 @@ fn listening() -> usize {
         + ["udp", "udp6"].iter().map(|file| in_state(file, "07")).sum::<usize>()
 }
 
-/// How many devices other than `devices` are in use in the network namespace of the calling thread: each belongs to a stack that is not
-/// the kernel's, whose sockets nobody else sees.
+/// How many devices other than `devices` are in use in the network namespace of the calling thread: each belongs to a TCP stack in user space,
+/// whose sockets cannot be seen.
 fn stacks(devices: [&str; 2]) -> usize {
     let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
     let named = routes.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    // What is unreachable has a star in the place of a device.
+    // An unreachable route has a star instead of a device.
     let others: BTreeSet<&str> = named.filter(|name| *name != "*" && !devices.contains(name)).collect();
     others.len()
 }

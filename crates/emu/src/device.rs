@@ -6,29 +6,29 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
+use crate::coalescer::Coalescer;
 use crate::frame::Frame;
-use crate::train::Train;
 
 /// Largest packet on the emulated path, as on Ethernet.
 pub(crate) const MTU: u16 = 1500;
 
-/// Packets that the kernel keeps for us while we are busy: more than a tenth of a second of 1 Gbit/s.
+/// Packets that the kernel queues for us (chosen: more than a tenth of a second of 1 Gbit/s).
 pub(crate) const KERNEL_QUEUE: u32 = 10_000;
 
-/// Most packets in one read: what the kernel hands over in one piece has at most 64 KiB.
+/// Most packets in one read (chosen): the kernel passes at most 64 KiB at once.
 const BATCH: usize = 1024;
 
-/// A TUN device in the network namespace in which it was made. It goes when this does.
+/// A TUN device in the network namespace in which it was made. It disappears when this is dropped.
 pub(crate) struct Device {
     tun: SyncDevice,
     name: String,
     /// `/proc/net/dev` of its namespace.
     counters: File,
-    /// As the kernel hands packets over: a virtio header and a packet of up to 64 KiB that may stand for many.
+    /// What the kernel passes in one read: a virtio header and a packet of up to 64 KiB that may consist of many segments.
     raw: Vec<u8>,
     buffers: Vec<Vec<u8>>,
     sizes: Vec<usize>,
-    train: Train,
+    coalescer: Coalescer,
     lost_before: u64,
 }
 
@@ -51,18 +51,18 @@ impl Device {
             raw: vec![0; VIRTIO_NET_HDR_LEN + 65_536],
             buffers: vec![Vec::new(); BATCH],
             sizes: vec![0; BATCH],
-            train: Train::default(),
+            coalescer: Coalescer::default(),
             lost_before: 0,
         })
     }
 
-    /// For waiting until packets are there.
+    /// The descriptor to wait for packets with.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as `tun`, which the result borrows through `self`.
         unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) }
     }
 
-    /// Reads what one read gives, as packets of at most the MTU; buffers come from and the rest stays in `pool`.
+    /// Reads once, and passes what was read to `take` as packets of at most the MTU. Buffers are taken from `pool`.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if no packet is there; any other if what was there is no packet.
@@ -78,25 +78,25 @@ impl Device {
         Ok(count)
     }
 
-    /// Hands a packet to the kernel, as if it came from the line; at the latest with the next [`flush`](Self::flush). Returns how many
-    /// packets the kernel did not take.
+    /// Hands a packet to the kernel as an arriving one, at the latest with the next [`flush`](Self::flush). Returns how many packets the kernel did
+    /// not take.
     pub fn write(&mut self, frame: &Frame) -> u64 {
-        if self.train.couple(frame.packet()) {
+        if self.coalescer.append(frame.packet()) {
             return 0;
         }
         let lost = self.flush();
-        self.train.begin(frame.packet());
+        self.coalescer.begin(frame.packet());
         lost
     }
 
-    /// Hands over what waits for company. Returns how many packets the kernel did not take.
+    /// Hands the coalesced packets to the kernel. Returns how many packets the kernel did not take.
     pub fn flush(&mut self) -> u64 {
-        let packets = self.train.packets();
+        let packets = self.coalescer.packets();
         if packets == 0 {
             return 0;
         }
-        let taken = self.tun.send(self.train.finish());
-        self.train.clear();
+        let taken = self.tun.send(self.coalescer.finish());
+        self.coalescer.clear();
         if taken.is_ok() { 0 } else { packets }
     }
 
@@ -108,7 +108,7 @@ impl Device {
         newly
     }
 
-    /// Column `drop` of what the device transmitted: what we receive is what it transmits.
+    /// Packets that the device dropped instead of transmitting them to us, by column `drop` of `/proc/net/dev`.
     fn transmit_drops(&mut self) -> Option<u64> {
         let mut text = String::new();
         self.counters.rewind().ok()?;

@@ -8,7 +8,7 @@ use bentpipe_base::Instant;
 use bentpipe_net::ConfigError;
 
 use crate::capture::{Recorder, Seen};
-use crate::chain::{Chain, Stage, Standing};
+use crate::chain::{Chain, LinkChange, Stage, StageState};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::frame::Frame;
@@ -17,13 +17,13 @@ use crate::path::{Hop, Path};
 use crate::shared::{LinkState, Shared, Snapshot};
 use crate::sleeper::Sleeper;
 
-/// Index of the command's side, and of what comes from there.
+/// Index of the command's side, and of the packets that come from there.
 const COMMAND: usize = 0;
 /// Index of the side of the host beyond.
 const HOST: usize = 1;
-/// Reads of one device before the other one has its turn: deliveries wait for reads.
+/// Reads of one device before the other one is read (chosen: few, because deliveries wait for reads).
 const READS_AT_ONCE: u32 = 4;
-/// Buffers kept for later packets; more are given back to the system.
+/// Most buffers kept for later packets (chosen); more are freed.
 const SPARE_BUFFERS: usize = 4096;
 
 /// The emulator: two devices and the links between them.
@@ -37,7 +37,7 @@ pub(crate) struct Driver {
     sleeper: Sleeper,
     shared: Arc<Shared>,
     path: Path,
-    /// Times the properties of links were changed.
+    /// How often the properties of links were changed.
     changes: u32,
     recorder: Option<Recorder>,
 }
@@ -66,48 +66,48 @@ impl Driver {
         self.recorder = Some(recorder);
     }
 
-    /// Carries packets until it is told to stop, and says how things stand in the end.
+    /// Carries packets until it is told to stop. Returns the final state and the recorder.
     pub fn run(mut self) -> (Snapshot, Option<Recorder>) {
         while !self.shared.stopped() {
-            self.hand_over();
-            let read = self.take_in();
+            self.deliver();
+            let read = self.read_devices();
             let now = self.clock.now();
             if now >= self.meter.window_end() {
                 self.report(now);
             } else if read == 0 {
-                self.rest();
+                self.sleep();
             }
         }
         self.report(self.clock.now());
         (self.shared.snapshot(), self.recorder)
     }
 
-    /// Gives the kernel every packet that has arrived.
-    fn hand_over(&mut self) {
+    /// Hands every packet that has arrived at the far end to the kernel.
+    fn deliver(&mut self) {
         let now = self.clock.now();
         for (from, to) in [(COMMAND, HOST), (HOST, COMMAND)] {
             self.chains[from].advance(now);
             let mut overdue = 0;
             while let Some((due, frame)) = self.chains[from].pop_arrived() {
                 overdue += 1;
-                self.meter.leaves(due, self.clock.now(), frame.packet().len() as u32);
+                self.meter.note_departure(due, self.clock.now(), frame.packet().len() as u32);
                 if let Some(recorder) = self.recorder.as_mut().filter(|_| to == COMMAND) {
                     recorder.packet(Seen::Received, frame.packet());
                 }
-                self.meter.lost(self.devices[to].write(&frame));
+                self.meter.note_lost(self.devices[to].write(&frame));
                 recycle(&mut self.pool, frame);
             }
-            self.meter.lost(self.devices[to].flush());
-            self.meter.backlog(overdue);
-            self.sleeper.met(overdue);
+            self.meter.note_lost(self.devices[to].flush());
+            self.meter.note_backlog(overdue);
+            self.sleeper.note_delivered(overdue);
             while let Some(frame) = self.chains[from].pop_dropped() {
                 recycle(&mut self.pool, frame);
             }
         }
     }
 
-    /// Offers what the kernel has to the links; returns how many packets.
-    fn take_in(&mut self) -> usize {
+    /// Reads packets from the kernel and offers them to the links. Returns how many.
+    fn read_devices(&mut self) -> usize {
         let mut taken = 0;
         for from in [COMMAND, HOST] {
             let (chain, clock) = (&mut self.chains[from], self.clock);
@@ -116,30 +116,30 @@ impl Driver {
                     if let Some(recorder) = self.recorder.as_mut().filter(|_| from == COMMAND) {
                         recorder.packet(Seen::Sent, frame.packet());
                     }
-                    // The time after it was read: whoever is interrupted in between must not send it on too early.
+                    // The time is taken after the packet was read: if this thread is interrupted before, the packet must not leave too early.
                     chain.enqueue(clock.now(), frame);
                 };
                 match self.devices[from].read(&mut self.pool, take) {
                     Ok(count) => taken += count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(_) => self.meter.lost(1),
+                    Err(_) => self.meter.note_lost(1),
                 }
             }
         }
         taken
     }
 
-    /// Sleeps until something is to be done.
-    fn rest(&mut self) {
+    /// Sleeps until a packet, a deadline or a message is there.
+    fn sleep(&mut self) {
         let [up, down] = self.chains.each_ref().map(Chain::next_event);
         let deadline = up.min(down).min(self.meter.window_end());
         let [command, host] = self.devices.each_ref().map(Device::as_fd);
-        if !self.sleeper.wait(deadline, &[command, host, self.shared.bell().as_fd()]) {
+        if !self.sleeper.wait(deadline, &[command, host, self.shared.wake_fd().as_fd()]) {
             return;
         }
         if let Some(change) = self.shared.take_change() {
             self.change(&change.path);
-            // Nobody waits for the answer any more if it took too long.
+            // If this took too long, nobody waits for the answer any more.
             let _ = change.done.send(());
         }
     }
@@ -156,8 +156,9 @@ impl Driver {
                     continue;
                 }
                 let stream = format!("{}/change {}", new.stream(), self.changes);
-                let configs = (&old.config, &new.config);
-                let done = self.chains[chain].reconfigure(now, index, configs, (path.seed, &stream));
+                let change =
+                    LinkChange { before: &old.config, after: &new.config, seed: path.seed, stream: &stream };
+                let done = self.chains[chain].reconfigure(now, index, &change);
                 done.expect("a scenario's links are checked");
             }
         }
@@ -166,7 +167,7 @@ impl Driver {
 
     fn report(&mut self, now: Instant) {
         for device in &mut self.devices {
-            self.meter.lost(device.newly_lost());
+            self.meter.note_lost(device.newly_lost());
         }
         self.meter.close_window(now);
         let [up, down] = &mut self.chains;
@@ -178,7 +179,7 @@ impl Driver {
 }
 
 fn states(hops: &[Hop], chain: &mut Chain, now: Instant) -> Vec<LinkState> {
-    let state = |(hop, standing): (&Hop, Standing)| LinkState {
+    let state = |(hop, standing): (&Hop, StageState)| LinkState {
         name: hop.link.clone(),
         direction: hop.direction,
         rate_bps: standing.rate.bps(),

@@ -1,6 +1,7 @@
 use std::io;
 
 use bentpipe_net::ConfigError;
+use bentpipe_system::Failure;
 
 /// Why there is no emulation.
 #[derive(Debug, thiserror::Error)]
@@ -8,10 +9,10 @@ pub enum Error {
     /// Something on this machine is missing: a privilege, a program, a feature of the kernel.
     #[error("{0}")]
     Missing(String),
-    /// What was asked for cannot be.
+    /// The request is wrong.
     #[error("{0}")]
     Request(String),
-    /// It did not work.
+    /// The system refused something.
     #[error("{what}: {source}")]
     Io {
         /// What did not work.
@@ -22,7 +23,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Gives an error of the system its place: for `map_err`.
+    /// Makes an error of what did not work and of why, for `map_err`.
     pub(crate) fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
@@ -32,6 +33,15 @@ impl Error {
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::Request(error.to_string())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Missing(_) => Self::Missing(failure.to_string()),
+            Failure::Failed { program, source } => Self::at(program)(source),
+        }
     }
 }
 

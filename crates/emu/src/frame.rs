@@ -15,7 +15,7 @@ pub(crate) struct Frame {
     traits: Traits,
 }
 
-/// What links want to know of a packet besides its size.
+/// What links use of a packet besides its size.
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     flow: u32,
@@ -30,7 +30,7 @@ impl Frame {
         vec![0; usize::from(mtu)]
     }
 
-    /// The packet of `len` bytes at the beginning of `buffer`. What is no IP goes as it is.
+    /// The packet of `len` bytes at the beginning of `buffer`. Packets that are not IP are carried as well.
     pub fn new(buffer: Vec<u8>, len: usize) -> Self {
         let traits = Traits::of(&buffer[..len]);
         Self { buffer, len: len as u32, traits }
@@ -60,7 +60,7 @@ impl Traits {
     }
 }
 
-/// True unless it is a whole TCP segment without payload.
+/// True unless the packet is a whole TCP segment without payload.
 fn is_data(packet: &Datagram<'_>) -> bool {
     let header_len = packet.payload.get(12).map_or(0, |words| usize::from(words >> 4) * 4);
     packet.protocol != TCP || packet.fragment || packet.payload.len() > header_len

@@ -1,23 +1,23 @@
-//! The way from the emulated path to the network of this machine, and everything that has to be taken back afterwards.
+//! The connection from the emulated path to the network of this machine, and how the settings that it needs are restored.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
+use bentpipe_system::nft;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::Error;
-use crate::tool;
 
-/// What the settings were before the first of the emulations that run now, and which processes need them changed.
-const LEDGER: &str = "/run/bentpipe-host-settings";
+/// File with the settings as they were before the first of the emulations that run now, and with the processes that need them changed.
+const SETTINGS_FILE: &str = "/run/bentpipe-host-settings";
 
 /// An end of the emulated path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Where the command stands.
+    /// The side of the command.
     Command,
-    /// Where servers stand.
+    /// The side of the servers.
     Beyond,
 }
 
@@ -54,14 +54,14 @@ impl Addresses {
         format!("fd62:656e:7470:{:x}::2", self.number)
     }
 
-    /// What the stacks of our own beside the kernel's are to be called that programs at `place` bring along: the form that
-    /// `bentpipe send --address` takes. They lie in the networks of the path, so that nobody needs another route to them.
+    /// Networks for TCP stacks in user space that programs at `place` bring along, in the form that `bentpipe send --address` takes. They are
+    /// parts of the networks of the path, so that no further route leads to them.
     pub fn stacks(&self, place: Place) -> String {
         let [v4, v6] = self.stack(place);
         format!("{v4}/30,{v6}/126")
     }
 
-    /// The address in IPv4 and in IPv6 of such a stack.
+    /// The IPv4 and the IPv6 address of such a stack.
     pub fn stack(&self, place: Place) -> [String; 2] {
         let (v4, v6) = match place {
             Place::Command => (66, 1),
@@ -70,7 +70,7 @@ impl Addresses {
         [format!("198.18.{}.{v4}", self.number), format!("fd62:656e:7470:{:x}:{v6}::2", self.number)]
     }
 
-    /// What belongs to such stacks at `place`, in IPv4 and in IPv6. Each has a smaller network of its own there.
+    /// The IPv4 and the IPv6 network of all such stacks at `place`, each of which has a smaller network in it.
     pub fn stack_networks(&self, place: Place) -> [String; 2] {
         let (v4, v6) = match place {
             Place::Command => (64, 1),
@@ -79,12 +79,12 @@ impl Addresses {
         [format!("198.18.{}.{v4}/26", self.number), format!("fd62:656e:7470:{:x}:{v6}::/80", self.number)]
     }
 
-    /// All of one emulation, in IPv4.
+    /// The IPv4 network of one emulation.
     pub fn network_v4(&self) -> String {
         format!("198.18.{}.0/24", self.number)
     }
 
-    /// All of one emulation, in IPv6.
+    /// The IPv6 network of one emulation.
     pub fn network_v6(&self) -> String {
         format!("fd62:656e:7470:{:x}::/64", self.number)
     }
@@ -99,28 +99,28 @@ pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
     let (table, device) = (addresses.table(), addresses.device());
     let (v4, v6) = (addresses.network_v4(), addresses.network_v6());
     // A table that a crash of an earlier emulation has left behind is replaced.
-    tool::nft(&format!(
+    nft(&format!(
         "table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n\
          chain postrouting {{\ntype nat hook postrouting priority srcnat; policy accept;\n\
          oifname != \"{device}\" ip saddr {v4} masquerade\n\
          oifname != \"{device}\" ip6 saddr {v6} masquerade\n}}\n}}\n"
     ))?;
-    Ledger::open().and_then(Ledger::begin).map_err(Error::at("cannot switch on forwarding"))
+    SavedSettings::open().and_then(SavedSettings::begin).map_err(Error::at("cannot switch on forwarding"))
 }
 
-/// Takes back what [`open`] did, as far as no other emulation needs it.
+/// Undoes what [`open`] did, except for what other emulations need.
 pub(crate) fn close(addresses: &Addresses) {
     let table = addresses.table();
-    if let Err(error) = tool::nft(&format!("delete table inet {table}\n")) {
+    if let Err(error) = nft(&format!("delete table inet {table}\n")) {
         eprintln!("bentpipe: the table inet {table} could not be deleted: {error}");
     }
-    if let Err(error) = Ledger::open().and_then(Ledger::end) {
-        eprintln!("bentpipe: forwarding could not be switched off: {error}; see {LEDGER}");
+    if let Err(error) = SavedSettings::open().and_then(SavedSettings::end) {
+        eprintln!("bentpipe: forwarding could not be switched off: {error}; see {SETTINGS_FILE}");
     }
 }
 
-/// The file that remembers the settings of the host; locked while it is open.
-struct Ledger {
+/// The settings of the host in [`SETTINGS_FILE`], which is locked while this exists.
+struct SavedSettings {
     file: Flock<File>,
     /// Files under `/proc/sys` and what they contained.
     settings: Vec<(String, String)>,
@@ -128,26 +128,27 @@ struct Ledger {
     users: Vec<u32>,
 }
 
-impl Ledger {
+impl SavedSettings {
     fn open() -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(LEDGER)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(SETTINGS_FILE)?;
         let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let mut ledger = Self { file, settings: Vec::new(), users: Vec::new() };
+        let mut saved = Self { file, settings: Vec::new(), users: Vec::new() };
         for line in text.lines() {
             match line.split_once('=') {
-                Some(("user", number)) => ledger.users.extend(number.parse::<u32>()),
-                Some((path, value)) => ledger.settings.push((path.to_owned(), value.to_owned())),
+                Some(("user", number)) => saved.users.extend(number.parse::<u32>()),
+                Some((path, value)) => saved.settings.push((path.to_owned(), value.to_owned())),
                 None => {}
             }
         }
-        // Those that could not sign off.
-        ledger.users.retain(|user| Path::new(&format!("/proc/{user}")).exists());
-        Ok(ledger)
+        // Processes that have died do not need the settings any more.
+        saved.users.retain(|user| Path::new(&format!("/proc/{user}")).exists());
+        Ok(saved)
     }
 
-    /// Signs on, and switches forwarding on if it is off.
+    /// Adds this process, and switches forwarding on if it is off.
     fn begin(mut self) -> io::Result<()> {
         if self.users.is_empty() {
             self.restore();
@@ -159,7 +160,7 @@ impl Ledger {
         wanted.iter().try_for_each(|(path, _)| fs::write(path, "1"))
     }
 
-    /// Signs off; the last one switches the light off.
+    /// Removes this process; the last one restores the settings.
     fn end(mut self) -> io::Result<()> {
         let me = std::process::id();
         self.users.retain(|user| *user != me);
@@ -167,11 +168,11 @@ impl Ledger {
             return self.save();
         }
         self.restore();
-        fs::remove_file(LEDGER)
+        fs::remove_file(SETTINGS_FILE)
     }
 
-    /// In the order in which they were noted: that of all devices at once comes before those of each. What belonged to a
-    /// device that has gone needs nothing.
+    /// Restores the settings in the order in which they were noted: that of all devices before those of each device. Devices that are gone need
+    /// nothing.
     fn restore(&mut self) {
         for (path, value) in self.settings.drain(..) {
             let _ = fs::write(path, value);
@@ -188,11 +189,11 @@ impl Ledger {
     }
 }
 
-/// The settings that writing 1 is going to change, with what they are, in the order in which to write them.
+/// The settings to which 1 is to be written, with their present values, in the order in which to write them.
 ///
-/// In IPv4 forwarding is switched on at each device, as that of all devices at once forgets the settings of each. IPv6 needs
-/// that of all as well; it would forget the routes that routers have advertised too, so where there are any, IPv6 ends at
-/// this machine.
+/// In IPv4, forwarding is switched on for each device, because the setting for all devices overwrites that of each. IPv6 needs the setting for
+/// all devices as well, which also deletes routes that routers have advertised; if there are any, IPv6 packets are not forwarded by this
+/// machine.
 fn forwarding_to_switch_on() -> io::Result<Vec<(String, String)>> {
     let value = |path: &String| fs::read_to_string(path).map(|value| value.trim().to_owned());
     let of_each = |family: &str| -> io::Result<Vec<(String, String)>> {

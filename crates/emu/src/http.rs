@@ -1,4 +1,4 @@
-//! The emulation's state and its knobs over HTTP, for test suites.
+//! State and control of an emulation over HTTP, for test suites.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -16,37 +16,37 @@ use crate::shared::Shared;
 /// Largest body of a request.
 const LARGEST_BODY: u64 = 64 * 1024;
 
-/// What may be changed, and where to be asked for it.
+/// Configuration of the HTTP server, and what it may change.
 #[derive(Debug)]
 pub struct Remote {
-    /// Where requests come in.
+    /// The socket at which requests arrive.
     pub listener: TcpListener,
     /// The scenario, which requests change.
     pub draft: Draft,
     /// Where the command stands in it.
     pub at: At,
-    /// What was changed beside the scenario, and in which part of it: until a request changes that part.
+    /// Properties that override those of a part of the scenario, with the name of that part, until a request changes the part.
     pub change: Option<(String, Override)>,
 }
 
-/// The thread that answers.
-pub(crate) struct Desk {
+/// The HTTP server with its thread.
+pub(crate) struct HttpServer {
     server: Arc<Server>,
     thread: JoinHandle<()>,
 }
 
-impl Desk {
-    /// Begins to answer.
+impl HttpServer {
+    /// Starts the server.
     pub fn open(remote: Remote, path: Path, shared: Arc<Shared>) -> Result<Self, Error> {
         let failed = || Error::at("HTTP");
         let server = Server::from_listener(remote.listener, None)
             .map_err(|error| failed()(std::io::Error::other(error.to_string())))?;
         let server = Arc::new(server);
         let requests = Arc::clone(&server);
-        let mut clerk = Clerk { draft: remote.draft, at: remote.at, change: remote.change, path, shared };
+        let mut handler = Handler { draft: remote.draft, at: remote.at, change: remote.change, path, shared };
         let work = move || {
             for mut request in requests.incoming_requests() {
-                let (status, document) = clerk.answer(&mut request);
+                let (status, document) = handler.answer(&mut request);
                 let json =
                     Header::from_bytes("Content-Type", "application/json").expect("the header is valid");
                 let body = Response::from_string(format!("{document:#}\n"));
@@ -58,14 +58,14 @@ impl Desk {
         Ok(Self { server, thread })
     }
 
-    /// Answers no more.
+    /// Stops the server.
     pub fn close(self) {
         self.server.unblock();
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 }
 
-struct Clerk {
+struct Handler {
     draft: Draft,
     at: At,
     change: Option<(String, Override)>,
@@ -80,7 +80,7 @@ fn refuse(status: u16, why: impl Into<String>) -> Answer {
     (status, json!({ "error": why.into() }))
 }
 
-impl Clerk {
+impl Handler {
     fn answer(&mut self, request: &mut Request) -> Answer {
         match (request.method(), request.url()) {
             (Method::Get, "/") => self.state(),
@@ -107,10 +107,10 @@ impl Clerk {
         }
     }
 
-    /// True for a key of what is not emulated: flows, hosts, TCP, and links that no packet takes.
+    /// Whether a key belongs to a part of the scenario that is not emulated: flows, hosts, TCP, and links off the path.
     fn ignores(&self, key: &str) -> bool {
         let mut parts = key.split('.');
-        // Until then outages are repeated.
+        // Outages repeat until the end of the scenario, so the duration has an effect.
         if key == "duration" {
             return false;
         }
@@ -118,7 +118,7 @@ impl Clerk {
         !self.path.up.iter().chain(&self.path.down).any(|hop| hop.group == part)
     }
 
-    /// Applies `{ KEY: VALUE, ... }`, all of it or nothing.
+    /// Applies `{ KEY: VALUE, ... }`: all of it, or nothing if anything is wrong.
     fn change(&mut self, body: &str) -> Result<Answer, Answer> {
         let wrong = |why: String| refuse(400, why);
         let settings: Map<String, Value> = serde_json::from_str(body).map_err(|error| {
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests that are near to right ones.
+    /// Valid requests, and some that are nearly valid.
     const KNOWN: &[&str] = &[
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /scenario HTTP/1.0\r\n\r\n",
@@ -211,7 +211,7 @@ mod tests {
                 }
             })
         };
-        let desk = Desk::open(remote, path, Arc::clone(&shared)).expect("it answers");
+        let http_server = HttpServer::open(remote, path, Arc::clone(&shared)).expect("it answers");
         let mut rng = Rng::stream(1, "http");
         for round in 0..200 * times {
             let mut request = KNOWN[rng.below(KNOWN.len() as u64) as usize].as_bytes().to_vec();
@@ -235,7 +235,7 @@ mod tests {
         }
         let patched = exchange(address, KNOWN[2].as_bytes());
         assert!(patched.starts_with("HTTP/1.1 200"), "{patched}");
-        desk.close();
+        http_server.close();
         shared.stop();
         emulator.join().expect("it ends");
     }

@@ -2,9 +2,8 @@
 //!
 //! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
 //! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
-//! clock), `driver` (the loop, with `device`, `train`, `clock` and
-//! `sleeper`), `meter` (how good it is), `session` (the command and
-//! its world, with `namespace`, `host`, `janitor` and `children`). Beside them, `record` makes scenarios of real paths.
+//! clock), `driver` (the loop, with `device`, `coalescer`, `clock` and `sleeper`), `meter` (how exact it is), `session` (the command and its
+//! surroundings, with `namespace`, `host`, `cleanup` and `children`). Beside them, `record` measures real paths and makes scenarios of them.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the emulator is made of network namespaces and TUN devices of Linux");
@@ -12,14 +11,15 @@ compile_error!("the emulator is made of network namespaces and TUN devices of Li
 mod capture;
 mod chain;
 mod children;
+mod cleanup;
 mod clock;
+mod coalescer;
 mod device;
 mod driver;
 mod error;
 mod frame;
 mod host;
 mod http;
-mod janitor;
 mod meter;
 mod names;
 mod namespace;
@@ -28,12 +28,10 @@ pub mod record;
 mod session;
 mod shared;
 mod sleeper;
-mod tool;
-mod train;
 
 pub use error::Error;
 pub use http::Remote;
 pub use meter::{Fidelity, TOLERANCE, Verdict};
 pub use path::{At, Channel, Hop, Override, Path, PathError};
-pub use session::{Ended, Wish, run};
+pub use session::{EmulationConfig, Outcome, run};
 pub use shared::{LinkState, Snapshot};

@@ -1,4 +1,4 @@
-//! The fidelity meter: whether what was emulated is what was asked for.
+//! The fidelity meter: how exactly the emulator keeps the times that the links prescribe.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,34 @@ use bentpipe_base::{Duration, Instant, Rate};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A packet that leaves later than this was not emulated as asked. It is 0.1 % of a geostationary round trip, and
-/// little beside the jitter of real links.
+/// A packet that leaves later than this is late (chosen: 0.1 % of a geostationary round trip, and little beside the jitter of real links).
 pub const TOLERANCE: Duration = Duration::from_micros(500);
 
-/// Whatever is later counts as this late.
+/// Largest lateness that is measured. Later packets count as this late.
 const LATEST: Duration = Duration::from_secs(60);
 
-/// Length of the windows in which the rate is taken.
+/// Length of the windows over which the rate is measured (chosen).
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// Of a hundred packets so many may be late.
+/// Percentage of packets that may be late (chosen).
 const LATE_PER_CENT: u64 = 1;
 
-/// A packet that we lose weighs as much as so many that are late.
+/// A packet that the emulator loses counts as this many late ones (chosen).
 const LOSS_WEIGHS: u64 = 100;
 
-/// Fewer packets than these prove nothing: with one late among them nobody knows whether one in ten is, or one in a thousand.
+/// Fewer packets than this prove nothing: a single late one among them may stand for one in ten or for one in a thousand.
 const LEAST_PACKETS: u64 = 100;
 
-/// Rates within an eighth of an octave are judged together.
+/// Windows whose rates differ by less than an eighth of an octave are judged together (chosen).
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
-/// Measures the faults of the emulator itself.
+/// Measures lateness and losses that the emulator itself causes.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// Nanoseconds between the time at which a packet was due and the time at which it left.
     lateness: Histogram<u64>,
     window: Window,
-    /// By bucket of the rate at which they passed: packets, and those of them that were not emulated as asked.
+    /// For each bucket of rates: packets, and those of them that were late or lost.
     judged: BTreeMap<i32, [u64; 2]>,
     lost: u64,
     max_backlog: u32,
@@ -49,7 +48,7 @@ struct Window {
     lost: u64,
 }
 
-/// What the meter says.
+/// Result of the meter.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Fidelity {
     /// Packets measured.
@@ -60,23 +59,23 @@ pub struct Fidelity {
     pub lost: u64,
     /// Most packets that were overdue at one time.
     pub max_backlog: u32,
-    /// The judgement.
+    /// Whether the measurements are valid.
     pub verdict: Verdict,
 }
 
-/// Whether to believe what was measured over the emulated path.
+/// Whether measurements over the emulated path are valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing passed.
+    /// Nothing passed, so nothing is known.
     Unknown,
     /// Too few packets passed to tell.
     TooFew,
-    /// Yes.
+    /// The measurements are valid.
     Valid,
-    /// Only what was slower than so many bits per second: beyond that this machine is too slow.
+    /// Measurements below this rate in bits per second are valid. Above it this machine is too slow.
     InvalidAbove(u64),
-    /// No: this machine was too slow at any rate.
+    /// No measurement is valid: this machine was too slow at any rate.
     Invalid,
 }
 
@@ -92,8 +91,8 @@ impl Meter {
         }
     }
 
-    /// A packet of `bytes` that was due at `due` leaves at `now`.
-    pub fn leaves(&mut self, due: Instant, now: Instant, bytes: u32) {
+    /// Notes that a packet of `bytes` bytes that was due at `due` leaves at `now`.
+    pub fn note_departure(&mut self, due: Instant, now: Instant, bytes: u32) {
         let late = now.since(due);
         self.lateness.saturating_record(late.as_nanos());
         self.window.packets += 1;
@@ -101,13 +100,13 @@ impl Meter {
         self.window.late += u64::from(late > TOLERANCE);
     }
 
-    /// So many packets were overdue at once.
-    pub fn backlog(&mut self, packets: u32) {
+    /// Notes that `packets` packets were overdue at once.
+    pub fn note_backlog(&mut self, packets: u32) {
         self.max_backlog = self.max_backlog.max(packets);
     }
 
-    /// Packets were lost that the links did not drop.
-    pub fn lost(&mut self, packets: u64) {
+    /// Notes packets that were lost without a link dropping them.
+    pub fn note_lost(&mut self, packets: u64) {
         self.lost += packets;
         self.window.lost += packets;
     }
@@ -129,7 +128,7 @@ impl Meter {
         judged[1] += window.late + LOSS_WEIGHS * window.lost;
     }
 
-    /// What it says by now.
+    /// The result until now.
     pub fn fidelity(&self) -> Fidelity {
         let late_us = [0.5, 0.99, 0.999, 1.0].map(|q| self.lateness.value_at_quantile(q) as f64 / 1e3);
         let all = self.judged.values().fold([0, 0], |sum, judged| [sum[0] + judged[0], sum[1] + judged[1]]);
@@ -152,7 +151,7 @@ impl Meter {
         let (mut below, mut highest) = ([0, 0], None);
         for (bucket, judged) in &self.judged {
             below = [below[0] + judged[0], below[1] + judged[1]];
-            // A limit is known if enough passed below it as asked, and enough above it that did not.
+            // A limit is known if enough packets passed on either side of it, and those below it were on time.
             let enough = below[0].min(all[0] - below[0]) >= LEAST_PACKETS;
             if enough && good(below) {
                 highest = Some(*bucket);
@@ -162,7 +161,7 @@ impl Meter {
     }
 }
 
-/// True if few enough packets were not emulated as asked.
+/// Whether few enough packets were late or lost.
 fn good([all, bad]: [u64; 2]) -> bool {
     bad * 100 <= all * LATE_PER_CENT
 }
@@ -200,7 +199,7 @@ mod tests {
             let begin = meter.window.begin;
             for n in 0..packets {
                 let lateness = if n < late { TOLERANCE * 2 } else { Duration::from_micros(30) };
-                meter.leaves(begin, begin + lateness, 1250);
+                meter.note_departure(begin, begin + lateness, 1250);
             }
             meter.close_window(begin + WINDOW);
         }
@@ -249,7 +248,7 @@ mod tests {
     fn a_loss_of_our_own_spoils_a_window() {
         let mut meter = Meter::new();
         for _ in 0..10 {
-            meter.lost(1);
+            meter.note_lost(1);
             windows(&mut meter, 1, (100, 0));
         }
         assert_eq!(meter.fidelity().verdict, Verdict::Invalid);

@@ -3,14 +3,14 @@
 use std::fs;
 use std::net::IpAddr;
 
-/// A resolver configuration in which only servers occur that the command reaches, if it must differ from that of the
-/// host; with `None` the one of the host will do, with an empty text there is none that would do.
+/// A resolver configuration with only such name servers as the command reaches. `None` if the configuration of the host will do; empty if the
+/// host knows no such server.
 pub(crate) fn resolver_configuration() -> Option<String> {
     let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     if !text.lines().any(is_local_server) {
         return None;
     }
-    // What systemd-resolved itself asks.
+    // The servers that systemd-resolved itself asks.
     let upstream = fs::read_to_string("/run/systemd/resolve/resolv.conf").unwrap_or_default();
     Some(without_local_servers(&text).or_else(|| without_local_servers(&upstream)).unwrap_or_default())
 }
@@ -19,12 +19,12 @@ fn server(line: &str) -> Option<IpAddr> {
     line.trim().strip_prefix("nameserver")?.trim().parse().ok()
 }
 
-/// True for a name server that listens on the loopback device, where the command has another one.
+/// Whether a name server listens on the loopback device of the host, which the command does not reach.
 fn is_local_server(line: &str) -> bool {
     server(line).is_some_and(|address| address.is_loopback())
 }
 
-/// The text without those servers, if any other is left.
+/// The text without local servers, if any other server is left.
 fn without_local_servers(text: &str) -> Option<String> {
     let kept = text.lines().filter(|line| !is_local_server(line));
     let kept: Vec<&str> = kept.collect();

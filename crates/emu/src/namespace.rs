@@ -10,19 +10,19 @@ use caps::{CapSet, Capability};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
 
-/// A network namespace. It goes when the last process in it and the last handle to it have gone.
+/// A network namespace. It disappears with the last process in it and the last handle to it.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     handle: File,
 }
 
 impl Namespace {
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         Ok(Self { handle: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// A fresh one that forwards; the caller stays where it is.
+    /// Makes a namespace that forwards packets. The calling thread does not enter it.
     pub fn create() -> io::Result<Self> {
         let create = || {
             unshare(CloneFlags::CLONE_NEWNET)?;
@@ -33,7 +33,7 @@ impl Namespace {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Runs `work` on a thread inside.
+    /// Runs `work` on a thread in this namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let enter = || {
             setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?;
@@ -43,7 +43,7 @@ impl Namespace {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Moves the calling thread inside. Allocates nothing, so that it may be called between fork and exec.
+    /// Moves the calling thread into this namespace. Allocates nothing, so that it may be called between fork and exec.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?)
     }
@@ -65,8 +65,8 @@ pub(crate) fn become_administrator() -> io::Result<()> {
     keep_capabilities().map_err(io::Error::other)
 }
 
-/// Lets the programs that this process starts administer networks too, those of the user namespace: under the name of an
-/// ordinary user they would lose it (capabilities(7), ambient set).
+/// Lets the programs that this process starts administer the networks of the user namespace, too. Under the name of an ordinary user they
+/// would otherwise lose this capability (capabilities(7), ambient set).
 fn keep_capabilities() -> Result<(), CapsError> {
     for capability in [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_NET_BIND_SERVICE] {
         caps::raise(None, CapSet::Inheritable, capability)?;
@@ -75,8 +75,8 @@ fn keep_capabilities() -> Result<(), CapsError> {
     Ok(())
 }
 
-/// Lets the network namespace of the calling thread pass on what is for others: for stacks of their own that programs bring along.
-/// To be called before it has devices.
+/// Switches forwarding on in the network namespace of the calling thread, for TCP stacks in user space that programs bring along. To be called
+/// before the namespace has devices.
 fn forward() -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
     match fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1") {
@@ -84,8 +84,8 @@ fn forward() -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     }
-    // Devices that are routers by themselves join the group of all routers, and report that to whoever is at the far end. What
-    // arrives there is forwarded all the same.
+    // With the default setting each device would join the group of all routers and send reports of that over the path. Packets are
+    // forwarded without it.
     fs::write("/proc/sys/net/ipv6/conf/default/forwarding", "0")
 }
 

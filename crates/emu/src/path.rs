@@ -11,10 +11,10 @@ use bentpipe_scenario::{
 /// The place of the command in the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum At {
-    /// Where the flows under comparison end: the command downloads.
+    /// The receiver of the flows under comparison: the command downloads.
     #[default]
     Receiver,
-    /// Where they begin: the command uploads.
+    /// The sender of these flows: the command uploads.
     Sender,
 }
 
@@ -27,15 +27,15 @@ pub struct Hop {
     pub group: String,
     /// `forward` or `reverse`, as the scenario has it.
     pub direction: &'static str,
-    /// What it does to packets.
+    /// Its properties.
     pub config: LinkConfig,
-    /// The channel that it shares with other terminals, if it does.
+    /// The channel, if it is shared with other terminals.
     pub channel: Option<Channel>,
-    /// It leads up to a constellation, or down from it.
+    /// Whether it leads up to a constellation or down from one.
     pub through_sky: bool,
 }
 
-/// Other properties for a link whose own follow from something else: the plan of satellites, the modem and the weather.
+/// Properties that override those of a link, which may follow from a constellation, a modem or the weather.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Override {
     /// Rate in both directions.
@@ -74,7 +74,7 @@ pub struct Channel {
     pub terminal: TerminalConfig,
     /// How many terminals there are. Only one has anything to send.
     pub terminals: usize,
-    /// Which one that is.
+    /// Number of that terminal.
     pub own: u32,
 }
 
@@ -87,8 +87,8 @@ impl Hop {
 
 /// The links between the command and the host beyond, in the order in which packets meet them.
 ///
-/// These are the links on the routes between the first host of `from` and the first host of `to` of the flow group under
-/// comparison. Its flows themselves are not there: the command is the traffic.
+/// These are the links on the routes between the first host of `from` and the first host of `to` of the flow group under comparison. The
+/// command takes the place of its flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
     /// From the command to the host beyond.
@@ -97,7 +97,7 @@ pub struct Path {
     pub down: Vec<Hop>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// What the scenario has on or beside this path and an emulation does not: helpers at its nodes, other flows, other ways.
+    /// Parts of the scenario that are not emulated: middleboxes on the path, other flows, changes of the route.
     pub left_out: Vec<String>,
 }
 
@@ -201,7 +201,7 @@ impl Path {
     }
 }
 
-/// The hops of one direction; what stands at nodes between them and does more than forward is noted in `left_out`.
+/// The hops of one direction. Nodes between them that do more than forward are added to `left_out`.
 fn route(
     scenario: &Scenario,
     flow: &FlowGroup,
@@ -262,7 +262,7 @@ fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, Con
     Ok(Some(Channel { medium, terminal, terminals, own }))
 }
 
-/// The way through a constellation: its up- and its downlink.
+/// The uplink to a constellation and the downlink from it.
 fn through_sky(
     scenario: &Scenario,
     group: &ConstellationGroup,

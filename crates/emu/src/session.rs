@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use bentpipe_system::ip;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -14,23 +15,23 @@ use nix::unistd::{Pid, geteuid};
 use std::os::fd::AsFd;
 
 use crate::capture::Recorder;
-use crate::children::{self, Servers};
+use crate::children::{self, ServerPlace, Servers};
+use crate::cleanup::CleanupProcess;
 use crate::device::{Device, KERNEL_QUEUE};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::host::{Addresses, Place};
-use crate::http::{Desk, Remote};
-use crate::janitor::Janitor;
+use crate::http::{HttpServer, Remote};
+use crate::names;
 use crate::namespace::{self, Namespace};
 use crate::path::Path;
 use crate::shared::{Shared, Snapshot};
-use crate::{names, tool};
 
-/// Name of the command's only way out.
+/// Name of the only device of the command.
 const COMMAND_DEVICE: &str = "bentpipe";
 
-/// What to emulate around which command.
-pub struct Wish {
+/// What to emulate, and around which command.
+pub struct EmulationConfig {
     /// The links.
     pub path: Path,
     /// The command and its arguments.
@@ -40,53 +41,55 @@ pub struct Wish {
     pub servers: Vec<OsString>,
     /// Where to write what the command sends and receives, as pcapng.
     pub capture: Option<Box<dyn Write + Send>>,
-    /// Who may change the links meanwhile.
+    /// The HTTP server by which links can be changed meanwhile, if there is to be one.
     pub remote: Option<Remote>,
 }
 
 /// How an emulation ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct Outcome {
     /// Exit code of the command; 128 and the number of the signal that ended it.
     pub code: u8,
-    /// How things stood in the end.
+    /// State at the end.
     pub snapshot: Snapshot,
     /// Packets that are missing in the capture, because writing it was too slow.
     pub missed_by_capture: u64,
 }
 
-/// A watcher is called about this often while the command runs.
+/// How often `watch` of [`run`] is called, about (chosen).
 const WATCH_EVERY_MS: u16 = 250;
 
-/// Runs the command over the path until it ends. `watch` sees how things stand from time to time.
+/// Runs the command over the path until it ends. `watch` is called with the state from time to time.
 ///
 /// The calling process must have one thread, and goes into a user namespace of its own if it is not privileged.
 ///
 /// # Errors
 /// [`Error`] if something is missing on this machine, or the command cannot be started.
-pub fn run(wish: Wish, mut watch: impl FnMut(&Snapshot)) -> Result<Ended, Error> {
+pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, Error> {
     refuse_nesting()?;
     let signals = Signals::catch()?;
-    let mut world = World::build(&wish.servers)?;
+    let mut world = World::build(&config.servers)?;
     let shared = Arc::new(Shared::new().map_err(|error| Error::at("eventfd")(error.into()))?);
-    let mut driver = Driver::new(wish.path.clone(), world.take_devices(), Arc::clone(&shared))?;
-    if let Some(out) = wish.capture {
+    let mut driver = Driver::new(config.path.clone(), world.take_devices(), Arc::clone(&shared))?;
+    if let Some(out) = config.capture {
         driver.record(Recorder::start(out).map_err(Error::at("cannot start a thread"))?);
     }
-    let desk = wish.remote.map(|remote| Desk::open(remote, wish.path, Arc::clone(&shared))).transpose()?;
+    let http_server =
+        config.remote.map(|remote| HttpServer::open(remote, config.path, Arc::clone(&shared))).transpose()?;
     let emulator = start(driver)?;
-    let code =
-        world.start(&wish.command).and_then(|child| attend(child, &signals, || watch(&shared.snapshot())));
-    if let Some(desk) = desk {
-        desk.close();
+    let code = world
+        .start(&config.command)
+        .and_then(|child| wait_for(child, &signals, || watch(&shared.snapshot())));
+    if let Some(http_server) = http_server {
+        http_server.close();
     }
     shared.stop();
     let (snapshot, recorder) = emulator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let missed = recorder.map_or(Ok(0), Recorder::finish).map_err(Error::at("cannot write the capture"))?;
-    Ok(Ended { code: code?, snapshot, missed_by_capture: missed })
+    Ok(Outcome { code: code?, snapshot, missed_by_capture: missed })
 }
 
-/// Devices, addresses and routes of an emulation within another would be the same.
+/// Refuses to emulate within an emulation, whose devices, addresses and routes would be the same.
 fn refuse_nesting() -> Result<(), Error> {
     match std::env::var("BENTPIPE_HOST") {
         Ok(host) => Err(Error::Request(format!(
@@ -99,35 +102,35 @@ fn refuse_nesting() -> Result<(), Error> {
 
 fn start(driver: Driver) -> Result<JoinHandle<(Snapshot, Option<Recorder>)>, Error> {
     let work = || {
-        urgent();
+        raise_priority();
         driver.run()
     };
     thread::Builder::new().name("emulator".into()).spawn(work).map_err(Error::at("cannot start a thread"))
 }
 
-/// Lets the calling thread go before others and be woken up on time, as far as this process may.
-fn urgent() {
-    // Without it the meter tells what that costs.
+/// Gives the calling thread real-time priority and precise timers, as far as this process may.
+fn raise_priority() {
+    // If either is not permitted, the meter shows how late packets are.
     let _ = nix::sys::prctl::set_timerslack(1);
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: `priority` is a valid parameter that outlives the call; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) };
 }
 
-/// Two network namespaces, a device in each, and what lies beyond.
+/// Two network namespaces with a device in each, the servers, and the cleanup process.
 struct World {
     command_side: Namespace,
     addresses: Addresses,
     devices: Option<[Device; 2]>,
     reaches_host: bool,
     _servers: Servers,
-    // After the servers: they end first, in order.
-    _janitor: Janitor,
+    // Dropped after the servers, so that these end first and in order.
+    _cleanup: CleanupProcess,
 }
 
 impl World {
     fn build(servers: &[OsString]) -> Result<Self, Error> {
-        let mut janitor = Janitor::start().map_err(Error::at("cannot start a process"))?;
+        let mut cleanup = CleanupProcess::start().map_err(Error::at("cannot start a process"))?;
         let privileged = geteuid().is_root();
         let reaches_host = privileged && servers.is_empty();
         if !privileged {
@@ -150,13 +153,15 @@ impl World {
         set_up(&beyond, &|| configure_beyond(&addresses, reaches_host))?;
         set_up(&command_side, &|| configure_command_side(&addresses))?;
         if reaches_host {
-            janitor.open_host(&addresses)?;
+            cleanup.open_host(&addresses)?;
         }
         let devices = ["lo", &addresses.device()];
-        let surroundings = surroundings(&addresses, Place::Beyond);
-        let servers = Servers::start(servers, (&beyond, &mut janitor), &surroundings, devices)?;
+        let environment = environment(&addresses, Place::Beyond);
+        let place =
+            ServerPlace { namespace: &beyond, cleanup: &mut cleanup, environment: &environment, devices };
+        let servers = Servers::start(servers, place)?;
         let devices = Some([inner, outer]);
-        Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _janitor: janitor })
+        Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _cleanup: cleanup })
     }
 
     /// The devices: the command's side, the host beyond.
@@ -169,7 +174,7 @@ impl World {
             command.split_first().ok_or_else(|| Error::Request("there is no command to run".into()))?;
         let mut command = Command::new(program);
         command.args(arguments);
-        command.envs(surroundings(&self.addresses, Place::Command));
+        command.envs(environment(&self.addresses, Place::Command));
         let resolver = self.reaches_host.then(names::resolver_configuration).flatten();
         if resolver.as_ref().is_some_and(String::is_empty) {
             eprintln!(
@@ -183,9 +188,9 @@ impl World {
     }
 }
 
-/// What programs at `place` find in their environment: the host beyond the path, the address for a stack of their own, and that of the
+/// Environment variables of programs at `place`: the addresses of the host beyond the path, those for a TCP stack in user space, and those of the
 /// stack at the other end.
-fn surroundings(addresses: &Addresses, place: Place) -> [(&'static str, String); 5] {
+fn environment(addresses: &Addresses, place: Place) -> [(&'static str, String); 5] {
     let other = match place {
         Place::Command => Place::Beyond,
         Place::Beyond => Place::Command,
@@ -225,18 +230,18 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Err
     let mut lines = vec![
         format!("address add {}/30 dev {device}", addresses.host_v4()),
         format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
-        // The device keeps quiet: no solicitations and reports of its own cross the path.
+        // The device sends no solicitations and reports of its own over the path.
         format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {device} up"),
     ];
     let [stacks_v4, _] = addresses.stack_networks(Place::Command);
     lines.push(format!("route add {stacks_v4} dev {device}"));
     if !reaches_host {
-        lines.extend(nowhere(addresses, Place::Beyond));
+        lines.extend(unreachable_routes(addresses, Place::Beyond));
         lines.push("link set lo up".into());
         namespace::open_ports().map_err(Error::at("cannot open ports"))?;
     }
-    tool::ip(&lines)
+    Ok(ip(&[], &lines)?)
 }
 
 fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
@@ -250,16 +255,16 @@ fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()),
     ];
-    lines.extend(nowhere(addresses, Place::Command));
-    tool::ip(&lines)
+    lines.extend(unreachable_routes(addresses, Place::Command));
+    Ok(ip(&[], &lines)?)
 }
 
-/// Where no stack of its own stands nothing is sent back over the path.
-fn nowhere(addresses: &Addresses, place: Place) -> [String; 2] {
+/// Routes that keep packets to networks without a stack from being sent back over the path.
+fn unreachable_routes(addresses: &Addresses, place: Place) -> [String; 2] {
     addresses.stack_networks(place).map(|network| format!("route add unreachable {network}"))
 }
 
-/// What the kernel does not let us do, and what would help.
+/// Says why the kernel refuses something, and what helps.
 fn forbidden(error: io::Error) -> Error {
     let why = match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) if geteuid().is_root() => {
@@ -278,7 +283,7 @@ fn forbidden(error: io::Error) -> Error {
     Error::Missing(format!("{why} ({error})"))
 }
 
-/// Signals, waited for instead of suffered.
+/// Signals that are waited for with a descriptor instead of ending the process.
 struct Signals(SignalFd);
 
 impl Signals {
@@ -291,15 +296,15 @@ impl Signals {
         descriptor.map(Self).map_err(|error| Error::at("signals")(error.into()))
     }
 
-    /// Signals that came by now, and whether a process sent them; the terminal sends its own to the command too.
-    fn come(&self) -> Vec<(i32, bool)> {
+    /// The signals that are pending, and whether a process sent them. Those of the terminal reach the command anyway.
+    fn pending(&self) -> Vec<(i32, bool)> {
         let next = || self.0.read_signal().ok().flatten();
         std::iter::from_fn(next).map(|info| (info.ssi_signo as i32, info.ssi_code <= 0)).collect()
     }
 }
 
-/// Waits for the command, passes signals on; returns its exit code.
-fn attend(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Result<u8, Error> {
+/// Waits until the command ends, and passes signals on to it. Returns its exit code.
+fn wait_for(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Result<u8, Error> {
     let failed = || Error::at("cannot wait for the command");
     let process = Pid::from_raw(child.id() as i32);
     let mut asked = 0;
@@ -312,7 +317,7 @@ fn attend(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Resul
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(failed()(error.into())),
         }
-        for (signal, from_process) in signals.come() {
+        for (signal, from_process) in signals.pending() {
             let Ok(signal) = Signal::try_from(signal) else { continue };
             if signal == Signal::SIGCHLD {
                 continue;
@@ -320,7 +325,7 @@ fn attend(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Resul
             asked += u32::from(signal != Signal::SIGINT);
             if from_process || asked > 1 {
                 let signal = if asked > 1 { Signal::SIGKILL } else { signal };
-                // A command that has ended meanwhile is found at the next turn.
+                // If the command has ended meanwhile, the next iteration notices.
                 let _ = kill(process, signal);
             }
         }

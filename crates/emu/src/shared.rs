@@ -1,4 +1,4 @@
-//! What the thread that emulates and the others tell each other.
+//! What the emulator and other threads share: its state, changes of links, and the request to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::meter::Fidelity;
 use crate::path::Path;
 
-/// How long a change may take.
+/// How long a change may take (chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How things stand.
+/// State of an emulation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
     /// Seconds since the start.
@@ -24,13 +24,13 @@ pub struct Snapshot {
     pub up: Vec<LinkState>,
     /// The links from the host beyond to the command.
     pub down: Vec<LinkState>,
-    /// What of the scenario is not emulated.
+    /// Parts of the scenario that are not emulated.
     pub left_out: Vec<String>,
-    /// How good the emulation is.
+    /// How exact the emulation is.
     pub fidelity: Option<Fidelity>,
 }
 
-/// How one direction of a link stands.
+/// State of one direction of a link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkState {
     /// Name of the link.
@@ -47,11 +47,11 @@ pub struct LinkState {
     pub stats: LinkStats,
 }
 
-/// Between the emulator and the threads that look at it.
+/// Shared by the emulator and the threads that observe and control it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     stop: AtomicBool,
-    wake: EventFd,
+    wake_fd: EventFd,
     snapshot: Mutex<Snapshot>,
     change: Mutex<Option<Change>>,
 }
@@ -61,32 +61,32 @@ pub(crate) struct Shared {
 pub(crate) struct Change {
     /// The same links as before.
     pub path: Path,
-    /// Where to tell that it is done.
+    /// Is told when the change is made.
     pub done: Sender<()>,
 }
 
 impl Shared {
     pub fn new() -> nix::Result<Self> {
-        let wake = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+        let wake_fd = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let (stop, snapshot, change) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
-        Ok(Self { stop, wake, snapshot, change })
+        Ok(Self { stop, wake_fd, snapshot, change })
     }
 
     /// Tells the emulator to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.ring();
+        self.wake();
     }
 
     /// Gives the links other properties. False if the emulator does not answer.
     pub fn change(&self, path: Path) -> bool {
         let (done, answer) = channel();
         *self.change.lock().unwrap_or_else(PoisonError::into_inner) = Some(Change { path, done });
-        self.ring();
+        self.wake();
         answer.recv_timeout(PATIENCE).is_ok()
     }
 
-    /// How things stood at most a tenth of a second ago.
+    /// The state as it was at most a tenth of a second ago.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -96,24 +96,24 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Readable when there is something for the emulator.
-    pub fn bell(&self) -> &EventFd {
-        &self.wake
+    /// Readable when the emulator is to end or to change links.
+    pub fn wake_fd(&self) -> &EventFd {
+        &self.wake_fd
     }
 
-    /// The change that is waited for, if the bell has rung.
+    /// The change that somebody waits for, if the emulator was woken.
     pub fn take_change(&self) -> Option<Change> {
-        self.wake.read().ok()?;
+        self.wake_fd.read().ok()?;
         self.change.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Shows how things stand.
+    /// Publishes the state.
     pub fn show(&self, snapshot: Snapshot) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
-    fn ring(&self) {
-        // It fails if the bell has rung 2^64 times unheard.
-        let _ = self.wake.write(1);
+    fn wake(&self) {
+        // It fails only if the counter of the descriptor overflows.
+        let _ = self.wake_fd.write(1);
     }
 }

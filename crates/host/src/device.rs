@@ -34,13 +34,13 @@ pub enum Unreachable {
     /// `0.0.0.0` and `::` stand for any address.
     #[error("no host has that address")]
     Unspecified,
-    /// Multicast and broadcast.
+    /// Multicast and broadcast addresses belong to many hosts.
     #[error("TCP goes to one host, not to many")]
     Many,
     /// Addresses of one link hold on that link only, and ours leads to the kernel alone.
     #[error("link-local addresses are not forwarded")]
     LinkLocal,
-    /// Ours.
+    /// The address is our own.
     #[error("that is our own address")]
     Own,
 }
@@ -123,7 +123,7 @@ impl Network {
     }
 }
 
-/// What a device is to be.
+/// Configuration of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceConfig {
     /// Its name; the kernel chooses one if there is none.
@@ -137,7 +137,7 @@ pub struct DeviceConfig {
 /// Why there is no device, in words for the user: what is missing and how to get it.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDevice {
-    /// Not allowed.
+    /// This process may not make network devices.
     #[error(
         "a TUN device needs the privilege to make network devices: run it as root (sudo bentpipe ...), with the capability \
          CAP_NET_ADMIN, or in a network of its own (unshare --map-root-user --net bentpipe ...)"
@@ -146,7 +146,7 @@ pub enum NoDevice {
     /// The kernel has no TUN.
     #[error("there is no /dev/net/tun; load the kernel module (modprobe tun)")]
     NoTun,
-    /// Two devices cannot have the same name or addresses.
+    /// The kernel refuses the device, for example because another one has its name or address.
     #[error("the TUN device cannot be made: {0}")]
     Other(io::Error),
 }
@@ -161,10 +161,10 @@ impl From<io::Error> for NoDevice {
     }
 }
 
-/// Packets that the kernel keeps for us while we do something else.
+/// Packets that the kernel queues for us (chosen: more than a tenth of a second of 1 Gbit/s).
 const QUEUE: u32 = 10_000;
 
-/// A TUN device with offloads. It disappears with its owner.
+/// A TUN device with offloads. It disappears when this is dropped.
 pub struct Device {
     tun: SyncDevice,
 }
@@ -190,7 +190,7 @@ impl Device {
         let tun = builder.build_sync()?;
         tun.set_nonblocking(true)?;
         match tun.set_tx_queue_len(QUEUE) {
-            // Only the owner of the whole machine may lengthen a queue; the usual one will do.
+            // In a user namespace a queue cannot be lengthened; the usual one will do.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             other => other?,
         }

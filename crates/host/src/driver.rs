@@ -18,8 +18,10 @@ pub struct Driver {
     pub stack: Stack,
     device: Device,
     epoch: time::Instant,
-    inbox: Box<[u8]>,
-    outbox: Vec<u8>,
+    /// The packet that is read, behind its virtio header.
+    read_buffer: Box<[u8]>,
+    /// The packet that is written, or its headers, behind its virtio header.
+    write_buffer: Vec<u8>,
     trimmed_at: Instant,
     /// Packets that the device did not take.
     refused: u64,
@@ -43,9 +45,9 @@ pub struct Ready {
     pub output: bool,
 }
 
-/// Largest number of packets read from the device before packets are sent again, so that acknowledgements do not wait for long.
+/// Most packets read from the device before packets are sent again, so that acknowledgements do not wait for long (chosen).
 const BATCH: usize = 64;
-/// How often memory that nobody uses is given back.
+/// How often unused memory is freed (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -69,8 +71,8 @@ impl Driver {
             stack,
             device,
             epoch: time::Instant::now(),
-            inbox: vec![0; Device::BUFFER].into(),
-            outbox: Vec::with_capacity(Device::BUFFER),
+            read_buffer: vec![0; Device::BUFFER].into(),
+            write_buffer: Vec::with_capacity(Device::BUFFER),
             trimmed_at: Instant::ZERO,
             refused: 0,
         })
@@ -88,8 +90,8 @@ impl Driver {
         self.refused
     }
 
-    /// Sends what there is to send, then waits until a packet comes, a deadline, one of the files, or `at_most` is over; then takes
-    /// what came. The answers leave at the next turn, when the application has read and written: they say how much room there is.
+    /// Sends all packets that may leave; waits until a packet arrives, a timer expires, one of the files is ready, or `at_most` is over; then
+    /// handles what arrived. The answers leave at the next turn, after the application has read and written, so that they advertise its room.
     ///
     /// # Errors
     /// If the device is gone.
@@ -103,8 +105,8 @@ impl Driver {
         Ok(ready)
     }
 
-    /// Takes packets and looks at the deadlines, without waiting: a turn of callers that wait for more files than [`turn`](Self::turn) can,
-    /// the [device's](AsFd::as_fd) among them. False if more packets may be waiting.
+    /// Handles arriving packets and expired timers, without waiting. For callers that wait for more files than [`turn`](Self::turn) can, that of the
+    /// [device](AsFd::as_fd) among them. False if more packets may be waiting.
     ///
     /// # Errors
     /// If the device is gone.
@@ -120,16 +122,16 @@ impl Driver {
     }
 
     /// Time until the next deadline. Valid after [`flush`](Self::flush).
-    pub fn patience(&self) -> Duration {
+    pub fn time_to_deadline(&self) -> Duration {
         self.stack.next_timeout().since(self.now())
     }
 
     /// Writes a packet to the device that belongs to no connection.
     pub fn send(&mut self, packet: &[u8]) {
-        self.outbox.clear();
-        self.outbox.extend_from_slice(&Offload::default().to_bytes(0));
-        self.outbox.extend_from_slice(packet);
-        if self.device.write(&self.outbox).is_err() {
+        self.write_buffer.clear();
+        self.write_buffer.extend_from_slice(&Offload::default().to_bytes(0));
+        self.write_buffer.extend_from_slice(packet);
+        if self.device.write(&self.write_buffer).is_err() {
             self.refused += 1;
         }
     }
@@ -155,13 +157,13 @@ impl Driver {
     fn take_packets(&mut self) -> io::Result<bool> {
         let now = self.now();
         for _ in 0..BATCH {
-            let len = match self.device.read(&mut self.inbox) {
+            let len = match self.device.read(&mut self.read_buffer) {
                 Ok(len) => len,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            if let Ok((offload, packet)) = Offload::read(&self.inbox[..len]) {
+            if let Ok((offload, packet)) = Offload::read(&self.read_buffer[..len]) {
                 self.stack.handle_packet(now, &offload, packet);
             }
             if self.stack.must_report() {
@@ -183,8 +185,8 @@ impl Driver {
             self.send(&packet);
         }
         let now = self.now();
-        let Self { stack, device, outbox, refused, .. } = self;
-        while stack.send_packet(now, outbox, |pieces| {
+        let Self { stack, device, write_buffer, refused, .. } = self;
+        while stack.send_packet(now, write_buffer, |pieces| {
             *refused += u64::from(device.write_pieces(pieces).is_err());
         }) {}
     }

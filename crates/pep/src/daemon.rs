@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bentpipe_scenario::deployment::Deployment;
+use bentpipe_system::nft;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
@@ -19,17 +20,16 @@ use crate::lines;
 use crate::metrics::Reason;
 use crate::privileges;
 use crate::relay::{self, Relay};
-use crate::rules::{self, Place};
-use crate::shared::{Descriptors, Inbox, Means, Shared};
+use crate::rules::{self, Target};
+use crate::shared::{Descriptors, Inbox, Resources, Shared};
 use crate::slot::{self, Held, Slot};
 use crate::sockets::Listeners;
-use crate::tool;
 use crate::watch::Watch;
 
-/// How often limits are looked at.
-const WATCH: Duration = Duration::from_millis(200);
-/// How often memory that nobody uses any more is given back.
-const TRIM: Duration = Duration::from_secs(10);
+/// How often limits are checked (chosen).
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// How often unused memory is returned to the system (chosen).
+const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again. With `take_over` a proxy that
 /// runs already in this network namespace gets no new connections from then on, and ends when its last one has ended.
@@ -47,8 +47,8 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
     let (held, older) = slot::hold(take_over)?;
     let speaker =
         (engine::threads(&deployment) > 0).then(|| engine::start(held.slot, &deployment)).transpose()?;
-    let means = Means { descriptors, speaker, lines: sender, relays };
-    let shared = Arc::new(Shared::new(deployment, means));
+    let resources = Resources { descriptors, speaker, lines: sender, relays };
+    let shared = Arc::new(Shared::new(deployment, resources));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
     }
@@ -57,12 +57,12 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
         slot::take_over(older).map_err(Error::at("the older proxy does not hand over"))?;
         eprintln!("bentpipe: took over; the older proxy finishes its connections");
     }
-    daemon.serve_watchers()?;
+    daemon.serve_metrics()?;
     eprintln!("bentpipe: proxying; SIGHUP reads {path} again, SIGTERM ends");
-    daemon.attend(path, &signals)
+    daemon.supervise(path, &signals)
 }
 
-/// From now on these signals are waited for instead of ending the process.
+/// Blocks signals so that they can be waited for instead of ending the process.
 fn catch_signals() -> Result<SigSet, Error> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     signals.thread_block().map_err(|error| Error::at("signals")(error.into()))?;
@@ -83,7 +83,7 @@ fn descriptors(deployment: &Deployment) -> Result<Descriptors, Error> {
     Ok(descriptors)
 }
 
-/// A thread and where to leave messages for it.
+/// A thread and its inbox.
 type Worker<T> = (JoinHandle<io::Result<()>>, Arc<Inbox<T>>);
 
 struct Daemon {
@@ -91,7 +91,7 @@ struct Daemon {
     relays: Vec<Worker<relay::Message>>,
     gate: Option<Worker<gate::Message>>,
     watch: Option<Watch>,
-    /// Removes the rules at the end, however that comes.
+    /// Removes the rules when it is dropped.
     _installed: Installed,
     held: Held,
 }
@@ -100,13 +100,13 @@ struct Daemon {
 struct Installed(Slot);
 
 impl Installed {
-    fn install(deployment: &Deployment, place: Place) -> Result<Self, Error> {
-        // What those left behind who were killed.
-        rules::clean_others(place.slot)?;
+    fn install(deployment: &Deployment, target: Target) -> Result<Self, Error> {
+        // A proxy that was killed has left its rules behind.
+        rules::clean_others(target.slot)?;
         let before = early_demux::original()?;
-        // If a part cannot be installed, what is there already goes again.
-        let installed = Self(place.slot);
-        rules::install(deployment, place, &before)?;
+        // If a part cannot be installed, dropping this removes the other parts.
+        let installed = Self(target.slot);
+        rules::install(deployment, target, &before)?;
         early_demux::switch_off()?;
         Ok(installed)
     }
@@ -138,12 +138,12 @@ impl Daemon {
         let (gate, inbox) = Gate::open(held.slot, Arc::clone(&shared), inboxes)?;
         let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
-        let _installed = Installed::install(&deployment, Place { slot: held.slot, ports })?;
+        let _installed = Installed::install(&deployment, Target { slot: held.slot, ports })?;
         Ok(Self { _installed, held, shared, relays, gate, watch: None })
     }
 
-    /// Serves metrics, where an older proxy may have served its own until now.
-    fn serve_watchers(&mut self) -> Result<(), Error> {
+    /// Serves metrics. The address may have been in use by an older proxy until now.
+    fn serve_metrics(&mut self) -> Result<(), Error> {
         if let Some(address) = self.shared.deployment().watch.listen {
             let inboxes = self.relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
             self.watch = Some(Watch::serve(address, Arc::clone(&self.shared), inboxes)?);
@@ -151,16 +151,16 @@ impl Daemon {
         Ok(())
     }
 
-    /// Watches limits and waits for signals.
-    fn attend(mut self, path: &str, signals: &SigSet) -> Result<(), Error> {
+    /// Checks limits and waits for signals.
+    fn supervise(mut self, path: &str, signals: &SigSet) -> Result<(), Error> {
         let mut trimmed = Instant::now();
         loop {
-            if trimmed.elapsed() >= TRIM {
+            if trimmed.elapsed() >= TRIM_INTERVAL {
                 trimmed = Instant::now();
-                give_memory_back();
+                return_memory();
             }
-            match wait(signals, WATCH) {
-                None => self.heed_limits(),
+            match wait(signals, CHECK_INTERVAL) {
+                None => self.check_limits(),
                 Some(Signal::SIGHUP) => self.reload(path),
                 Some(_) => break,
             }
@@ -180,13 +180,13 @@ impl Daemon {
         self.drain(signals, Some(patience))
     }
 
-    /// At a limit new connections are forwarded untouched, until there is room again.
-    fn heed_limits(&mut self) {
+    /// Lets new connections be forwarded untouched while a limit is reached.
+    fn check_limits(&mut self) {
         let shared = &self.shared;
         let (memory, limit) = (shared.memory(), shared.deployment().limits.memory);
         let (active, most) = (shared.active.load(Ordering::Relaxed), shared.most_connections());
         shared.metrics.memory.set(i64::try_from(memory).unwrap_or(i64::MAX));
-        // A tenth below the limit there is room again.
+        // New connections are split again a tenth below the limit (chosen).
         let bypass = shared.bypass();
         let slack = if bypass.is_some() { 10 } else { u32::MAX };
         let wanted = if active >= most - most / slack {
@@ -210,12 +210,12 @@ impl Daemon {
         self.shared.set_bypass(bypass);
         self.shared.metrics.bypassing.set(i64::from(bypass.is_some()));
         let deployment = bypass.is_none().then(|| self.shared.deployment());
-        if let Err(error) = tool::nft(&rules::divert(self.held.slot, deployment.as_deref())) {
+        if let Err(error) = nft(&rules::divert(self.held.slot, deployment.as_deref())).map_err(Error::from) {
             eprintln!("bentpipe: the rules could not be changed: {error}");
         }
     }
 
-    /// New connections follow the file as it is now; a wrong one changes nothing.
+    /// Reads the configuration again for new connections. A wrong file changes nothing.
     fn reload(&mut self, path: &str) {
         match Deployment::load(path) {
             Ok(deployment) if engine::threads(&deployment) > 0 && self.shared.speaker.is_none() => {
@@ -235,13 +235,13 @@ impl Daemon {
         }
     }
 
-    /// No new connections; those that exist have some time to end, or as much as they need.
+    /// Accepts no more connections, and waits until those that exist have ended: for `patience` at most, if there is a bound.
     fn drain(mut self, signals: &SigSet, patience: Option<Duration>) -> Result<(), Error> {
         self.divert(Some(Reason::Draining));
         let begin = Instant::now();
         let waits = || patience.is_none_or(|patience| begin.elapsed() < patience);
         while self.shared.active.load(Ordering::Relaxed) > 0 && waits() {
-            if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, WATCH) {
+            if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, CHECK_INTERVAL) {
                 break;
             }
         }
@@ -256,8 +256,8 @@ impl Daemon {
     }
 }
 
-/// Gives memory back to the system that was freed between pieces that are in use; by itself the allocator keeps it for as long as the process lives.
-fn give_memory_back() {
+/// Returns freed memory to the system. By itself the allocator keeps freed memory that lies between blocks in use.
+fn return_memory() {
     // SAFETY: it may be called at any time, from any thread.
     #[cfg(target_env = "gnu")]
     unsafe {
@@ -276,7 +276,7 @@ fn spawn(
     thread::Builder::new().name(name).spawn(work).map_err(Error::at("cannot start a thread"))
 }
 
-/// The signal that comes within `patience`.
+/// Waits for a signal, for `patience` at most.
 fn wait(signals: &SigSet, patience: Duration) -> Option<Signal> {
     let timeout =
         libc::timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };

@@ -1,9 +1,10 @@
-//! What this machine has and lacks for a proxy, and what mends it.
+//! Checks of what a proxy needs of this machine, and commands that provide what is missing.
 
 use std::fs;
 use std::path::Path;
 
 use bentpipe_scenario::deployment::{Datapath, Deployment};
+use bentpipe_system::{IP, NFT};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
 
@@ -12,9 +13,8 @@ use crate::privileges;
 use crate::rules;
 use crate::slot::Slot;
 use crate::sockets;
-use crate::tool;
 
-/// How good something is.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// As it should be.
@@ -25,20 +25,20 @@ pub enum State {
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// How good it is.
+    /// The result.
     pub state: State,
-    /// What it is, and what was found.
+    /// What was checked, and what was found.
     pub what: String,
-    /// The command that mends it; empty if there is nothing to mend.
+    /// The command that corrects it; empty if nothing is wrong.
     pub cure: String,
 }
 
 /// Largest bandwidth-delay product for which buffers should suffice: 50 Mbit/s over a geostationary satellite.
 const PRODUCT: u64 = 4 << 20;
-/// Descriptors for 10,000 connections.
+/// Descriptors that suffice for more than 10,000 connections (chosen).
 const DESCRIPTORS: u64 = 65_536;
 
 fn ok(what: impl Into<String>) -> Finding {
@@ -49,7 +49,7 @@ fn judge(good: bool, otherwise: State, what: impl Into<String>, cure: impl Into<
     if good { ok(what) } else { Finding { state: otherwise, what: what.into(), cure: cure.into() } }
 }
 
-/// Looks at this machine; `deployment` says for which interfaces and algorithms.
+/// Checks this machine, with the interfaces and algorithms of `deployment`.
 pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(programs());
@@ -77,11 +77,12 @@ fn sysctl(name: &str) -> Option<String> {
 }
 
 fn programs() -> Vec<Finding> {
-    [("nft", "nftables", "--version"), ("ip", "iproute2", "-V")]
-        .map(|(name, package, flag)| match tool::run(name, package, &[flag], "") {
-            Ok(version) => ok(format!("program {name}: {}", version.trim())),
+    [(NFT, "--version"), (IP, "-V")]
+        .map(|(program, flag)| match program.run(&[flag], "") {
+            Ok(version) => ok(format!("program {}: {}", program.name, version.trim())),
             Err(_) => {
-                judge(false, State::Missing, format!("program {name}"), format!("apt-get install {package}"))
+                let cure = format!("apt-get install {}", program.package);
+                judge(false, State::Missing, format!("program {}", program.name), cure)
             }
         })
         .into()
@@ -102,12 +103,12 @@ fn capabilities() -> Vec<Finding> {
     needed.into_iter().chain([rest]).collect()
 }
 
-/// The kernel has every expression of the rules.
+/// Checks that the kernel has all expressions of the rules.
 fn packet_filter() -> Finding {
     let what = "packet filter: inet tables, tproxy, socket, fib, notrack";
     let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (Debian's has them: \
                 modprobe nft_tproxy nft_socket nft_fib_inet nft_ct)";
-    match tool::run("nft", "nftables", &["-c", "-f", "-"], &rules::specimen()) {
+    match NFT.run(&["-c", "-f", "-"], &rules::sample()).map_err(Error::from) {
         Ok(_) => ok(what),
         Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
     }
@@ -129,7 +130,7 @@ fn forwarding() -> Vec<Finding> {
     findings
 }
 
-/// Strict filtering of all devices drops the SYNs that come back from the TUN device of the proxy.
+/// Checks the reverse-path filter. In strict mode for all devices it drops the SYNs that are put back through the TUN device of the proxy.
 fn reverse_path() -> Finding {
     let name = "net.ipv4.conf.all.rp_filter";
     let value = sysctl(name).unwrap_or_default();
@@ -180,7 +181,7 @@ fn settings() -> Vec<Finding> {
             "sysctl -w net.ipv4.tcp_fwmark_accept=0",
         ));
     }
-    let tables = tool::run("nft", "nftables", &["list", "tables", "inet"], "").unwrap_or_default();
+    let tables = NFT.run(&["list", "tables", "inet"], "").unwrap_or_default();
     for slot in Slot::all() {
         let line = format!("table inet {}", slot.table());
         if tables.lines().any(|other| other == line) {

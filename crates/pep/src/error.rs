@@ -1,6 +1,8 @@
-//! What can go wrong.
+//! The errors of the proxy.
 
 use std::io;
+
+use bentpipe_system::{Failure, Program};
 
 /// Why the proxy does not run.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +24,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names what was tried.
+    /// Makes an error of what was tried and of the error of the system, for `map_err`.
     pub(crate) fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| match source.kind() {
@@ -30,6 +32,17 @@ impl Error {
                 "{what}: not permitted; run it as root (sudo bentpipe pep ...) or with the capabilities CAP_NET_ADMIN and CAP_NET_RAW"
             )),
             _ => Self::Io { what, source },
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Missing(Program { name, package }) => Self::Missing(format!(
+                "the program `{name}` is missing: install it (apt-get install {package})"
+            )),
+            Failure::Failed { program, source } => Self::at(program)(source),
         }
     }
 }

@@ -1,22 +1,22 @@
 //! One direction of a connection: bytes on their way from one half to the other.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SendFlags, send};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
-/// Bytes that a pipe takes, and that are moved at a time.
+/// Bytes that a pipe holds, and that are moved at a time (chosen).
 const PIPE: usize = 1 << 20;
-/// Pipes that a thread keeps for the next bytes.
+/// Most empty pipes that a thread keeps (chosen).
 const KEPT: usize = 64;
-/// Bytes of one direction before the next connection has its turn.
+/// Bytes of one direction before the next connection has its turn (chosen).
 const TURN: usize = 4 * PIPE;
 const FLAGS: SpliceFlags = SpliceFlags::NONBLOCK.union(SpliceFlags::MOVE);
 
-/// Bytes that a buffer without descriptors takes.
+/// Bytes that a buffer in memory holds (chosen).
 const MEMORY: usize = 64 << 10;
 
 /// A pipe: pages go through it from socket to socket without being copied.
@@ -24,33 +24,33 @@ struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
     held: usize,
-    /// One of those that there may be.
+    /// Counts this pipe as one of those that are permitted.
     _permit: Arc<()>,
 }
 
-/// Memory of our own, for when there may be no more descriptors: it costs copies.
+/// A buffer in memory, for when no more descriptors are permitted. Bytes in it are copied.
 struct Memory {
     bytes: Box<[u8]>,
     held: Range<usize>,
 }
 
-/// Where bytes are between two sockets.
+/// Where bytes wait between two sockets.
 enum Buffer {
     Pipe(Pipe),
     Memory(Memory),
 }
 
-/// Pipes that are empty, and how many there may be.
+/// The empty pipes of a thread, and how many pipes are permitted.
 pub(crate) struct Pipes {
     empty: Vec<Pipe>,
-    /// The fewest empty pipes since the last look: so many were not needed.
+    /// The fewest empty pipes since the last call of [`close_unneeded`](Self::close_unneeded): as many were not needed.
     unneeded: usize,
     permit: Arc<()>,
     most: usize,
 }
 
 impl Pipes {
-    /// No more than `most` of them at a time.
+    /// Permits `most` pipes at a time.
     pub fn new(most: usize) -> Self {
         Self { empty: Vec::new(), unneeded: 0, permit: Arc::new(()), most }
     }
@@ -74,13 +74,13 @@ impl Pipes {
         pipe.map_or_else(|| Buffer::Memory(memory()), Buffer::Pipe)
     }
 
-    /// None if there may be no more.
+    /// Makes a pipe; `None` if no more are permitted.
     fn make(&self) -> Option<Pipe> {
         if Arc::strong_count(&self.permit) > self.most {
             return None;
         }
         let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).ok()?;
-        // A smaller pipe works as well: the limit for users without privileges is 16 MiB in all.
+        // A smaller pipe works as well. Users without privileges get 16 MiB of pipes in all.
         let _ = fcntl_setpipe_size(&write, PIPE);
         Some(Pipe { read, write, held: 0, _permit: Arc::clone(&self.permit) })
     }
@@ -102,7 +102,7 @@ impl Buffer {
         }
     }
 
-    /// Takes bytes from a socket; how many.
+    /// Takes bytes from a socket. Returns how many; zero at the end of the stream.
     fn fill(&mut self, from: impl AsFd) -> Result<usize, Errno> {
         match self {
             Self::Pipe(pipe) => {
@@ -120,7 +120,7 @@ impl Buffer {
         }
     }
 
-    /// Gives bytes to a socket; how many.
+    /// Writes bytes to a socket. Returns how many.
     fn empty(&mut self, to: impl AsFd) -> Result<usize, Errno> {
         match self {
             Self::Pipe(pipe) => {
@@ -137,7 +137,7 @@ impl Buffer {
     }
 }
 
-/// What one half can do at the moment, as far as is known.
+/// What a half can do at the moment, as far as is known.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Ready {
     /// There may be something to read.
@@ -146,6 +146,12 @@ pub(crate) struct Ready {
     pub writable: bool,
     /// The half has failed: nothing more can be written to it.
     pub broken: bool,
+}
+
+/// One end of a flow: a half of the kernel, and what it can do at the moment.
+pub(crate) struct FlowEnd<'a> {
+    pub ready: &'a mut Ready,
+    pub socket: BorrowedFd<'a>,
 }
 
 /// One direction.
@@ -170,7 +176,7 @@ enum End {
     Passed,
 }
 
-/// What became of a turn.
+/// Result of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// The sockets must become ready first.
@@ -200,24 +206,19 @@ impl Flow {
         self.buffer.as_ref().map_or(0, Buffer::held)
     }
 
-    /// Moves what can be moved, up to a fair share. Errors of the halves are noted there.
-    pub fn turn(
-        &mut self,
-        (source, from): (&mut Ready, impl AsFd),
-        (sink, to): (&mut Ready, impl AsFd),
-        pipes: &mut Pipes,
-    ) -> Turn {
+    /// Moves what can be moved, up to a fair share. Errors of a half are noted in its [`Ready`].
+    pub fn turn(&mut self, source: &mut FlowEnd, sink: &mut FlowEnd, pipes: &mut Pipes) -> Turn {
         let begin = self.moved;
         while self.moved - begin < TURN as u64 {
             let before = (self.held(), self.moved);
-            self.fill(source, from.as_fd(), pipes);
-            self.empty(sink, to.as_fd());
-            if sink.broken {
+            self.fill(source, pipes);
+            self.empty(sink);
+            if sink.ready.broken {
                 self.buffer = None;
                 self.end = End::Passed;
                 return Turn::Waits;
             }
-            let idle = self.held() == 0 && !(source.readable && self.end == End::Open);
+            let idle = self.held() == 0 && !(source.ready.readable && self.end == End::Open);
             if idle || before == (self.held(), self.moved) {
                 self.release(pipes);
                 return Turn::Waits;
@@ -227,31 +228,32 @@ impl Flow {
         Turn::GoesOn
     }
 
-    fn fill(&mut self, source: &mut Ready, from: impl AsFd, pipes: &mut Pipes) {
-        if !source.readable || self.end != End::Open || self.held() >= PIPE {
+    fn fill(&mut self, source: &mut FlowEnd, pipes: &mut Pipes) {
+        if !source.ready.readable || self.end != End::Open || self.held() >= PIPE {
             return;
         }
         let buffer = self.buffer.get_or_insert_with(|| pipes.take());
-        match buffer.fill(from) {
+        match buffer.fill(source.socket) {
             Ok(0) => self.end = End::Read,
             Ok(_) => {}
             // Either there is nothing to read or the buffer is full.
-            Err(Errno::AGAIN) => source.readable = buffer.held() > 0,
+            Err(Errno::AGAIN) => source.ready.readable = buffer.held() > 0,
             Err(_) => {
-                source.broken = true;
+                source.ready.broken = true;
                 self.end = End::Read;
             }
         }
     }
 
-    fn empty(&mut self, sink: &mut Ready, to: impl AsFd) {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.writable) else {
+    fn empty(&mut self, sink: &mut FlowEnd) {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.ready.writable)
+        else {
             return;
         };
-        match buffer.empty(to) {
+        match buffer.empty(sink.socket) {
             Ok(bytes) => self.moved += bytes as u64,
-            Err(Errno::AGAIN) => sink.writable = false,
-            Err(_) => sink.broken = true,
+            Err(Errno::AGAIN) => sink.ready.writable = false,
+            Err(_) => sink.ready.broken = true,
         }
     }
 

@@ -1,11 +1,11 @@
-//! The gate: SYNs whose clients get an answer only when the server has answered.
+//! The gate holds SYNs back whose clients get an answer only when the server has answered.
 //!
 //! The packet filter routes them into a TUN device, where they wait while the proxy connects to the server in the client's name. Then
 //!
 //! * the SYN is put back through the device, and the kernel accepts the client's connection with options of its own;
-//! * or a RST answers it, if one answered the proxy;
-//! * or nothing does, if nobody answered the proxy;
-//! * or it is forwarded as it came, so that the network itself says what is wrong, and at every limit of the proxy.
+//! * or a RST answers it, if the server answered the proxy with a RST;
+//! * or it is not answered, if the server did not answer the proxy;
+//! * or it is forwarded unchanged: if the server is unreachable, so that the client gets the ICMP error, and if the proxy has reached a limit.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,26 +22,26 @@ use socket2::SockRef;
 
 use crate::engine;
 use crate::error::Error;
-use crate::half::{Answer, Call, Half, Opening, Refusal};
+use crate::half::{Answer, Half, HalfRequest, Opening, Refusal};
 use crate::metrics::Reason;
-use crate::packet::{self, NoWay, Syn, Tuple};
+use crate::packet::{self, Syn, Tuple, Unreachable};
 use crate::relay::{self, class_of};
 use crate::rules::OPENERS;
 use crate::shared::{Established, Inbox, Shared};
 use crate::slot::Slot;
 use crate::sockets::{self, MARK_OURS, RawSender};
 
-/// A client that has sent no SYN for so long has given up; Linux doubles the time between them up to 32 s.
+/// A client that has sent no SYN for this time has given up (chosen: Linux doubles the time between SYNs up to 32 s).
 const PATIENCE: Duration = Duration::from_secs(70);
-/// How often those are looked for.
+/// How often SYNs of such clients are removed (chosen).
 const SWEEP: Duration = Duration::from_secs(1);
-/// SYNs read before the answers of servers have their turn.
+/// SYNs read before the answers of servers have their turn (chosen).
 const SYNS_AT_A_TIME: usize = 64;
 const EVENTS: usize = 512;
 /// Tokens of the devices.
 const DEVICE_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
 const INBOX_TOKEN: u64 = u64::MAX - 2;
-/// What stands before each packet of the device.
+/// Bytes of the virtio header before each packet of the device.
 const VIRTIO_HEADER: usize = 10;
 
 /// What others tell the gate.
@@ -52,7 +52,7 @@ pub(crate) enum Message {
     Stop,
 }
 
-/// A SYN that waits.
+/// A SYN that waits for the server.
 struct Waiting {
     syn: Syn,
     opener: Opener,
@@ -67,7 +67,7 @@ struct Waiting {
 fn device(name: &str) -> Result<Device, Error> {
     let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
     let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-    // SYNs come back through it with the addresses of clients, which are elsewhere.
+    // SYNs that are put back have the addresses of clients, which the reverse-path filter would drop on this device.
     let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
     std::fs::write(&filter, "0").map_err(Error::at(filter))?;
     Ok(device)
@@ -76,16 +76,16 @@ fn device(name: &str) -> Result<Device, Error> {
 /// The thread that reads SYNs.
 pub(crate) struct Gate {
     shared: Arc<Shared>,
-    /// Those who take the connections that the speaker accepts.
+    /// The relays, which take the connections that the speaker accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
-    /// For the SYNs of clients, and of hosts beyond the satellite.
+    /// The devices for SYNs of clients, and for those of hosts beyond the satellite.
     devices: [Device; 2],
     epoll: OwnedFd,
-    /// Sends on what is not for the proxy.
-    onward: RawSender,
-    /// Answers clients.
-    back: RawSender,
+    /// Forwards SYNs that are not proxied.
+    forwarder: RawSender,
+    /// Sends answers to clients.
+    answerer: RawSender,
     waiting: HashMap<u64, Waiting>,
     numbers: HashMap<Tuple, u64>,
     next: u64,
@@ -118,8 +118,8 @@ impl Gate {
             inbox: Arc::clone(&inbox),
             devices,
             epoll,
-            onward: raw(None)?,
-            back: raw(Some(MARK_OURS))?,
+            forwarder: raw(None)?,
+            answerer: raw(Some(MARK_OURS))?,
             waiting: HashMap::new(),
             numbers: HashMap::new(),
             next: 0,
@@ -200,7 +200,7 @@ impl Gate {
                 let last_seen = Instant::now();
                 self.waiting.insert(number, Waiting { syn, opener, packet: whole, socket, last_seen });
             }
-            // The connection exists already, or has just ended: the kernel knows what to answer.
+            // The connection exists already, or has just ended, so that the kernel knows what to answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
                 self.put_back(opener, &whole)
             }
@@ -208,14 +208,14 @@ impl Gate {
         }
     }
 
-    /// Whether the engine is to answer without asking the server first.
+    /// Whether the engine is to answer before the server has.
     fn is_answered_at_once(&self, syn: &Syn, opener: Opener) -> bool {
         let deployment = self.shared.deployment();
         let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
         engine::answers(class) && class.split.syn == Early
     }
 
-    /// Begins the connection to the server; the socket is that of the kernel, if it makes it.
+    /// Begins the connection to the server. Returns the socket if the kernel makes the connection.
     fn dial(&mut self, number: u64, syn: &Syn, opener: Opener) -> io::Result<Option<OwnedFd>> {
         let deployment = self.shared.deployment();
         let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
@@ -225,12 +225,12 @@ impl Gate {
         };
         if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
             let Tuple { client, server } = syn.tuple;
-            // Where the kernel has no route, the engine's packets would be lost without a word.
+            // If the kernel has no route, packets of the engine would be lost without an error.
             sockets::address_towards(server.ip())?;
-            let call = Call { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
+            let request = HalfRequest { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
-            speaker.open(&call, Opening::Active, answer);
+            speaker.open(&request, Opening::Active, answer);
             return Ok(None);
         }
         let socket = sockets::dial(syn.tuple, side, class.split.buffer, syn.dscp)?;
@@ -238,7 +238,7 @@ impl Gate {
         Ok(Some(socket))
     }
 
-    /// The kernel has an answer of a server, or none.
+    /// The kernel has connected to a server, or has failed to.
     fn connected(&mut self, number: u64) {
         let Some(socket) = self.waiting.get_mut(&number).and_then(|waiting| waiting.socket.take()) else {
             return;
@@ -276,7 +276,7 @@ impl Gate {
         }
     }
 
-    /// Has the client's SYN answered, by whom the class wants.
+    /// Lets the kernel or the speaker answer the client's SYN, as its class says.
     fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
         let deployment = self.shared.deployment();
         let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
@@ -284,20 +284,20 @@ impl Gate {
             return self.put_back(opener, packet);
         };
         let (Tuple { client, server }, dscp) = (syn.tuple, syn.dscp);
-        let call = Call { client, server, opener, dscp, split: class.split.clone() };
+        let request = HalfRequest { client, server, opener, dscp, split: class.split.clone() };
         let tuple = syn.tuple;
         let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
         let answer: Answer =
             Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
-        speaker.open(&call, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
+        speaker.open(&request, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {
         match refusal {
             Refusal::Refused => {
                 self.shared.metrics.refuse();
-                // A RST that is lost is asked for again with the next SYN.
-                let _ = self.back.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
+                // If the RST is lost, the client repeats its SYN.
+                let _ = self.answerer.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
             }
             Refusal::TimedOut => {}
             Refusal::Exists => self.put_back(waiting.opener, &waiting.packet),
@@ -306,28 +306,28 @@ impl Gate {
         }
     }
 
-    /// To the listening sockets.
+    /// Passes a SYN to the listening sockets of the kernel.
     fn put_back(&self, opener: Opener, packet: &[u8]) {
-        // What the kernel does not take now comes again: the client repeats its SYN.
+        // If the kernel does not take it, the client repeats its SYN.
         let _ = self.device(opener).write(packet);
     }
 
-    /// To the server, as it came.
+    /// Forwards a SYN to the server unchanged.
     fn pass_on(&self, syn: &Syn, packet: &[u8], why: Reason) {
         self.shared.metrics.bypass(why);
         let mut whole = packet[VIRTIO_HEADER..].to_vec();
         syn.complete_checksum(&mut whole);
-        let Err(error) = self.onward.send(&whole, syn.tuple.server) else { return };
-        // No other router says what this machine does not know.
-        if let Some(why) = NoWay::of(&error)
+        let Err(error) = self.forwarder.send(&whole, syn.tuple.server) else { return };
+        // This machine is the router that has no route, so it must send the ICMP error.
+        if let Some(why) = Unreachable::of(&error)
             && let Ok(router) = sockets::address_towards(syn.tuple.client.ip())
             && let Some(packet) = packet::unreachable(&whole, router, why)
         {
-            let _ = self.back.send(&packet, syn.tuple.client);
+            let _ = self.answerer.send(&packet, syn.tuple.client);
         }
     }
 
-    /// Gives up for clients that have given up.
+    /// Removes SYNs and server halves of clients that have given up.
     fn sweep(&mut self) {
         self.swept = Instant::now();
         let given_up: Vec<u64> = self

@@ -1,8 +1,8 @@
-//! The interface between the relay and whoever speaks one half of a proxied connection.
+//! The interface between the relay and a speaker: a TCP stack other than the kernel's that is one end of a half of a proxied connection.
 //!
-//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. Another speaker (a TCP of our own in user space) has
-//! no descriptor for its half: the relay gives it the socket of the other one, and the speaker moves the bytes between both itself, in both
-//! directions and with back-pressure:
+//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. A speaker (a TCP stack in user space) has no descriptor
+//! for its half. The relay gives it the socket of the other half, and the speaker moves the bytes between both, in both directions and with
+//! back-pressure:
 //!
 //! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
 //! * while its own buffer is full the speaker does not read from the socket, and while that of the socket is full it closes its receive window;
@@ -17,24 +17,24 @@ use bentpipe_scenario::deployment::{Opener, Split};
 
 /// One half of a proxied connection.
 pub enum Half {
-    /// A TCP socket: non-blocking, and closed on exec. Shared with who moves its bytes.
+    /// A TCP socket: non-blocking, and closed on exec. It is shared with the speaker that moves its bytes.
     Kernel(Arc<OwnedFd>),
-    /// Somebody else speaks it.
+    /// The half belongs to a speaker.
     Spoken(Arc<dyn Control>),
 }
 
-/// What the relay tells a speaker of a half, and asks it.
+/// A half of a speaker, as the relay controls it.
 pub trait Control: Send + Sync {
-    /// From now on the bytes of this half come from `socket` and go there. `over` is called once, from any thread, when nothing more will be moved.
-    fn carry(&self, socket: Arc<OwnedFd>, over: Over);
+    /// From now on the bytes of this half come from `socket` and go there. `on_end` is called once, from any thread, when nothing more will be moved.
+    fn carry(&self, socket: Arc<OwnedFd>, on_end: OnEnd);
 
     /// Sends a RST to the far end and forgets the connection.
     fn abort(&self);
 
-    /// How the connection stands.
+    /// State of the connection.
     fn telemetry(&self) -> Telemetry;
 
-    /// What it has moved, and holds.
+    /// Bytes that the speaker has moved, and that it holds.
     fn carried(&self) -> Carried;
 }
 
@@ -58,10 +58,10 @@ pub enum Ending {
     Reset,
 }
 
-/// Told of the end.
-pub type Over = Box<dyn FnOnce(Ending) + Send>;
+/// Called at the end of a connection.
+pub type OnEnd = Box<dyn FnOnce(Ending) + Send>;
 
-/// How the TCP connection of one half stands.
+/// State of the TCP connection of one half.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Telemetry {
     /// Smoothed round-trip time.
@@ -82,18 +82,18 @@ pub struct Telemetry {
     pub queued_bytes: u64,
 }
 
-/// A half that is wanted.
+/// A half that a speaker is asked for.
 #[derive(Clone, Debug)]
-pub struct Call {
-    /// Address and port of who opened the connection (the client).
+pub struct HalfRequest {
+    /// Address and port of the client, which opened the connection.
     pub client: SocketAddr,
-    /// Address and port that it asked for (the server).
+    /// Address and port of the server, to which it was opened.
     pub server: SocketAddr,
-    /// On which side of the proxy the client stands.
+    /// On which side of the proxy the client is.
     pub opener: Opener,
     /// Differentiated-services code point of the client's SYN, 0 to 63.
     pub dscp: u8,
-    /// What the configuration says of the connection.
+    /// Configuration of the connection.
     pub split: Split,
 }
 
@@ -105,7 +105,7 @@ pub enum Opening<'a> {
     Passive(&'a [u8]),
 }
 
-/// Why there is no half.
+/// Why a half could not be established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// A RST answered the SYN: the client gets one as well.
@@ -117,7 +117,7 @@ pub enum Refusal {
     /// No answer: the client gets none either.
     #[error("no answer")]
     TimedOut,
-    /// The speaker has the connection already: the SYN is a copy, and whoever ends the connection on the client's side knows what to answer.
+    /// The speaker has the connection already, so that the SYN is a copy: it is put back to the kernel, which knows what to answer.
     #[error("the connection exists")]
     Exists,
     /// The speaker has no room: the client's SYN is forwarded untouched.
@@ -128,8 +128,8 @@ pub enum Refusal {
 /// Called once, from any thread, when the half is established or has failed. Dropping it uncalled counts as [`Refusal::Busy`].
 pub type Answer = Box<dyn FnOnce(Result<Half, Refusal>) + Send>;
 
-/// Who speaks halves of connections instead of the kernel.
+/// A TCP stack that is an end of halves in the place of the kernel's.
 pub trait Speaker: Send + Sync {
     /// Begins a half and returns at once.
-    fn open(&self, call: &Call, opening: Opening<'_>, answer: Answer);
+    fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer);
 }

@@ -1,7 +1,7 @@
 //! The proxy on a real link: it splits the TCP connections that its rules select, and the kernel forwards everything else.
 //!
 //! Reading order: `rules` (what is installed in the packet filter and the routing tables), `gate` (who answers a SYN, and when),
-//! `half` (what the relay moves bytes between), `relay` and `flow` (how it does), `daemon` (how it all is started and ended).
+//! `half` (the halves of a connection, and who speaks them), `relay` and `flow` (how bytes are moved between them), `daemon` (start and end).
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");
@@ -25,7 +25,6 @@ mod shared;
 mod slot;
 mod sockets;
 mod telemetry;
-mod tool;
 mod watch;
 
 pub use daemon::run;

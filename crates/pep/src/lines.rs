@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::report::Report;
 use crate::shared::Shared;
 
-/// Lines that wait for the disk; more are lost and counted.
+/// Most lines that wait for the disk (chosen). Further ones are lost and counted.
 const WAITING: usize = 4096;
-/// A line is in the file after this time.
+/// Longest time until a line is in the file (chosen).
 const DELAY: Duration = Duration::from_millis(500);
 
 /// Opens the file and starts the thread that writes.
@@ -42,7 +42,7 @@ pub(crate) fn write(file: File, reports: Receiver<Report>, shared: Arc<Shared>) 
                 Err(RecvTimeoutError::Timeout) if unflushed > 0 => {
                     if out.flush().is_err() {
                         shared.metrics.lines_lost.inc_by(unflushed);
-                        // What the disk did not take is not tried again, or it would stand before all that follows.
+                        // Lines that the disk did not take are dropped: written again, a part of one could stand before the next.
                         let (file, _) = out.into_parts();
                         out = BufWriter::new(file);
                     }

@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus.
+//! Metrics for Prometheus.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,18 +36,18 @@ struct Why {
 /// Why a new connection is forwarded untouched, or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reason {
-    /// As many connections as there may be.
+    /// The limit of connections is reached.
     Connections,
-    /// As much memory as there may be.
+    /// The limit of memory is reached.
     Memory,
-    /// The server cannot be reached; the network says so to the client.
+    /// The server cannot be reached, as the network will tell the client.
     Unreachable,
     /// The proxy is about to end.
     Draining,
 }
 
 impl Reason {
-    /// The number of no reason.
+    /// Number that stands for no reason.
     pub const NONE: u8 = 0;
     const ALL: [Self; 4] = [Self::Connections, Self::Memory, Self::Unreachable, Self::Draining];
 
@@ -61,7 +61,7 @@ impl Reason {
         Self::ALL.into_iter().find(|reason| reason.number() == number)
     }
 
-    /// As metrics and logs say it.
+    /// Name in metrics and logs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -72,7 +72,7 @@ impl Reason {
     }
 }
 
-/// Everything that is counted.
+/// All metrics.
 pub(crate) struct Metrics {
     registry: Registry,
     classes: Mutex<HashMap<String, Arc<ClassMetrics>>>,
@@ -91,7 +91,7 @@ pub(crate) struct Metrics {
     pub bypassing: Gauge,
 }
 
-/// What is counted of one class; the halves over the satellite and towards the clients.
+/// Metrics of one class, and of its halves over the satellite and towards the clients.
 pub(crate) struct ClassMetrics {
     pub opened: Counter,
     pub active: Gauge,
@@ -185,7 +185,7 @@ impl Metrics {
         );
     }
 
-    /// What is counted of the class of this name.
+    /// The metrics of the class of this name.
     pub fn class(&self, name: &str) -> Arc<ClassMetrics> {
         let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(class) = classes.get(name) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
-/// Protocol and length of a segment without data and options.
+/// Length of a segment without data and options.
 const SEGMENT_LENGTH: u16 = TCP_HEADER as u16;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
@@ -18,7 +18,7 @@ const FLAG_ACK: u8 = 0x10;
 /// Extension headers of IPv6 that are passed over (RFC 8200 section 4): hop-by-hop options, routing, destination options.
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 
-/// Who wants to connect to whom.
+/// Addresses and ports of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Tuple {
     pub client: SocketAddr,
@@ -59,8 +59,8 @@ impl Syn {
         })
     }
 
-    /// Writes the checksum into the packet that this was read from: where a sender on the same machine leaves it to a network card that is
-    /// not there, it is still missing.
+    /// Writes the checksum into the packet that this was read from. It may be missing, because senders on the same machine leave it to a network
+    /// card.
     pub fn complete_checksum(&self, packet: &mut [u8]) {
         let tcp = &mut packet[self.tcp_at..];
         tcp[16..18].fill(0);
@@ -68,7 +68,7 @@ impl Syn {
         tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// The RST that answers it in the server's name (RFC 9293 section 3.5.2, group 1).
+    /// The RST that answers the SYN in the server's name (RFC 9293 section 3.5.2, group 1).
     pub fn refusal(&self) -> Vec<u8> {
         let (from, to) = (self.tuple.server, self.tuple.client);
         let mut tcp = [0; TCP_HEADER];
@@ -89,19 +89,19 @@ impl Syn {
     }
 }
 
-/// Why a packet goes nowhere.
+/// Why a packet cannot be forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NoWay {
+pub(crate) enum Unreachable {
     /// There is no route.
     Network,
-    /// The route leads to nobody.
+    /// No host answers at the end of the route.
     Host,
     /// The administrator forbids it.
     Forbidden,
 }
 
-impl NoWay {
-    /// What an error of sending says, if that is it.
+impl Unreachable {
+    /// The reason that an error of sending stands for, if it is one of these.
     pub fn of(error: &io::Error) -> Option<Self> {
         match error.raw_os_error()? {
             libc::ENETUNREACH => Some(Self::Network),
@@ -123,8 +123,8 @@ impl NoWay {
     }
 }
 
-/// What a router at the address `router` answers to a packet that it cannot send on. None if the packet is too short to say whose it is.
-pub(crate) fn unreachable(packet: &[u8], router: IpAddr, why: NoWay) -> Option<Vec<u8>> {
+/// The ICMP error of a router at the address `router` for a packet that it cannot forward. `None` if the packet is too short to tell its sender.
+pub(crate) fn unreachable(packet: &[u8], router: IpAddr, why: Unreachable) -> Option<Vec<u8>> {
     let is_v4 = packet.first()? >> 4 == 4;
     let (client, _, _, _) = if is_v4 { read_v4(packet)? } else { read_v6(packet)? };
     let (kind, protocol, most) = if is_v4 { (3, ICMP, QUOTED_V4) } else { (1, ICMP_V6, QUOTED_V6) };
@@ -151,7 +151,7 @@ type Parts<'a> = (IpAddr, IpAddr, u8, &'a [u8]);
 fn read_v4(packet: &[u8]) -> Option<Parts<'_>> {
     let header = packet.get(..20)?;
     let length = usize::from(header[0] & 0xf) * 4;
-    // A later fragment has no TCP header, and a first one may be without its end.
+    // A later fragment has no TCP header, and a first one may lack the end of it.
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     if header[9] != TCP || is_fragment || length < 20 {
         return None;
@@ -270,14 +270,14 @@ mod tests {
     #[test]
     fn an_error_quotes_the_packet_and_has_right_checksums() {
         let syn = syn_v4();
-        let error = unreachable(&syn, "10.0.0.254".parse().unwrap(), NoWay::Host).unwrap();
+        let error = unreachable(&syn, "10.0.0.254".parse().unwrap(), Unreachable::Host).unwrap();
         assert_eq!((error[9], error[20], error[21]), (ICMP, 3, 1));
         assert_eq!(error[12..20], [10, 0, 0, 254, 10, 0, 0, 1]);
         assert_eq!(error[28..], syn);
         assert_eq!((folded(sum(&error[..20])), folded(sum(&error[20..]))), (0, 0));
-        assert_eq!(unreachable(&syn, "fd00::1".parse().unwrap(), NoWay::Host), None);
+        assert_eq!(unreachable(&syn, "fd00::1".parse().unwrap(), Unreachable::Host), None);
         for length in 0..syn.len() {
-            let _ = unreachable(&syn[..length], "10.0.0.254".parse().unwrap(), NoWay::Network);
+            let _ = unreachable(&syn[..length], "10.0.0.254".parse().unwrap(), Unreachable::Network);
         }
     }
 

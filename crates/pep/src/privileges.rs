@@ -5,12 +5,13 @@ use nix::unistd::{User, setgid, setgroups, setuid};
 
 use crate::error::Error;
 
-/// Transparent sockets, the packet filter and devices; raw packets; pipes beyond the share of a user.
+/// Needed for transparent sockets, the packet filter and devices, and for raw packets.
 pub(crate) const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
+/// Useful for more pipes than an ordinary user may have.
 const USEFUL: Capability = Capability::CAP_SYS_RESOURCE;
 
-/// Keeps what the proxy needs, for itself and for the programs that it starts, and gives up everything else. `user` is whose rights it has
-/// from then on. To be called before there are other threads.
+/// Keeps the privileges that the proxy and the programs that it starts need, and gives up all others. With `user` the process becomes that user.
+/// To be called before there are other threads.
 pub(crate) fn give_up(user: Option<&str>) -> Result<(), Error> {
     let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
     if let Some(missing) = NEEDED.iter().find(|capability| !permitted.contains(capability)) {
@@ -30,7 +31,7 @@ pub(crate) fn give_up(user: Option<&str>) -> Result<(), Error> {
             }
         }
     }
-    // What is in effect must be permitted, and what programs inherit as well.
+    // Effective and inheritable capabilities must be permitted ones.
     caps::set(None, CapSet::Effective, &wanted)
         .and_then(|()| caps::set(None, CapSet::Permitted, &wanted))
         .and_then(|()| caps::set(None, CapSet::Inheritable, &wanted))
@@ -51,7 +52,7 @@ fn become_user(name: &str) -> Result<(), Error> {
         .and_then(|()| setgid(user.gid))
         .and_then(|()| setuid(user.uid));
     changed.map_err(|error| Error::at(format!("becoming the user {name}"))(error.into()))?;
-    // The change of user has taken them out of effect.
+    // The change of user has emptied the effective set.
     let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
     caps::set(None, CapSet::Effective, &permitted).map_err(failed)
 }

@@ -13,25 +13,25 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::{SockRef, Socket};
 
-use crate::flow::{Flow, Pipes, Ready, Turn};
-use crate::half::{Answer, Call, Ending, Half, Opening, Over, Refusal, Telemetry};
+use crate::flow::{Flow, FlowEnd, Pipes, Ready, Turn};
+use crate::half::{Answer, Ending, Half, HalfRequest, OnEnd, Opening, Refusal, Telemetry};
 use crate::metrics::ClassMetrics;
 use crate::packet::Tuple;
 use crate::report::{HalfReport, Report};
 use crate::shared::{Inbox, Shared};
 use crate::sockets::{self, Accepted};
 
-/// Connections accepted before the others have their turn.
+/// Connections accepted at a time before others have their turn (chosen).
 const ACCEPTED_AT_A_TIME: usize = 64;
-/// How often connections are looked at.
-const LOOK: Duration = Duration::from_secs(2);
-/// Places of connections gone through before events have their turn: half a millisecond, if all are busy.
-const PLACES_AT_A_TIME: usize = 128;
+/// How often connections are sampled (chosen).
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
+/// Connections sampled at a time before events have their turn (chosen: about half a millisecond if all are busy).
+const SAMPLED_AT_A_TIME: usize = 128;
 /// Events taken at a time.
 const EVENTS: usize = 512;
 const LISTENERS: u64 = 1 << 63;
 const INBOX: u64 = u64::MAX;
-/// Bits of a token that tell the connections apart that had the same place one after the other.
+/// Bits of a token that tell apart connections that used the same place in the slab one after the other.
 const GENERATION: u32 = 0x7fff_ffff;
 
 /// What others tell a relay.
@@ -40,15 +40,15 @@ pub(crate) enum Message {
     Answer { token: u64, answer: Result<Half, Refusal> },
     /// The speaker has moved the last byte of a connection.
     Over { token: u64, ending: Ending },
-    /// Say how all connections stand.
+    /// Somebody asks for a report of all connections.
     Report(Sender<Vec<Report>>),
-    /// The speaker has answered a client's SYN, and the client that answer.
+    /// The speaker has answered a client's SYN, and the client has acknowledged that; or it has failed.
     Front { tuple: Tuple, opener: Opener, dscp: u8, answer: Result<Half, Refusal> },
-    /// Finish and end: no connection is accepted any more.
+    /// The relay is to accept no more connections, and to end with the last one.
     Stop,
 }
 
-/// Who asks for a connection.
+/// A client that opens a connection.
 #[derive(Clone, Copy)]
 struct Caller {
     tuple: Tuple,
@@ -57,8 +57,9 @@ struct Caller {
     dscp: u8,
 }
 
-/// The half of who opened the connection, and the half of who answers it.
+/// Index of the half of the client, which opened the connection.
 const FRONT: usize = 0;
+/// Index of the half of the server.
 const BACK: usize = 1;
 
 struct Connection {
@@ -71,19 +72,19 @@ struct Connection {
     deployment: Arc<Deployment>,
     opener: Opener,
     class_number: usize,
-    /// How both halves stood when they were looked at last.
-    seen: [Telemetry; 2],
-    /// Bytes sent on both halves that metrics know.
+    /// State of both halves in the last sample.
+    sampled: [Telemetry; 2],
+    /// Bytes sent on both halves that the metrics have counted.
     counted: [u64; 2],
-    /// Most bytes that the kernel takes of each half and has not sent yet; 0 while nobody has said.
+    /// Most bytes that the kernel takes for each half and has not sent yet; 0 before it was told.
     most_unsent: [u32; 2],
-    /// Bytes in the buffers of both halves and between them, at the last look.
+    /// Bytes in the buffers of both halves and between them in the last sample.
     memory: u64,
-    /// Something has happened since the last look.
-    stirred: bool,
-    /// Nothing had happened before the last look, and nothing was queued: its state is known.
+    /// Something has happened since the last sample.
+    was_active: bool,
+    /// Nothing had happened before the last sample, and nothing was queued, so that another sample would be the same.
     at_rest: bool,
-    /// None of the back half yet while it is being opened.
+    /// The back half is `None` until it has been opened.
     halves: [Option<Half>; 2],
     /// The other half is a socket whose connection is not established yet.
     connecting: bool,
@@ -105,10 +106,10 @@ pub(crate) struct Relay {
     again: Vec<u64>,
     stopping: bool,
     number: usize,
-    /// When the connections were begun to be looked at.
-    looked: Instant,
-    /// The place to be looked at next, and the memory of those before it, while they are looked at.
-    looking: Option<(usize, u64)>,
+    /// When the last round of samples began.
+    sampled_at: Instant,
+    /// During a round of samples: the place of the next connection in the slab, and the memory of those before it.
+    sampling: Option<(usize, u64)>,
 }
 
 impl Relay {
@@ -136,8 +137,8 @@ impl Relay {
             again: Vec::new(),
             stopping: false,
             number,
-            looked: Instant::now(),
-            looking: None,
+            sampled_at: Instant::now(),
+            sampling: None,
         };
         Ok((relay, inbox))
     }
@@ -148,9 +149,9 @@ impl Relay {
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
             let patience =
-                match (self.again.is_empty() && self.looking.is_none(), self.has_something_to_look_at()) {
+                match (self.again.is_empty() && self.sampling.is_none(), self.has_something_to_sample()) {
                     (false, _) => Some(Timespec::default()),
-                    (true, true) => Some(Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 }),
+                    (true, true) => Some(Timespec { tv_sec: SAMPLE_INTERVAL.as_secs() as i64, tv_nsec: 0 }),
                     (true, false) => None,
                 };
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
@@ -171,32 +172,32 @@ impl Relay {
                     self.turn(key);
                 }
             }
-            if self.looking.is_none() && self.looked.elapsed() >= LOOK {
-                self.looked = Instant::now();
-                self.looking = Some((0, 0));
+            if self.sampling.is_none() && self.sampled_at.elapsed() >= SAMPLE_INTERVAL {
+                self.sampled_at = Instant::now();
+                self.sampling = Some((0, 0));
                 self.pipes.close_unneeded();
             }
-            self.look();
+            self.sample();
         }
         Ok(())
     }
 
-    fn has_something_to_look_at(&self) -> bool {
+    fn has_something_to_sample(&self) -> bool {
         !self.connections.is_empty() || self.pipes.keeps_some()
     }
 
-    /// Counts what some of the connections have done since the last time, and what memory they hold; those that rest have done nothing.
-    fn look(&mut self) {
-        let Some((first, mut memory)) = self.looking.take() else { return };
-        let next = first + PLACES_AT_A_TIME;
+    /// Samples the next connections of a round, and sums their memory. Connections at rest are skipped.
+    fn sample(&mut self) {
+        let Some((first, mut memory)) = self.sampling.take() else { return };
+        let next = first + SAMPLED_AT_A_TIME;
         for key in first..next {
             if let Some(connection) = self.connections.get_mut(key) {
-                connection.look_unless_at_rest();
+                connection.sample_unless_at_rest();
                 memory += connection.memory;
             }
         }
         if next < self.connections.capacity() {
-            self.looking = Some((next, memory));
+            self.sampling = Some((next, memory));
         } else {
             self.shared.memory[self.number].store(memory, Ordering::Relaxed);
         }
@@ -213,11 +214,11 @@ impl Relay {
                 },
                 Message::Report(sender) => {
                     let reports = self.connections.iter().map(|(_, connection)| connection.report("open"));
-                    // Who asked may have lost patience.
+                    // Whoever asked may not wait any more.
                     let _ = sender.send(reports.collect());
                 }
                 Message::Front { tuple, opener, dscp, answer } => {
-                    self.greet(Caller { tuple, opener, dscp }, answer);
+                    self.take_front_answer(Caller { tuple, opener, dscp }, answer);
                 }
                 Message::Stop => {
                     self.stopping = true;
@@ -232,16 +233,16 @@ impl Relay {
             let Some((opener, listener)) = self.listeners.get(number) else { return };
             let opener = *opener;
             match sockets::accept(listener) {
-                Ok(accepted) => self.welcome(accepted, opener),
+                Ok(accepted) => self.take_accepted(accepted, opener),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The client has gone meanwhile.
+                // The client has closed the connection meanwhile.
                 Err(_) => {}
             }
         }
     }
 
-    /// A client whose SYN the kernel has answered.
-    fn welcome(&mut self, accepted: Accepted, opener: Opener) {
+    /// Takes a connection that the kernel has accepted.
+    fn take_accepted(&mut self, accepted: Accepted, opener: Opener) {
         let Accepted { socket, tuple, dscp } = accepted;
         let deployment = self.shared.deployment();
         let class = &deployment.classes[class_of(&deployment, opener, tuple)];
@@ -249,13 +250,13 @@ impl Relay {
             Opener::Clients => &class.split.clients,
             Opener::Satellite => &class.split.satellite,
         };
-        // An option that this kernel lacks is no reason to turn a client away.
+        // If this kernel lacks an option, the connection is proxied without it.
         let _ = sockets::prepare(&socket, front, class.split.buffer);
         self.begin(Caller { tuple, opener, dscp }, Half::Kernel(Arc::new(socket.into())));
     }
 
-    /// A client whose SYN the speaker has answered.
-    fn greet(&mut self, caller: Caller, answer: Result<Half, Refusal>) {
+    /// Takes a connection that the speaker has accepted, or drops the server's half if that has failed.
+    fn take_front_answer(&mut self, caller: Caller, answer: Result<Half, Refusal>) {
         match answer {
             Ok(front) => return self.begin(caller, front),
             // The SYN was repeated, and an earlier copy of it opened the connection.
@@ -269,7 +270,7 @@ impl Relay {
         }
     }
 
-    /// Takes the half of the server that waits for this client, or opens one.
+    /// Begins a connection with the server's half that waits for this client, or opens one.
     fn begin(&mut self, caller: Caller, front: Half) {
         let Caller { tuple, opener, dscp } = caller;
         let waiting = self.shared.ready().remove(&tuple);
@@ -290,7 +291,13 @@ impl Relay {
             None => self.open(
                 key,
                 back,
-                Call { client: tuple.client, server: tuple.server, opener, dscp, split: class.split.clone() },
+                HalfRequest {
+                    client: tuple.client,
+                    server: tuple.server,
+                    opener,
+                    dscp,
+                    split: class.split.clone(),
+                },
             ),
         }
     }
@@ -311,11 +318,11 @@ impl Relay {
             deployment,
             opener,
             class_number,
-            seen: Default::default(),
+            sampled: Default::default(),
             counted: [0; 2],
             most_unsent: [0; 2],
             memory: 0,
-            stirred: true,
+            was_active: true,
             at_rest: false,
             halves: [Some(front), None],
             connecting: false,
@@ -325,16 +332,16 @@ impl Relay {
         })
     }
 
-    fn open(&mut self, key: usize, side: &Side, call: Call) {
+    fn open(&mut self, key: usize, side: &Side, request: HalfRequest) {
         let tuple = self.connections[key].tuple;
         let buffer = self.connections[key].class_config().split.buffer;
         match (side.datapath, &self.shared.speaker) {
             (Datapath::Engine, Some(speaker)) => {
                 let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
                 let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
-                speaker.open(&call, Opening::Active, answer);
+                speaker.open(&request, Opening::Active, answer);
             }
-            _ => match sockets::dial(tuple, side, buffer, call.dscp) {
+            _ => match sockets::dial(tuple, side, buffer, request.dscp) {
                 Ok(socket) => {
                     let connection = &mut self.connections[key];
                     connection.connecting = true;
@@ -359,7 +366,7 @@ impl Relay {
         }
     }
 
-    /// Both halves are there.
+    /// Both halves are established.
     fn join(&mut self, key: usize, back: Half) {
         self.connections[key].halves[BACK] = Some(back);
         if self.hand_over(key) {
@@ -372,7 +379,7 @@ impl Relay {
         }
     }
 
-    /// Hands the connection to the engine that speaks one of its halves: it moves the bytes. False where the kernel speaks both.
+    /// Hands the connection to the speaker of one of its halves, which then moves the bytes. False if the kernel speaks both halves.
     fn hand_over(&mut self, key: usize) -> bool {
         let token = self.token(key, FRONT);
         let connection = &self.connections[key];
@@ -382,12 +389,12 @@ impl Relay {
             return false;
         };
         let inbox = Arc::clone(&self.inbox);
-        let over: Over = Box::new(move |ending| inbox.send(Message::Over { token, ending }));
-        control.carry(Arc::clone(socket), over);
+        let on_end: OnEnd = Box::new(move |ending| inbox.send(Message::Over { token, ending }));
+        control.carry(Arc::clone(socket), on_end);
         true
     }
 
-    /// From now on events of this half are reported, when something changes.
+    /// Subscribes to events of this half.
     fn watch(&mut self, key: usize, which: usize) {
         let data = EventData::new_u64(self.token(key, which));
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
@@ -403,7 +410,7 @@ impl Relay {
         u64::from(self.connections[key].generation) << 32 | (key as u64) << 1 | which as u64
     }
 
-    /// The place of a connection, unless it has ended.
+    /// The place of the connection of a token, unless that has ended.
     fn find(&self, token: u64) -> Option<usize> {
         let key = (token as u32 >> 1) as usize;
         let generation = (token >> 32) as u32;
@@ -427,7 +434,7 @@ impl Relay {
         self.turn(key);
     }
 
-    /// The kernel has an answer from the server, or none.
+    /// The kernel has connected the half of the server, or has failed to.
     fn connected(&mut self, key: usize) {
         let connection = &mut self.connections[key];
         if socket(connection, BACK).is_none_or(|socket| has_failed(socket)) {
@@ -435,7 +442,7 @@ impl Relay {
         }
         connection.connecting = false;
         if let [Some(Half::Spoken(_)), Some(Half::Kernel(back))] = &connection.halves {
-            // A socket that cannot be removed is not there.
+            // Removing fails only if the socket was never added.
             let _ = epoll::delete(&self.epoll, back);
             self.hand_over(key);
             return;
@@ -450,16 +457,18 @@ impl Relay {
     fn turn(&mut self, key: usize) {
         let token = self.token(key, FRONT);
         let connection = &mut self.connections[key];
-        connection.stirred = true;
+        connection.was_active = true;
         let [Some(Half::Kernel(front)), Some(Half::Kernel(back))] = &connection.halves else { return };
         if connection.connecting {
             return;
         }
         let [front_ready, back_ready] = &mut connection.ready;
         let [onward, backward] = &mut connection.flows;
+        let mut front = FlowEnd { ready: front_ready, socket: front.as_fd() };
+        let mut back = FlowEnd { ready: back_ready, socket: back.as_fd() };
         let turns = [
-            onward.turn((front_ready, front), (back_ready, back), &mut self.pipes),
-            backward.turn((back_ready, back), (front_ready, front), &mut self.pipes),
+            onward.turn(&mut front, &mut back, &mut self.pipes),
+            backward.turn(&mut back, &mut front, &mut self.pipes),
         ];
         let goes_on = turns.contains(&Turn::GoesOn);
         if connection.pass_ends() {
@@ -474,27 +483,27 @@ impl Relay {
         }
     }
 
-    /// Both directions have ended.
+    /// Closes a connection both of whose directions have ended.
     fn finish(&mut self, key: usize) {
         let connection = self.connections.remove(key);
         connection.class.closed.inc();
-        self.part_with(connection, "closed");
+        self.close(connection, "closed");
     }
 
-    /// Both ends get a RST.
+    /// Closes a connection with a RST to both ends.
     fn abort(&mut self, key: usize) {
         let connection = self.connections.remove(key);
         connection.class.reset.inc();
-        self.part_with(connection, "reset");
+        self.close(connection, "reset");
     }
 
-    /// Says last things about a connection that is not among the others any more.
-    fn part_with(&mut self, mut connection: Connection, state: &str) {
-        connection.look();
+    /// Counts and reports a connection that has ended.
+    fn close(&mut self, mut connection: Connection, state: &str) {
+        connection.sample();
         let lasted_s = connection.began.elapsed().as_secs_f64();
         for which in [FRONT, BACK] {
             let side = connection.side(which);
-            connection.class.end(side, connection.seen[which].srtt, connection.counted[which], lasted_s);
+            connection.class.end(side, connection.sampled[which].srtt, connection.counted[which], lasted_s);
         }
         if let Some(lines) = &self.shared.lines
             && lines.try_send(connection.report(state)).is_err()
@@ -528,34 +537,34 @@ impl Connection {
             Some(Half::Spoken(control)) => Some(control.carried()),
             _ => None,
         };
-        // Into a half that somebody else speaks, or out of it.
+        // If a speaker moves the bytes, it has counted them.
         let (source, sink) = (flow, 1 - flow);
         let into = carried(sink).map(|carried| carried.sent);
         into.or_else(|| carried(source).map(|carried| carried.received)).unwrap_or(self.flows[flow].moved)
     }
 
-    /// Looks at it, unless nothing can have changed: what the kernel is asked costs more than all else of an idle connection.
-    fn look_unless_at_rest(&mut self) {
+    /// Samples the connection unless nothing can have changed. The system calls for it cost more than all else of an idle connection.
+    fn sample_unless_at_rest(&mut self) {
         let carries = [FRONT, BACK].iter().any(|which| self.moved(1 - which) != self.counted[*which]);
-        let stirred = std::mem::take(&mut self.stirred) || carries;
-        if stirred || !self.at_rest {
-            self.look();
+        let was_active = std::mem::take(&mut self.was_active) || carries;
+        if was_active || !self.at_rest {
+            self.sample();
             let held = self.flows.iter().map(|flow| flow.held() as u64).sum::<u64>();
             self.memory = held + self.halves.iter().flatten().map(Half::memory).sum::<u64>();
-            self.at_rest = !stirred && self.seen.iter().all(|half| half.queued_bytes == 0);
+            self.at_rest = !was_active && self.sampled.iter().all(|half| half.queued_bytes == 0);
         }
     }
 
-    /// Counts what has happened since the last look.
-    fn look(&mut self) {
+    /// Counts what has happened since the last sample.
+    fn sample(&mut self) {
         for which in [FRONT, BACK] {
             if let Some(half) = &self.halves[which] {
                 let now = half.telemetry();
                 let sent = self.moved(1 - which);
                 let again =
-                    now.retransmitted_segments.saturating_sub(self.seen[which].retransmitted_segments);
+                    now.retransmitted_segments.saturating_sub(self.sampled[which].retransmitted_segments);
                 self.class.progress(self.side(which), sent - self.counted[which], again);
-                (self.seen[which], self.counted[which]) = (now, sent);
+                (self.sampled[which], self.counted[which]) = (now, sent);
                 if self.class_config().split.buffer.is_none() {
                     let split = &self.deployment.classes[self.class_number].split;
                     sockets::keep_unsent_below(half, &now, split, &mut self.most_unsent[which]);
@@ -592,7 +601,7 @@ impl Connection {
         }
     }
 
-    /// Passes on the ends of directions. True if a half was reset, and everything before that has been passed on.
+    /// Passes on the ends of streams. True if a half was reset, and everything before the reset has been passed on.
     fn pass_ends(&mut self) -> bool {
         for source in [FRONT, BACK] {
             let sink = 1 - source;
@@ -633,7 +642,7 @@ fn has_failed(socket: BorrowedFd<'_>) -> bool {
     !matches!(SockRef::from(&socket).take_error(), Ok(None))
 }
 
-/// The class of a connection, by its number. One whose class a new configuration does not have any more goes on as one of the first that is split.
+/// Number of the class of a connection. If a new configuration has no class for it, it belongs to the first class that is split.
 pub(crate) fn class_of(deployment: &Deployment, opener: Opener, tuple: Tuple) -> usize {
     let found = deployment.class_of(opener, tuple.client, tuple.server);
     let first = || deployment.classes.iter().position(|class| class.proxy);

@@ -1,4 +1,4 @@
-//! A connection as others see it: in the log, in `pep top`.
+//! A report of a connection, for the log and for `pep top`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::half::Telemetry;
 /// A connection that exists or has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Tells connections apart while the proxy runs.
+    /// Number of the connection, unique while the proxy runs.
     pub id: u64,
     /// Seconds since 1970 at which it began.
     pub began_unix_s: f64,
@@ -15,19 +15,19 @@ pub struct Report {
     pub lasted_s: f64,
     /// Name of its class.
     pub class: String,
-    /// Address and port of who opened it.
+    /// Address and port of the client, which opened it.
     pub client: String,
-    /// Address and port that was asked for.
+    /// Address and port of the server.
     pub server: String,
     /// `open`, `closed` by both ends, or `reset`.
     pub state: String,
-    /// The half of who opened it.
+    /// The half towards the client.
     pub front: HalfReport,
-    /// The half of who answers it.
+    /// The half towards the server.
     pub back: HalfReport,
 }
 
-/// One half.
+/// One half of a connection.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HalfReport {
     /// `satellite` or `clients`.

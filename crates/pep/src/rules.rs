@@ -15,39 +15,41 @@ use std::fmt::Write;
 use bentpipe_scenario::deployment::{
     Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split,
 };
+use bentpipe_system::{NFT, ip, nft};
 
 use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::slot::Slot;
 use crate::sockets::{MARK_OURS, Ports};
-use crate::tool;
 
 /// Mark of packets for sockets of a proxy.
 const MARK_LOCAL: u32 = 0x6270_0001;
 /// Mark of SYNs of clients that wait for the server's answer, in the first slot.
 const MARK_SYN: u32 = 0x6270_0002;
+/// Added to that for SYNs of hosts beyond the satellite.
 const MARK_OF_SATELLITE: u32 = 0x10;
+/// Added to that for each further slot.
 const MARK_OF_SLOT: u32 = 0x100;
 
-/// First of the numbers of routing tables and policy-routing rules, before those of most administrators. Each slot has three: in the first table
-/// everything is local, the others lead into its TUN devices.
+/// First number of the routing tables and policy-routing rules (chosen: the rules come before those of most administrators). Each slot has three: in
+/// the first table all addresses are local, the others lead into its TUN devices.
 const FIRST_ROUTES: u32 = 6270;
 const ROUTES_OF_SLOT: u32 = 3;
 
 /// On which side of the proxy connections are opened.
 pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
 
-/// What the rules lead to: the proxy of a slot, with its listening sockets for connections of clients and of hosts beyond the satellite.
+/// The proxy to which the rules lead: its slot, and its listening sockets for connections of clients and of hosts beyond the satellite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub slot: Slot,
     pub ports: [Ports; 2],
 }
 
-impl Place {
-    /// For rules that are only looked at.
-    const NOWHERE: Self = Self { slot: Slot(0), ports: [Ports { v4: 1, v6: Some(1) }; 2] };
+impl Target {
+    /// For rules that are shown or checked, but not installed.
+    const NONE: Self = Self { slot: Slot(0), ports: [Ports { v4: 1, v6: Some(1) }; 2] };
 
     fn numbered(self) -> impl Iterator<Item = (Opener, Ports)> {
         OPENERS.into_iter().zip(self.ports)
@@ -66,20 +68,20 @@ fn syn_mark(slot: Slot, opener: Opener) -> u32 {
     MARK_SYN + of_satellite + MARK_OF_SLOT * u32::from(slot.0)
 }
 
-/// The rules of the packet filter as a script for `nft -f`; `before` is what the kernel's early search for sockets was set to.
-fn plan(deployment: &Deployment, place: Place, before: &str) -> String {
+/// The rules of the packet filter as a script for `nft -f`. `before` is the value of `tcp_early_demux` before any proxy ran.
+fn plan(deployment: &Deployment, target: Target, before: &str) -> String {
     let clients = names(&deployment.interfaces.clients);
     let satellite = names(&deployment.interfaces.satellite);
     // Protocols by their numbers (ICMP, TCP, ICMPv6): names are known only where /etc/protocols is.
     let (syn, ours) =
         ("tcp flags & (fin|syn|rst|ack) == syn", "meta l4proto { 1, 6, 58 } socket transparent 1");
     let (local, mark) = (hex(MARK_LOCAL), hex(MARK_OURS));
-    let (table, classes, not_engine) = (place.slot.table(), classes(deployment), engine::rules::OTHERS);
+    let (table, classes, not_engine) = (target.slot.table(), classes(deployment), engine::rules::OTHERS);
     let mut waiting = String::new();
     let mut returning = String::new();
-    for (opener, ports) in place.numbered() {
+    for (opener, ports) in target.numbered() {
         let (word, device, wait) =
-            (word(opener), place.slot.device(opener), hex(syn_mark(place.slot, opener)));
+            (word(opener), target.slot.device(opener), hex(syn_mark(target.slot, opener)));
         let deliver = deliver(ports);
         let _ = write!(
             waiting,
@@ -96,7 +98,7 @@ fn plan(deployment: &Deployment, place: Place, before: &str) -> String {
     let engine = match engine::threads(deployment) {
         0 => String::new(),
         threads => {
-            let range = engine::range(place.slot, threads);
+            let range = engine::range(target.slot, threads);
             engine::rules::tables(range, deployment.limits.connections, &satellite)
         }
     };
@@ -136,7 +138,7 @@ pub(crate) fn replacing(slot: Slot, plan: &str) -> String {
     format!("table inet {table}\ndelete table inet {table}\n{plan}")
 }
 
-/// Changes which SYNs are diverted and leaves connections alone: all of the classes, or none.
+/// A script that diverts the SYNs of all classes of a configuration, or none. Connections that exist are not affected.
 pub(crate) fn divert(slot: Slot, deployment: Option<&Deployment>) -> String {
     let table = slot.table();
     let mut script = format!("flush chain inet {table} classes\n");
@@ -190,7 +192,7 @@ fn class_rules(deployment: &Deployment) -> Vec<String> {
     deployment.classes.iter().flat_map(rules).collect()
 }
 
-/// What a packet must be like: once for each IP version if addresses matter.
+/// Conditions on a packet of a class: one for each IP version if addresses matter.
 fn conditions(matches: &Match) -> Vec<String> {
     let ports = match matches.ports.as_slice() {
         [] => String::new(),
@@ -214,7 +216,7 @@ fn conditions(matches: &Match) -> Vec<String> {
     [("ip", true), ("ip6", false)].into_iter().filter_map(of_version).collect()
 }
 
-/// Without networks that lie in others: the packet filter refuses intervals that overlap.
+/// Removes networks that lie in others, because the packet filter refuses overlapping intervals.
 fn minimal<'a>(networks: impl Iterator<Item = &'a Prefix>) -> impl Iterator<Item = &'a Prefix> {
     let all: Vec<&Prefix> = networks.collect();
     let covered = |index: usize, network: &Prefix| {
@@ -246,10 +248,10 @@ fn hex(mark: u32) -> String {
 }
 
 /// Installs the rules and routes; those that an earlier proxy has left in the slot are replaced.
-pub(crate) fn install(deployment: &Deployment, place: Place, before: &str) -> Result<(), Error> {
-    let slot = place.slot;
-    tool::nft(&replacing(slot, &plan(deployment, place, before)))?;
-    for family in ["-4", "-6"].into_iter().filter(|family| *family == "-4" || place.ports[0].v6.is_some()) {
+pub(crate) fn install(deployment: &Deployment, target: Target, before: &str) -> Result<(), Error> {
+    let slot = target.slot;
+    nft(&replacing(slot, &plan(deployment, target, before)))?;
+    for family in ["-4", "-6"].into_iter().filter(|family| *family == "-4" || target.ports[0].v6.is_some()) {
         remove_routes(slot, family);
         let [local, others @ ..] = numbers(slot);
         let mut lines = vec![
@@ -262,7 +264,7 @@ pub(crate) fn install(deployment: &Deployment, place: Place, before: &str) -> Re
             lines.push(format!("rule add priority {number} fwmark {mark} lookup {number}"));
         }
         lines.extend(engine::rules::add_routes(engine::range(slot, engine::threads(deployment))));
-        tool::ip(&[family], &lines)?;
+        ip(&[family], &lines)?;
     }
     Ok(())
 }
@@ -273,29 +275,28 @@ fn numbers(slot: Slot) -> [u32; ROUTES_OF_SLOT as usize] {
     std::array::from_fn(|at| first + at as u32)
 }
 
-/// What is not there need not go.
+/// Removes the routes of a slot. Errors are ignored, because some of them may not exist.
 fn remove_routes(slot: Slot, family: &str) {
     let of_number = |number| [format!("rule del priority {number}"), format!("route flush table {number}")];
     let mut lines: Vec<String> = numbers(slot).into_iter().flat_map(of_number).collect();
     lines.extend(engine::rules::remove_routes(engine::range(slot, engine::rules::MOST_THREADS)));
-    let _ = tool::ip(&["-force", family], &lines);
+    let _ = ip(&["-force", family], &lines);
 }
 
-/// What the rules will do and what they are, for a person to read. The packet filter checks them, if it is there and may be asked, and nothing
-/// is changed.
+/// Describes the rules and what they do, for a person to read. If possible, the packet filter checks them. Nothing is changed.
 ///
 /// # Errors
 /// [`Error::Request`] if the packet filter would refuse them.
 pub fn check(deployment: &Deployment) -> Result<String, Error> {
-    // The proxy listens at whatever ports are free.
-    let plan = plan(deployment, Place::NOWHERE, "1");
+    // The ports are known only when the proxy runs.
+    let plan = plan(deployment, Target::NONE, "1");
     let mut text = String::new();
     for class in &deployment.classes {
-        let _ = writeln!(text, "# {}: {}", class.name, story(class));
+        let _ = writeln!(text, "# {}: {}", class.name, description(class));
     }
     text.push_str("# whatever belongs to no class: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
     text.push_str(&plan);
-    match tool::run("nft", "nftables", &["-c", "-f", "-"], &plan) {
+    match NFT.run(&["-c", "-f", "-"], &plan).map_err(Error::from) {
         Ok(_) => {}
         Err(Error::Missing(why)) => {
             let _ = writeln!(text, "# not checked by the packet filter of this machine: {why}");
@@ -305,17 +306,17 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Rules with every expression that there can be, for asking the packet filter whether it knows them.
-pub(crate) fn specimen() -> String {
+/// Rules with all expressions that the proxy uses, to check that the packet filter knows them.
+pub(crate) fn sample() -> String {
     let classes = [Opening::Early, Opening::ServerFirst]
         .map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
     let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
     let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
-    plan(&deployment, Place::NOWHERE, "1")
+    plan(&deployment, Target::NONE, "1")
 }
 
-/// What happens to the connections of a class.
-fn story(class: &Class) -> String {
+/// Describes what happens to the connections of a class.
+fn description(class: &Class) -> String {
     let matches = &class.matches;
     let who = match matches.opener {
         Opener::Clients => "clients",
@@ -353,7 +354,7 @@ fn story(class: &Class) -> String {
     )
 }
 
-/// Removes what proxies that are gone have left in the packet filter and the routing tables; one that runs is left alone.
+/// Removes the rules and routes of proxies that are gone. Those of running proxies stay.
 ///
 /// # Errors
 /// [`Error`] if the packet filter cannot be changed.
@@ -361,7 +362,7 @@ pub fn clean() -> Result<(), Error> {
     Slot::all().filter(|slot| slot.holder().is_none()).try_for_each(remove)
 }
 
-/// The same, but leaves what is in the slot `own` to be replaced.
+/// The same, except for the slot `own`, whose rules will be replaced.
 pub(crate) fn clean_others(own: Slot) -> Result<(), Error> {
     Slot::all().filter(|slot| *slot != own && slot.holder().is_none()).try_for_each(remove)
 }
@@ -369,7 +370,7 @@ pub(crate) fn clean_others(own: Slot) -> Result<(), Error> {
 /// Removes everything that `install` leaves for a slot.
 pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
     let before = early_demux::before(slot);
-    tool::nft(&replacing(slot, ""))?;
+    nft(&replacing(slot, ""))?;
     ["-4", "-6"].into_iter().for_each(|family| remove_routes(slot, family));
     early_demux::restore(before);
     Ok(())

@@ -21,20 +21,20 @@ pub(crate) struct Shared {
     deployment: RwLock<Arc<Deployment>>,
     /// Halves towards servers that have answered, until the client's half is accepted.
     ready: Mutex<HashMap<Tuple, Established>>,
-    /// Who speaks the half over the satellite where the kernel does not.
+    /// The speaker of halves over the satellite, if the engine is in use.
     pub speaker: Option<Arc<dyn Speaker>>,
     /// Connections that exist or are being made.
     pub active: AtomicU32,
-    /// Descriptors that there may be.
+    /// How many descriptors the process may have.
     pub descriptors: Descriptors,
     /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
     bypass: AtomicU8,
     /// Memory in all buffers of each relay, in bytes.
     pub memory: Vec<AtomicU64>,
     pub metrics: Metrics,
-    /// Where a line about each finished connection goes.
+    /// Takes a report of each finished connection, if there is a log.
     pub lines: Option<SyncSender<Report>>,
-    /// Numbers of connections.
+    /// Number of the next connection.
     pub next_id: AtomicU64,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Established {
     pub since: Instant,
 }
 
-/// Descriptors of the process.
+/// How many descriptors the process may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptors(pub u64);
 
 impl Descriptors {
-    /// For everything that is no connection.
+    /// Descriptors for everything but connections (chosen).
     const RESERVE: u64 = 64;
-    /// One in so many of the others is for pipes, which connections of the kernel's sockets have only while bytes wait in them.
+    /// One in this many of the others is for pipes (chosen), which two sockets of the kernel have between them only while bytes wait.
     const PIPES: u64 = 8;
 
     /// Most connections. One has a socket for each half that the kernel speaks.
@@ -71,8 +71,8 @@ impl Descriptors {
     }
 }
 
-/// What there is of a proxy besides its configuration.
-pub(crate) struct Means {
+/// What a proxy has besides its configuration.
+pub(crate) struct Resources {
     pub descriptors: Descriptors,
     pub speaker: Option<Arc<dyn Speaker>>,
     pub lines: Option<SyncSender<Report>>,
@@ -80,27 +80,27 @@ pub(crate) struct Means {
 }
 
 impl Shared {
-    pub fn new(deployment: Deployment, means: Means) -> Self {
+    pub fn new(deployment: Deployment, resources: Resources) -> Self {
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
             ready: Mutex::default(),
-            speaker: means.speaker,
+            speaker: resources.speaker,
             active: AtomicU32::new(0),
-            descriptors: means.descriptors,
+            descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
-            memory: (0..means.relays).map(|_| AtomicU64::new(0)).collect(),
+            memory: (0..resources.relays).map(|_| AtomicU64::new(0)).collect(),
             metrics: Metrics::new(),
-            lines: means.lines,
+            lines: resources.lines,
             next_id: AtomicU64::new(1),
         }
     }
 
-    /// The configuration at the moment.
+    /// The present configuration.
     pub fn deployment(&self) -> Arc<Deployment> {
         self.deployment.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// New connections follow another configuration.
+    /// Sets another configuration for new connections.
     pub fn replace_deployment(&self, deployment: Deployment) {
         *self.deployment.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(deployment);
     }
@@ -115,7 +115,7 @@ impl Shared {
         deployment.limits.connections.min(self.descriptors.allow(&deployment))
     }
 
-    /// Bytes in all buffers, as far as is known.
+    /// Bytes in all buffers by the latest samples.
     pub fn memory(&self) -> u64 {
         self.memory.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
     }
@@ -136,33 +136,33 @@ impl Shared {
     }
 }
 
-/// Messages to a thread that waits for events.
+/// A queue of messages to a thread, with a descriptor that is readable while there are any.
 pub(crate) struct Inbox<T> {
     messages: Mutex<VecDeque<T>>,
-    bell: OwnedFd,
+    wake_fd: OwnedFd,
 }
 
 impl<T> Inbox<T> {
     pub fn new() -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { messages: Mutex::default(), bell })
+        let wake_fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { messages: Mutex::default(), wake_fd })
     }
 
     pub fn send(&self, message: T) {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).push_back(message);
-        // The counter of the bell cannot overflow: it is read before it has been rung 2^64 times.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        // This fails only if the counter of the descriptor overflows.
+        let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
     }
 
     /// All that has come, in order.
     pub fn drain(&self) -> VecDeque<T> {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.wake_fd, &mut [0u8; 8]);
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl<T> AsFd for Inbox<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.wake_fd.as_fd()
     }
 }

@@ -1,7 +1,7 @@
-//! Which proxy of its network namespace this is: one proxies, and beside it an older one may finish the connections that it has.
+//! Slots of the proxies in a network namespace: one proxy takes new connections, and an older one beside it may finish those that it has.
 //!
-//! A slot is held by an abstract socket, whose names belong to the network namespace and go with the process. Everything that a proxy installs
-//! has names and numbers of its slot, so that two neither share nor disturb anything.
+//! A slot is held by an abstract socket, whose name belongs to the network namespace and is free again when the process ends. All that a proxy
+//! installs has names and numbers of its slot, so that two proxies do not disturb each other.
 
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -19,10 +19,10 @@ use crate::error::Error;
 pub(crate) const SLOTS: u8 = 2;
 /// What a newer proxy says to an older one.
 const FINISH: &[u8] = b"finish\n";
-/// How long it may take until the older one has stopped diverting.
+/// How long an older proxy may take to stop diverting (chosen).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Number of a slot: names of what belongs to it.
+/// Number of a slot, from which the names of what belongs to it follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot(pub u8);
 
@@ -59,14 +59,14 @@ impl Slot {
     }
 }
 
-/// A slot that is held, and what newer proxies ask.
+/// A slot that is held, and the requests of newer proxies.
 pub(crate) struct Held {
     pub slot: Slot,
     /// Newer proxies that take over; each waits until its stream is closed.
     pub requests: Receiver<UnixStream>,
 }
 
-/// Holds a free slot. With `take_over` another proxy may be there, which is returned.
+/// Holds a free slot. With `take_over` another proxy may run, whose socket is returned.
 ///
 /// # Errors
 /// [`Error::Request`] if there is no room beside the others.
@@ -98,7 +98,8 @@ pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error>
     Ok((Held { slot: free, requests }, others.pop()))
 }
 
-/// Only root and who has the rights of this process may ask; who only looks whether somebody is here says nothing.
+/// Whether a newer proxy asks this one to finish. Only root and the user of this process may; a process that only checks whether the slot is held
+/// sends nothing.
 fn says_finish(mut stream: &UnixStream) -> bool {
     let permitted = socket_peercred(stream)
         .is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == nix::unistd::getuid().as_raw());
@@ -107,7 +108,7 @@ fn says_finish(mut stream: &UnixStream) -> bool {
     permitted && stream.read_exact(&mut said).is_ok() && said == *FINISH
 }
 
-/// Asks an older proxy to take no new connections any more; returns when it does not.
+/// Asks an older proxy to take no more connections. Returns when it has stopped.
 pub(crate) fn take_over(mut older: UnixStream) -> io::Result<()> {
     older.write_all(FINISH)?;
     older.set_read_timeout(Some(PATIENCE))?;

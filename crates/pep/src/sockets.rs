@@ -1,4 +1,4 @@
-//! Sockets of the proxy: they speak in the names of others.
+//! Sockets of the proxy, which have addresses of other hosts.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
@@ -13,9 +13,9 @@ use crate::packet::{Syn, Tuple};
 
 /// Mark of what the sockets of a proxy send.
 pub(crate) const MARK_OURS: u32 = 0x6270_0003;
-/// Connections that may wait to be accepted by a thread.
+/// Connections that may wait to be accepted by a thread (chosen).
 const BACKLOG: i32 = 16_384;
-/// A connection without traffic is asked after this time whether its ends are still there.
+/// Idle time before keep-alive probes, the default of Linux.
 const KEEPALIVE: Duration = Duration::from_secs(7200);
 
 /// Where the listening sockets are.
@@ -27,15 +27,15 @@ pub(crate) struct Ports {
     pub v6: Option<u16>,
 }
 
-/// Listening sockets of one thread, and whose connections come to them. Those of several threads share ports, and the kernel spreads
-/// connections over them.
+/// Listening sockets of one thread, each with the side whose connections it accepts. Those of several threads share ports, and the kernel
+/// distributes connections among them.
 pub(crate) struct Listeners {
     pub sockets: Vec<(Opener, Socket)>,
     pub ports: [Ports; 2],
 }
 
 impl Listeners {
-    /// At ports that others of the proxy have, or at free ones.
+    /// Opens them at the ports of other threads, or at free ports.
     pub fn open(shared: Option<[Ports; 2]>) -> io::Result<Self> {
         let mut sockets = Vec::new();
         let mut open = |opener, shared| {
@@ -99,12 +99,12 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
         }
     }
     socket.set_mark(MARK_OURS)?;
-    // Whatever ends this process, a peer that has not received everything gets a RST, not a FIN behind a part. Accepted sockets inherit it.
+    // If this process ends, a peer that has not received everything gets a RST instead of a FIN. Accepted sockets inherit this.
     socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
 }
 
-/// Begins a connection to the server in the client's name.
+/// Begins a connection to the server from the client's address.
 pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, dscp: u8) -> io::Result<OwnedFd> {
     let socket = transparent(tuple.server)?;
     prepare(&socket, side, buffer)?;
@@ -118,10 +118,10 @@ pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, dscp: u8) -> 
     Ok(socket.into())
 }
 
-/// What the configuration says for this half; `buffer` bytes wait in it at most for being sent or acknowledged.
+/// Configures the socket of a half. At most `buffer` bytes wait in it for being sent or acknowledged.
 pub(crate) fn prepare(socket: &Socket, side: &Side, buffer: Option<u64>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
-    // An urgent byte stays where it is in the stream; that it was urgent is lost.
+    // An urgent byte keeps its position in the stream, but is no longer marked urgent.
     socket.set_out_of_band_inline(true)?;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
     if let Some(name) = side.kernel_cc() {
@@ -147,7 +147,7 @@ pub fn choose_congestion_control(socket: impl AsFd, name: &str) -> io::Result<()
     SockRef::from(&socket.as_fd()).set_tcp_congestion(name.as_bytes())
 }
 
-/// Whether the kernel has a congestion control, and this process may use it.
+/// Checks that the kernel has a congestion control and that this process may use it.
 pub(crate) fn try_congestion_control(name: &str) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.cloexec(), Some(Protocol::TCP))?;
     choose_congestion_control(&socket, name)
@@ -162,7 +162,7 @@ pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Spli
     }
     let product = telemetry.delivery_rate_bps as f64 / 8.0 * telemetry.rtt_min.as_secs_f64();
     let bytes = u32::try_from(split.most_unsent(product as u64)).unwrap_or(u32::MAX);
-    // The kernel reports the socket as writable each time this is set, which would stir a connection that rests.
+    // The kernel reports the socket as writable each time this is set, so that a connection at rest would count as active.
     if bytes == std::mem::replace(last, bytes) {
         return;
     }
@@ -201,7 +201,7 @@ pub(crate) fn accept(listener: &Socket) -> io::Result<Accepted> {
     Ok(Accepted { socket, tuple, dscp })
 }
 
-/// Without flow label and scope, which do not tell connections apart.
+/// The address without flow label and scope, which do not identify connections.
 fn plain(address: SocketAddr) -> SocketAddr {
     (address.ip(), address.port()).into()
 }
@@ -222,7 +222,7 @@ fn saved_syn(socket: RawFd) -> Option<Syn> {
     if done == 0 { Syn::read(packet.get(..length as usize)?) } else { None }
 }
 
-/// Has a connection end with a RST when its socket is closed.
+/// Makes a connection end with a RST when its socket is closed.
 pub(crate) fn reset(socket: &impl AsFd) {
     // A socket that is already gone needs no RST.
     let _ = SockRef::from(&socket.as_fd()).set_linger(Some(Duration::ZERO));
@@ -235,7 +235,7 @@ pub(crate) fn end(socket: &impl AsFd) {
     let _ = socket.set_linger(None).and_then(|()| socket.shutdown(Shutdown::Write));
 }
 
-/// Sets a socket option for which `socket2` has no word.
+/// Sets a socket option that `socket2` does not have.
 fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is a plain number that outlives the call, and `length` is its size.
@@ -243,7 +243,7 @@ fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The address of this machine that packets to `host` would have.
+/// The source address that this machine uses towards `host`.
 pub(crate) fn address_towards(host: IpAddr) -> io::Result<IpAddr> {
     let any: IpAddr =
         if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };

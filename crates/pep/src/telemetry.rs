@@ -1,4 +1,4 @@
-//! How the kernel's TCP of a half stands.
+//! State of a half: from the kernel by `TCP_INFO` and `SO_MEMINFO`, or from its speaker.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const FORWARD_ALLOC: usize = 4;
 const WMEM_QUEUED: usize = 5;
 
 impl Half {
-    /// How the connection stands; all zero if the kernel does not say.
+    /// State of the connection; all zero if the kernel does not tell.
     pub(crate) fn telemetry(&self) -> Telemetry {
         match self {
             Self::Spoken(control) => control.telemetry(),
@@ -66,7 +66,7 @@ fn tcp_info(stream: &impl AsFd) -> Option<Telemetry> {
     })
 }
 
-/// Reads a socket option; how many bytes it has.
+/// Reads a socket option. Returns how many bytes it has.
 fn option<T>(stream: &impl AsFd, level: i32, name: i32, value: &mut T) -> Option<usize> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let socket = stream.as_fd().as_raw_fd();

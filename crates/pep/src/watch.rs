@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::relay::Message;
 use crate::shared::{Inbox, Shared};
 
-/// How long an address may still be taken.
+/// How long the address may still be in use (chosen).
 const RELEASE: Duration = Duration::from_secs(1);
-/// How long the relays have for telling their connections.
+/// How long to wait for the reports of the relays (chosen).
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A thread that answers. It ends, and its address is free, when this is dropped.
@@ -54,7 +54,7 @@ impl Drop for Watch {
     }
 }
 
-/// The older proxy that is taken over from needs a moment until its address is free.
+/// Listens at an address, which an older proxy may need a moment to free.
 fn listen(address: SocketAddr) -> Result<Server, Error> {
     let begin = Instant::now();
     loop {

@@ -9,11 +9,11 @@ use crate::sender::{AckField, Ecn};
 use crate::timestamp::is_older;
 use crate::{Events, State};
 
-/// Shortest time between two challenge ACKs for segments without data.
+/// Shortest time between two challenge ACKs for segments without data, as in Linux (`tcp_invalid_ratelimit`).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// After so long without a segment the timestamp last heard is no longer compared: the peer's clock may have gone round (RFC 7323 section
-/// 5.5).
+/// After this time without a segment the last timestamp is no longer compared, because the peer's clock may have wrapped (RFC 7323
+/// section 5.5: 24 days).
 const TIMESTAMP_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Connection {
@@ -33,7 +33,7 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            // The second half of a simultaneous open holds nothing but the handshake.
+            // The SYN-ACK of a simultaneous open carries nothing but the handshake.
             self.receiver.ack_now();
             return;
         }
@@ -43,7 +43,7 @@ impl Connection {
             return;
         }
         if segment.seq_len() == 0 && segment.seq < self.receiver.nxt && segment.probe == Probe::No {
-            // A window probe or keep-alive asks for an answer.
+            // Window probes and keep-alives are to be answered.
             self.receiver.ack_now();
         }
         if let (Some((value, _)), true) = (segment.timestamps, self.timestamps) {
@@ -54,7 +54,7 @@ impl Connection {
         if segment.seq_len() > 0 && self.state.receives() {
             self.take_data(now, segment);
         } else if segment.seq_len() > 0 && self.state != State::Closed {
-            // The peer repeats what it already finished: its ACK was lost.
+            // The peer repeats data of a stream that it has finished: our ACK was lost.
             if segment.probe == Probe::No || !self.config.probe_replies {
                 self.receiver.ack_now();
             }
@@ -91,7 +91,7 @@ impl Connection {
         if reset {
             // RFC 5961 section 3.2: only the exact number resets; others in the window are challenged.
             if segment.seq == self.receiver.nxt {
-                // In TIME-WAIT both streams are complete, and a late ACK of ours may have met a peer that is gone.
+                // In TIME-WAIT both streams are complete, and the peer may be gone when a late ACK of ours arrives there.
                 let complete = self.state == State::TimeWait;
                 self.become_closed(now, if complete { Events::CLOSED } else { Events::RESET });
             } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.granted_edge() {
@@ -117,8 +117,8 @@ impl Connection {
         true
     }
 
-    /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other for ever: segments without data are answered
-    /// now and then only (RFC 5961 section 7).
+    /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other for ever, so the rate of challenge ACKs for
+    /// segments without data is limited (RFC 5961 section 7).
     #[cold]
     fn challenge(&mut self, now: Instant, segment: &Segment) {
         let upkeep = self.upkeep.get_or_insert_default();
@@ -143,7 +143,7 @@ impl Connection {
         let before = self.receiver.readable();
         let fin = segment.flags.contains(Flags::FIN);
         if self.released && segment.seq + u64::from(segment.len) > self.receiver.nxt {
-            // Nobody will read it, and the peer must know (RFC 9293 section 3.6.1, SHLD-3).
+            // Nobody will read the data, and the peer must learn that (RFC 9293 section 3.6.1, SHLD-3).
             self.refuse(segment);
             return self.become_closed(now, Events::CLOSED);
         }
@@ -184,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// RFC 3168 section 6.1.3: echo until the sender says it reduced.
+    /// RFC 3168 section 6.1.3: congestion marks are echoed until the sender confirms a reduction.
     fn note_marks(&mut self, segment: &Segment) {
         if self.sender.ecn == Ecn::Off {
             return;

@@ -1,4 +1,4 @@
-//! How a connection ends: in order, by a reset, because nobody wants it any more, or because its peer is gone.
+//! How a connection ends: in order, by a reset, because the application has released it, or because its peer is gone.
 
 use bentpipe_base::{Flags, Instant, Segment};
 
@@ -38,10 +38,10 @@ impl Connection {
         self.finish(now);
     }
 
-    /// The application lets go of the connection: it neither writes nor reads any more. What was written still leaves, and a FIN behind it
-    /// as after [`close`](Self::close). What arrived and was not read is lost, and so is what arrives from now on: either resets the
-    /// connection (RFC 9293 section 3.6.1, SHLD-3). A peer that does not help to end the connection is waited for no longer than
-    /// [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) say.
+    /// The application releases the connection: it neither writes nor reads any more. Data written before are still sent, with a FIN behind
+    /// them as after [`close`](Self::close). Data that arrived unread, or that arrive from now on, reset the connection (RFC 9293 section
+    /// 3.6.1, SHLD-3). [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) bound how long the
+    /// connection waits for its peer.
     pub fn release(&mut self, now: Instant) {
         if self.released || matches!(self.state, State::Closed | State::TimeWait) {
             return;
@@ -65,8 +65,8 @@ impl Connection {
         }
     }
 
-    /// The path takes no more than `len` bytes of payload in a packet, as a router reports: what is outstanding in larger segments is sent
-    /// again at once, in packets that fit. That is no sign of congestion, and the congestion window stays as it is (RFC 1191 section
+    /// A router reports that the path takes no more than `len` bytes of payload in a packet. Outstanding segments that are larger are sent
+    /// again at once, in packets that fit. The report is no sign of congestion, so the congestion window stays as it is (RFC 1191 section
     /// 6.3).
     pub fn handle_packet_too_big(&mut self, now: Instant, len: u32) {
         if self.state.is_synchronised() {
@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// A segment for a connection that does not exist (RFC 9293 section 3.10.7.1).
+    /// Answers a segment for a connection that does not exist with a RST (RFC 9293 section 3.10.7.1).
     #[cold]
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
@@ -89,7 +89,7 @@ impl Connection {
         self.reset = Some(Box::new(reset));
     }
 
-    /// The next segment is a RST for the peer of this connection.
+    /// Lets a RST for the peer be the next segment that leaves.
     fn reset_peer(&mut self, now: Instant) {
         self.reset = Some(Box::new(Segment {
             seq: self.sender.nxt,
@@ -117,7 +117,7 @@ impl Connection {
         self.become_closed(now, Events::TIMED_OUT);
     }
 
-    /// TIME-WAIT is over, or the connection was silent for long.
+    /// Handles the timer that guards the life of the connection.
     pub(crate) fn on_life_timer(&mut self, now: Instant) {
         let una = self.sender.una;
         match self.state {
@@ -144,7 +144,8 @@ impl Connection {
         }
     }
 
-    /// How a silent peer is probed. In FIN-WAIT-2 it always is, and soon: nothing else would end a connection whose peer is gone.
+    /// How a silent peer is probed. In FIN-WAIT-2 it is always probed, because nothing else would end a connection whose peer is gone: three
+    /// probes in the last quarter of [`fin_wait_2`](crate::Config::fin_wait_2) (chosen).
     fn keep_alive_policy(&self) -> Option<KeepAlive> {
         let half_closed = (self.state == State::FinWait2).then(|| {
             let quarter = self.config.fin_wait_2 / 4;
@@ -154,7 +155,7 @@ impl Connection {
         half_closed.into_iter().chain(configured).min_by_key(|policy| policy.idle)
     }
 
-    /// The peer was silent for long: probes it, or gives it up if it answered none of the probes before.
+    /// Probes a peer that was silent for long, or gives the connection up if the peer answered none of the earlier probes.
     fn keep_alive(&mut self, now: Instant) {
         let Some(keep_alive) = self.keep_alive_policy() else { return };
         let idle_until = self.last_heard + keep_alive.idle;

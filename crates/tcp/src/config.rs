@@ -40,8 +40,8 @@ pub enum DelayedAck {
         timer: Duration,
         /// Segments acknowledged at once at the start of the connection and after a repaired loss.
         quick: u32,
-        /// Segments acknowledged at once from one on that had arrived before: its sender seems to miss ACKs. Linux does so with 16
-        /// (`tcp_enter_quickack_mode`); zero goes on delaying.
+        /// Segments acknowledged at once, beginning with a segment that had arrived before: its sender seems to miss ACKs. Linux
+        /// acknowledges 16 (`tcp_enter_quickack_mode`); with zero ACKs stay delayed.
         after_duplicate: u32,
     },
 }
@@ -58,15 +58,15 @@ pub enum AckDelay {
     Paced(AckPace),
 }
 
-/// ACKs paced by time: one for each given part of the smoothed round-trip time, whatever arrives in order meanwhile. A new hole is
-/// reported at once.
+/// ACKs paced by time: one ACK in each interval, however many segments arrive in order in it. The interval is a part of the smoothed
+/// round-trip time. A new hole is reported at once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckPace {
-    /// Part of the round trip.
+    /// Time between two such ACKs as a part of the smoothed round-trip time.
     pub part: f64,
     /// Shortest time between two such ACKs.
     pub floor: Duration,
-    /// Longest.
+    /// Longest time between two such ACKs.
     pub ceiling: Duration,
 }
 
@@ -84,19 +84,19 @@ impl AckPace {
     }
 }
 
-/// By what the congestion window grows on an ACK.
+/// What the growth of the congestion window counts on an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AckCounting {
     /// The segments that it acknowledges (RFC 3465 without its limit).
     #[default]
     Segments,
-    /// The ACK itself, whatever it covers: RFC 2581 to the letter, and what simulators did before RFC 3465. A receiver that
-    /// delays ACKs then halves the growth.
+    /// The ACK itself, whatever it covers: RFC 2581 to the letter, and what simulators did before RFC 3465. With delayed ACKs the
+    /// window then grows half as fast.
     Acks,
 }
 
 impl AckCounting {
-    /// Segments for which the window grows on an ACK of so many.
+    /// Segments to count on an ACK of `acked` segments.
     pub(crate) fn count(self, acked: u32) -> u32 {
         match self {
             Self::Segments => acked,
@@ -113,19 +113,20 @@ pub struct RtoBounds {
     /// Smallest timeout.
     pub floor: Duration,
     /// Least time by which the timeout exceeds the smoothed round trip: 4 x RTTVAR is at least this. Zero is RFC 6298. The default of
-    /// 200 ms is that of Linux (`TCP_RTO_MIN`): after even round trips the timeout of RFC 6298 is hardly more than the round trip, so that
-    /// over a satellite a delayed ACK, or a repair that is itself lost, ends in a timeout.
+    /// 200 ms is that of Linux (`TCP_RTO_MIN`). Without it, the timeout of RFC 6298 is hardly longer than the round trip once a few round
+    /// trips have been equally long; over a satellite a delayed ACK, or a retransmission that is itself lost, then ends in a timeout.
     pub margin: Duration,
     /// Largest timeout, back-off included.
     pub ceiling: Duration,
     /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
     pub tick: Duration,
-    /// Every round-trip sample moves the smoothed round trip by an eighth, however many there are in a round trip, as in Linux: the smoothed one
-    /// then is nearly the newest. Otherwise those of a round trip share the eighth (RFC 7323 appendix G), as they share the quarter of the
-    /// variation in any case; with this the variation is besides never less than half of what a round trip is longer than the smoothed one.
+    /// Every sample moves the smoothed round-trip time by an eighth, as in Linux, however many samples there are in a round trip: the
+    /// smoothed time is then nearly that of the newest sample, and RTTVAR is at least half of the time by which a sample exceeds it.
+    /// If false, the samples of a round trip share the eighth (RFC 7323 appendix G). They share the quarter by which RTTVAR moves in both
+    /// cases.
     pub each_sample: bool,
-    /// SACKs of data that left before the oldest segment was last sent restart the timer as well, as in Linux: the path has become longer, and the
-    /// answer to that segment is still under way.
+    /// A SACK of data that were sent before the oldest segment was last sent restarts the timer as well, as in Linux: the round trip has become
+    /// longer, and the ACK of that segment is still on its way.
     pub restart_on_sacks: bool,
 }
 
@@ -142,7 +143,7 @@ pub enum Restore {
 /// How the engine detects a spurious timeout: one that no loss caused.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum SpuriousTimeout {
-    /// It does not.
+    /// No detection: every timeout is taken for one that a loss caused.
     Off,
     /// F-RTO (RFC 5682), with SACK where it is in use.
     #[default]
@@ -152,13 +153,13 @@ pub enum SpuriousTimeout {
     /// Enhanced TCP: an ACK that follows the retransmission sooner than any round trip answers the original (G. Hasegawa, M. Murata,
     /// H. Miyahara, IEICE Transactions on Communications J82-B(11), 1999, as section 2.2 of the TCP-STAR paper tells it).
     Enhanced {
-        /// Sooner than this part of the smallest round-trip time, above zero and below one.
+        /// The ACK answers the original if it comes sooner than this part of the smallest round-trip time, above zero and below one.
         fraction: f64,
         /// What is restored.
         restore: Restore,
     },
-    /// Acknowledgement error notification (TCP-STAR section 3.3): one probe asks whether data or only ACKs were lost, and until
-    /// it is answered nothing else leaves and nothing is reduced. An algorithm with probes of its own sends those instead.
+    /// Acknowledgement error notification (TCP-STAR section 3.3): one probe asks whether data or only ACKs were lost. Until it is
+    /// answered, nothing else leaves and the window is not reduced. An algorithm with RTO probes of its own sends those instead.
     Aen {
         /// The segment that is sent as the probe.
         probe: TimeoutProbe,
@@ -170,7 +171,7 @@ pub enum SpuriousTimeout {
 }
 
 impl SpuriousTimeout {
-    /// Enhanced TCP: three quarters of the smallest round trip leave room for its variation, and the threshold comes back.
+    /// Enhanced TCP with three quarters of the smallest round trip (chosen: leaves room for its variation), restoring the threshold.
     pub const ENHANCED: Self = Self::Enhanced { fraction: 0.75, restore: Restore::Threshold };
 
     /// Acknowledgement error notification with STAR's defaults.
@@ -180,8 +181,8 @@ impl SpuriousTimeout {
 /// How segments are spaced.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Pacing {
-    /// Segments leave as soon as the window allows, unless the algorithm sets a rate; with SNACK as [`Pacing::Window`] has it, because one of
-    /// its ACKs covers many.
+    /// Segments leave as soon as the window allows, unless the algorithm sets a rate. With SNACK they are spaced as with
+    /// [`Pacing::Window`], because one of its ACKs covers many segments.
     #[default]
     Algorithm,
     /// Segments always leave as soon as the window allows.
@@ -196,7 +197,7 @@ pub enum Pacing {
 }
 
 impl Pacing {
-    /// Gains below and above ssthresh: those of Linux.
+    /// Gains below and above ssthresh: those of Linux (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
     pub const USUAL_GAINS: (f64, f64) = (2.0, 1.2);
     /// [`Pacing::Window`] with the usual gains.
     pub const WINDOW: Self =
@@ -206,7 +207,7 @@ impl Pacing {
 /// How long an unused congestion window is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowValidation {
-    /// It stays.
+    /// An unused window stays as it is.
     Off,
     /// It shrinks to the restart window after an idle time of one RTO (RFC 5681 section 4.1).
     #[default]
@@ -218,7 +219,7 @@ pub enum WindowValidation {
 /// Initial congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
-    /// So many segments.
+    /// This number of segments.
     Segments(u32),
     /// Two to four segments by size (RFC 3390).
     Rfc3390,
@@ -241,9 +242,9 @@ impl InitialWindow {
 /// Receive buffer, from which the advertised window follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiveWindow {
-    /// A buffer of so many bytes.
+    /// A buffer of this many bytes.
     Fixed(u64),
-    /// Begins with `initial` bytes and doubles what the reader took in a round trip, up to `limit`.
+    /// A buffer of `initial` bytes at first, which grows with what the application reads in a round trip, up to `limit`.
     Auto {
         /// First window in bytes.
         initial: u64,
@@ -253,7 +254,7 @@ pub enum ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The largest window this can become, in bytes: decides the window scale.
+    /// The largest window that this can become, in bytes. The window scale follows from it.
     pub const fn limit(self) -> u64 {
         match self {
             Self::Fixed(bytes) => bytes,
@@ -299,17 +300,17 @@ impl std::fmt::Debug for Reflection {
 pub struct Config {
     /// Congestion control and its parameters.
     pub cc: Algorithm,
-    /// Largest payload this end sends or accepts, in bytes. Timestamps have their room beside it.
+    /// Largest payload that this end sends or accepts, in bytes, beside the timestamps option.
     pub mss: u32,
-    /// Bytes that the timestamps option takes of a segment: where timestamps are not agreed on, segments hold so much more than `mss` (RFC
-    /// 6691), and the MSS options of both ends count it. Zero where all segments have headers of one length.
+    /// Bytes that the timestamps option takes of a segment. The MSS options of both ends count them, and where timestamps are not agreed on,
+    /// segments hold this much more than `mss` (RFC 6691). Zero where all segments have headers of one length.
     pub timestamps_len: u32,
     /// Loss detection and repair.
     pub recovery: Recovery,
-    /// Proportional rate reduction during recovery (RFC 9937), for algorithms whose window stands still meanwhile and with SACK.
+    /// Proportional rate reduction during recovery (RFC 9937). Applies with SACK, and to algorithms that do not change their window in recovery.
     pub prr: bool,
-    /// Take a reduction back when D-SACK (RFC 3708) or timestamps (RFC 3522) show that nothing was lost (RFC 4015). Of timeouts only
-    /// with [`SpuriousTimeout::FRto`].
+    /// Undo a reduction when D-SACK (RFC 3708) or timestamps (RFC 3522) show that nothing was lost (RFC 4015). The reduction of a timeout is
+    /// undone only with [`SpuriousTimeout::FRto`].
     pub undo: bool,
     /// Limited transmit on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
@@ -327,22 +328,22 @@ pub struct Config {
     pub nagle: bool,
     /// When this end acknowledges.
     pub delayed_ack: DelayedAck,
-    /// Whether it paces its ACKs by the round-trip time instead.
+    /// Whether this end paces its ACKs by the round-trip time instead of counting segments.
     pub ack_delay: AckDelay,
     /// Retransmission timer.
     pub rto: RtoBounds,
-    /// Detection of timeouts that are none.
+    /// Detection of spurious timeouts.
     pub spurious_timeout: SpuriousTimeout,
     /// Spacing of segments.
     pub pacing: Pacing,
-    /// Highest rate of payload, retransmissions included: segments are spaced so that it is kept whatever the algorithm allows.
+    /// Highest rate of payload, retransmissions included. Segments are spaced so that it is never exceeded, whatever the algorithm allows.
     pub rate_limit: Option<Rate>,
     /// How long an unused congestion window is kept.
     pub window_validation: WindowValidation,
-    /// Goes on without what is missing for so long, and tells the application (CCSDS 714.0, best-effort transport service), if both ends
-    /// agreed to that and to SNACK.
+    /// How long the best-effort transport service (CCSDS 714.0) waits for missing data before it goes on without them and tells the
+    /// application. Applies if both ends agreed on it and on SNACK.
     pub best_effort: Option<Duration>,
-    /// By what the window grows on an ACK. Algorithms that grow by time or by rate ignore it.
+    /// What the growth of the window counts on an ACK. Algorithms that grow by time or by rate ignore it.
     pub ack_counting: AckCounting,
     /// Initial window.
     pub initial_window: InitialWindow,
@@ -356,7 +357,8 @@ pub struct Config {
     pub max_burst: Option<u32>,
     /// Keep-alive; off if `None`.
     pub keep_alive: Option<KeepAlive>,
-    /// Gives up when data stays unacknowledged for so long (RFC 793 user timeout); `None` leaves it to `retries`.
+    /// The connection is given up when data stay unacknowledged for this long (user timeout, RFC 9293 section 3.10.8). With `None` only
+    /// `retries` counts.
     pub user_timeout: Option<Duration>,
     /// Consecutive timeouts before a connection is given up.
     pub retries: u32,
@@ -372,7 +374,8 @@ pub struct Config {
     /// connection and before its FIN is acknowledged, whether the peer is silent or keeps its window closed (RFC 1122 section 4.2.3.5
     /// wants at least 100 s).
     pub orphan_timeout: Duration,
-    /// Smallest segment that a peer can ask for, in bytes of payload: each segment costs memory and work, however small it is.
+    /// Smallest segment size that a peer's MSS option can impose, in bytes of payload: each segment costs memory and work, however small
+    /// it is.
     pub least_mss: u32,
     /// Answer probes and offer to do so in the handshake.
     pub probe_replies: bool,
@@ -383,8 +386,13 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// What a current host does: CUBIC's role is left to the caller, the rest is RACK-TLP, timestamps, SACK, an initial window of
-    /// ten, delayed ACKs and an auto-tuned receive window.
+    /// What a current host does, except for the algorithm, which is Reno until the caller chooses another one: RACK-TLP, timestamps, SACK, an
+    /// initial window of ten segments, delayed ACKs and an auto-tuned receive window.
+    ///
+    /// The numbers are those of Linux (the delayed ACK of 40 ms, 16 quick ACKs, 15 retries, 6 of a SYN, 60 s in TIME-WAIT and FIN-WAIT-2, 48
+    /// bytes for `least_mss`, the first receive window) and of RFC 6298 (the first timeout of 1 s, the ceiling of 60 s). Chosen: buffers of
+    /// 64 MiB, about the bandwidth-delay product of 1 Gbit/s over a geostationary satellite, and an `orphan_timeout` above the 100 s of RFC
+    /// 1122.
     fn default() -> Self {
         Self {
             cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
@@ -446,7 +454,7 @@ impl Default for Config {
 mod tests {
     use super::*;
 
-    /// At 550 ms an ACK every 275 ms: 40 bytes for the 172 packets that 625 of them a second bring meanwhile.
+    /// At a round trip of 550 ms there is an ACK every 275 ms: 40 bytes for the 172 packets that arrive in that time at 625 packets a second.
     #[test]
     fn acks_by_the_round_trip_time() {
         let delay = |millis| AckPace::default().delay(Duration::from_millis(millis)).as_millis_f64();

@@ -30,15 +30,15 @@ use crate::{Config, Events, State, Stats};
 #[repr(C)]
 pub struct Connection {
     pub(crate) config: Arc<Config>,
-    /// Which fast paths are open; empty if that must be worked out anew.
+    /// Which fast paths may be taken; empty if that must be computed anew.
     pub(crate) fast_path: FastPath,
-    /// Nothing has been sent since everything was acknowledged, if that is known.
+    /// It is known that nothing has been sent since everything was acknowledged and the timers stopped.
     pub(crate) resting: bool,
     pub(crate) events: Events,
     pub(crate) state: State,
     /// Timestamps were agreed on.
     pub(crate) timestamps: bool,
-    /// The application has let go: nobody reads what arrives.
+    /// The application has released the connection: nobody reads what arrives.
     pub(crate) released: bool,
     /// How the two ends report what lies above the cumulative ACK.
     pub(crate) reports: Reports,
@@ -62,8 +62,9 @@ pub struct Connection {
 pub(crate) struct Upkeep {
     /// Last challenge ACK for a segment without data.
     pub challenged_at: Instant,
+    /// Keep-alive probes since the last arrival.
     pub keep_alives: u32,
-    /// Time of the last of them.
+    /// Time of the last keep-alive probe.
     pub keep_alive_at: Instant,
     /// First unacknowledged sequence number when the timer of a released connection was started.
     pub una_at_release: u64,
@@ -108,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// The sending half beside everything it needs of the rest.
+    /// Borrows the sending half and, beside it, everything that it needs of the rest.
     pub(crate) fn split(&mut self, now: Instant) -> (&mut Sender, Context<'_>) {
         let context = Context {
             now,
@@ -129,7 +130,7 @@ impl Connection {
         if self.predict(now, segment) {
             return self.arm_wake(now);
         }
-        // No stream is so long: with this bound no later sum can overflow.
+        // No stream is that long, and with this bound no later sum can overflow.
         if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
             return;
         }
@@ -142,7 +143,7 @@ impl Connection {
         self.finish(now);
     }
 
-    /// Looks at all deadlines.
+    /// Handles the timers that have expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         // When the pacing gate opens, `poll_transmit` does the rest.
         let due = self.timers.pace;
@@ -160,9 +161,9 @@ impl Connection {
         if expired(&mut cx.timers.reorder, now) {
             sender.on_reorder_timer(&mut cx);
         }
-        let mut verdict = Fate::GoOn;
+        let mut fate = Fate::GoOn;
         if expired(&mut cx.timers.persist, now) {
-            verdict = sender.on_persist(&mut cx);
+            fate = sender.on_persist(&mut cx);
         }
         if expired(&mut self.timers.retransmit, now) {
             let of_deadline = if self.state.is_synchronised() {
@@ -171,9 +172,9 @@ impl Connection {
             } else {
                 self.handshake_timeout(now)
             };
-            verdict = verdict.or(of_deadline);
+            fate = fate.or(of_deadline);
         }
-        if verdict == Fate::GiveUp {
+        if fate == Fate::GiveUp {
             self.give_up(now);
         }
         if expired(&mut self.timers.life, now) {
@@ -182,7 +183,7 @@ impl Connection {
         self.finish(now);
     }
 
-    /// Best effort: what is missing for too long is left out.
+    /// Best effort goes on without data that have been missing for too long.
     fn skip_hole(&mut self, now: Instant) {
         let Some(patience) = self.config.best_effort.filter(|_| self.state.receives()) else { return };
         let bytes = self.receiver.skip_hole(now, patience);
@@ -195,8 +196,8 @@ impl Connection {
         }
     }
 
-    /// The next range of the stream that never arrived and that [`read`](Self::read) passes over as if it had: only where best effort
-    /// was agreed on. To be asked when data has become readable, before it is read.
+    /// The next range of the stream that best effort skipped, which [`read`](Self::read) counts as if it had arrived. To be called when data
+    /// have become readable, before they are read.
     pub fn next_missing(&mut self) -> Option<SackRange> {
         self.receiver.next_gap()
     }
@@ -207,7 +208,7 @@ impl Connection {
             return 0;
         }
         let taken = self.sender.write(bytes, &self.config);
-        self.show(now);
+        self.arm_and_trace(now);
         taken
     }
 
@@ -222,7 +223,7 @@ impl Connection {
     /// Takes as much from the application as fits, now and whenever there is room again: it always has more, until it closes.
     pub fn write_endlessly(&mut self, now: Instant) {
         self.sender.write_endlessly(&self.config);
-        self.show(now);
+        self.arm_and_trace(now);
     }
 
     /// Hands up to `limit` in-order bytes to the application and opens the receive window accordingly.
@@ -247,7 +248,7 @@ impl Connection {
         self.timers.earliest()
     }
 
-    /// State by RFC 9293.
+    /// State of the connection (RFC 9293 section 3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
@@ -257,7 +258,7 @@ impl Connection {
         self.stats.stats()
     }
 
-    /// Bytes handed to the application since the connection began: [`Stats::delivered_bytes`] without the others.
+    /// [`Stats::delivered_bytes`] alone, which is faster than all counts.
     pub fn delivered_bytes(&self) -> u64 {
         self.stats.delivered_bytes
     }
@@ -267,8 +268,8 @@ impl Connection {
         self.sender.snapshot()
     }
 
-    /// Asks the processor for the memory behind pointers that the next segment to arrive leads to. Changes nothing: a hint for drivers of
-    /// more connections than a cache holds, when the connection itself is at hand and its turn comes soon.
+    /// Prefetches the memory that handling the next segment will read. For drivers of more connections than the processor's cache holds, to be
+    /// called shortly before that segment is handled.
     #[inline]
     pub fn prefetch(&self) {
         self.sender.prefetch();
@@ -284,18 +285,18 @@ impl Connection {
         self.sender.min_rtt()
     }
 
-    /// Smoothed round trip of probes, where the peer answers them by reports of duplicates; `None` before the first.
+    /// Smoothed round trip of probes that the peer answers by reports of duplicates; `None` before the first reply.
     pub fn probe_srtt(&self) -> Option<Duration> {
         self.sender.probe_srtt()
     }
 
-    /// Whether the path was found to treat probes as it treats data: their survival proves nothing there.
+    /// Whether the path was found to give probes no lower priority than data, so that the arrival of a probe proves nothing.
     pub fn probes_are_ordinary(&self) -> bool {
         self.sender.probes_are_ordinary()
     }
 
-    /// Whether a driver that handles several segments before it polls should poll now: the next ACK has no room for more ranges beyond
-    /// holes, and what it does not report the peer may send again in vain.
+    /// Whether a driver that handles several segments before it polls should poll now: the next ACK has no room for further SACK blocks, and
+    /// the peer may needlessly retransmit what no ACK reports.
     pub fn reports_are_full(&self) -> bool {
         self.receiver.reports_are_full()
     }
@@ -340,7 +341,7 @@ impl Connection {
         self.receiver.nxt
     }
 
-    /// Right edge of the receive window as the peer knows it: one byte beyond may be taken nevertheless, nothing else.
+    /// Right edge of the receive window as the peer knows it. A FIN may take the sequence number behind it, data may not.
     pub fn window_edge(&self) -> u64 {
         self.receiver.granted_edge()
     }
@@ -374,12 +375,12 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn finish(&mut self, now: Instant) {
         self.fast_path = FastPath::empty();
-        self.show(now);
+        self.arm_and_trace(now);
     }
 
-    /// The algorithm's wake-up, and what it shows of itself.
+    /// Arms the wake-up of the algorithm, and traces its window if that has changed.
     #[inline(always)]
-    fn show(&mut self, now: Instant) {
+    fn arm_and_trace(&mut self, now: Instant) {
         self.arm_wake(now);
         if let Some(tracer) = &mut self.tracer {
             tracer.compare(now, self.sender.snapshot());
@@ -392,7 +393,7 @@ impl Connection {
             let (sender, mut cx) = self.split(now);
             sender.arm_wake(&mut cx);
         } else {
-            // An algorithm that waits to send something would be woken for ever.
+            // Otherwise an algorithm that waits to send would be woken for ever.
             self.timers.algorithm = Instant::FAR_FUTURE;
         }
     }

@@ -9,7 +9,7 @@ use crate::stats::Counts;
 use crate::timers::Timers;
 use crate::{Config, Events};
 
-/// Borrowed parts of a connection beside the half that works.
+/// The parts of a connection that the sending half borrows during a call.
 pub(crate) struct Context<'a> {
     pub now: Instant,
     pub config: &'a Config,

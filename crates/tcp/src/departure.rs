@@ -12,14 +12,14 @@ use crate::timestamp::clock_ms;
 use crate::{AckDelay, AckPace, State, Transmit};
 
 impl Connection {
-    /// The next segment to send, until `None`.
+    /// The next segment to send; `None` if there is nothing more to send for now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let mut segment = Segment::default();
         (self.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
     }
 
-    /// The same into a place of the caller's, whatever it held: spares drivers that send millions of segments the copies, and
-    /// the call that finds nothing. Without a segment, `out` is left in an undefined but valid state.
+    /// Writes the next segment into `out`, if there is one. Drivers that send millions of segments save a copy of each, and the call that
+    /// finds nothing. If there is no segment, `out` holds a valid segment of no meaning.
     pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
         if !self.sender.is_repairing()
             && let Some(transmit) = self.predicted_segment(now, out)
@@ -64,7 +64,7 @@ impl Connection {
         if probes && self.next_probe(now, out) { Transmit::More } else { Transmit::Nothing }
     }
 
-    /// A reset, or a segment of the handshake.
+    /// Writes a RST, a segment of the handshake, or an ACK during it.
     fn next_exception(&mut self, now: Instant, out: &mut Segment) -> Transmit {
         let segment = match self.reset.take() {
             None if matches!(self.state, State::SynSent | State::SynReceived) => self.next_syn(now),
@@ -107,7 +107,7 @@ impl Connection {
         out.extension = outgoing.extension;
     }
 
-    /// A pure ACK.
+    /// Writes a pure ACK.
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Instant, out: &mut Segment) {
         self.stats.acks_sent += 1;
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// The holes, if there are any; as long as the peer shows signs of life they are reported again, because an ACK may be lost.
+    /// Reports the holes by SNACK, if there are any. The report is repeated for as long as the peer is heard, because ACKs may be lost.
     #[inline(never)]
     fn report_holes(&mut self, now: Instant, out: &mut Segment) {
         let Some(snack) = self.receiver.snack(self.sender.mss) else { return };
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Sees to the acknowledgement of an arrival.
+    /// Schedules the acknowledgement of a data segment that arrived.
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
         let delay = match self.ack_pace() {
@@ -177,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Timestamps option of a segment that leaves now, if that was agreed on (RFC 7323 section 3.2).
+    /// Timestamps option of a segment that leaves now, if timestamps were agreed on (RFC 7323 section 3.2).
     #[inline]
     pub(crate) fn current_timestamps(&self, now: Instant) -> Option<(u32, u32)> {
         self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent))

@@ -1,4 +1,4 @@
-//! What a driver is told after a call.
+//! What a driver learns after a call: events, and whether a segment leaves.
 
 bitflags::bitflags! {
     /// What happened since the driver last asked.

@@ -1,15 +1,18 @@
-//! What is known of a handshake until it is complete.
+//! State of a handshake until it is complete.
 
 use bentpipe_base::{Instant, SynOptions};
 
-/// State of the handshake, dropped when it is complete.
+/// What is due in the handshake, and what the peer's SYN said. Dropped when the handshake is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
-    pub due: bool,
-    pub first_sent_at: Option<Instant>,
+    due: bool,
+    first_sent_at: Option<Instant>,
+    /// When the SYN or SYN-ACK was last sent.
     pub sent_at: Instant,
-    pub tries: u32,
+    /// Retransmissions of the SYN or SYN-ACK.
+    retries: u32,
+    /// Seed of the algorithm.
     pub seed: u64,
     /// The peer's SYN asked for ECN.
     pub ecn: bool,
@@ -35,12 +38,47 @@ impl Handshake {
             due: false,
             first_sent_at: None,
             sent_at: Instant::ZERO,
-            tries: 0,
+            retries: 0,
             seed,
             ecn: false,
             peer: None,
             peer_timestamps: false,
             early: EarlyData::default(),
         }
+    }
+
+    /// A SYN or SYN-ACK is to leave.
+    pub fn make_due(&mut self) {
+        self.due = true;
+    }
+
+    /// True once if a SYN or SYN-ACK is due, which then leaves at `now`.
+    pub fn take_due(&mut self, now: Instant) -> bool {
+        let due = std::mem::take(&mut self.due);
+        if due {
+            self.sent_at = now;
+            self.first_sent_at.get_or_insert(now);
+        }
+        due
+    }
+
+    /// The SYN or SYN-ACK is to leave again. False, with nothing changed, if it was repeated `most` times.
+    pub fn retry(&mut self, most: u32) -> bool {
+        let may = self.retries < most;
+        if may {
+            self.retries += 1;
+            self.due = true;
+        }
+        may
+    }
+
+    /// Whether the SYN or SYN-ACK was sent more than once.
+    pub fn was_repeated(&self) -> bool {
+        self.retries > 0
+    }
+
+    /// When the first SYN or SYN-ACK left, if it was sent more than once.
+    pub fn repeated_since(&self) -> Option<Instant> {
+        self.first_sent_at.filter(|_| self.was_repeated())
     }
 }

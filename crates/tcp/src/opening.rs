@@ -9,7 +9,7 @@ use crate::state::Reports;
 use crate::timestamp::clock_ms;
 use crate::{Events, Recovery, State};
 
-/// Payload that every host accepts (RFC 9293 section 3.7.1).
+/// Largest payload to a peer that sent no MSS option (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
 impl Connection {
@@ -18,7 +18,7 @@ impl Connection {
     }
 
     pub(crate) fn begin_handshake(&mut self, now: Instant) {
-        self.handshaking().due = true;
+        self.handshaking().make_due();
         self.timers.retransmit = now + self.sender.rto(&self.config);
     }
 
@@ -84,15 +84,13 @@ impl Connection {
         }
     }
 
-    /// A SYN or SYN-ACK, if one is due.
+    /// The SYN or SYN-ACK that is due, if one is.
     pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
         let answers = self.state == State::SynReceived;
         let handshake = self.handshaking();
-        if !std::mem::take(&mut handshake.due) {
+        if !handshake.take_due(now) {
             return None;
         }
-        handshake.sent_at = now;
-        handshake.first_sent_at.get_or_insert(now);
         let Handshake { ecn, peer_timestamps, peer, .. } = *handshake;
         self.sender.nxt = 1;
         let mut flags = Flags::SYN;
@@ -115,7 +113,7 @@ impl Connection {
         })
     }
 
-    /// The options of our SYN; in a SYN-ACK only those that the `peer` offered, too.
+    /// The options of our SYN, or of our SYN-ACK: only those that the `peer` offered, too.
     fn offer(&mut self, peer: Option<SynOptions>) -> SynOptions {
         let wanted_receiver = self.sender.wanted_receiver();
         let config = &self.config;
@@ -158,7 +156,7 @@ impl Connection {
         if self.reports == Reports::Snack && self.offers_best_effort() && peer.best_effort {
             self.receiver.accept_gaps();
         }
-        let lost_syn = handshake.tries > 0;
+        let lost_syn = handshake.was_repeated();
         self.sender.reset_back_off();
         self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
@@ -195,10 +193,10 @@ impl Connection {
         }
     }
 
-    /// The first round-trip sample: of a SYN sent more than once only timestamps tell which one was answered.
+    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered.
     fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) {
         let echo = segment.timestamps.filter(|(_, echo)| self.timestamps && *echo != 0);
-        let Some(first) = handshake.first_sent_at.filter(|_| handshake.tries > 0) else {
+        let Some(first) = handshake.repeated_since() else {
             return self.sender.handshake_rtt(now.since(handshake.sent_at), &self.config);
         };
         let longest = now.since(first);
@@ -209,12 +207,12 @@ impl Connection {
         }
     }
 
-    /// Best effort waits for the timer of reported holes.
+    /// Best effort is offered with SNACK only, because holes are skipped when the timer expires that repeats SNACK reports.
     fn offers_best_effort(&self) -> bool {
         self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
     }
 
-    /// SNACK where both ends permit it, else SACK where both do.
+    /// SNACK if both ends permit it, else SACK if both ends permit that.
     fn agree_on_reports(&self, peer: SynOptions) -> Reports {
         match self.config.recovery {
             Recovery::Snack if peer.snack_permitted => Reports::Snack,
@@ -235,24 +233,20 @@ impl Connection {
         self.reflector = asked.map(|reflection| (reflection.build)());
     }
 
-    /// The SYN or SYN-ACK was not answered in time.
+    /// Repeats a SYN or SYN-ACK that was not answered in time, up to the configured number of times.
     pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Fate {
         let most = self.config.syn_retries;
-        let handshake = self.handshaking();
-        if handshake.tries >= most {
+        if !self.handshaking().retry(most) {
             return Fate::GiveUp;
         }
-        handshake.tries += 1;
         self.sender.back_off();
         self.begin_handshake(now);
         Fate::GoOn
     }
 
-    /// The peer repeated its SYN: our answer was lost.
+    /// The peer repeated its SYN, so our SYN-ACK was lost and is sent again.
     #[cold]
     pub(crate) fn repeat_syn_ack(&mut self) {
-        let handshake = self.handshaking();
-        handshake.due = true;
-        handshake.tries += 1;
+        self.handshaking().retry(u32::MAX);
     }
 }

@@ -2,10 +2,9 @@
 //!
 //! Nearly every segment is either the next piece of data on a connection that has nothing outstanding itself, or an empty
 //! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
-//! Review 20(1), 1990). Where segments are lost all the time, data are seldom the next of the stream, but nearly always the next to what
-//! came before them. All leave most of the state as it is. What happens to them here is what the slow path in `arrival` and
-//! `sender/ack` does with them; a connection that is traced takes only that one, so that runs with and without a trace
-//! compare the two.
+//! Review 20(1), 1990). Where losses are frequent, data are seldom the next of the stream, but nearly always continue the segment that
+//! arrived before them. None of these segments changes more than a few fields. The fast path does with them what the slow path in `arrival`
+//! and `sender/ack` would do. A traced connection takes only the slow path, so runs with and without a trace test that both agree.
 //!
 //! The conditions of the fast path need not be checked again for each segment: [`FastPath`] holds their result until something takes the
 //! slow path.
@@ -22,11 +21,12 @@ use crate::{DelayedAck, Events, State, Transmit};
 /// Result of [`Connection::exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
-    /// The segment was handled, and what follows, [`Connection::take_events`] first, is as after [`Connection::handle_segment`].
+    /// The segment was handled. The driver goes on as after [`Connection::handle_segment`], and takes the events first.
     Taken,
-    /// The same, but there are no events: what became readable was read, and [`Connection::transmit_into`] was called once.
+    /// The segment was handled and there are no events: data that became readable were read, and [`Connection::transmit_into`] was called
+    /// once.
     Answered {
-        /// Its result.
+        /// The result of that call.
         transmit: Transmit,
         /// [`Connection::next_timeout`] may be earlier than before.
         earlier: bool,
@@ -34,8 +34,8 @@ pub enum Exchange {
 }
 
 impl Connection {
-    /// Handles a segment. If it is an ordinary one and the application `reads_at_once` all that arrives, the connection also reads for it, and
-    /// writes the first segment that leaves in answer in the place of the one that came.
+    /// Handles a segment. If the segment takes the fast path and the application `reads_at_once` all that arrives, the connection also reads
+    /// on behalf of the application, and writes the first segment that leaves into `segment`.
     #[inline]
     pub fn exchange(&mut self, now: Instant, segment: &mut Segment, reads_at_once: bool) -> Exchange {
         let deadline = self.timers.retransmit;
@@ -59,30 +59,30 @@ impl Connection {
         Exchange::Answered { transmit, earlier }
     }
 
-    /// The fast paths that are open, worked out if that is not known.
+    /// The fast paths that may be taken. They are computed anew after the slow path was taken.
     #[inline(always)]
     fn fast_path(&mut self) -> FastPath {
         if self.fast_path.is_empty() {
-            self.fast_path = self.assess();
+            self.fast_path = self.allowed_fast_paths();
             self.resting = false;
         }
         self.fast_path
     }
 
     #[inline(never)]
-    fn assess(&self) -> FastPath {
+    fn allowed_fast_paths(&self) -> FastPath {
         let flows =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait1);
         let abilities = self.sender.abilities();
-        let unseen = self.tracer.is_none();
-        let rest = open
-            && unseen
+        let untraced = self.tracer.is_none();
+        let no_departure = open
+            && untraced
             && self.reset.is_none()
             && !self.receiver.owes_probe_reply()
             && !self.sender.extra.ask
             && !abilities.contains(Abilities::PROBES);
-        let arrivals = flows && unseen && self.sender.takes_plain_acks();
+        let arrivals = flows && untraced && self.sender.takes_plain_acks();
         let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
         let wakeless = !abilities.intersects(Abilities::WAKES.union(Abilities::PROBES))
             && self.timers.algorithm == Instant::FAR_FUTURE;
@@ -90,22 +90,23 @@ impl Connection {
         fast_path.set(FastPath::ARRIVALS, arrivals);
         let data = arrivals && self.state.receives() && !self.receiver.knows_end() && !self.released;
         fast_path.set(FastPath::DATA, data && !self.receiver.has_holes());
-        fast_path.set(FastPath::BEYOND, data);
-        fast_path.set(FastPath::REST, rest);
-        fast_path.set(FastPath::DEPARTURES, rest && self.sender.sends_plainly(&self.config, &self.timers));
+        fast_path.set(FastPath::ABOVE_HOLE, data);
+        fast_path.set(FastPath::NO_DEPARTURE, no_departure);
+        fast_path
+            .set(FastPath::DEPARTURES, no_departure && self.sender.sends_plainly(&self.config, &self.timers));
         fast_path.set(FastPath::WINDOW_ONLY, self.sender.is_held_by_window_only(&self.config));
         fast_path.set(FastPath::ACK_EACH, each);
-        fast_path.set(FastPath::WAKELESS, unseen && wakeless);
+        fast_path.set(FastPath::WAKELESS, untraced && wakeless);
         fast_path
     }
 
-    /// Handles a segment if it is one of these. False, with nothing changed, if it is not.
+    /// Handles a segment if it may take the fast path. False, with nothing changed, if it may not.
     #[inline(always)]
     pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
         is_usual(segment) && self.predict_usual(now, segment)
     }
 
-    /// The same, of one that has no more to say than its numbers.
+    /// The same for a segment that [`is_usual`].
     #[inline(always)]
     fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
         let is_next = segment.seq == self.receiver.nxt;
@@ -136,12 +137,12 @@ impl Connection {
         taken
     }
 
-    /// The next segment if it is a full one in the middle of a stream, or a mere acknowledgement, or if there is none. Nothing, with
+    /// Writes the next segment if it is a full segment in the middle of the stream or a pure ACK, or finds that there is none. `None`, with
     /// nothing changed, if only the slow path can tell.
     #[inline(always)]
     pub(crate) fn predicted_segment(&mut self, now: Instant, out: &mut Segment) -> Option<Transmit> {
         let fast_path = self.fast_path();
-        if !fast_path.contains(FastPath::REST) {
+        if !fast_path.contains(FastPath::NO_DEPARTURE) {
             return None;
         }
         let (sender, mut cx) = self.split(now);
@@ -165,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// An empty acknowledgement of new data.
+    /// Takes an empty acknowledgement of new data.
     #[inline]
     fn take_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let (sender, mut cx) = self.split(now);
@@ -176,12 +177,12 @@ impl Connection {
         true
     }
 
-    /// The next piece of data, in order or behind what arrived beyond a hole, while nothing of ours is outstanding.
+    /// Takes the next data in sequence, or data that follow the highest range above a hole, while this end has nothing outstanding.
     #[inline(always)]
     fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
         let end = segment.seq + u64::from(segment.len);
         let in_order = arrival == Arrival::InOrder;
-        let needed = if in_order { FastPath::DATA } else { FastPath::BEYOND };
+        let needed = if in_order { FastPath::DATA } else { FastPath::ABOVE_HOLE };
         if !self.fast_path.contains(needed) || end > self.receiver.granted_edge() {
             return false;
         }
@@ -215,7 +216,7 @@ impl Connection {
     }
 }
 
-/// Whether a segment has no more to say than its numbers.
+/// Whether a segment has no flag but ACK and PSH, no SACK blocks, and is no probe.
 #[inline(always)]
 fn is_usual(segment: &Segment) -> bool {
     segment.flags.difference(Flags::PSH) == Flags::ACK

@@ -37,7 +37,7 @@ impl State {
 /// How the two ends report what lies above the cumulative ACK, as agreed on in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
-    /// Nothing.
+    /// Not at all: only the cumulative ACK is known.
     None,
     /// The ranges that arrived (RFC 2018).
     Sack,

@@ -13,13 +13,13 @@ pub struct Stats {
     pub timeouts: u64,
     /// Fast recovery episodes.
     pub recoveries: u64,
-    /// Reductions taken back.
+    /// Reductions undone.
     pub undone: u64,
     /// Low-priority probes sent.
     pub probes_sent: u64,
     /// Replies to probes received.
     pub probes_acked: u64,
-    /// Probes received that held something new: they came before the data that they copy, or in its place.
+    /// Probes received that held new data: they arrived before the segment that they copy, or instead of it.
     pub probe_repairs: u64,
     /// Reductions because of an ECN echo.
     pub ecn_reductions: u64,
@@ -33,13 +33,13 @@ pub struct Stats {
     pub duplicate_segments: u64,
     /// Payload bytes received, duplicates included.
     pub received_bytes: u64,
-    /// Bytes delivered to the application in order, those that it must do without not counted.
+    /// Bytes delivered to the application in order, without those that best effort skipped.
     pub delivered_bytes: u64,
-    /// Bytes that the application must do without.
+    /// Bytes that best effort skipped.
     pub missing_bytes: u64,
 }
 
-/// The same as it is kept: what every connection counts, and the rest once there is something to count.
+/// [`Stats`] in the form in which a connection keeps them: most connections count only these fields, and the others have memory of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub sent_segments: u64,
@@ -52,12 +52,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// All other fields, which only few connections count.
+    /// All other fields. Their memory is allocated by the first call.
     pub fn rare(&mut self) -> &mut Stats {
         self.rare.get_or_insert_default()
     }
 
-    /// All of it.
+    /// All counts.
     pub fn stats(&self) -> Stats {
         Stats {
             sent_segments: self.sent_segments,

@@ -5,7 +5,7 @@ mod status;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use bentpipe_emu::{At, Ended, Hop, LinkState, Override, Path, Remote, Wish, run};
+use bentpipe_emu::{At, EmulationConfig, Hop, LinkState, Outcome, Override, Path, Remote, run};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
 use status::Status;
@@ -51,9 +51,15 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     let capture =
         pcap.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as _)).transpose()?;
     let remote = args.http.map(|address| listen(address, Knobs { draft, at, change })).transpose()?;
-    let wish = Wish { path, command: args.command.clone(), servers: args.listen.clone(), capture, remote };
+    let config = EmulationConfig {
+        path,
+        command: args.command.clone(),
+        servers: args.listen.clone(),
+        capture,
+        remote,
+    };
     let mut status = Status::new(args.status, args.quiet);
-    let ended = run(wish, |snapshot| status.show(snapshot))?;
+    let ended = run(config, |snapshot| status.show(snapshot))?;
     status.clear();
     pcap.map_or(Ok(()), Target::finish)?;
     if let Some(summary) = summary {
@@ -216,7 +222,7 @@ fn spelled_out(value: &str) -> String {
     format!("{} {unit}", number.trim())
 }
 
-fn summary_of(ended: &Ended) -> String {
+fn summary_of(ended: &Outcome) -> String {
     let snapshot = &ended.snapshot;
     let mut text = format!("bentpipe: {:.1} s emulated\n", snapshot.at_s);
     let line = |link: &LinkState| {

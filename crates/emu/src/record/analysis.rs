@@ -6,14 +6,14 @@ use std::time::Duration;
 /// What is known of the two clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clocks {
-    /// Nothing: the least delay is taken to be the same in both directions, half of the least round trip.
+    /// Nothing is known: the least delay of each direction is taken to be half of the least round trip.
     #[default]
     Apart,
-    /// They agree, by GPS or PTP or because they are one: each direction has the delay that was measured.
+    /// They agree, by GPS or PTP or because they are the same clock: each direction has the delay that was measured.
     Agree,
 }
 
-/// What was seen of one probe. Times are nanoseconds since 1970.
+/// Times of one probe, in nanoseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sample {
     /// Sent, by the client's clock.
@@ -47,20 +47,22 @@ struct Direction {
     passed: Vec<(f64, Option<f64>)>,
 }
 
-/// A scenario changes its delay this often at most.
+/// Shortest time between two changes of the delay in the scenario (chosen).
 const DELAY_STEP_S: f64 = 0.1;
-/// And its loss.
+/// Shortest time between two changes of the loss rate in the scenario (chosen).
 const LOSS_STEP_S: f64 = 1.0;
-/// So many probes lost in a row, over so long a time, are an outage.
-const OUTAGE: (usize, f64) = (5, 0.1);
-/// Rate of a link where no train came through.
+/// An outage is at least this many probes lost in a row (chosen).
+const OUTAGE_PROBES: usize = 5;
+/// It lasts for at least this time (chosen).
+const OUTAGE_S: f64 = 0.1;
+/// Rate of a link that no train has passed (chosen: no bottleneck).
 const UNKNOWN_BPS: f64 = 1e9;
-/// Room in the queue: a recording holds the delay of the queues that it met, and this one is to add none and drop nothing.
+/// Queue of the links. The recorded delays contain those of the queues on the path, so this queue is long enough to drop nothing.
 const QUEUE: &str = "10000 packets";
 
 impl Recording {
-    /// The scenario that replays it: `far` is the server, `near` the client, who downloads. Each half is what the
-    /// probes met in this direction.
+    /// The scenario that replays the recording: `far` is the server, `near` the client, which downloads. Each direction of the link does to packets
+    /// what the path did to probes.
     pub fn to_toml(&self, title: &str) -> String {
         let [up, down] = self.directions();
         let duration = self.samples.len() as f64 * self.interval.as_secs_f64();
@@ -96,7 +98,7 @@ impl Recording {
             let delay = sample
                 .arrived_ns
                 .map(|_| seconds(sample.sent_ns, sample.received_ns) - shift - transmission[0]);
-            // Of a probe whose reply was lost it is known only that it arrived.
+            // If the reply was lost, it is known only that the probe arrived.
             (delay.is_some() || !sample.reached).then(|| (seconds(start, sample.sent_ns), delay))
         });
         let back = self.samples.iter().filter(|sample| sample.reached).map(|sample| {
@@ -163,7 +165,7 @@ impl Direction {
         points
     }
 
-    /// When nothing arrived, by the time of arrival.
+    /// Times in which nothing arrived, by the clock of the receiver.
     fn outages(&self) -> Vec<(f64, f64)> {
         let mut outages: Vec<(f64, f64)> = Vec::new();
         let (mut delay, mut begin, mut count) = (0.0, 0.0, 0);
@@ -178,7 +180,7 @@ impl Direction {
                 Some(measured) => {
                     delay = *measured;
                     let end = at + delay;
-                    if count >= OUTAGE.0 && end - begin >= OUTAGE.1 {
+                    if count >= OUTAGE_PROBES && end - begin >= OUTAGE_S {
                         outages.push((begin, end));
                     }
                     count = 0;

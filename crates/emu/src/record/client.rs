@@ -3,30 +3,30 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::analysis::{Clocks, Recording, Sample};
-use super::ear::Ear;
 use super::message::{Kind, LEN, Message};
 use super::now_ns;
+use super::stamped::StampedSocket;
 use crate::error::Error;
 
-/// Packets of a train.
-const CARS: u8 = 32;
+/// Packets of a train (chosen).
+const TRAIN_PACKETS: u8 = 32;
 /// Payload of the packets of a train.
-const CAR_BYTES: usize = 1400;
+const TRAIN_PAYLOAD: usize = 1400;
 /// IPv4 and UDP headers.
 const HEADER_BYTES: usize = 28;
-/// Trains to measure the rate with.
+/// Trains with which the rate is measured (chosen).
 const TRAINS: usize = 5;
-/// How long to wait for a reply.
+/// How long to wait for a reply (chosen: several round trips over a geostationary satellite).
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long to wait for another one after the latest.
+/// How long to wait for another echo after the latest one (chosen).
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// How to measure.
+/// Configuration of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The server.
     pub server: SocketAddr,
-    /// How long.
+    /// For how long to measure.
     pub duration: Duration,
     /// Time between two probes.
     pub interval: Duration,
@@ -44,9 +44,9 @@ pub fn record(plan: &Plan) -> Result<Recording, Error> {
         if plan.server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(here).map_err(failed())?;
     socket.connect(plan.server).map_err(failed())?;
-    let mut client = Client { ear: Ear::new(socket).map_err(failed())?, session: now_ns() };
+    let mut client = Client { socket: StampedSocket::new(socket).map_err(failed())?, session: now_ns() };
     let rates = (0..TRAINS).map(|_| client.train()).collect::<Result<Vec<_>, _>>().map_err(failed())?;
-    // Probes are a run of their own: their numbers begin anew.
+    // Probes are another run, because their numbers begin anew.
     client.session += 1;
     let samples = client.probes(plan).map_err(failed())?;
     if samples.iter().all(|sample| sample.arrived_ns.is_none()) {
@@ -58,17 +58,17 @@ pub fn record(plan: &Plan) -> Result<Recording, Error> {
 }
 
 struct Client {
-    ear: Ear,
+    socket: StampedSocket,
     session: u64,
 }
 
 impl Client {
-    /// Rates in bits per second, there and back, of the bottleneck that a train has passed: by how far it spread.
+    /// Sends a packet train. Returns the rate of the bottleneck there and back in bits per second, which follows from the dispersion of the train.
     fn train(&mut self) -> std::io::Result<[Option<f64>; 2]> {
         self.session += 1;
-        let mut bytes = [0; CAR_BYTES];
-        for number in 0..u32::from(CARS) {
-            self.message(Kind::Train { cars: CARS }, number).write(&mut bytes);
+        let mut bytes = [0; TRAIN_PAYLOAD];
+        for number in 0..u32::from(TRAIN_PACKETS) {
+            self.message(Kind::Train { packets: TRAIN_PACKETS }, number).write(&mut bytes);
             self.send(&bytes)?;
         }
         let (mut forth, mut first, mut last) = (None, None, None);
@@ -76,15 +76,16 @@ impl Client {
         while let Some((reply, arrived_ns)) = self.receive(end)? {
             end = Instant::now() + PAUSE;
             let Kind::Echo { index, of, distance } = reply.kind else { continue };
-            forth = spread(distance, reply.before, reply.received_ns);
+            forth = dispersion_rate(distance, reply.before, reply.received_ns);
             first = first.or(Some((index, arrived_ns)));
             last = Some((index, arrived_ns));
             if index + 1 >= of {
                 break;
             }
         }
-        let back =
-            first.zip(last).and_then(|(first, last)| spread(last.0.saturating_sub(first.0), first.1, last.1));
+        let back = first
+            .zip(last)
+            .and_then(|(first, last)| dispersion_rate(last.0.saturating_sub(first.0), first.1, last.1));
         Ok([forth, back])
     }
 
@@ -118,7 +119,7 @@ impl Client {
 
     /// A path that is out now and then refuses packets; those are lost like others.
     fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
-        match self.ear.0.send(bytes) {
+        match self.socket.0.send(bytes) {
             Ok(_) => Ok(()),
             Err(error) if is_passing(&error) => Ok(()),
             Err(error) => Err(error),
@@ -133,12 +134,12 @@ impl Client {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.ear.0.set_read_timeout(Some(left))?;
-            match self.ear.hear(&mut bytes) {
-                Ok(heard) => {
-                    let reply = Message::read(&bytes[..heard.len]);
+            self.socket.0.set_read_timeout(Some(left))?;
+            match self.socket.receive(&mut bytes) {
+                Ok(received) => {
+                    let reply = Message::read(&bytes[..received.len]);
                     if let Some(reply) = reply.filter(|reply| reply.session == self.session) {
-                        return Ok(Some((reply, heard.at_ns)));
+                        return Ok(Some((reply, received.at_ns)));
                     }
                 }
                 Err(error) if is_passing(&error) => {}
@@ -148,7 +149,7 @@ impl Client {
     }
 }
 
-/// Errors that say something about the path at this moment, or nothing.
+/// Whether an error may pass: it tells at most something about the path at this moment.
 fn is_passing(error: &std::io::Error) -> bool {
     use ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
@@ -157,14 +158,14 @@ fn is_passing(error: &std::io::Error) -> bool {
     passing.contains(&error.kind())
 }
 
-/// Bits per second at which the first and the last of some cars came, so many cars apart, at these times; nothing if too few
-/// lay between. Those lost between them have used their time on the link.
-fn spread(distance: u8, first_ns: u64, last_ns: u64) -> Option<f64> {
-    let bits = (usize::from(distance) * (CAR_BYTES + HEADER_BYTES) * 8) as f64;
-    (distance >= CARS / 2 && last_ns > first_ns).then(|| bits * 1e9 / (last_ns - first_ns) as f64)
+/// The rate of a bottleneck in bits per second, by the times at which two packets of a train arrived, `distance` packets apart; `None` if too few
+/// packets lie between them. Packets lost between them count, because they took their time on the link.
+fn dispersion_rate(distance: u8, first_ns: u64, last_ns: u64) -> Option<f64> {
+    let bits = (usize::from(distance) * (TRAIN_PAYLOAD + HEADER_BYTES) * 8) as f64;
+    (distance >= TRAIN_PACKETS / 2 && last_ns > first_ns).then(|| bits * 1e9 / (last_ns - first_ns) as f64)
 }
 
-/// Enters a reply, and what it says of the probes before.
+/// Enters a reply into the samples, and what it tells of earlier probes.
 fn note(samples: &mut [Sample], reply: &Message, arrived_ns: u64) {
     let number = reply.number as usize;
     for ahead in (0..64).filter(|bit| reply.before >> bit & 1 == 1) {

@@ -14,7 +14,7 @@ pub(super) enum Kind {
     /// One of a train of packets sent back to back, answered by as many when the last one arrives.
     Train {
         /// Packets of the train.
-        cars: u8,
+        packets: u8,
     },
     /// The answer to a probe.
     Reply,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
         index: u8,
         /// How many there are.
         of: u8,
-        /// Cars of the train from the first that came to the last.
+        /// Packets of the train from the first that arrived to the last.
         distance: u8,
     },
 }
@@ -43,19 +43,19 @@ pub(super) struct Message {
     pub received_ns: u64,
     /// When the server sent the reply; in a reply.
     pub replied_ns: u64,
-    /// In a reply, which of the 64 probes before this one the server has received, the latest in the lowest bit; in an echo,
-    /// when the first car was received.
+    /// In a reply, which of the 64 probes before this one the server has received, the latest in the lowest bit; in an echo, when the first packet
+    /// of the train was received.
     pub before: u64,
 }
 
 impl Message {
-    /// Reads a message; nothing if the bytes are none.
+    /// Reads a message; `None` if the bytes are none.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LEN] = bytes.first_chunk()?;
         let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|n| bytes[at + n]));
         let kind = match bytes[4..8] {
             [0, ..] => Kind::Probe,
-            [1, cars, ..] if cars > 0 => Kind::Train { cars },
+            [1, packets, ..] if packets > 0 => Kind::Train { packets },
             [2, ..] => Kind::Reply,
             [3, index, of, distance] => Kind::Echo { index, of, distance },
             _ => return None,
@@ -75,7 +75,7 @@ impl Message {
     pub fn write(&self, bytes: &mut [u8]) {
         let kind = match self.kind {
             Kind::Probe => [0, 0, 0, 0],
-            Kind::Train { cars } => [1, cars, 0, 0],
+            Kind::Train { packets } => [1, packets, 0, 0],
             Kind::Reply => [2, 0, 0, 0],
             Kind::Echo { index, of, distance } => [3, index, of, distance],
         };
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_nothing_else() {
         let echo = Kind::Echo { index: 1, of: 9, distance: 8 };
-        for kind in [Kind::Probe, Kind::Train { cars: 9 }, Kind::Reply, echo] {
+        for kind in [Kind::Probe, Kind::Train { packets: 9 }, Kind::Reply, echo] {
             let message =
                 Message { kind, session: 1, number: 2, sent_ns: 3, received_ns: 4, replied_ns: 5, before: 6 };
             let mut bytes = [7; 100];

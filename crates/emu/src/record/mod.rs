@@ -1,12 +1,13 @@
 //! Measures a real path with UDP probes, into a scenario that replays it.
 //!
-//! `message` is what goes over the wire, `ear` how it is heard, `server` and `client` are its two ends, `analysis` makes a scenario of what they saw.
+//! `message` is the format of probes and replies, `stamped` a socket with the kernel's times of arrival, `server` and `client` are the two ends,
+//! and `analysis` makes a scenario of the samples.
 
 mod analysis;
 mod client;
-mod ear;
 mod message;
 mod server;
+mod stamped;
 
 pub use analysis::{Clocks, Recording};
 pub use client::{Plan, record};

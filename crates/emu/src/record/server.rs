@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 
-use super::ear::{Ear, Heard};
 use super::message::{Kind, Message};
 use super::now_ns;
+use super::stamped::{Received, StampedSocket};
 use crate::error::Error;
 
-/// Runs that are remembered at a time; the one that was quiet longest is forgotten first.
+/// Most runs that are remembered at a time (chosen); the one that was silent longest is forgotten first.
 const SESSIONS: usize = 1024;
 
 /// Largest packet that is answered.
@@ -21,25 +21,25 @@ struct Session {
     before: u64,
     /// The train under way.
     train: Train,
-    heard_ns: u64,
+    received_ns: u64,
 }
 
-/// What came of a train.
+/// What has arrived of a packet train.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
-    cars: u8,
-    /// Number of the first one that came, and when.
+    packets: u8,
+    /// Number of the first packet that arrived, and when.
     first: (u32, u64),
 }
 
 impl Session {
-    /// Notes a car; returns the train if it is the last one.
-    fn couple(&mut self, number: u32, cars: u8, received_ns: u64) -> Option<Train> {
-        if self.train.cars == 0 {
+    /// Notes a packet of a train; returns the train if it is the last one.
+    fn note_train_packet(&mut self, number: u32, packets: u8, received_ns: u64) -> Option<Train> {
+        if self.train.packets == 0 {
             self.train.first = (number, received_ns);
         }
-        self.train.cars = self.train.cars.saturating_add(1).min(cars);
-        (number + 1 == u32::from(cars)).then(|| std::mem::take(&mut self.train))
+        self.train.packets = self.train.packets.saturating_add(1).min(packets);
+        (number + 1 == u32::from(packets)).then(|| std::mem::take(&mut self.train))
     }
 
     /// Notes a probe; returns which of the 64 before it were received.
@@ -59,34 +59,36 @@ impl Session {
     }
 }
 
-/// Answers probes at `address` for ever. No answer is larger than its question, and there are no more of them.
+/// Answers probes at `address` for ever. An answer is never larger than its request, nor are there more answers than requests.
 ///
 /// # Errors
 /// If it cannot listen there.
 pub fn serve(address: SocketAddr) -> Result<(), Error> {
     let failed = || Error::at(format!("cannot listen at {address}"));
     let socket = UdpSocket::bind(address).map_err(failed())?;
-    let ear = Ear::new(socket).map_err(failed())?;
+    let socket = StampedSocket::new(socket).map_err(failed())?;
     let mut sessions: BTreeMap<(SocketAddr, u64), Session> = BTreeMap::new();
     let mut bytes = [0; LARGEST];
     loop {
-        // An error here is one of an earlier answer, such as a port that is closed by now.
-        let Ok(Heard { len, from, at_ns: received_ns }) = ear.hear(&mut bytes) else { continue };
+        // An error here belongs to an earlier answer, for example because a port has been closed.
+        let Ok(Received { len, from, at_ns: received_ns }) = socket.receive(&mut bytes) else { continue };
         let Some(message) = Message::read(&bytes[..len]) else { continue };
         let session = session(&mut sessions, (from, message.session), received_ns);
         let mut answer = |kind, before| {
             let reply = Message { kind, received_ns, replied_ns: now_ns(), before, ..message };
             reply.write(&mut bytes);
-            // A reply that cannot be sent is one that is lost.
-            let _ = ear.0.send_to(&bytes[..len], from);
+            // A reply that cannot be sent counts as lost.
+            let _ = socket.0.send_to(&bytes[..len], from);
         };
         match message.kind {
             Kind::Probe => answer(Kind::Reply, session.note(message.number)),
-            Kind::Train { cars } => {
-                let Some(train) = session.couple(message.number, cars, received_ns) else { continue };
+            Kind::Train { packets } => {
+                let Some(train) = session.note_train_packet(message.number, packets, received_ns) else {
+                    continue;
+                };
                 let distance = message.number.saturating_sub(train.first.0) as u8;
-                for index in 0..train.cars {
-                    answer(Kind::Echo { index, of: train.cars, distance }, train.first.1);
+                for index in 0..train.packets {
+                    answer(Kind::Echo { index, of: train.packets, distance }, train.first.1);
                 }
             }
             Kind::Reply | Kind::Echo { .. } => {}
@@ -100,11 +102,11 @@ fn session(
     now_ns: u64,
 ) -> &mut Session {
     if sessions.len() >= SESSIONS && !sessions.contains_key(&key) {
-        let oldest = sessions.iter().min_by_key(|(_, session)| session.heard_ns).map(|(key, _)| *key);
+        let oldest = sessions.iter().min_by_key(|(_, session)| session.received_ns).map(|(key, _)| *key);
         oldest.map(|key| sessions.remove(&key));
     }
     let session = sessions.entry(key).or_default();
-    session.heard_ns = now_ns;
+    session.received_ns = now_ns;
     session
 }
 

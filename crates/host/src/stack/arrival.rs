@@ -12,6 +12,13 @@ use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 /// Protocol number of TCP.
 const TCP: u8 = 6;
 
+/// A packet of the device, and what was read of its IP header.
+struct ArrivedPacket<'a> {
+    offload: &'a Offload,
+    packet: &'a [u8],
+    datagram: Datagram<'a>,
+}
+
 /// Whether a segment asks for a connection.
 fn is_opening(header: &Header) -> bool {
     header.flags.contains(Flags::SYN) && !header.flags.intersects(Flags::ACK | Flags::RST)
@@ -32,13 +39,14 @@ impl Stack {
             return;
         }
         if datagram.protocol == TCP {
-            self.take_tcp(now, (offload, packet), &datagram);
+            self.take_tcp(now, &ArrivedPacket { offload, packet, datagram });
         } else {
             self.take_report(now, &datagram);
         }
     }
 
-    fn take_tcp(&mut self, now: Instant, (offload, packet): (&Offload, &[u8]), datagram: &Datagram) {
+    fn take_tcp(&mut self, now: Instant, arrived: &ArrivedPacket) {
+        let ArrivedPacket { offload, packet, datagram } = arrived;
         let addresses = (datagram.source, datagram.destination);
         let sum = || Sum::pseudo_header(addresses, TCP, datagram.payload.len());
         if !offload.is_trusted() && !Header::checksum_holds(sum(), datagram.payload) {
@@ -74,8 +82,8 @@ impl Stack {
                 header,
                 arrived,
                 above,
-                offload: *offload,
-                packet: packet.into(),
+                offload: **offload,
+                packet: (*packet).into(),
             });
         }
         self.take_unmatched(now, &ends, segment);
@@ -85,24 +93,26 @@ impl Stack {
     /// A SYN begins another connection in the place of one that is closed, and with a later number in the place of one in TIME-WAIT
     /// (RFC 9293 section 3.10.7.4).
     fn begins_anew(&self, id: Id, header: &Header) -> bool {
-        let peer = &self.peers[id];
-        let near = peer.near();
-        let over = match peer.engine.state() {
+        let endpoint = &self.endpoints[id];
+        let near = endpoint.near();
+        let over = match endpoint.engine.state() {
             State::Closed => true,
-            State::TimeWait => unwrapped(peer.conversation.peer_initial, header.seq, near.peer) > near.peer,
+            State::TimeWait => {
+                unwrapped(endpoint.conversation.peer_initial, header.seq, near.peer) > near.peer
+            }
             _ => false,
         };
-        let listens = self.config.transparent || self.listeners.contains_key(&peer.ends.local.port());
+        let listens = self.config.transparent || self.listeners.contains_key(&endpoint.ends.local.port());
         over && listens && is_opening(header)
     }
 
     /// Frees the addresses and ports of a connection that is over for another one; its owner may still query it. Returns a sequence number
     /// above all that it used.
     pub(super) fn detach(&mut self, now: Instant, id: Id) -> u32 {
-        let peer = &mut self.peers[id];
-        let above = peer.numbers_end().wrapping_add(REUSE_DISTANCE);
-        self.by_ends.remove(&peer.ends);
-        peer.engine.abort(now);
+        let endpoint = &mut self.endpoints[id];
+        let above = endpoint.numbers_end().wrapping_add(REUSE_DISTANCE);
+        self.by_ends.remove(&endpoint.ends);
+        endpoint.engine.abort(now);
         self.touch(id);
         above
     }
@@ -110,26 +120,26 @@ impl Stack {
     /// Makes the initial sequence number of a new connection between these ends larger than all numbers of the connection before (RFC 1122
     /// section 4.2.2.13). The clock from which initial numbers are taken may have been slower than the data of that connection.
     pub(super) fn number_above(&mut self, ends: &Ends, above: Option<u32>) {
-        let new = self.by_ends.get(ends).and_then(|id| self.peers.get_mut(*id));
-        if let (Some(above), Some(peer)) = (above, new)
-            && (peer.conversation.initial.wrapping_sub(above) as i32) < 0
+        let new = self.by_ends.get(ends).and_then(|id| self.endpoints.get_mut(*id));
+        if let (Some(above), Some(endpoint)) = (above, new)
+            && (endpoint.conversation.initial.wrapping_sub(above) as i32) < 0
         {
-            peer.conversation.initial = above;
+            endpoint.conversation.initial = above;
         }
     }
 
     pub(super) fn take_segment(&mut self, now: Instant, id: Id, packet: TcpPacket) {
-        let peer = &self.peers[id];
-        let mut incoming = peer.incoming(packet.header, packet.arrived);
-        let growth = peer.growth(&incoming);
-        if growth > 0 && growth > self.spare(peer) {
+        let endpoint = &self.endpoints[id];
+        let mut incoming = endpoint.incoming(packet.header, packet.arrived);
+        let growth = endpoint.growth(&incoming);
+        if growth > 0 && growth > self.spare(endpoint) {
             self.counters.over_limit += 1;
-            if !incoming.drop_payload(peer.engine.oldest_unacknowledged()) {
+            if !incoming.drop_payload(endpoint.engine.oldest_unacknowledged()) {
                 return;
             }
         }
-        self.peers[id].receive(now, &incoming, packet.payload);
-        self.reports_are_full |= self.peers[id].engine.reports_are_full();
+        self.endpoints[id].receive(now, &incoming, packet.payload);
+        self.reports_are_full |= self.endpoints[id].engine.reports_are_full();
         self.touch(id);
     }
 
@@ -194,15 +204,15 @@ impl Stack {
     /// Applies a report if it quotes a packet that is in flight (RFC 5927 section 4.1).
     fn apply_report(&mut self, now: Instant, report: &IcmpError) -> bool {
         let Some(id) = self.by_ends.get(&report.ends).copied() else { return false };
-        let peer = &mut self.peers[id];
-        let una = peer.engine.oldest_unacknowledged();
-        let seq = unwrapped(peer.conversation.initial, report.seq, una);
-        if !(una..peer.engine.next_to_send()).contains(&seq) {
+        let endpoint = &mut self.endpoints[id];
+        let una = endpoint.engine.oldest_unacknowledged();
+        let seq = unwrapped(endpoint.conversation.initial, report.seq, una);
+        if !(una..endpoint.engine.next_to_send()).contains(&seq) {
             return false;
         }
         match report.kind {
-            IcmpErrorKind::TooBig { mtu } => peer.learn_mtu(now, mtu),
-            IcmpErrorKind::Unreachable => peer.engine.handle_unreachable(now),
+            IcmpErrorKind::TooBig { mtu } => endpoint.learn_mtu(now, mtu),
+            IcmpErrorKind::Unreachable => endpoint.engine.handle_unreachable(now),
         }
         self.touch(id);
         true

@@ -7,8 +7,8 @@ use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Conversation, Ends, Header, Options};
 
+use super::endpoint::{Endpoint, Numbers, Role};
 use super::limits::{FAIR_SHARE, prefix};
-use super::peer::{Numbers, Peer, Role};
 use super::secret::COOKIE_LIFETIME;
 use super::tcp_packet::TcpPacket;
 use super::{GUESSED_ROUND_TRIP, Id, Stack};
@@ -27,10 +27,10 @@ impl Stack {
         let Some(config) = self.listening_config(ends) else { return };
         let engine = Connection::listen(config, self.next_seed());
         let numbers = self.numbers(ends, now);
-        let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
-        peer.role = Role::HalfOpen;
+        let mut endpoint = Endpoint::new(*ends, engine, numbers, self.config.mtu);
+        endpoint.role = Role::HalfOpen;
         self.half_open += 1;
-        let id = self.admit(peer);
+        let id = self.admit(endpoint);
         self.take_segment(now, id, packet);
     }
 
@@ -42,7 +42,7 @@ impl Stack {
         let of_peer = self.usage.get(&prefix(ends.remote.ip())).copied().unwrap_or_default();
         waiting < limits.accept_queue
             && self.has_room()
-            && of_peer.connections < FAIR_SHARE * (limits.connections - self.peers.len())
+            && of_peer.connections < FAIR_SHARE * (limits.connections - self.endpoints.len())
             && of_peer.bytes < FAIR_SHARE.saturating_mul(limits.bytes - self.charged.all)
     }
 
@@ -62,8 +62,8 @@ impl Stack {
         // The timestamp holds what the other options of the SYN said; without timestamps they are lost, and must not be agreed on.
         let timestamps = offered.timestamps.filter(|_| config.timestamps).map(|(value, _)| (stamp, value));
         let keeps = timestamps.is_some();
-        let probe = Connection::listen(Arc::clone(&config), 0);
-        let (_, ours) = agreed(probe, syn_segment(syn, keeps), now);
+        let trial = Connection::listen(Arc::clone(&config), 0);
+        let (_, ours) = answer_syn(trial, syn_segment(syn, keeps), now);
         let mut conversation = Conversation::new(seq, 0);
         conversation.hear_syn(syn);
         let mut header = conversation.header(&ours);
@@ -101,22 +101,22 @@ impl Stack {
         };
         syn.flags.set(Flags::ECE | Flags::CWR, cookie.ecn);
         let segment = syn_segment(&syn, cookie.timestamps);
-        let (engine, ours) = agreed(Connection::listen(config, self.next_seed()), segment, then);
+        let (engine, ours) = answer_syn(Connection::listen(config, self.next_seed()), segment, then);
         let echo = ack.options.timestamps.map_or(0, |(_, echo)| echo);
         let sent = ours.timestamps.map_or(0, |(value, _)| value);
         let numbers = Numbers { initial: ack.ack.wrapping_sub(1), clock: echo.wrapping_sub(sent) };
-        let mut peer = Peer::new(*ends, engine, numbers, self.config.mtu);
-        peer.conversation.hear_syn(&syn);
-        peer.knows_probes = cookie.options.probes_permitted;
+        let mut endpoint = Endpoint::new(*ends, engine, numbers, self.config.mtu);
+        endpoint.conversation.hear_syn(&syn);
+        endpoint.knows_probes = cookie.options.probes_permitted;
         // Called for its effect: the conversation takes note of the window scale that our SYN-ACK announced.
-        peer.conversation.header(&ours);
-        peer.role = Role::HalfOpen;
+        endpoint.conversation.header(&ours);
+        endpoint.role = Role::HalfOpen;
         self.half_open += 1;
-        Some(self.admit(peer))
+        Some(self.admit(endpoint))
     }
 }
 
-/// The SYN as the engine sees it; without timestamps a cookie knows of no other option than the segment size.
+/// The SYN as the engine sees it. Without timestamps (`keeps` is false) a cookie holds no option but the segment size.
 fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     let options = &syn.options;
     let (probes_permitted, feedback) = options.permitted.unwrap_or_default();
@@ -139,8 +139,8 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     }
 }
 
-/// An engine that has taken a SYN and answered it, and its answer.
-fn agreed(mut engine: Connection, syn: Segment, at: Instant) -> (Connection, Segment) {
+/// Passes a SYN to an engine. Returns the engine with its SYN-ACK.
+fn answer_syn(mut engine: Connection, syn: Segment, at: Instant) -> (Connection, Segment) {
     engine.handle_segment(at, &syn);
     let answer = engine.poll_transmit(at).unwrap_or_default();
     (engine, answer)

@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-/// What a stack may hold at most, in all. Beyond this, SYNs are answered without remembering them, then not at all, and data is
-/// dropped as if it were lost.
+/// What a stack may hold at most. Beyond `half_open` handshakes SYNs are answered by cookies, for which nothing is stored. At the other limits SYNs
+/// are not answered, and data are dropped as if they were lost.
 ///
-/// What is left is shared: of the memory and of the connections, one remote host (an IPv4 address, or an IPv6 network of 64 bits) gets no
-/// more than four times what is free, so that there is always some for the next one. All connections whose peers have
-/// acknowledged no data share a quarter of the memory, beside a few kilobytes for each.
+/// One remote host (an IPv4 address, or an IPv6 network of 64 bits) gets no more than four times as much memory and as many connections as are
+/// free, so that some are always left for another. All connections whose peers have acknowledged no data share a quarter of the memory, in
+/// addition to a few kilobytes for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections, TIME-WAIT included.
@@ -28,7 +28,7 @@ impl Default for Limits {
     }
 }
 
-/// What the connections of one remote host cost.
+/// Memory and number of the connections of one remote host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     pub bytes: usize,

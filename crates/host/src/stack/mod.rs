@@ -4,15 +4,15 @@
 //! It has no clock and no device: its driver gives it both, and tests take the place of the driver.
 
 mod arrival;
+mod endpoint;
 mod half_open;
 mod limits;
 mod output;
 mod path;
-mod peer;
 mod request;
-mod ring;
 mod room;
 mod secret;
+mod stream_buffer;
 mod tcp_packet;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -26,10 +26,10 @@ use bentpipe_trace::Event;
 use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
+use endpoint::{Charge, Endpoint, FillBound, Numbers, Role};
 pub use limits::Limits;
 use limits::{Usage, prefix};
 pub use output::TIMESTAMPS_LEN;
-use peer::{Charge, Numbers, Peer, Role};
 pub use request::Request;
 use secret::Secret;
 
@@ -38,7 +38,7 @@ slotmap::new_key_type! {
     pub struct Id;
 }
 
-/// What a stack is made of.
+/// Configuration of a stack.
 #[derive(Clone, Debug)]
 pub struct StackConfig {
     /// Its addresses.
@@ -53,7 +53,7 @@ pub struct StackConfig {
     pub offload: bool,
     /// Secret key from the random source of the operating system, new for each process: whoever knows it can guess sequence numbers.
     pub key: u128,
-    /// Bounds.
+    /// What the stack may hold at most.
     pub limits: Limits,
 }
 
@@ -74,20 +74,20 @@ pub enum Unopened {
     NoPort,
 }
 
-/// What became of arriving packets that reached no connection.
+/// Counts of arriving packets that reached no connection, and of what was done to stay within the limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Not a packet, or not one of those that concern us: fragments, other protocols, other addresses.
+    /// Packets that are not for the stack: malformed ones, fragments, other protocols, other addresses.
     pub ignored: u64,
-    /// Wrong checksum.
+    /// Packets with a wrong checksum.
     pub corrupt: u64,
-    /// For no connection: answered by a reset.
+    /// Segments for no connection, answered by a reset.
     pub refused: u64,
     /// SYNs answered by a cookie.
     pub cookies: u64,
     /// Handshakes that a cookie completed.
     pub cookies_redeemed: u64,
-    /// Dropped, with or without what they acknowledge, because a limit was reached.
+    /// Packets dropped because a limit was reached: all of them, or only their payload.
     pub over_limit: u64,
     /// Released connections that were reset because a limit was reached.
     pub evicted: u64,
@@ -99,17 +99,17 @@ struct Listener {
     accepted: VecDeque<Id>,
 }
 
-/// A packet that belongs to no connection.
+/// A packet that is sent for no connection: a RST or a SYN-ACK with a cookie.
 struct Answer {
     ends: Ends,
     header: Header,
 }
 
-/// The connections of one host.
+/// The connections of one host, or of all hosts in whose place a transparent proxy stands.
 pub struct Stack {
     config: StackConfig,
     secret: Secret,
-    peers: SlotMap<Id, Box<Peer>>,
+    endpoints: SlotMap<Id, Box<Endpoint>>,
     by_ends: HashMap<Ends, Id>,
     listeners: HashMap<u16, Listener>,
     timers: BTreeSet<(Instant, Id)>,
@@ -119,21 +119,21 @@ pub struct Stack {
     answers: VecDeque<Answer>,
     /// SYNs that the caller has not been told of.
     requests: VecDeque<Request>,
-    /// Ends of all SYNs that wait for the caller, told or not: a repeated SYN is not announced again.
+    /// Ends of all SYNs that wait for the decision of the caller, so that a repeated SYN is not announced again.
     asking: HashSet<Ends>,
     /// Ends of connections of a transparent stack that are over.
     forgotten: VecDeque<Ends>,
-    /// Writers that were held back because all streams together hold too much.
+    /// Connections whose writer waits for memory, and that no acknowledgement will wake.
     starved: Vec<Id>,
-    /// The next ACK of some connection has no room for more SACK blocks.
+    /// The next ACK of a connection has no room for further SACK blocks.
     reports_are_full: bool,
     half_open: usize,
     /// Released connections, the oldest first; some of them may be gone.
     orphans: VecDeque<Id>,
     orphan_count: usize,
-    /// What all connections cost.
+    /// Memory of all connections.
     charged: Charge,
-    /// What those of one remote host cost.
+    /// Memory and number of the connections of each remote host.
     usage: HashMap<IpAddr, Usage>,
     /// Until this time an ACK may arrive that acknowledges a SYN cookie.
     cookies_until: Instant,
@@ -147,11 +147,11 @@ pub struct Stack {
 
 /// First of the ports for outgoing connections (RFC 6335).
 const FIRST_EPHEMERAL: u16 = 49_152;
-/// How far the numbers of a connection lie above those of one in TIME-WAIT that it takes the place of.
+/// How far the initial sequence number of a connection lies above the numbers of the connection in TIME-WAIT that it replaces (chosen).
 const REUSE_DISTANCE: u32 = 1 << 20;
-/// Entries of connections that are gone are removed from the queue of orphans only if there are more than this many.
+/// Entries of connections that are gone are removed from the queue of orphans if there are more than this many (chosen: seldom enough).
 const MANY_ORPHANS: usize = 64;
-/// Answers waiting at one time.
+/// Most answers that wait at one time (chosen).
 const MOST_ANSWERS: usize = 1024;
 
 impl Stack {
@@ -160,7 +160,7 @@ impl Stack {
         let secret = Secret::new(config.key);
         Self {
             secret,
-            peers: SlotMap::with_key(),
+            endpoints: SlotMap::with_key(),
             by_ends: HashMap::new(),
             listeners: HashMap::new(),
             timers: BTreeSet::new(),
@@ -202,9 +202,9 @@ impl Stack {
     /// The next connection whose handshake is complete.
     pub fn accept(&mut self, port: u16) -> Option<Id> {
         let id = self.listeners.get_mut(&port)?.accepted.pop_front()?;
-        let peer = &mut self.peers[id];
-        peer.owned = true;
-        peer.role = Role::Accepted;
+        let endpoint = &mut self.endpoints[id];
+        endpoint.owned = true;
+        endpoint.role = Role::Accepted;
         Some(id)
     }
 
@@ -237,8 +237,8 @@ impl Stack {
         let Some(old) = self.by_ends.get(&ends).copied() else {
             return Ok(self.open(now, ends, config));
         };
-        let peer = &self.peers[old];
-        if peer.owned && !matches!(peer.engine.state(), State::TimeWait | State::Closed) {
+        let endpoint = &self.endpoints[old];
+        if endpoint.owned && !matches!(endpoint.engine.state(), State::TimeWait | State::Closed) {
             return Err(Unopened::Exists);
         }
         let above = self.detach(now, old);
@@ -260,9 +260,9 @@ impl Stack {
     /// A connection that the caller names from the beginning.
     fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
         let numbers = self.numbers(&ends, now);
-        let mut peer = Peer::new(ends, engine, numbers, self.config.mtu);
-        peer.owned = true;
-        self.admit(peer)
+        let mut endpoint = Endpoint::new(ends, engine, numbers, self.config.mtu);
+        endpoint.owned = true;
+        self.admit(endpoint)
     }
 
     /// The configuration of a connection to `remote`: its segments fit the device, and the engine knows how much room timestamps take. If that
@@ -292,9 +292,9 @@ impl Stack {
         None
     }
 
-    fn admit(&mut self, peer: Peer) -> Id {
-        let ends = peer.ends;
-        let id = self.peers.insert(Box::new(peer));
+    fn admit(&mut self, endpoint: Endpoint) -> Id {
+        let ends = endpoint.ends;
+        let id = self.endpoints.insert(Box::new(endpoint));
         self.by_ends.insert(ends, id);
         self.usage.entry(prefix(ends.remote.ip())).or_default().connections += 1;
         self.touch(id);
@@ -305,9 +305,9 @@ impl Stack {
     /// [`Events::WRITABLE`] says when there is room for more.
     pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
         self.now = self.now.max(now);
-        let Some(peer) = self.peers.get(id) else { return 0 };
-        let spare = self.spare_to_send(peer);
-        let taken = self.peers[id].write(now, bytes, spare);
+        let Some(endpoint) = self.endpoints.get(id) else { return 0 };
+        let spare = self.spare_to_send(endpoint);
+        let taken = self.endpoints[id].write(now, bytes, spare);
         if taken < bytes.len() {
             self.await_memory(id);
         }
@@ -315,8 +315,8 @@ impl Stack {
         taken
     }
 
-    /// Lets `fill` write up to `most` bytes to send straight into the memory of a connection, in pieces one after the other; it says how
-    /// many it wrote. `None`, and `fill` is not called, if there is no room; then [`Events::WRITABLE`] says when to ask again.
+    /// Lets `fill` write up to `most` bytes to send directly into the memory of a connection, in pieces one after the other; it returns how
+    /// many it wrote. If there is no room, `fill` is not called, and this returns `None`; [`Events::WRITABLE`] tells when to call again.
     pub fn fill(
         &mut self,
         now: Instant,
@@ -325,8 +325,8 @@ impl Stack {
         fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
     ) -> Option<usize> {
         self.now = self.now.max(now);
-        let spare = self.spare_to_send(self.peers.get(id)?);
-        let filled = self.peers[id].fill(now, (most, spare), fill);
+        let spare = self.spare_to_send(self.endpoints.get(id)?);
+        let filled = self.endpoints[id].fill(now, FillBound { bytes: most, memory: spare }, fill);
         if filled.is_none() {
             self.await_memory(id);
         }
@@ -334,7 +334,7 @@ impl Stack {
         filled
     }
 
-    /// Lets `take` have up to `most` bytes that arrived in order, in pieces; it says how many it took. Returns that.
+    /// Passes up to `most` bytes that arrived in order to `take`, in pieces. It returns how many it took, and so does this.
     pub fn drain(
         &mut self,
         now: Instant,
@@ -342,8 +342,8 @@ impl Stack {
         most: usize,
         take: impl FnOnce(&[IoSlice<'_>]) -> usize,
     ) -> usize {
-        let Some(peer) = self.peers.get_mut(id) else { return 0 };
-        let taken = peer.drain(now, most, take);
+        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
+        let taken = endpoint.drain(now, most, take);
         if taken > 0 {
             self.touch(id);
         }
@@ -353,8 +353,8 @@ impl Stack {
     /// Remembers a writer that waits for memory while none of its data is outstanding. No acknowledgement will arrive that could wake it, so
     /// [`trim`](Self::trim) does.
     fn await_memory(&mut self, id: Id) {
-        let peer = &mut self.peers[id];
-        if peer.unacknowledged() == 0 && !std::mem::replace(&mut peer.starved, true) {
+        let endpoint = &mut self.endpoints[id];
+        if endpoint.unacknowledged() == 0 && !std::mem::replace(&mut endpoint.starved, true) {
             self.starved.push(id);
         }
     }
@@ -366,33 +366,33 @@ impl Stack {
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn send_room(&self, id: Id) -> usize {
-        self.peers.get(id).map_or(0, |peer| peer.send_room(self.spare_to_send(peer)))
+        self.endpoints.get(id).map_or(0, |endpoint| endpoint.send_room(self.spare_to_send(endpoint)))
     }
 
-    /// Holds back what is written beyond so many unacknowledged bytes, beside the buffer that the connection was opened with;
-    /// [`Events::WRITABLE`] says when a quarter is free.
+    /// Bounds the unacknowledged bytes of a connection, in addition to the buffer that it was opened with. [`Events::WRITABLE`] tells when a
+    /// quarter of the bound is free.
     pub fn set_send_limit(&mut self, id: Id, bytes: u64) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.limit = bytes;
+        if let Some(endpoint) = self.endpoints.get_mut(id) {
+            endpoint.limit = bytes;
         }
     }
 
-    /// Marks the packets of a connection with a differentiated services code point (RFC 2474), but for those of lower effort.
+    /// Marks the packets of a connection with a differentiated services code point (RFC 2474), except those of low priority.
     pub fn set_dscp(&mut self, id: Id, dscp: u8) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.dscp = dscp & 63;
+        if let Some(endpoint) = self.endpoints.get_mut(id) {
+            endpoint.dscp = dscp & 63;
         }
     }
 
     /// Bytes that were written and have not left yet, not even once.
     pub fn unsent(&self, id: Id) -> u64 {
-        self.peers.get(id).map_or(0, |peer| peer.unsent())
+        self.endpoints.get(id).map_or(0, |endpoint| endpoint.unsent())
     }
 
     /// Takes in-order bytes that arrived, as many as fit into `into`; returns how many.
     pub fn read(&mut self, now: Instant, id: Id, into: &mut [u8]) -> usize {
-        let Some(peer) = self.peers.get_mut(id) else { return 0 };
-        let read = peer.read(now, into);
+        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
+        let read = endpoint.read(now, into);
         if read > 0 {
             self.touch(id);
         }
@@ -401,8 +401,8 @@ impl Stack {
 
     /// Takes and forgets in-order bytes that arrived; returns how many.
     pub fn discard(&mut self, now: Instant, id: Id) -> u64 {
-        let Some(peer) = self.peers.get_mut(id) else { return 0 };
-        let read = peer.discard(now);
+        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
+        let read = endpoint.discard(now);
         if read > 0 {
             self.touch(id);
         }
@@ -411,16 +411,16 @@ impl Stack {
 
     /// Nothing more will be written.
     pub fn close(&mut self, now: Instant, id: Id) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.engine.close(now);
+        if let Some(endpoint) = self.endpoints.get_mut(id) {
+            endpoint.engine.close(now);
             self.touch(id);
         }
     }
 
     /// Gives up at once, with a reset.
     pub fn abort(&mut self, now: Instant, id: Id) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.engine.abort(now);
+        if let Some(endpoint) = self.endpoints.get_mut(id) {
+            endpoint.engine.abort(now);
             self.touch(id);
         }
     }
@@ -430,10 +430,10 @@ impl Stack {
     /// 3.6.1).
     pub fn release(&mut self, id: Id) {
         let now = self.now;
-        let Some(peer) = self.peers.get_mut(id) else { return };
-        peer.owned = false;
-        peer.engine.release(now);
-        if !std::mem::replace(&mut peer.orphan, true) {
+        let Some(endpoint) = self.endpoints.get_mut(id) else { return };
+        endpoint.owned = false;
+        endpoint.engine.release(now);
+        if !std::mem::replace(&mut endpoint.orphan, true) {
             self.orphans.push_back(id);
             self.orphan_count += 1;
         }
@@ -443,32 +443,32 @@ impl Stack {
 
     /// The engine of a connection, for its state and its statistics.
     pub fn connection(&self, id: Id) -> Option<&Connection> {
-        self.peers.get(id).map(|peer| &peer.engine)
+        self.endpoints.get(id).map(|endpoint| &endpoint.engine)
     }
 
     /// Records what happens to a connection from now on, for [`poll_trace`](Self::poll_trace).
     pub fn trace(&mut self, id: Id) {
-        if let Some(peer) = self.peers.get_mut(id) {
-            peer.engine.set_tracing(true);
+        if let Some(endpoint) = self.endpoints.get_mut(id) {
+            endpoint.engine.set_tracing(true);
         }
     }
 
     /// The oldest of the recorded events that was not asked for yet, with its time.
     pub fn poll_trace(&mut self, id: Id) -> Option<(Instant, Event)> {
-        self.peers.get_mut(id)?.engine.poll_trace()
+        self.endpoints.get_mut(id)?.engine.poll_trace()
     }
 
     /// The ends of a connection, seen from here.
     pub fn ends(&self, id: Id) -> Option<Ends> {
-        self.peers.get(id).map(|peer| peer.ends)
+        self.endpoints.get(id).map(|endpoint| endpoint.ends)
     }
 
-    /// What happened to a connection since the last time that it was named here.
+    /// A connection to which something happened, and its events since it was last returned here.
     pub fn poll_event(&mut self) -> Option<(Id, Events)> {
         loop {
             let id = self.eventful.pop_front()?;
-            if let Some(peer) = self.peers.get_mut(id) {
-                let events = std::mem::take(&mut peer.events);
+            if let Some(endpoint) = self.endpoints.get_mut(id) {
+                let events = std::mem::take(&mut endpoint.events);
                 if !events.is_empty() {
                     return Some((id, events));
                 }
@@ -481,15 +481,15 @@ impl Stack {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
     }
 
-    /// Looks at all deadlines that have come.
+    /// Handles the timers that have expired.
     pub fn handle_timeouts(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((at, id)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, id));
-            let Some(peer) = self.peers.get_mut(id) else { continue };
-            peer.armed = Instant::FAR_FUTURE;
-            if peer.engine.next_timeout() <= now {
-                peer.handle_timeout(now);
+            let Some(endpoint) = self.endpoints.get_mut(id) else { continue };
+            endpoint.armed = Instant::FAR_FUTURE;
+            if endpoint.engine.next_timeout() <= now {
+                endpoint.handle_timeout(now);
             }
             self.touch(id);
         }
@@ -504,11 +504,11 @@ impl Stack {
     /// Appends the next packet to `out`, behind a virtio header if the device has offloads. False if there is none.
     pub fn poll_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         let offload = self.config.offload;
-        self.poll_answer(out) || self.poll_peers(|peer| peer.next_packet(now, offload, out))
+        self.poll_answer(out) || self.poll_endpoints(|endpoint| endpoint.next_packet(now, offload, out))
     }
 
-    /// Lets `send` have the next packet behind its virtio header, in pieces: the bytes of streams from where they are kept, and everything else
-    /// in `head`. For devices with offloads. False if there is none.
+    /// Passes the next packet behind its virtio header to `send`, in pieces: headers in `head`, and payload in the memory of the stream, which is
+    /// not copied. For devices with offloads. False if there is no packet.
     pub fn send_packet(
         &mut self,
         now: Instant,
@@ -521,7 +521,7 @@ impl Stack {
             send(&[IoSlice::new(head)]);
             return true;
         }
-        self.poll_peers(|peer| peer.send_next(now, head, &mut send))
+        self.poll_endpoints(|endpoint| endpoint.send_next(now, head, &mut send))
     }
 
     fn poll_answer(&mut self, out: &mut Vec<u8>) -> bool {
@@ -531,18 +531,18 @@ impl Stack {
     }
 
     /// Asks connections in turn for a packet until one has some.
-    fn poll_peers(&mut self, mut has_packet: impl FnMut(&mut Peer) -> bool) -> bool {
+    fn poll_endpoints(&mut self, mut has_packet: impl FnMut(&mut Endpoint) -> bool) -> bool {
         while let Some(id) = self.ready.front().copied() {
-            let Some(peer) = self.peers.get_mut(id) else {
+            let Some(endpoint) = self.endpoints.get_mut(id) else {
                 self.ready.pop_front();
                 continue;
             };
-            if has_packet(peer) {
+            if has_packet(endpoint) {
                 self.ready.rotate_left(1);
                 return true;
             }
             self.ready.pop_front();
-            peer.queued = false;
+            endpoint.queued = false;
             self.settle(id);
         }
         false
@@ -550,56 +550,56 @@ impl Stack {
 
     /// Queues a connection to which something happened: it may have packets to send and events to report.
     fn touch(&mut self, id: Id) {
-        let Some(peer) = self.peers.get_mut(id) else { return };
-        if !peer.queued {
-            peer.queued = true;
+        let Some(endpoint) = self.endpoints.get_mut(id) else { return };
+        if !endpoint.queued {
+            endpoint.queued = true;
             self.ready.push_back(id);
         }
-        let events = peer.engine.take_events() | std::mem::take(&mut peer.noticed);
+        let events = endpoint.engine.take_events() | std::mem::take(&mut endpoint.noticed);
         self.recount(id);
         if events.contains(Events::ESTABLISHED) {
             self.established(id);
         }
-        let peer = &mut self.peers[id];
+        let endpoint = &mut self.endpoints[id];
         if !events.is_empty() {
-            if peer.events.is_empty() {
+            if endpoint.events.is_empty() {
                 self.eventful.push_back(id);
             }
-            peer.events |= events;
+            endpoint.events |= events;
         }
         self.count_half_open(id);
     }
 
     fn established(&mut self, id: Id) {
-        let peer = &mut self.peers[id];
-        if peer.role == Role::HalfOpen
-            && let Some(listener) = self.listeners.get_mut(&peer.ends.local.port())
+        let endpoint = &mut self.endpoints[id];
+        if endpoint.role == Role::HalfOpen
+            && let Some(listener) = self.listeners.get_mut(&endpoint.ends.local.port())
         {
             listener.accepted.push_back(id);
-            peer.role = Role::Waiting;
+            endpoint.role = Role::Waiting;
             self.half_open -= 1;
         }
     }
 
     fn count_half_open(&mut self, id: Id) {
-        let peer = &mut self.peers[id];
-        let state = peer.engine.state();
-        if peer.role == Role::HalfOpen && (state.is_synchronised() || state == State::Closed) {
-            peer.role = Role::Accepted;
+        let endpoint = &mut self.endpoints[id];
+        let state = endpoint.engine.state();
+        if endpoint.role == Role::HalfOpen && (state.is_synchronised() || state == State::Closed) {
+            endpoint.role = Role::Accepted;
             self.half_open -= 1;
         }
     }
 
-    /// After the last packet for now: sets the timer, and forgets the connection if it is over.
+    /// Sets the timer of a connection that has no packet to send for now, and forgets the connection if it is over.
     fn settle(&mut self, id: Id) {
-        let peer = &mut self.peers[id];
-        let deadline = peer.engine.next_timeout();
-        if deadline < peer.armed {
-            self.timers.remove(&(peer.armed, id));
+        let endpoint = &mut self.endpoints[id];
+        let deadline = endpoint.engine.next_timeout();
+        if deadline < endpoint.armed {
+            self.timers.remove(&(endpoint.armed, id));
             self.timers.insert((deadline, id));
-            peer.armed = deadline;
+            endpoint.armed = deadline;
         }
-        if peer.engine.state() == State::Closed && !peer.owned && peer.role != Role::Waiting {
+        if endpoint.engine.state() == State::Closed && !endpoint.owned && endpoint.role != Role::Waiting {
             self.forget(id);
         } else {
             self.recount(id);
@@ -607,41 +607,41 @@ impl Stack {
     }
 
     fn forget(&mut self, id: Id) {
-        let Some(peer) = self.peers.remove(id) else { return };
-        self.timers.remove(&(peer.armed, id));
-        self.charged.exchange(peer.charge, Charge::default());
-        let remote = prefix(peer.ends.remote.ip());
+        let Some(endpoint) = self.endpoints.remove(id) else { return };
+        self.timers.remove(&(endpoint.armed, id));
+        self.charged.exchange(endpoint.charge, Charge::default());
+        let remote = prefix(endpoint.ends.remote.ip());
         if let Some(usage) = self.usage.get_mut(&remote) {
-            usage.bytes -= peer.charge.all;
+            usage.bytes -= endpoint.charge.all;
             usage.connections -= 1;
             if usage.connections == 0 {
                 self.usage.remove(&remote);
             }
         }
-        self.orphan_count -= usize::from(peer.orphan);
+        self.orphan_count -= usize::from(endpoint.orphan);
         if self.orphans.len() > 2 * self.orphan_count + MANY_ORPHANS {
-            self.orphans.retain(|id| self.peers.contains_key(*id));
+            self.orphans.retain(|id| self.endpoints.contains_key(*id));
         }
-        self.half_open -= usize::from(peer.role == Role::HalfOpen);
-        if self.by_ends.get(&peer.ends) == Some(&id) {
-            self.by_ends.remove(&peer.ends);
+        self.half_open -= usize::from(endpoint.role == Role::HalfOpen);
+        if self.by_ends.get(&endpoint.ends) == Some(&id) {
+            self.by_ends.remove(&endpoint.ends);
             if self.config.transparent {
-                self.forgotten.push_back(peer.ends);
+                self.forgotten.push_back(endpoint.ends);
             }
         }
     }
 
-    /// Frees the memory of streams of which nothing is outstanding. For a timer of the caller, not for each packet.
+    /// Frees the memory of streams of which nothing is outstanding. To be called by a timer of the caller, not for each packet.
     pub fn trim(&mut self) {
-        for (_, peer) in &mut self.peers {
-            peer.trim();
+        for (_, endpoint) in &mut self.endpoints {
+            endpoint.trim();
         }
-        let all: Vec<Id> = self.peers.keys().collect();
+        let all: Vec<Id> = self.endpoints.keys().collect();
         all.into_iter().for_each(|id| self.recount(id));
         for id in std::mem::take(&mut self.starved) {
-            if let Some(peer) = self.peers.get_mut(id) {
-                peer.starved = false;
-                peer.wake_writer();
+            if let Some(endpoint) = self.endpoints.get_mut(id) {
+                endpoint.starved = false;
+                endpoint.wake_writer();
                 self.touch(id);
             }
         }
@@ -649,15 +649,15 @@ impl Stack {
 
     /// Connections, TIME-WAIT included.
     pub fn connections(&self) -> usize {
-        self.peers.len()
+        self.endpoints.len()
     }
 
     /// Payload bytes that all streams hold memory for.
     pub fn held_bytes(&self) -> usize {
-        self.charged.rings
+        self.charged.buffers
     }
 
-    /// Bytes of memory that all connections cost, their streams included: what [`Limits::bytes`] bounds.
+    /// Bytes of memory of all connections, their streams included. [`Limits::bytes`] bounds it.
     pub fn memory_bytes(&self) -> usize {
         self.charged.all
     }
@@ -668,7 +668,7 @@ impl Stack {
     }
 }
 
-/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which does not tell it.
+/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which measures none (chosen).
 const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use bentpipe_wire::{
     Ends, Header, IpFields, Offload, Packet, Payload, Segmentation, VIRTIO_HEADER_LEN, complete_checksum,
 };
 
-use super::peer::Peer;
-use super::ring::CHUNK;
+use super::endpoint::Endpoint;
+use super::stream_buffer::CHUNK;
 
 /// Bytes of a timestamps option with its padding.
 pub const TIMESTAMPS_LEN: u32 = 12;
@@ -19,43 +19,61 @@ const LARGEST: u32 = 65_535;
 /// Flags that only the last of the segments in one packet may have.
 const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
 
-impl Peer {
+/// Bytes of the stream of an endpoint.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    seq: u64,
+    len: usize,
+}
+
+/// The next packet of an endpoint.
+struct NextPacket {
+    /// The segment that it carries, or the first part of it.
+    segment: Segment,
+    header: Header,
+    /// Payload bytes.
+    len: u32,
+    /// Size of the pieces into which the device cuts the payload; `None` without a device that completes checksums.
+    unit: Option<u32>,
+}
+
+impl Endpoint {
     /// Appends the next packet. False if nothing can leave now.
     pub fn next_packet(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> bool {
-        let Some((seq, len)) = self.next_headers(now, offload, out) else { return false };
-        self.append_payload(seq, len, out);
+        let Some(part) = self.next_headers(now, offload, out) else { return false };
+        self.append_payload(part, out);
         true
     }
 
     /// Lets `send` have the next packet in pieces, the first of them in `head`. False if nothing can leave now.
     pub fn send_next(&mut self, now: Instant, head: &mut Vec<u8>, send: impl FnOnce(&[IoSlice<'_>])) -> bool {
-        let Some((seq, len)) = self.next_headers(now, true, head) else { return false };
-        if self.sending.holds(seq, len) {
+        let Some(part) = self.next_headers(now, true, head) else { return false };
+        if self.sending.holds(part.seq, part.len) {
             let mut pieces = [IoSlice::new(&[]); 2 + LARGEST as usize / CHUNK + 1];
             let mut count = 1;
-            self.sending.visit(seq, len, |piece| {
+            self.sending.visit(part.seq, part.len, |piece| {
                 pieces[count] = IoSlice::new(piece);
                 count += 1;
             });
             pieces[0] = IoSlice::new(head);
             send(&pieces[..count]);
         } else {
-            self.append_payload(seq, len, head);
+            self.append_payload(part, head);
             send(&[IoSlice::new(head)]);
         }
         true
     }
 
-    /// Appends so many bytes of the stream.
-    fn append_payload(&self, seq: u64, len: usize, out: &mut Vec<u8>) {
-        let end = out.len() + len;
-        // Bytes that are no longer kept here have been acknowledged. Only a probe repeats them, and the peer drops them, so zeros will do.
-        self.sending.append_to(seq, len, out);
+    /// Appends a part of the stream.
+    fn append_payload(&self, part: Part, out: &mut Vec<u8>) {
+        let end = out.len() + part.len;
+        // Bytes that are no longer kept have been acknowledged. Only a probe repeats them, and the peer drops them, so zeros will do.
+        self.sending.append_to(part.seq, part.len, out);
         out.resize(end, 0);
     }
 
-    /// Appends the headers of the next packet; says which bytes of the stream follow them.
-    fn next_headers(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> Option<(u64, usize)> {
+    /// Appends the headers of the next packet. Returns the part of the stream that is to follow them.
+    fn next_headers(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> Option<Part> {
         let mut first = self.held.take().or_else(|| self.next_segment(now))?;
         if !self.knows_probes {
             // A peer that did not permit probes ignores the option, which would make a full segment too large for the path.
@@ -83,7 +101,7 @@ impl Peer {
         }
         // Segments of the size agreed on in the handshake, or the smaller ones that the path takes.
         let unit = offload.then_some(first.len.min(room));
-        Some(self.put(&whole, (header, now_len), unit, out))
+        Some(self.append_headers(NextPacket { segment: whole, header, len: now_len, unit }, out))
     }
 
     fn next_segment(&mut self, now: Instant) -> Option<Segment> {
@@ -91,8 +109,8 @@ impl Peer {
         (self.engine.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
     }
 
-    /// Takes segments that continue `first` and differ in nothing else. Returns the payload of all, and the flags that only the last may
-    /// have.
+    /// Takes segments that continue `first` and differ from it in nothing else. Returns the payload bytes of all of them, and those flags of the
+    /// last one that no other may have.
     fn gather(&mut self, now: Instant, first: Segment, largest: u32) -> (u32, Flags) {
         let (mut len, mut last, mut closing) = (first.len, first.len, Flags::empty());
         while last == first.len && closing.is_empty() && may_continue(&first) {
@@ -109,17 +127,11 @@ impl Peer {
         (len, closing)
     }
 
-    /// Appends the headers of a packet of `len` bytes of payload, which a device cuts into pieces of `unit` if there is one; without a device that
-    /// completes checksums, the payload as well. Returns the payload that is to follow.
-    fn put(
-        &mut self,
-        segment: &Segment,
-        (tcp, len): (Header, u32),
-        unit: Option<u32>,
-        out: &mut Vec<u8>,
-    ) -> (u64, usize) {
+    /// Appends the headers of a packet, and without a device that completes checksums its payload as well. Returns the payload that is to follow.
+    fn append_headers(&mut self, packet: NextPacket, out: &mut Vec<u8>) -> Part {
+        let NextPacket { segment, header: tcp, len, unit } = packet;
         self.identification = self.identification.wrapping_add(1);
-        let mut ip = IpFields::of(segment, self.identification);
+        let mut ip = IpFields::of(&segment, self.identification);
         if !segment.low_priority {
             ip.dscp = self.dscp;
         }
@@ -137,11 +149,11 @@ impl Peer {
         let payload = Payload::Offloaded(len as usize);
         Packet { ends: self.ends, ip, tcp, payload }.write_headers(out);
         if unit.is_some() {
-            return (segment.seq, len as usize);
+            return Part { seq: segment.seq, len: len as usize };
         }
-        self.append_payload(segment.seq, len as usize, out);
+        self.append_payload(Part { seq: segment.seq, len: len as usize }, out);
         complete_checksum(&mut out[begin + ip_len..]);
-        (segment.seq, 0)
+        Part { seq: segment.seq, len: 0 }
     }
 }
 

@@ -20,29 +20,40 @@ pub(super) struct PathLimit {
 /// The search for a larger path MTU after packets were made smaller: now and then a single larger packet is sent as a probe.
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    /// Smallest size that is known not to get through; beyond the device if none is.
+    /// Smallest size that is known not to get through; larger than any packet of the device if none is known.
     too_large: u16,
-    /// The segment in flight, and its size as a packet.
-    probe: Option<(u64, u64, u16)>,
-    /// When the next one may leave.
+    /// The probe in flight.
+    probe: Option<SizeProbe>,
+    /// When the next probe may leave.
     next_at: Instant,
     /// Everything below this position has left at least once.
     sent_to: u64,
 }
 
-/// After so many retransmission timeouts in a row, it is assumed that large packets do not get through.
+/// A packet in flight that is larger than the path MTU.
+#[derive(Clone, Copy, Debug)]
+struct SizeProbe {
+    /// Its part of the stream.
+    start: u64,
+    end: u64,
+    /// Its size in bytes with IP header.
+    size: u16,
+}
+
+/// After this many retransmission timeouts in a row, it is assumed that large packets do not get through.
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
 /// Sizes to which the path MTU is lowered then: first one that fits nearly all paths, tunnels included (RFC 8899 section 5.1.2), then one that
 /// all paths must support.
 const LADDER_V4: [u16; 2] = [1240, 576];
 const LADDER_V6: [u16; 1] = [1280];
-/// Reports of a smaller path MTU are not believed: hardly a path takes so little, and a forged report would slow the connection down.
+/// Smallest path MTU that a report is believed for, as in Linux (`ip_rt_min_pmtu`): hardly any path takes less, and a forged report would slow
+/// the connection down.
 const LEAST_V4: u16 = 552;
 /// Time from one probe to the next: each that does not get through counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// Time until the path may have become another one (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
-/// The search ends when the largest size that works and the smallest that does not are this close.
+/// The search ends when the largest size that works and the smallest that does not are this close (chosen: 2 % of a usual packet).
 const CLOSE_ENOUGH: u16 = 32;
 
 impl PathLimit {
@@ -52,19 +63,19 @@ impl PathLimit {
         Self { mtu, device: mtu, timeouts: 0, progress: 0, search }
     }
 
-    /// Payload bytes that fit behind headers of so many bytes.
+    /// Payload bytes that fit behind headers of `headers` bytes.
     pub fn room(&self, headers: usize) -> u32 {
         u32::from(self.mtu).saturating_sub(headers as u32).max(32)
     }
 
-    /// A segment with this range of the stream is about to leave. Payload bytes that its first packet may hold behind headers of so many bytes, if that is
-    /// to be a probe of a larger size.
+    /// A segment with this range of the stream is about to leave. If its first packet is to be a probe of a larger size, returns the payload bytes that
+    /// this packet may hold behind headers of `headers` bytes.
     pub fn probe(&mut self, now: Instant, range: Range<u64>, headers: usize) -> Option<u32> {
         let Range { start: from, end: to } = range;
         let search = self.search;
         let fresh = from >= search.sent_to;
         self.note_sent(to);
-        if search.probe.is_some_and(|(begin, end, _)| (begin..end).contains(&from)) {
+        if search.probe.is_some_and(|probe| (probe.start..probe.end).contains(&from)) {
             self.probe_failed(now);
             return None;
         }
@@ -80,7 +91,7 @@ impl PathLimit {
         if room as u32 <= self.room(headers) {
             return None;
         }
-        self.search.probe = Some((from, from + room, size));
+        self.search.probe = Some(SizeProbe { start: from, end: from + room, size });
         Some(room as u32)
     }
 
@@ -90,8 +101,8 @@ impl PathLimit {
     }
 
     fn probe_failed(&mut self, now: Instant) {
-        if let Some((_, _, size)) = self.search.probe.take() {
-            self.search.too_large = size;
+        if let Some(probe) = self.search.probe.take() {
+            self.search.too_large = probe.size;
             self.schedule(now);
         }
     }
@@ -113,8 +124,8 @@ impl PathLimit {
         }
         self.progress = progress;
         self.timeouts = 0;
-        if let Some((_, _, size)) = self.search.probe.take_if(|(_, end, _)| *end <= progress) {
-            self.mtu = self.mtu.max(size);
+        if let Some(probe) = self.search.probe.take_if(|probe| probe.end <= progress) {
+            self.mtu = self.mtu.max(probe.size);
             self.schedule(now);
         }
     }

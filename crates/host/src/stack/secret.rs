@@ -7,11 +7,11 @@ use bentpipe_base::{Duration, Flags, Instant, SynOptions};
 use bentpipe_wire::{Ends, Header};
 use siphasher::sip::SipHasher13;
 
-/// The key of all of them, drawn once for each process.
+/// The key of all these numbers, drawn once for each process.
 #[derive(Clone, Debug)]
 pub(super) struct Secret(SipHasher13);
 
-/// What the uses of the key are told apart by.
+/// What a hash is used for. It is part of the input, so that the hashes of different uses are independent.
 #[derive(Hash)]
 enum Use {
     SequenceNumber,
@@ -32,10 +32,10 @@ struct CookieInput {
 /// Segment sizes that a cookie can hold: for paths of tunnels, IPv6's least, PPPoE, Ethernet and larger.
 const SIZES: [u16; 8] = [536, 1200, 1300, 1360, 1420, 1440, 1460, 8960];
 
-/// How long a cookie is as good as new; it is taken for up to twice as long.
+/// Length of the periods that cookies are made in. A cookie is valid in its period and in the next one, about as in Linux (60 s).
 const PERIOD: Duration = Duration::from_secs(64);
 
-/// No cookie is taken after so long.
+/// After this time no cookie is valid.
 pub(super) const COOKIE_LIFETIME: Duration = Duration::from_secs(128);
 
 /// What a cookie held.
@@ -43,7 +43,7 @@ pub(super) const COOKIE_LIFETIME: Duration = Duration::from_secs(128);
 pub(super) struct CookieContents {
     /// The SYN as far as it was remembered.
     pub options: SynOptions,
-    /// The SYN carried a timestamp, so everything is known.
+    /// The SYN carried a timestamp, so that all its options are known.
     pub timestamps: bool,
     /// The SYN offered ECN.
     pub ecn: bool,
@@ -73,7 +73,7 @@ impl Secret {
         clock.wrapping_add(self.hash(ends, &Use::SequenceNumber) as u32)
     }
 
-    /// What is added to the timestamps of a connection.
+    /// Offset that is added to the timestamps of a connection.
     pub fn clock_offset(&self, ends: &Ends) -> u32 {
         self.hash(ends, &Use::Clock) as u32
     }
@@ -92,7 +92,7 @@ impl Secret {
         (input.period & 31) << 27 | u32::from(input.mss) << 24 | hash >> 8
     }
 
-    /// What the cookie held that this ACK brings back; `None` if it is none of ours, or old.
+    /// What the cookie held that this ACK acknowledges; `None` if it acknowledges no cookie of ours, or an old one.
     pub fn check(&self, ends: &Ends, ack: &Header, now: Instant) -> Option<CookieContents> {
         let number = ack.ack.wrapping_sub(1);
         let peer = ack.seq.wrapping_sub(1);

@@ -10,32 +10,33 @@ use bentpipe_tcp::Connection;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::half::{Answer, Call, Carried, Control, Ending, Half, Over, Telemetry};
+use crate::half::{Answer, Carried, Control, Ending, Half, HalfRequest, OnEnd, Telemetry};
 use crate::shared::Inbox;
 use crate::sockets;
 
-/// Bytes moved at first, and at most, before it is looked whether there are more: a small message must not take the memory of a large one.
+/// Bytes of the first read of a turn (chosen): a small message must not take the memory of a large one.
 const FIRST_PIECE: usize = 16 << 10;
+/// Most bytes of one read or write (chosen).
 const LARGEST_PIECE: usize = 256 << 10;
-/// Bytes of one direction before the next connection has its turn.
+/// Bytes of one direction before the next connection has its turn (chosen).
 const TURN: usize = 1 << 20;
-/// How often it is noted how a connection stands.
+/// How often the state of a connection is noted for the relay (chosen).
 const NOTE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What others tell a thread.
+/// Messages to a thread.
 pub(crate) enum Message {
-    /// A connection is wanted: by a SYN of our own, or by answering this one.
-    Open { call: Box<Call>, syn: Option<Box<[u8]>>, answer: Answer },
-    /// The bytes of a connection that is established come from this socket and go there.
-    Carry { id: Id, socket: Arc<OwnedFd>, over: Over },
-    /// The relay gives a connection up.
+    /// Open a connection: by a SYN of our own, or by answering `syn`.
+    Open { request: Box<HalfRequest>, syn: Option<Box<[u8]>>, answer: Answer },
+    /// Move the bytes between an established connection and this socket.
+    Carry { id: Id, socket: Arc<OwnedFd>, on_end: OnEnd },
+    /// Reset a connection.
     Abort(Id),
-    /// The end.
+    /// End the thread.
     Stop,
 }
 
-/// What the relay holds of a connection.
-pub(crate) struct Standing {
+/// The part of a connection that the relay holds as well: it controls the connection by messages and reads its counts.
+pub(crate) struct SharedState {
     id: Id,
     inbox: Arc<Inbox<Message>>,
     sent: AtomicU64,
@@ -44,9 +45,9 @@ pub(crate) struct Standing {
     telemetry: Mutex<Telemetry>,
 }
 
-impl Control for Standing {
-    fn carry(&self, socket: Arc<OwnedFd>, over: Over) {
-        self.inbox.send(Message::Carry { id: self.id, socket, over });
+impl Control for SharedState {
+    fn carry(&self, socket: Arc<OwnedFd>, on_end: OnEnd) {
+        self.inbox.send(Message::Carry { id: self.id, socket, on_end });
     }
 
     fn abort(&self) {
@@ -63,7 +64,7 @@ impl Control for Standing {
     }
 }
 
-impl Standing {
+impl SharedState {
     pub fn new(id: Id, inbox: Arc<Inbox<Message>>) -> Self {
         let (sent, received, held) = Default::default();
         Self { id, inbox, sent, received, held, telemetry: Mutex::default() }
@@ -73,7 +74,7 @@ impl Standing {
 /// The socket of the other half, whose bytes are moved.
 pub(crate) struct Stream {
     pub socket: Arc<OwnedFd>,
-    over: Over,
+    on_end: OnEnd,
     /// There may be bytes to read.
     pub readable: bool,
     /// There may be room to write.
@@ -82,36 +83,36 @@ pub(crate) struct Stream {
     ended: bool,
     /// The socket has been told that the far end has ended its direction.
     passed: bool,
-    /// Bytes from the socket, and into it.
+    /// Bytes moved from the socket, and into it.
     moved: [u64; 2],
 }
 
 /// How far a connection is.
 pub(crate) enum Stage {
     /// It is being established.
-    Opens(Answer),
-    /// It is established, and the other half is on its way.
-    Waits,
-    /// The same, and it has failed meanwhile: what had arrived before is still to be passed on.
+    Opening(Answer),
+    /// It is established, and waits for the socket of the other half.
+    Waiting,
+    /// It has failed while it waited. Bytes that had arrived before are still to be passed on.
     Failed,
     /// Its bytes are moved.
-    Carries(Stream),
+    Carrying(Stream),
 }
 
 /// A connection.
 pub(crate) struct Session {
-    pub standing: Arc<Standing>,
+    pub shared: Arc<SharedState>,
     pub stage: Stage,
-    /// In the list of those that have more to do.
+    /// It is in the list of connections that have more to do.
     pub again: bool,
     noted_at: Instant,
     noted_bytes: u64,
 }
 
-/// What became of moving bytes.
+/// Result of moving bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moved {
-    /// Something must happen first.
+    /// Nothing more can be moved until the socket or the stack is ready.
     Waits,
     /// There is more to do at once.
     GoesOn,
@@ -122,18 +123,18 @@ pub(crate) enum Moved {
 }
 
 impl Stream {
-    pub fn new(socket: Arc<OwnedFd>, over: Over) -> Self {
-        Self { socket, over, readable: true, writable: true, ended: false, passed: false, moved: [0; 2] }
+    pub fn new(socket: Arc<OwnedFd>, on_end: OnEnd) -> Self {
+        Self { socket, on_end, readable: true, writable: true, ended: false, passed: false, moved: [0; 2] }
     }
 
-    /// Parts with the socket, and tells whose it is.
+    /// Drops the socket, and tells the relay how the connection ended.
     pub fn end(self, ending: Ending) {
-        let Self { socket, over, .. } = self;
+        let Self { socket, on_end, .. } = self;
         drop(socket);
-        over(ending);
+        on_end(ending);
     }
 
-    /// From the socket to the far end.
+    /// Moves bytes from the socket to the far end.
     fn send(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let (mut moved, mut piece) = (0, FIRST_PIECE);
         while self.readable && !self.ended {
@@ -147,7 +148,7 @@ impl Stream {
                 got.unwrap_or(0)
             });
             if room.is_none() {
-                // The stack says when there is room.
+                // The stack tells when there is room.
                 return Moved::Waits;
             }
             match got {
@@ -168,7 +169,7 @@ impl Stream {
         Moved::Waits
     }
 
-    /// From the far end to the socket.
+    /// Moves bytes from the far end to the socket.
     fn receive(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let mut moved = 0;
         while self.writable && !self.passed {
@@ -216,33 +217,33 @@ impl Stream {
 }
 
 impl Session {
-    pub fn new(standing: Standing, answer: Answer) -> Self {
+    pub fn new(shared: SharedState, answer: Answer) -> Self {
         Self {
-            standing: Arc::new(standing),
-            stage: Stage::Opens(answer),
+            shared: Arc::new(shared),
+            stage: Stage::Opening(answer),
             again: false,
             noted_at: Instant::ZERO,
             noted_bytes: 0,
         }
     }
 
-    /// Tells that the connection is established, which it is once.
+    /// Notes that the connection is established, and tells the relay, once.
     pub fn establish(&mut self) {
-        if matches!(self.stage, Stage::Opens(_))
-            && let Stage::Opens(answer) = std::mem::replace(&mut self.stage, Stage::Waits)
+        if matches!(self.stage, Stage::Opening(_))
+            && let Stage::Opening(answer) = std::mem::replace(&mut self.stage, Stage::Waiting)
         {
-            answer(Ok(Half::Spoken(Arc::clone(&self.standing) as Arc<dyn Control>)));
+            answer(Ok(Half::Spoken(Arc::clone(&self.shared) as Arc<dyn Control>)));
         }
     }
 
-    /// Notes how the connection stands, not too often unless it is `over`.
+    /// Notes the state of the connection for the relay: once in [`NOTE_INTERVAL`], and when it is `over`.
     pub fn note(&mut self, now: Instant, connection: &Connection, over: bool) {
-        if let Stage::Carries(stream) = &self.stage {
+        if let Stage::Carrying(stream) = &self.stage {
             let [sent, received] = stream.moved;
-            self.standing.sent.store(sent, Ordering::Relaxed);
-            self.standing.received.store(received, Ordering::Relaxed);
+            self.shared.sent.store(sent, Ordering::Relaxed);
+            self.shared.received.store(received, Ordering::Relaxed);
             let held = connection.unacknowledged_bytes() + connection.readable();
-            self.standing.held.store(held, Ordering::Relaxed);
+            self.shared.held.store(held, Ordering::Relaxed);
         }
         let since = now.since(self.noted_at);
         if since < NOTE_INTERVAL && !over {
@@ -255,7 +256,7 @@ impl Session {
             std::time::Duration::from_nanos(duration.map_or(0, Duration::as_nanos))
         };
         let stats = connection.stats();
-        *self.standing.telemetry.lock().unwrap_or_else(PoisonError::into_inner) = Telemetry {
+        *self.shared.telemetry.lock().unwrap_or_else(PoisonError::into_inner) = Telemetry {
             srtt: std(connection.srtt()),
             rtt_min: std(connection.min_rtt()),
             cwnd: connection.window_state().cwnd as u32,

@@ -1,4 +1,4 @@
-//! Halves over the satellite spoken by our own TCP engine, in user space: any registered algorithm, over a TUN device.
+//! The speaker of halves over the satellite: our TCP engine in user space, with any registered algorithm, over a TUN device.
 //!
 //! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the sockets of the other halves
 //! of its connections. It sleeps until a packet, a byte, a message or a deadline is there.
@@ -19,16 +19,17 @@ use bentpipe_host::{DeviceConfig, Driver, Limits};
 use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 
 use crate::error::Error;
-use crate::half::{Answer, Call, Opening, Speaker};
+use crate::half::{Answer, HalfRequest, Opening, Speaker};
 use crate::shared::Inbox;
 use crate::slot::Slot;
 use call::Message;
 use thread::Thread;
 
-/// Mark of packets for the first thread; those of others lie this far apart.
+/// Mark of packets for the first thread (chosen, like those in `rules.rs`).
 const MARK: u32 = 0x6270_0004;
+/// Distance between the marks of two threads.
 const MARK_STEP: u32 = 0x100;
-/// Largest packet over interfaces that do not say what theirs is.
+/// Largest packet over interfaces whose MTU is not known: that of Ethernet.
 const USUAL_MTU: u16 = 1500;
 
 /// Name of the device of a thread.
@@ -41,8 +42,8 @@ fn mark(thread: usize) -> u32 {
     MARK + MARK_STEP * thread as u32
 }
 
-/// Threads of the engine for a configuration; none if no class wants it. One thread is enough for several gigabits a second, and each costs
-/// every packet from the satellite a lookup.
+/// Number of threads of the engine for a configuration; none if no class uses the engine. There are few, because each costs every packet from the
+/// satellite a lookup (chosen: one for four processors).
 pub(crate) fn threads(deployment: &Deployment) -> usize {
     let wanted = deployment.classes.iter().any(|class| class.split.satellite.datapath == Datapath::Engine);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -78,7 +79,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speak
         connections: deployment.limits.connections as usize,
         half_open: deployment.limits.connections as usize,
         orphans: deployment.limits.connections as usize,
-        // One host gets at most four fifths of it: so that it can reach the limit, at which new connections are forwarded untouched.
+        // The stack gives one host at most four fifths of its memory. With a quarter more, one host alone can reach the limit of the proxy.
         bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64 / 4 * 5)
             .unwrap_or(usize::MAX),
         ..Limits::default()
@@ -86,7 +87,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speak
     let start = |number: usize| {
         let config = DeviceConfig { name: Some(device(number)), networks: Vec::new(), mtu };
         let driver = Driver::new(&config, limits).map_err(|error| Error::Missing(error.to_string()))?;
-        // Its packets have the addresses of hosts that are elsewhere.
+        // The engine's packets have addresses of other hosts, which the reverse-path filter would drop on this device.
         let filter = format!("/proc/sys/net/ipv4/conf/{}/rp_filter", device(number));
         std::fs::write(&filter, "0").map_err(Error::at(filter))?;
         let (thread, inbox) = Thread::new(driver).map_err(Error::at("epoll"))?;
@@ -107,7 +108,7 @@ fn mtu(interface: &str) -> Option<u16> {
 }
 
 impl Engine {
-    /// Both halves of the same numbers, one after the other, belong to the same thread.
+    /// The thread for a connection: the same one for all connections with these addresses and ports.
     fn thread_of(&self, client: SocketAddr, server: SocketAddr) -> &Inbox<Message> {
         let hash = self.hasher.hash_one((client, server));
         &self.threads[(hash % self.threads.len() as u64) as usize]
@@ -115,13 +116,13 @@ impl Engine {
 }
 
 impl Speaker for Engine {
-    fn open(&self, call: &Call, opening: Opening<'_>, answer: Answer) {
+    fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer) {
         let syn = match opening {
             Opening::Active => None,
             Opening::Passive(packet) => Some(packet.into()),
         };
-        self.thread_of(call.client, call.server).send(Message::Open {
-            call: Box::new(call.clone()),
+        self.thread_of(request.client, request.server).send(Message::Open {
+            request: Box::new(request.clone()),
             syn,
             answer,
         });

@@ -1,9 +1,9 @@
 //! How the packets of the engine's connections come to it while all others stay with the kernel.
 //!
-//! For each thread of the engine, sets of the packet filter hold the four numbers of its connections: their packets are routed into its
-//! device. The sets are kept by packets: a SYN that the engine sends adds the numbers of its answers, and the segment without any flag
-//! that it sends for a connection that is over removes them. So no connection costs a call of the packet filter, and none
-//! needs a privilege after the start. An error of a router (a packet was too large) belongs to the connection whose packet it quotes.
+//! For each thread of the engine, sets of the packet filter hold the addresses and ports of its connections, whose packets are routed into its
+//! device. Packets update the sets: a SYN that the engine sends adds the addresses and ports of its answers, and the segment without any flag
+//! that it sends when a connection is over removes them. So no connection needs a call of the packet filter, nor a privilege after the start.
+//! An ICMP error belongs to the connection whose packet it quotes.
 //!
 //! When the process ends, its devices disappear, their routes with them, and everything is forwarded.
 
@@ -21,8 +21,8 @@ pub(crate) const OTHERS: &str = "meta mark & 0xffff00ff != 0x62700004 ";
 /// Most threads of the engine of a proxy that there are rules for.
 pub(crate) const MOST_THREADS: usize = 8;
 
-/// Where the four numbers lie: those of an arriving packet, those of the answers to a packet that leaves, and those of our packet that an error
-/// of a router quotes, which are those of the answers at their places in a packet of ours.
+/// Expressions of the packet filter for the addresses and ports of a connection: in a packet that arrives (`arriving`), of the answers to a packet
+/// that leaves (`answers`), in our packet that an ICMP error quotes (`quoted`), and at the same places in a packet that leaves (`sent`).
 struct Numbers {
     version: &'static str,
     arriving: &'static str,
@@ -51,11 +51,11 @@ const VERSIONS: [Numbers; 2] = [
     },
 ];
 
-/// Sets and chains to stand in the proxy's table: for so many threads, connections of each, and packets that come over these interfaces.
+/// Sets and chains for the proxy's table: for these threads, this many connections of each, and packets that arrive over the interfaces `satellite`.
 ///
 /// Packets are found after addresses have been translated back (NAT), and SYNs of clients before the rules of the classes see them.
 pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -> String {
-    // Numbers of connections that are over may stay for a moment.
+    // Entries of connections that are over may stay for a moment.
     let size = u64::from(connections) * 2;
     let (mut sets, mut found, mut kept, mut entries) =
         (String::new(), String::new(), String::new(), String::new());
@@ -86,7 +86,7 @@ pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -
 "
             );
         }
-        // A set that is full, or numbers that are not there.
+        // Reached if the set is full, or has no such entry.
         kept.push_str("    tcp flags & syn == syn drop\n    tcp flags == 0x0 drop\n  }\n");
     }
     format!(
@@ -107,7 +107,7 @@ pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -
     )
 }
 
-/// What is to be fed to `ip -batch` to route what is found into the devices.
+/// Lines for `ip -batch` that route the packets of connections into the devices.
 pub(crate) fn add_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
         let (table, priority) = (ROUTES + thread, PRIORITY + thread);
@@ -119,7 +119,7 @@ pub(crate) fn add_routes(threads: Range<usize>) -> Vec<String> {
     threads.flat_map(of).collect()
 }
 
-/// The same to remove all of that, with `-force`.
+/// Lines for `ip -force -batch` that remove these routes.
 pub(crate) fn remove_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
         let (table, priority) = (ROUTES + thread, PRIORITY + thread);

@@ -1,4 +1,4 @@
-//! What the configuration says, as the engine takes it.
+//! The configuration of the engine's connections.
 
 use std::sync::Arc;
 
@@ -8,38 +8,40 @@ use bentpipe_scenario::connection_config;
 use bentpipe_scenario::deployment::Split;
 use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
 
-/// What algorithms that have such a mode use in networks that belong to others.
+/// Mode for networks that are shared with others, of those algorithms that have one.
 const SAFE: &str = "cc.mode=safe";
-/// How far timeouts stay above the smoothed round trip, as with Linux (`TCP_RTO_MIN`).
+/// Least time by which timeouts exceed the smoothed round trip, as in Linux (`TCP_RTO_MIN`).
 const RTO_MARGIN: Duration = Duration::from_millis(200);
-/// An idle connection is asked after this time whether its other end is still there, as the kernel's half is.
+/// Keep-alive of idle connections, as the kernel does it for its half (`tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`).
 const KEEP_ALIVE: KeepAlive =
     KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
-/// First receive window in bytes.
+/// First receive window in bytes (chosen).
 const FIRST_WINDOW: u64 = 256 << 10;
 
-/// Configurations by what makes them.
+/// Configurations that were made before, by their keys.
 #[derive(Default)]
 pub(crate) struct Settings {
-    known: Vec<(Key, Arc<Config>)>,
+    known: Vec<(ConfigKey, Arc<Config>)>,
 }
 
+/// What a configuration depends on.
 #[derive(Clone, PartialEq)]
-struct Key {
+pub(crate) struct ConfigKey {
     split: Split,
     is_v4: bool,
     ecn: bool,
 }
 
+impl ConfigKey {
+    /// For connections over one IP version. `answers` is true if they are opened by the peer.
+    pub fn new(split: &Split, is_v4: bool, answers: bool) -> Self {
+        Self { split: split.clone(), is_v4, ecn: negotiates_ecn(answers) }
+    }
+}
+
 impl Settings {
-    /// The configuration of connections of one IP version. None if the algorithm does not exist, which the file was checked for.
-    pub fn of(
-        &mut self,
-        stack: &Stack,
-        split: &Split,
-        (is_v4, answers): (bool, bool),
-    ) -> Option<Arc<Config>> {
-        let key = Key { split: split.clone(), is_v4, ecn: negotiates_ecn(answers) };
+    /// The configuration for `key`. `None` if the algorithm does not exist, which the check of the file rules out.
+    pub fn of(&mut self, stack: &Stack, key: ConfigKey) -> Option<Arc<Config>> {
         if let Some((_, config)) = self.known.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(config));
         }
@@ -59,7 +61,7 @@ fn negotiates_ecn(answers: bool) -> bool {
     }
 }
 
-fn config(stack: &Stack, key: &Key) -> Option<Config> {
+fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
     let side = &key.split.satellite;
     let cc = &side.cc;
     let mut usual = connection_config(cc, [SAFE]).or_else(|_| connection_config(cc, [])).ok()?;

@@ -12,20 +12,21 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slotmap::{Key, KeyData, SecondaryMap};
 
-use super::call::{Message, Moved, Session, Stage, Standing, Stream};
-use super::settings::Settings;
-use crate::half::{Answer, Call, Ending, Refusal};
+use super::call::{Message, Moved, Session, SharedState, Stage, Stream};
+use super::settings::{ConfigKey, Settings};
+use crate::half::{Answer, Ending, HalfRequest, Refusal};
 use crate::shared::Inbox;
 
-/// Events taken at a time.
+/// Most events taken at a time (chosen).
 const EVENTS: usize = 256;
-/// No connection has such a number.
+/// Token of the device, which no connection has.
 const DEVICE: u64 = u64::MAX - 1;
+/// Token of the inbox.
 const INBOX: u64 = u64::MAX;
-/// Longest sleep.
+/// Longest sleep (chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A thread.
+/// A thread of the engine.
 pub(crate) struct Thread {
     driver: Driver,
     inbox: Arc<Inbox<Message>>,
@@ -57,7 +58,7 @@ impl Thread {
         loop {
             self.driver.flush();
             let at_once = !drained || !self.again.is_empty();
-            let wait = if at_once { Duration::ZERO } else { self.driver.patience().min(PATIENCE) };
+            let wait = if at_once { Duration::ZERO } else { self.driver.time_to_deadline().min(PATIENCE) };
             events.clear();
             let wait = Timespec {
                 tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
@@ -77,7 +78,7 @@ impl Thread {
                     self.stream_is_ready(Id::from(KeyData::from_ffi(token)), flags);
                 }
             }
-            self.heed_all();
+            self.handle_events();
         }
     }
 
@@ -85,8 +86,8 @@ impl Thread {
     fn read_inbox(&mut self) -> bool {
         for message in self.inbox.drain() {
             match message {
-                Message::Open { call, syn, answer } => self.open(&call, syn, answer),
-                Message::Carry { id, socket, over } => self.carry(id, Stream::new(socket, over)),
+                Message::Open { request, syn, answer } => self.open(&request, syn, answer),
+                Message::Carry { id, socket, on_end } => self.carry(id, Stream::new(socket, on_end)),
                 Message::Abort(id) => self.abort(id),
                 Message::Stop => return true,
             }
@@ -94,10 +95,10 @@ impl Thread {
         false
     }
 
-    /// What happened in the stack, and what is left from the last turns.
-    fn heed_all(&mut self) {
+    /// Handles the events of the stack, and goes on with connections that had more to do.
+    fn handle_events(&mut self) {
         while let Some((id, events)) = self.driver.stack.poll_event() {
-            self.heed(id, events);
+            self.handle_event(id, events);
         }
         for id in std::mem::take(&mut self.again) {
             if let Some(session) = self.sessions.get_mut(id) {
@@ -105,64 +106,64 @@ impl Thread {
                 self.turn(id);
             }
         }
-        // SYNs come by the gate; one that comes by the device repeats one of a connection that has just been forgotten, and will come again.
+        // New SYNs come by the gate. A SYN that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
         while let Some(request) = self.driver.stack.poll_request() {
             self.driver.stack.ignore(&request);
         }
     }
 
-    fn open(&mut self, call: &Call, syn: Option<Box<[u8]>>, answer: Answer) {
+    fn open(&mut self, request: &HalfRequest, syn: Option<Box<[u8]>>, answer: Answer) {
         let stack = &self.driver.stack;
-        let how = (call.server.is_ipv4(), syn.is_some());
-        let settings = self.settings.of(stack, &call.split, how);
+        let key = ConfigKey::new(&request.split, request.server.is_ipv4(), syn.is_some());
+        let settings = self.settings.of(stack, key);
         let Some(config) = settings else { return answer(Err(Refusal::Busy)) };
         let opened = match syn {
-            None => self.connect(call, &config),
-            Some(packet) => self.grant(call, &packet, &config),
+            None => self.connect(request, &config),
+            Some(packet) => self.grant(request, &packet, &config),
         };
         let id = match opened {
             Ok(id) => id,
             Err(Unopened::Exists) => return answer(Err(Refusal::Exists)),
             Err(_) => return answer(Err(Refusal::Busy)),
         };
-        self.driver.stack.set_dscp(id, call.dscp);
-        let standing = Standing::new(id, Arc::clone(&self.inbox));
-        self.sessions.insert(id, Session::new(standing, answer));
+        self.driver.stack.set_dscp(id, request.dscp);
+        let shared = SharedState::new(id, Arc::clone(&self.inbox));
+        self.sessions.insert(id, Session::new(shared, answer));
     }
 
     /// Opens a connection to the server in the client's name.
-    fn connect(&mut self, call: &Call, config: &Arc<Config>) -> Result<Id, Unopened> {
-        let ends = Ends { local: call.client, remote: call.server };
+    fn connect(&mut self, request: &HalfRequest, config: &Arc<Config>) -> Result<Id, Unopened> {
+        let ends = Ends { local: request.client, remote: request.server };
         let now = self.driver.now();
         self.driver.stack.connect_from(now, ends, config)
     }
 
     /// Answers the client's SYN in the server's name.
-    fn grant(&mut self, call: &Call, packet: &[u8], config: &Arc<Config>) -> Result<Id, Unopened> {
+    fn grant(&mut self, request: &HalfRequest, packet: &[u8], config: &Arc<Config>) -> Result<Id, Unopened> {
         let now = self.driver.now();
-        // The gate has looked at it.
+        // The gate has verified the packet.
         let offload = Offload { checksum_verified: true, ..Offload::default() };
         self.driver.stack.handle_packet(now, &offload, packet);
-        let ends = Ends { local: call.server, remote: call.client };
-        let request = std::iter::from_fn(|| self.driver.stack.poll_request())
+        let ends = Ends { local: request.server, remote: request.client };
+        let syn = std::iter::from_fn(|| self.driver.stack.poll_request())
             .find(|request: &Request| request.ends == ends)
             .ok_or(Unopened::Exists)?;
-        self.driver.stack.grant(now, &request, config)
+        self.driver.stack.grant(now, &syn, config)
     }
 
-    /// Resets the far end.
+    /// Ends a connection with a reset to the far end.
     fn abort(&mut self, id: Id) {
         if let Some(session) = self.sessions.remove(id) {
             self.driver.stack.abort(self.driver.now(), id);
             self.driver.stack.release(id);
-            if let Stage::Carries(stream) = session.stage {
+            if let Stage::Carrying(stream) = session.stage {
                 stream.end(Ending::Reset);
             }
         }
     }
 
-    /// Something happened to a connection.
-    fn heed(&mut self, id: Id, events: Events) {
+    /// Handles events of a connection.
+    fn handle_event(&mut self, id: Id, events: Events) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if events.intersects(Events::RESET | Events::TIMED_OUT) {
             return self.fail(id, events);
@@ -173,31 +174,31 @@ impl Thread {
         self.turn(id);
     }
 
-    /// The far end is gone.
+    /// Ends a connection whose far end has reset it or does not answer.
     fn fail(&mut self, id: Id, events: Events) {
         let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Stage::Carries(stream) = &mut session.stage {
-            // What came before the reset still counts, as far as there is room.
+        if let Stage::Carrying(stream) = &mut session.stage {
+            // Bytes that arrived before the reset are still passed on, as far as there is room.
             stream.turn(now, &mut self.driver.stack, id);
         }
         if let Some(connection) = self.driver.stack.connection(id) {
             session.note(now, connection, true);
         }
-        if matches!(session.stage, Stage::Waits | Stage::Failed) {
+        if matches!(session.stage, Stage::Waiting | Stage::Failed) {
             session.stage = Stage::Failed;
             return;
         }
         self.driver.stack.release(id);
         match self.sessions.remove(id).map(|session| session.stage) {
-            Some(Stage::Carries(stream)) => stream.end(Ending::Reset),
-            Some(Stage::Opens(answer)) if events.contains(Events::RESET) => answer(Err(Refusal::Refused)),
-            Some(Stage::Opens(answer)) => answer(Err(Refusal::TimedOut)),
-            Some(Stage::Waits | Stage::Failed) | None => {}
+            Some(Stage::Carrying(stream)) => stream.end(Ending::Reset),
+            Some(Stage::Opening(answer)) if events.contains(Events::RESET) => answer(Err(Refusal::Refused)),
+            Some(Stage::Opening(answer)) => answer(Err(Refusal::TimedOut)),
+            Some(Stage::Waiting | Stage::Failed) | None => {}
         }
     }
 
-    /// The other half is there.
+    /// Begins to move bytes between a connection and the socket of its other half.
     fn carry(&mut self, id: Id, mut stream: Stream) {
         let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return stream.end(Ending::Reset) };
@@ -209,7 +210,7 @@ impl Thread {
         }
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let added = epoll::add(&self.epoll, &stream.socket, EventData::new_u64(id.data().as_ffi()), interest);
-        session.stage = Stage::Carries(stream);
+        session.stage = Stage::Carrying(stream);
         match added {
             Ok(()) => self.turn(id),
             Err(_) => self.abort(id),
@@ -217,7 +218,8 @@ impl Thread {
     }
 
     fn stream_is_ready(&mut self, id: Id, flags: EventFlags) {
-        let Some(Stage::Carries(stream)) = self.sessions.get_mut(id).map(|session| &mut session.stage) else {
+        let Some(Stage::Carrying(stream)) = self.sessions.get_mut(id).map(|session| &mut session.stage)
+        else {
             return;
         };
         let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
@@ -231,7 +233,7 @@ impl Thread {
         let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return };
         let stack = &mut self.driver.stack;
-        let Stage::Carries(stream) = &mut session.stage else { return };
+        let Stage::Carrying(stream) = &mut session.stage else { return };
         let moved = stream.turn(now, stack, id);
         if let Some(connection) = stack.connection(id) {
             session.note(now, connection, moved == Moved::Over);
@@ -246,7 +248,7 @@ impl Thread {
             Moved::Broken => self.abort(id),
             Moved::Over => {
                 self.driver.stack.release(id);
-                if let Some(Stage::Carries(stream)) = self.sessions.remove(id).map(|session| session.stage) {
+                if let Some(Stage::Carrying(stream)) = self.sessions.remove(id).map(|session| session.stage) {
                     stream.end(Ending::Closed);
                 }
             }

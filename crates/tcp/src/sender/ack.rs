@@ -5,7 +5,7 @@ use bentpipe_cc::delivery_rate::Totals;
 use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
-use super::findings::{AckField, Step};
+use super::findings::{AckField, Findings};
 use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
 use super::recovery::LossEvidence;
@@ -31,23 +31,23 @@ impl Sender {
         self.silence.unanswered = 0;
         let same_window = segment.window == self.peer.bytes;
         self.update_window(segment);
-        let mut step = self.take_reports(segment);
-        self.take_probe_reports(cx, &mut step);
-        step.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
-        self.measure(cx, &mut step);
-        if step.advanced {
+        let mut findings = self.take_reports(segment);
+        self.take_probe_reports(cx, &mut findings);
+        findings.duplicate &= same_window || segment.probe != Probe::No || !segment.sack.is_empty();
+        self.measure(cx, &mut findings);
+        if findings.advanced {
             self.silence.end_runs();
         }
         if let Some(rto_probe) = self.rto_probe {
-            self.on_rto_probe_answer(cx, rto_probe, &step);
+            self.on_rto_probe_answer(cx, rto_probe, &findings);
         }
-        self.update_control(cx, &step);
-        self.after_ack(cx, &step);
+        self.update_control(cx, &findings);
+        self.after_ack(cx, &findings);
         AckField::Taken
     }
 
     /// Applies SACK blocks and the cumulative ACK to the scoreboard.
-    fn take_reports<'a>(&mut self, segment: &'a Segment) -> Step<'a> {
+    fn take_reports<'a>(&mut self, segment: &'a Segment) -> Findings<'a> {
         let mut progress = Progress::default();
         let mut dsack = false;
         let blocks = segment.sack.as_slice();
@@ -73,18 +73,18 @@ impl Sender {
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
         let repeats = repeats && segment.sack.is_empty();
-        Step { segment, progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
+        Findings { segment, progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
     }
 
-    /// A D-SACK with the range of a probe is its reply, where the peer did not agree to answer probes. Then it is no sign of a needless
-    /// retransmission, and the duplicate ACK no sign of a loss.
-    fn take_probe_reports(&mut self, cx: &Context, step: &mut Step) {
-        let Some(first) = step.segment.sack.as_slice().first().filter(|_| step.dsack) else { return };
+    /// If the peer did not agree to reply to probes, a D-SACK with the range of a probe is its reply. It is then no sign of a needless
+    /// retransmission, and the duplicate ACK is no sign of a loss.
+    fn take_probe_reports(&mut self, cx: &Context, findings: &mut Findings) {
+        let Some(first) = findings.segment.sack.as_slice().first().filter(|_| findings.dsack) else { return };
         let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
         if let Some(outstanding_probes) = &mut self.outstanding_probes {
-            step.reported =
+            findings.reported =
                 outstanding_probes.report(*first, Reported { at: cx.now, patience, shortest: self.rtt.min });
-            step.dsack &= !step.reported;
+            findings.dsack &= !findings.reported;
         }
     }
 
@@ -95,26 +95,26 @@ impl Sender {
         }
     }
 
-    /// Round-trip time and delivered bytes.
-    fn measure(&mut self, cx: &mut Context, step: &mut Step) {
-        let progress = &step.progress;
+    /// Takes the round-trip sample and counts delivered bytes.
+    fn measure(&mut self, cx: &mut Context, findings: &mut Findings) {
+        let progress = &findings.progress;
         if progress.delivered > 0 {
             self.note_delivered(cx.now, progress.delivered);
         }
         let ambiguous = progress.repeated_acked && !self.recovery.uses_sack();
-        step.rtt = match &progress.newest {
-            // Karn: only what was sent once can be timed.
+        findings.rtt = match &progress.newest {
+            // Karn's rule: only segments that were sent once give a sample.
             Some(newest) if !newest.marks.intersects(Mark::AMBIGUOUS) && !ambiguous => {
                 Some(cx.now.since(newest.sent_at))
             }
-            _ => {
-                step.segment.timestamps.filter(|_| step.advanced && self.timestamps).and_then(|(_, echo)| {
+            _ => findings.segment.timestamps.filter(|_| findings.advanced && self.timestamps).and_then(
+                |(_, echo)| {
                     let age = clock_ms(cx.now).wrapping_sub(echo);
                     (echo != 0 && age < 1 << 24).then(|| Duration::from_millis(u64::from(age)))
-                })
-            }
+                },
+            ),
         };
-        if let Some(rtt) = step.rtt.filter(|rtt| !rtt.is_zero()) {
+        if let Some(rtt) = findings.rtt.filter(|rtt| !rtt.is_zero()) {
             let flight = self.board.outstanding() + progress.acked;
             self.rtt.sample(rtt, Coverage { acked: progress.arrived, flight }, &cx.config.rto);
             self.rtt.reset_back_off();
@@ -123,64 +123,64 @@ impl Sender {
     }
 
     /// Finds losses, follows the recovery episode and calls the algorithm.
-    fn update_control(&mut self, cx: &mut Context, step: &Step) {
-        let segment = step.segment;
-        let reply = matches!(segment.probe, Probe::Reply(_)) || step.reported;
-        let news = step.advanced || step.progress.sacked > 0;
-        let counts = step.duplicate && !reply;
+    fn update_control(&mut self, cx: &mut Context, findings: &Findings) {
+        let segment = findings.segment;
+        let reply = matches!(segment.probe, Probe::Reply(_)) || findings.reported;
+        let news = findings.advanced || findings.progress.sacked > 0;
+        let counts = findings.duplicate && !reply;
         let lost_before = self.board.total_lost;
         let phase_before = self.phase();
-        // Nothing is repaired before the RTO probe is answered.
-        let begins = self.rto_probe.is_none() && self.find_losses(cx, step, counts);
+        // Nothing is retransmitted before the RTO probe is answered.
+        let begins = self.rto_probe.is_none() && self.find_losses(cx, findings, counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
         let marked = segment.flags.contains(bentpipe_base::Flags::ECE);
         if begins && self.episode.is_open() {
             self.enter_recovery(
                 cx,
-                LossEvidence { lost: newly_lost, arrived: step.progress.arrived, marked },
+                LossEvidence { lost: newly_lost, arrived: findings.progress.arrived, marked },
             );
         } else if marked {
-            self.congestion_echo(cx, step.progress.acked);
+            self.congestion_echo(cx, findings.progress.acked);
         }
         let began = phase_before == bentpipe_cc::Phase::Open && !self.episode.is_open();
         let phase = self.phase();
         if !began {
-            self.check_reduction(cx, step);
+            self.check_reduction(cx, findings);
         }
-        let safe = step.advanced && newly_lost == 0;
-        self.allow_proportionally(PrrAck { delivered: step.progress.arrived, safe });
-        let ends_episode = self.follow_episode(cx, &step.progress, step.advanced && !began);
-        if step.advanced {
+        let safe = findings.advanced && newly_lost == 0;
+        self.allow_proportionally(PrrAck { delivered: findings.progress.arrived, safe });
+        let ends_episode = self.follow_episode(cx, &findings.progress, findings.advanced && !began);
+        if findings.advanced {
             self.duplicates = 0;
             self.forget_limited();
         }
         let path = self.path(cx.now);
         self.hear_fields(segment, &path);
-        let newest = step.progress.newest.as_ref();
-        let rate = newest.and_then(|newest| self.sample_rate(step.progress.newest_index, newest.sent_at));
+        let newest = findings.progress.newest.as_ref();
+        let rate = newest.and_then(|newest| self.sample_rate(findings.progress.newest_index, newest.sent_at));
         self.forget_stamps();
         // An algorithm that withholds all data may have asked for an ACK that has nothing new to report.
-        let answered = self.algorithm.withheld && step.repeats && !reply;
+        let answered = self.algorithm.withheld && findings.repeats && !reply;
         if news || counts || answered {
             let ack = Ack {
-                acked: step.progress.acked,
+                acked: findings.progress.acked,
                 // Segments that were SACKed before were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
                 // 6.1.2).
-                counted: match step.advanced && !(marked && self.ecn != Ecn::Off) {
-                    true => cx.config.ack_counting.count(step.progress.arrived),
+                counted: match findings.advanced && !(marked && self.ecn != Ecn::Off) {
+                    true => cx.config.ack_counting.count(findings.progress.arrived),
                     false => 0,
                 },
-                sacked: step.progress.sacked,
-                delivered_bytes: step.progress.delivered,
+                sacked: findings.progress.sacked,
+                delivered_bytes: findings.progress.delivered,
                 lost: newly_lost,
-                rtt: step.rtt,
+                rtt: findings.rtt,
                 peer_clock: self.peer_clock(segment),
                 rate,
                 phase,
                 ends_episode,
                 window_limited: self.limit == Limit::Window,
                 ecn_echo: marked,
-                dsack: step.dsack,
+                dsack: findings.dsack,
             };
             self.algorithm.cc.on_ack(&ack, &path);
         }
@@ -188,10 +188,10 @@ impl Sender {
             // Segments sent during the episode were lost as well: another one begins.
             self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
-        self.take_replies(cx, step, phase);
+        self.take_replies(cx, findings, phase);
         if self.algorithm.has(Abilities::DETECTS) {
             let path = self.path(cx.now);
-            self.ask_doubt(&path);
+            self.ask_detector(&path);
         }
     }
 
@@ -207,18 +207,18 @@ impl Sender {
 
     /// Tells the algorithm of the probes that a segment answers.
     #[inline]
-    fn take_replies(&mut self, cx: &mut Context, step: &Step, phase: Phase) {
-        let acked = step.progress.acked;
-        if let Probe::Reply(tag) = step.segment.probe {
+    fn take_replies(&mut self, cx: &mut Context, findings: &Findings, phase: Phase) {
+        let acked = findings.progress.acked;
+        if let Probe::Reply(tag) = findings.segment.probe {
             let path = self.path(cx.now);
             self.probe_answered(cx, &ProbeReply { tag, acked, phase }, &path);
         }
-        if step.reported {
+        if findings.reported {
             self.take_probe_answers(cx, acked, phase);
         }
     }
 
-    /// When the peer sent a segment, by its own clock.
+    /// The timestamp of a segment: when the peer sent it, by its own clock.
     #[inline]
     pub(super) fn peer_clock(&self, segment: &Segment) -> Option<u32> {
         segment.timestamps.filter(|_| self.timestamps).map(|(value, _)| value)
@@ -243,13 +243,13 @@ impl Sender {
     }
 
     /// Undoes a reduction that this ACK shows to have been spurious (RFC 4015).
-    fn check_reduction(&mut self, cx: &mut Context, step: &Step) {
-        let segment = step.segment;
-        let duplicate = segment.sack.as_slice().first().copied().filter(|_| step.dsack);
+    fn check_reduction(&mut self, cx: &mut Context, findings: &Findings) {
+        let segment = findings.segment;
+        let duplicate = segment.sack.as_slice().first().copied().filter(|_| findings.dsack);
         if self.rto_probe.is_none() && self.proves_spurious(segment, duplicate) {
             self.undo_reduction(cx);
         } else {
-            self.check_timeout(cx, &step.progress, segment);
+            self.check_timeout(cx, &findings.progress, segment);
         }
     }
 
@@ -285,32 +285,33 @@ impl Sender {
         }
     }
 
-    /// Marks what the recovery in use believes lost. True if that begins an episode.
-    fn find_losses(&mut self, cx: &mut Context, step: &Step, counts: bool) -> bool {
-        let segment = step.segment;
+    /// Marks as lost what the recovery in use believes lost. True if an episode begins.
+    fn find_losses(&mut self, cx: &mut Context, findings: &Findings, counts: bool) -> bool {
+        let segment = findings.segment;
         match self.recovery {
             Recovery::Snack => {
                 segment.sack.snack().is_some_and(|snack| self.take_missing(cx.now, snack, segment.ack) > 0)
             }
             Recovery::Reno | Recovery::NewReno => counts && self.count_duplicate(cx),
             Recovery::Sack => {
-                step.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0
+                findings.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0
             }
             Recovery::Rack => {
-                if step.progress.newest.is_none() && !step.dsack {
+                if findings.progress.newest.is_none() && !findings.dsack {
                     return false;
                 }
                 let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
                 let seen = AckTiming { now: cx.now, min_rtt: self.rtt.min, echo };
-                let (newly_lost, again) = self.rack_on_ack(&step.progress, seen, step.dsack, cx.config);
+                let (newly_lost, again) =
+                    self.rack_on_ack(&findings.progress, seen, findings.dsack, cx.config);
                 cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);
                 newly_lost > 0
             }
         }
     }
 
-    /// Algorithms that retransmit on evidence of their own.
-    pub(super) fn ask_doubt(&mut self, path: &Path) {
+    /// Marks as lost what an algorithm with loss detection of its own believes lost.
+    pub(super) fn ask_detector(&mut self, path: &Path) {
         let (Some(front), Some(detector)) = (self.board.front(), self.algorithm.cc.detector()) else {
             return;
         };
@@ -324,23 +325,23 @@ impl Sender {
         }
     }
 
-    /// Timers and events after the algorithm has spoken.
-    fn after_ack(&mut self, cx: &mut Context, step: &Step) {
-        self.settle_tail_probe(cx, step);
-        if step.advanced {
+    /// Sets timers and events after the algorithm was called.
+    fn after_ack(&mut self, cx: &mut Context, findings: &Findings) {
+        self.settle_tail_probe(cx, findings);
+        if findings.advanced {
             self.after_progress(cx);
         } else if self.board.is_empty() {
             self.stop_timers(cx);
-        } else if cx.config.rto.restart_on_sacks && self.arrived_before_oldest(step) {
+        } else if cx.config.rto.restart_on_sacks && self.arrived_before_oldest(findings) {
             self.arm_retransmission(cx);
         }
     }
 
     /// Whether what is newly SACKed left before the oldest segment was last sent.
-    fn arrived_before_oldest(&self, step: &Step) -> bool {
+    fn arrived_before_oldest(&self, findings: &Findings) -> bool {
         let oldest = self.board.front();
         oldest
-            .zip(step.progress.newest_original)
+            .zip(findings.progress.newest_original)
             .is_some_and(|(oldest, (sent_at, _))| sent_at < oldest.sent_at)
     }
 
@@ -351,7 +352,7 @@ impl Sender {
         self.silence.since = Instant::FAR_FUTURE;
     }
 
-    /// Timers and events after new data was acknowledged.
+    /// Sets timers and events after new data were acknowledged.
     #[inline(always)]
     pub(super) fn after_progress(&mut self, cx: &mut Context) {
         if self.board.is_empty() {
@@ -365,12 +366,12 @@ impl Sender {
             *cx.events |= Events::ALL_ACKED;
             self.board.release();
         }
-        if self.stream.writer != Writer::Content && self.stream.buffered(self.una) < cx.config.send_buffer {
+        if self.stream.writer != Writer::Satisfied && self.stream.buffered(self.una) < cx.config.send_buffer {
             if self.stream.writer == Writer::Endless {
                 let room = self.room(cx.config);
                 self.stream.write(u64::MAX, room);
             } else {
-                self.stream.writer = Writer::Content;
+                self.stream.writer = Writer::Satisfied;
                 *cx.events |= Events::WRITABLE;
             }
         }

@@ -8,7 +8,7 @@ bitflags::bitflags! {
     pub(crate) struct Abilities: u8 {
         /// It is a [`Prober`](bentpipe_cc::Prober).
         const PROBES = 0x01;
-        /// And takes reports of duplicates for replies.
+        /// It is a prober that takes reports of duplicates (RFC 2883) for replies to its probes.
         const TAKES_REPORTS = 0x02;
         /// It has a [`Feedback`](bentpipe_cc::Feedback).
         const FEEDBACK = 0x04;
@@ -18,7 +18,7 @@ bitflags::bitflags! {
         const DETECTS = 0x10;
         /// It is a [`Sleeper`](bentpipe_cc::Sleeper).
         const WAKES = 0x20;
-        /// It wants to know what is sent.
+        /// It is told of every segment that leaves.
         const SEES_DEPARTURES = 0x40;
         /// Only the window holds data back, and the delivery rate is of no interest.
         const WINDOW_ONLY = 0x80;
@@ -42,21 +42,21 @@ impl Abilities {
     }
 }
 
-/// An algorithm at work.
+/// The algorithm of one connection, with what it wants of the engine and what it is able to do.
 pub(super) struct Attached {
     pub cc: Box<dyn CongestionControl>,
     pub accounting: Accounting,
-    /// It may withhold all data.
+    /// The algorithm may at times let no data leave.
     pub withholds: bool,
     pub abilities: Abilities,
     /// The peer has the receiver half that the algorithm asks for.
     pub exchanges_fields: bool,
-    /// The algorithm withholds all data: the retransmission timer rests until it leaves again.
+    /// The algorithm lets no data leave at the moment, and an expiry of the retransmission timer does not count.
     pub withheld: bool,
 }
 
 impl Attached {
-    /// Asks the algorithm once for what it wants and has.
+    /// Asks the algorithm, once, what it wants and which capabilities it has.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
         let Wants { accounting, withholds, .. } = cc.wants();
         let abilities = Abilities::of(&mut *cc);

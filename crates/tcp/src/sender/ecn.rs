@@ -19,7 +19,7 @@ impl Ecn {
         }
     }
 
-    /// The reduction was told to the peer, or taken back. True if there was one.
+    /// The peer has been told of the reduction, or the reduction was undone. True if there was one.
     pub fn settle(&mut self) -> bool {
         let reduced = *self == Self::Reduced;
         if reduced {

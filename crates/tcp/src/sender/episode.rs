@@ -1,10 +1,10 @@
-//! Episodes of repair, and what is asked of a timeout.
+//! Recovery episodes, and how it is checked whether a timeout was spurious.
 
 use bentpipe_base::Instant;
 
 use super::scoreboard::Index;
 
-/// Where the sender stands.
+/// The recovery episode that the sender is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Episode {
     /// Nothing is known to be lost.
@@ -16,7 +16,7 @@ pub(super) enum Episode {
         early_from: Index,
     },
     /// After a timeout, until `recover` is acknowledged.
-    Loss { recover: u64, doubt: TimeoutCheck },
+    Loss { recover: u64, check: TimeoutCheck },
 }
 
 impl Episode {
@@ -28,7 +28,7 @@ impl Episode {
 /// How the engine checks whether a timeout was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeoutCheck {
-    /// It does not: the timeout is believed.
+    /// No check: the timeout is believed.
     None,
     /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
     AwaitFirst,

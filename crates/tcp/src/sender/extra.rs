@@ -2,7 +2,7 @@
 
 use super::scoreboard::Index;
 
-/// What leaves although the windows or the order say otherwise.
+/// Segments that leave out of turn: before others in sequence, or although the windows are full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra {
     /// Retransmissions that leave whatever the window says.
@@ -13,19 +13,20 @@ pub(crate) struct Extra {
     pub(super) beyond_window: u32,
     /// A segment to send once more, whatever the window says: a tail loss probe or an RTO probe.
     pub(super) again: Option<Index>,
-    /// An empty segment below the first unacknowledged byte is due, to which the peer must answer.
+    /// An empty segment below the first unacknowledged byte is due, which the peer must acknowledge.
     pub ask: bool,
-    /// The next new segment may be silly: nothing better fits the peer's window for long.
-    pub(super) silly: bool,
+    /// The next new segment may be smaller than silly window avoidance wants, because no larger one has fitted the peer's window for long (RFC
+    /// 9293 section 3.8.6.2.1).
+    pub(super) may_be_small: bool,
 }
 
 impl Extra {
-    /// New data left: what waited for it is done.
+    /// New data have left.
     #[inline]
     pub(super) fn new_data_left(&mut self) {
         self.prefer_new = self.prefer_new.saturating_sub(1);
         self.beyond_window = 0;
-        self.silly = false;
+        self.may_be_small = false;
     }
 
     /// An episode of loss is over.
@@ -38,6 +39,6 @@ impl Extra {
         self.forced | self.prefer_new | self.beyond_window == 0
             && self.again.is_none()
             && !self.ask
-            && !self.silly
+            && !self.may_be_small
     }
 }

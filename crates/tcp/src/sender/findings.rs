@@ -1,20 +1,20 @@
-//! Findings about an acknowledgement.
+//! What an acknowledgement shows.
 
 use bentpipe_base::{Duration, Segment};
 
 use super::scoreboard::Progress;
 
-/// Result of an acknowledgement field.
+/// Whether an acknowledgement number was acceptable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckField {
-    /// Taken.
+    /// It was, and the ACK was handled.
     Taken,
-    /// Acknowledges something never sent, or less than any ACK since a window ago (RFC 5961 section 5).
+    /// It acknowledges data never sent, or lies more than the largest window below what is acknowledged (RFC 5961 section 5).
     Unacceptable,
 }
 
-/// Findings about one ACK that its steps pass on.
-pub(super) struct Step<'a> {
+/// What one ACK shows, as the steps of its handling find it out and pass it on.
+pub(super) struct Findings<'a> {
     /// The segment that carries it.
     pub segment: &'a Segment,
     pub progress: Progress,
@@ -24,7 +24,7 @@ pub(super) struct Step<'a> {
     /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
     pub repeats: bool,
     pub dsack: bool,
-    /// The report answers probes: it says nothing of data.
+    /// Its D-SACK answers probes, so that it tells nothing of data.
     pub reported: bool,
     pub rtt: Option<Duration>,
 }

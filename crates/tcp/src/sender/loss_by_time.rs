@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use super::Sender;
-use super::rack::{AckTiming, Rack};
+use super::rack::AckTiming;
 use super::scoreboard::{AgeVerdict, Progress};
 use crate::Config;
 
@@ -27,7 +27,7 @@ impl Sender {
         self.rack_detect(seen.now, config)
     }
 
-    /// A segment that was marked lost was only late.
+    /// A segment that was marked lost was only late, so the path reorders.
     #[cold]
     pub(super) fn note_late_original(&mut self) {
         if let Some(rack) = &mut self.rack {
@@ -37,14 +37,11 @@ impl Sender {
 
     /// Step 5: everything sent a reordering window before the newest delivery is lost.
     pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
-        let Some(Rack { xmit, end, rtt, .. }) =
-            self.rack.as_deref().copied().filter(|rack| !rack.rtt.is_zero())
-        else {
-            return (0, None);
-        };
+        let Some(rack) = self.rack.as_deref().copied() else { return (0, None) };
+        let Some(rtt) = rack.rtt() else { return (0, None) };
         let wait = rtt + self.reordering_window(config);
-        self.board.mark_lost_by_time(|sent_at, segment_end| {
-            if (sent_at, segment_end) >= (xmit, end) {
+        self.board.mark_lost_by_time(|sent_at, end| {
+            if !rack.has_overtaken(sent_at, end) {
                 AgeVerdict::Unknown
             } else if now >= sent_at + wait {
                 AgeVerdict::Lost
@@ -57,17 +54,12 @@ impl Sender {
     /// How long after its departure a segment is lost if something that left later has arrived. Before anything has, the smoothed round
     /// trip of the handshake stands for that of the newest delivery.
     pub(super) fn rack_window(&self, config: &Config) -> Duration {
-        let rtt = self.rack.as_ref().map(|rack| rack.rtt).filter(|rtt| !rtt.is_zero());
+        let rtt = self.rack.as_ref().and_then(|rack| rack.rtt());
         rtt.unwrap_or(self.rtt.srtt) + self.reordering_window(config)
     }
 
     fn reordering_window(&self, config: &Config) -> Duration {
         let proven = !self.episode.is_open() || self.board.sacked() >= config.dup_thresh;
-        let Some(rack) = &self.rack else { return Duration::ZERO };
-        if !rack.reordering_seen && proven {
-            return Duration::ZERO;
-        }
-        let quarter = if self.rtt.min == Duration::MAX { Duration::ZERO } else { self.rtt.min / 4 };
-        (quarter * rack.window_quarters).min(self.rtt.srtt)
+        self.rack.as_ref().map_or(Duration::ZERO, |rack| rack.reordering_window(&self.rtt, proven))
     }
 }

@@ -58,14 +58,14 @@ use stream::{Stream, Writer};
 use timer::RetransmissionTimer;
 use validation::Validation;
 
-/// Why the sender last stopped.
+/// What last kept the sender from sending more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Limit {
     /// The congestion window is full.
     Window,
     /// The peer's receive window is full.
     Receiver,
-    /// Nothing left to send.
+    /// The application has written no more data.
     Application,
 }
 
@@ -109,16 +109,16 @@ pub(crate) struct Sender {
     pub silence: Silence,
     pub extra: Extra,
     board: Scoreboard,
-    /// Only where losses are found by it.
+    /// Present once RACK is in use.
     rack: Option<Box<Rack>>,
-    /// A window is spaced over a round trip until this is acknowledged: the timeout was none.
+    /// After a spurious timeout, segments are spaced over a round trip until this is acknowledged.
     spaced_until: u64,
     episode: Episode,
-    /// Only if segments are spaced.
+    /// Present once segments are spaced.
     pacer: Option<Box<Pacer>>,
     /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
     inflation: f64,
-    /// Only after a loss, a mark or a duplicate ACK.
+    /// Present after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
     /// The RTO probe that is outstanding; nothing else leaves until it is answered.
     rto_probe: Option<RtoProbe>,
@@ -178,7 +178,7 @@ impl Sender {
         }
     }
 
-    /// Payload of a full segment, as agreed on in the handshake: the algorithm begins with that.
+    /// Sets the payload of a full segment as agreed on in the handshake, and builds the algorithm anew if it began with another one.
     pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
         if mss != self.mss {
             self.mss = mss;
@@ -186,7 +186,7 @@ impl Sender {
         }
     }
 
-    /// Writes as much as fits of so many bytes. Returns how many.
+    /// Writes as many of `bytes` bytes as fit. Returns how many.
     pub fn write(&mut self, bytes: u64, config: &Config) -> u64 {
         let room = self.room(config);
         self.stream.write(bytes, room)
@@ -218,12 +218,12 @@ impl Sender {
         };
     }
 
-    /// A round trip measured by the handshake.
+    /// Takes the round trip that the handshake measured.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
         self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.rto);
     }
 
-    /// Only a bound is known: the SYN was sent more than once (RFC 6298 section 5.7 wants the timeout long then).
+    /// Takes an upper bound of the round trip if the SYN was sent more than once: RFC 6298 section 5.7 wants a long timeout then.
     pub fn guess_rtt(&mut self, rtt: Duration, config: &Config) {
         self.rtt.guess(rtt, &config.rto);
     }
@@ -277,7 +277,7 @@ impl Sender {
         self.algorithm.cc.feedback().map_or(0, |feedback| feedback.receiver())
     }
 
-    /// The peer has the receiver half that the algorithm asks for, or not.
+    /// Notes whether the peer has the receiver half that the algorithm asks for.
     pub fn agree_on_fields(&mut self, agreed: bool) {
         self.algorithm.exchanges_fields = agreed;
     }
@@ -301,7 +301,7 @@ impl Sender {
         self.outstanding_probes.as_ref().and_then(|outstanding_probes| outstanding_probes.rtt())
     }
 
-    /// Probes to this peer fare as data does.
+    /// Whether probes to this peer are treated like data on their way.
     pub fn probes_are_ordinary(&self) -> bool {
         self.peer_probes == PeerProbes::Ordinary
     }
@@ -359,7 +359,7 @@ impl Sender {
         (self.algorithm.cc.window() + self.inflation) as u32
     }
 
-    /// Segments that the congestion window is held against.
+    /// Segments that count against the congestion window.
     #[inline]
     fn used(&self, config: &Config) -> u32 {
         let by_outstanding = match self.episode {
@@ -367,7 +367,7 @@ impl Sender {
             Episode::Recovery { .. } => {
                 self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
             }
-            // Before a loss is proven only limited transmit sends beyond the window (RFC 3042).
+            // Before a loss is proven, only limited transmit sends beyond the window (RFC 3042).
             Episode::Open => {
                 let classical =
                     self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
@@ -382,7 +382,7 @@ impl Sender {
         self.board.outstanding() - extra.min(self.board.outstanding())
     }
 
-    /// Asks for the memory behind pointers that the next arrival leads to.
+    /// Prefetches the memory that handling the next arrival will read.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&*self.algorithm.cc);

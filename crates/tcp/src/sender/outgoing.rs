@@ -1,4 +1,4 @@
-//! A segment that is to leave, without the header that the connection gives it.
+//! A segment that is to leave, without the header fields that the connection adds.
 
 use bentpipe_base::{Extension, Probe};
 
@@ -36,13 +36,13 @@ impl Outgoing {
     }
 }
 
-/// What the fast path finds to leave next.
+/// What the fast path finds to send next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prediction {
     /// Only the slow path can tell.
     Unclear,
-    /// No data.
+    /// No data may leave.
     Nothing,
-    /// A full segment of new data; whether it is the last for now.
+    /// A full segment of new data. With `last`, nothing more may leave for now.
     Full { seq: u64, last: bool },
 }

@@ -1,10 +1,10 @@
-//! Replies to probes from receivers that do not know probes: the report of a duplicate (RFC 2883) with the range of a probe.
+//! Probes to receivers that do not know probes, and their replies: reports of duplicates (RFC 2883) with the range of a probe.
 //!
-//! The echoed timestamp tells nothing: it stays at that of the last segment in sequence. What counts are ranges, not ACKs: a receiver
+//! The echoed timestamp tells nothing of a probe, because it is that of the last segment in sequence. Ranges count, not ACKs: a receiver
 //! may merge neighbouring probes into one report, but reports each repetition of one range.
 //!
-//! The replies also tell whether low priority reaches the bottleneck at all: where it does, no probe gets through a queue that is so full
-//! that data is lost, or few do.
+//! The replies also tell whether the bottleneck knows low priority: if it does, few probes or none get through a queue that is so full
+//! that data are lost.
 
 use std::collections::VecDeque;
 
@@ -26,14 +26,14 @@ struct OutstandingProbe {
 pub(super) struct OutstandingProbes {
     probes: VecDeque<OutstandingProbe>,
     answered: Vec<ProbeTag>,
-    /// A copy of what lies beyond a hole that has to wait, and until when.
+    /// A probe that copies data beyond a hole and has to wait; it may leave at `spaced_until`.
     held: Option<ProbeRequest>,
     spaced_until: Instant,
-    /// Smoothed round trip of probes; the echoed timestamps tell nothing of it.
+    /// Smoothed round trip of probes.
     rtt: Option<Duration>,
     /// Smoothed round trip of data when some of it was found lost last.
     rtt_at_loss: Duration,
-    /// Replies to probes that took about as long.
+    /// Replies to probes whose round trip was about as long as `rtt_at_loss`.
     through_full_queue: u32,
 }
 
@@ -51,17 +51,17 @@ pub(super) struct Reported {
 /// ACKs for up to 1 ms, `tcp_comp_sack_delay_ns`).
 const SPACING: Duration = Duration::from_micros(1100);
 
-/// Waiting that counts as a queue: beyond this part of the shortest round trip.
+/// Queueing delays below the shortest round trip divided by this do not count as a queue (chosen).
 const LEAST_QUEUE: u64 = 16;
-/// Replies through full queues, and losses of data, before [`OutstandingProbes::are_treated_as_data`] is more than chance.
+/// Replies through full queues, and lost data segments, before [`OutstandingProbes::are_treated_as_data`] concludes anything (chosen).
 const ENOUGH_REPLIES: u32 = 32;
 const ENOUGH_LOSSES: u64 = 3;
 
-/// Probes remembered at one time.
+/// Most probes remembered at one time (chosen: bounds the memory to a quarter of a megabyte).
 const MOST: usize = 4096;
 
 impl OutstandingProbes {
-    /// A probe of what lies beyond a hole may leave now; otherwise it is kept until [`held_until`](Self::held_until).
+    /// Whether a probe that copies data beyond a hole may leave now; otherwise it is kept until [`held_until`](Self::held_until).
     pub fn may_copy_beyond_hole(&mut self, request: ProbeRequest, now: Instant) -> bool {
         let may = now >= self.spaced_until;
         if may {
@@ -119,7 +119,7 @@ impl OutstandingProbes {
         self.answered.push(probe.tag);
         let rtt = reported.at.since(probe.at);
         let (waited, full) = (rtt.saturating_sub(reported.shortest), self.full_queue(reported.shortest));
-        // Where low priority waits for everything else it waits longer than data ever does.
+        // Probes that wait longer than data ever do have met a bottleneck that knows low priority.
         if full.is_some_and(|full| waited >= full * 3 / 4 && waited <= full * 3 / 2) {
             self.through_full_queue += 1;
         }
@@ -137,8 +137,8 @@ impl OutstandingProbes {
         self.rtt_at_loss = srtt;
     }
 
-    /// Whether probes get through queues that lose data, and are lost no more often than data: then nothing at the bottleneck knows low
-    /// priority. Random errors lose data as well, but from queues of any length.
+    /// Whether probes get through queues that lose data, and are lost hardly more often than data: then the bottleneck does not know low
+    /// priority. Random errors lose data as well, but at queues of any length. Four times as many losses are allowed (chosen).
     pub fn are_treated_as_data(&self, stats: &Stats) -> bool {
         let unanswered =
             stats.probes_sent.saturating_sub(stats.probes_acked) as f64 / stats.probes_sent as f64;

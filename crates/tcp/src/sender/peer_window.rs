@@ -10,20 +10,20 @@ pub(super) struct PeerWindow {
     ack: u64,
     /// Right edge: the first sequence number that may not be sent.
     pub edge: u64,
-    /// In bytes, and the largest ever.
+    /// The window in bytes. `largest` is the largest ever advertised.
     pub bytes: u32,
     pub largest: u32,
-    /// In whole segments; always `bytes` over the size of a segment.
+    /// The window in whole segments.
     pub segments: u32,
 }
 
 impl PeerWindow {
-    /// The window of a SYN with this sequence number, which acknowledges so much, over segments of `mss` bytes.
+    /// The window of a SYN with sequence number `seq`, which acknowledges `ack`, for segments of `mss` bytes.
     pub fn of_handshake(seq: u64, ack: u64, bytes: u32, mss: u32) -> Self {
         Self { seq, ack, edge: ack + u64::from(bytes), bytes, largest: bytes, segments: bytes / mss }
     }
 
-    /// Takes the window of a segment that acknowledges at least what was before, if it is newer.
+    /// Takes the window of a segment if the segment is newer than the last one that updated it.
     #[inline]
     pub fn update(&mut self, segment: &Segment, mss: u32) {
         let newer = self.seq < segment.seq || (self.seq == segment.seq && self.ack <= segment.ack);

@@ -1,4 +1,4 @@
-//! The sender's part of header prediction: acknowledgements that bring no news but progress, or none at all.
+//! The sender's part of header prediction: acknowledgements that only acknowledge new data, or repeat what is known.
 
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
@@ -13,8 +13,8 @@ use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 impl Sender {
-    /// An acknowledgement without news but progress is nothing special: no loss is being repaired, no RTO probe is outstanding, and the algorithm
-    /// reads no fields of the peer.
+    /// Whether an ACK that only acknowledges new data may take the fast path: no loss is being repaired, no RTO probe is outstanding, and the
+    /// algorithm reads no fields of the peer.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()
             && self.rto_probe.is_none()
@@ -25,13 +25,13 @@ impl Sender {
             && !self.rtt.is_backed_off()
     }
 
-    /// Losses are known or suspected: the slow path decides what leaves.
+    /// Whether losses are known or suspected. Then the slow path decides what leaves.
     #[inline(always)]
     pub fn is_repairing(&self) -> bool {
         !(self.board.is_empty() || self.episode.is_open() && self.board.is_plain())
     }
 
-    /// New data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
+    /// Whether new data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
         let probing = self.rto_probe.is_some() || self.algorithm.withheld || self.ecn == Ecn::Reduced;
         let repairs = !self.episode.is_open() || !self.board.is_plain();
@@ -41,7 +41,7 @@ impl Sender {
         !probing && !repairs && !asks && quiet && config.max_burst.is_none()
     }
 
-    /// Only the congestion window holds data back: neither a pacer nor the algorithm need be asked.
+    /// Whether only the congestion window holds data back, so that neither a pacer nor the algorithm need be asked.
     pub fn is_held_by_window_only(&self, config: &Config) -> bool {
         let unpaced = match config.pacing {
             Pacing::Off => true,
@@ -154,7 +154,7 @@ impl Sender {
         let path = self.path(cx.now);
         self.algorithm.cc.on_ack(&ack, &path);
         if self.algorithm.has(Abilities::DETECTS) {
-            self.ask_doubt(&path);
+            self.ask_detector(&path);
         }
         self.after_progress(cx);
         true

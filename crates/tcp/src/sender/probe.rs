@@ -1,4 +1,4 @@
-//! Low-priority probes: the algorithm is asked for them after data, the peer answers them, and they never count as data.
+//! Low-priority probes: the algorithm is asked for them after data, the peer replies to them, and they never count as data.
 
 use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest, Wake};
@@ -8,7 +8,7 @@ use super::{Abilities, Sender};
 use crate::context::Context;
 
 impl Sender {
-    /// The next probe that is to leave between a segment and the one that may leave now.
+    /// The probe that is to leave before the next segment, if the algorithm probes after each segment.
     pub(super) fn probe_between_segments(&mut self, cx: &mut Context) -> Option<Outgoing> {
         self.algorithm.cc.prober().filter(|prober| prober.follows_each_segment())?;
         let probe = self.next_probe(cx);
@@ -53,7 +53,7 @@ impl Sender {
         Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
     }
 
-    /// Whether the limit of the rate lets a probe leave now: it has no place of its own among the segments that are spaced.
+    /// Whether the rate limit of the configuration lets a probe leave now. Probes take their share of the rate like segments.
     fn limit_allows(&mut self, cx: &mut Context) -> bool {
         if cx.config.rate_limit.is_none() {
             return true;
@@ -79,8 +79,8 @@ impl Sender {
         }
     }
 
-    /// Payload of a dummy probe. To a peer whose D-SACKs stand for replies it is data that is acknowledged, if there is any: duplicates
-    /// beyond a hole are not all reported.
+    /// Sequence number and length of a dummy probe. To a peer whose D-SACKs stand for replies it repeats acknowledged data, if there are any,
+    /// because not all duplicates beyond a hole are reported.
     fn dummy_payload(&self) -> Option<(u64, u32)> {
         let acknowledged = self.una.saturating_sub(1).min(u64::from(self.mss)) as u32;
         if self.outstanding_probes.is_some() && acknowledged > 0 && self.una <= self.stream.end {
@@ -93,7 +93,7 @@ impl Sender {
         self.board.copied(self.board.front_index() + nth)
     }
 
-    /// The algorithm's wake-up came.
+    /// The time of the algorithm's wake-up has come.
     pub fn on_wake(&mut self, cx: &mut Context) {
         self.burst = 0;
         let path = self.path(cx.now);
@@ -101,7 +101,7 @@ impl Sender {
             self.extra.ask |= sleeper.on_wake(&path) == Wake::AskForAck;
         }
         if self.algorithm.has(Abilities::DETECTS) {
-            self.ask_doubt(&path);
+            self.ask_detector(&path);
         }
     }
 
@@ -128,8 +128,8 @@ impl Sender {
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }
 
-    /// When the probe that waits may leave. An RTO probe holds it back until an answer or a timeout comes, which nobody needs to wait for
-    /// with a timer, and the limit of the rate until the next segment may leave.
+    /// When the probe that waits may leave: never while an RTO probe is outstanding, whose answer or timeout lets it go on, and not before the
+    /// rate limit allows it.
     fn held_probe_at(&self, cx: &Context) -> Instant {
         let probes = self.outstanding_probes.as_ref().filter(|_| self.rto_probe.is_none());
         let at = probes.map_or(Instant::FAR_FUTURE, |probes| probes.held_until());

@@ -2,27 +2,28 @@
 
 use bentpipe_base::{Duration, Instant};
 
+use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Progress};
 use crate::timestamp::{clock_ms, is_older};
 
-/// Rounds for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
+/// Recovery episodes for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const PERSIST: u32 = 16;
 
 /// RACK's variables, by the names of RFC 8985.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
     /// Transmission time and end of the newest delivered segment.
-    pub xmit: Instant,
-    pub end: u64,
-    /// Its round-trip time.
-    pub rtt: Duration,
+    xmit: Instant,
+    end: u64,
+    /// Its round-trip time; zero before there is one.
+    rtt: Duration,
     /// Highest sequence number delivered.
     fack: u64,
-    pub reordering_seen: bool,
+    reordering_seen: bool,
     /// Width of the reordering window in quarters of the smallest round trip.
-    pub window_quarters: u64,
+    window_quarters: u64,
     persist: u32,
-    /// The window was widened in the round that ends here.
+    /// The window was widened in the round trip that ends when this is acknowledged.
     widened_until: u64,
     /// End of the tail loss probe in flight.
     pub tail_probe: Option<TailProbe>,
@@ -37,7 +38,7 @@ pub(super) struct TailProbe {
     pub retransmission: bool,
 }
 
-/// Segments that were sent once, at the same time, and that one ACK delivers.
+/// Segments that one ACK delivers, each of them sent once, and all at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     pub sent_at: Instant,
@@ -83,8 +84,8 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Steps 1 and 2: the newest delivery. A repair whose ACK may answer the original instead says nothing: then what was sent only
-    /// once does.
+    /// Steps 1 and 2: takes the newest delivered segment. If that is a retransmission and the ACK may answer its original, the newest segment
+    /// that was sent only once counts instead.
     pub fn update(&mut self, progress: &Progress, seen: AckTiming) {
         let Some(newest) = &progress.newest else { return };
         let delivered =
@@ -98,6 +99,26 @@ impl Rack {
         if delivered > (self.xmit, self.end) {
             (self.xmit, self.end) = delivered;
         }
+    }
+
+    /// Round-trip time of the newest delivered segment; `None` before there is one.
+    pub fn rtt(&self) -> Option<Duration> {
+        Some(self.rtt).filter(|rtt| !rtt.is_zero())
+    }
+
+    /// Whether a segment that was sent later than this one, or at the same time behind it, has been delivered.
+    #[inline]
+    pub fn has_overtaken(&self, sent_at: Instant, end: u64) -> bool {
+        (sent_at, end) < (self.xmit, self.end)
+    }
+
+    /// Step 4: the reordering window. It is zero without any reordering if losses are `proven` by other segments.
+    pub fn reordering_window(&self, rtt: &RttEstimator, proven: bool) -> Duration {
+        if !self.reordering_seen && proven {
+            return Duration::ZERO;
+        }
+        let quarter = if rtt.min == Duration::MAX { Duration::ZERO } else { rtt.min / 4 };
+        (quarter * self.window_quarters).min(rtt.srtt)
     }
 
     /// Whether a segment sent once at `sent_at` and ending at `end` is the newest delivered one.

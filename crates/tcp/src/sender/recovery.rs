@@ -1,4 +1,4 @@
-//! Recovery episodes: how they begin, what is sent in them, how they end, and how a spurious one is found out.
+//! Recovery episodes: how they begin, what is sent in them, how they end, and how a spurious one is detected.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment};
 use bentpipe_cc::{Accounting, Cause, Loss, Undo};
@@ -27,7 +27,7 @@ pub(super) struct LossEvidence {
 const INITIAL_INFLATION: f64 = 3.0;
 
 impl Sender {
-    /// Sends segments of more than `len` bytes again: they did not fit the path.
+    /// Retransmits segments of more than `len` bytes, which did not fit the path.
     pub fn repeat_larger(&mut self, len: u32) {
         if self.board.mark_larger_lost(len) {
             self.extra.forced = 1;
@@ -67,7 +67,7 @@ impl Sender {
         self.reductions.get_or_insert_default()
     }
 
-    /// New data was acknowledged: only what is still beyond the window was sent by limited transmit.
+    /// New data were acknowledged: of the segments that limited transmit sent, only those still beyond the window count.
     pub(super) fn forget_limited(&mut self) {
         let beyond = self.board.outstanding().saturating_sub(self.window());
         let reported = self.board.sacked() > 0;
@@ -122,7 +122,7 @@ impl Sender {
         cx.trace(Event::RecoveryEntered);
     }
 
-    /// Proportional rate reduction is in use: not where the algorithm sets its window in recovery itself, nor without SACK, where
+    /// Whether proportional rate reduction is in use. It is not if the algorithm sets its window in recovery itself, nor without SACK, when
     /// RFC 6582 inflates and deflates the window.
     pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
         config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
@@ -176,7 +176,8 @@ impl Sender {
         cx.trace(Event::RecoveryLeft);
     }
 
-    /// The next hole is at the front: repair it at once where the window is held against everything outstanding.
+    /// A partial ACK shows that the segment at the front is lost: it is retransmitted at once without SACK, and if the window counts
+    /// everything outstanding.
     fn partial_ack(&mut self, acked: u32) {
         if !self.recovery.uses_sack() {
             // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
@@ -194,14 +195,14 @@ impl Sender {
 
     /// Tests whether the last timeout was spurious.
     pub(super) fn check_timeout(&mut self, cx: &mut Context, progress: &Progress, segment: &Segment) {
-        let Episode::Loss { recover, doubt } = self.episode else { return };
+        let Episode::Loss { recover, check } = self.episode else { return };
         let echo = segment.timestamps.map(|(_, echo)| echo);
-        // Whatever the timeout was, the path is congested (RFC 4015 step 5).
+        // The path is congested, whatever caused the timeout (RFC 4015 step 5).
         let marked = segment.flags.contains(Flags::ECE);
         let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
-        let next = match doubt {
+        let next = match check {
             TimeoutCheck::None => return,
-            // Without new data to send there would be nothing to tell the difference by (RFC 5682 section 2.1 step 2b).
+            // F-RTO can tell only by new data that it sends (RFC 5682 section 2.1 step 2b).
             TimeoutCheck::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
                 self.extra.prefer_new = 2;
                 TimeoutCheck::AwaitSecond
@@ -225,15 +226,15 @@ impl Sender {
             TimeoutCheck::AwaitTiming(_) if progress.acked == 0 => return,
             _ => {
                 // New data sent by F-RTO must not hold up the repair.
-                self.extra.forced = u32::from(doubt == TimeoutCheck::AwaitSecond);
+                self.extra.forced = u32::from(check == TimeoutCheck::AwaitSecond);
                 self.extra.prefer_new = 0;
                 TimeoutCheck::None
             }
         };
-        self.episode = Episode::Loss { recover, doubt: next };
+        self.episode = Episode::Loss { recover, check: next };
     }
 
-    /// No answer to the retransmission could be here after `age`.
+    /// Whether an ACK that arrives `age` after the retransmission is too early to be its answer.
     fn too_soon(&self, age: Duration, config: &Config) -> bool {
         let SpuriousTimeout::Enhanced { fraction, .. } = config.spurious_timeout else { return false };
         self.rtt.min != Duration::MAX && age.as_secs_f64() < fraction * self.rtt.min.as_secs_f64()
@@ -245,8 +246,8 @@ impl Sender {
         if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
             return self.undo_reduction(cx);
         }
-        if let Episode::Loss { doubt, .. } = &mut self.episode {
-            *doubt = TimeoutCheck::None;
+        if let Episode::Loss { check, .. } = &mut self.episode {
+            *check = TimeoutCheck::None;
         }
         self.rtt.widen(self.told_srtt, &cx.config.rto);
         let path = self.path(cx.now);
@@ -270,7 +271,7 @@ impl Sender {
         }
     }
 
-    /// A timeout reduced the window. One in fast recovery is believed; of several in a row the first counts.
+    /// A timeout reduced the window. A timeout in fast recovery is believed, and of several in a row the first is watched.
     pub(super) fn watch_timeout(&mut self, cx: &Context) {
         let watched = cx.config.undo && cx.config.spurious_timeout == SpuriousTimeout::FRto;
         if !matches!(self.episode, Episode::Loss { .. }) || self.silence.timeouts == 1 {
@@ -307,7 +308,7 @@ impl Sender {
         cx.stats.rare().ecn_reductions += 1;
     }
 
-    /// The reordering timer came: what has not arrived by now is lost.
+    /// The reordering timer expired: segments that have not arrived by now are lost.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Context) {
         let (newly_lost, again) = self.rack_detect(cx.now, cx.config);
         cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);

@@ -3,25 +3,25 @@
 
 use bentpipe_cc::{Path, ProbeKind, Timeout};
 
-use super::findings::Step;
-use super::rto_probe::{Prober, RtoProbe, TimeoutResponse};
+use super::findings::Findings;
+use super::rto_probe::{Origin, RtoProbe, TimeoutResponse};
 use super::scoreboard::Mark;
 use super::{Abilities, Sender};
 use crate::SpuriousTimeout;
 use crate::context::Context;
 
 impl Sender {
-    /// Decides what follows a timeout, or the answer to an RTO probe that showed no progress.
+    /// Decides what follows a timeout, or an answer to an RTO probe that acknowledges nothing new.
     pub(super) fn react_to_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> TimeoutResponse {
         let rto_probe = self.rto_probe.take();
-        let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.prober == Prober::Engine);
+        let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.is_of_engine());
         if by_engine && answered {
             // The expiry that caused the probe is believed now.
             self.silence.rto_probes -= 1;
         } else if let Some(kind) = self.engine_rto_probe(cx) {
             self.silence.rto_probes += 1;
-            self.remember_probe(kind, Prober::Engine);
-            return TimeoutResponse::Ask(kind);
+            self.remember_probe(kind, Origin::Engine);
+            return TimeoutResponse::Probe(kind);
         }
         let timeout = Timeout {
             consecutive: self.silence.believed(),
@@ -30,14 +30,14 @@ impl Sender {
         };
         match self.algorithm.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
             Some(kind) => {
-                self.remember_probe(kind, Prober::Algorithm);
-                TimeoutResponse::Ask(kind)
+                self.remember_probe(kind, Origin::Algorithm);
+                TimeoutResponse::Probe(kind)
             }
             None => TimeoutResponse::Retransmit(self.algorithm.cc.on_rto(&timeout, path)),
         }
     }
 
-    /// The probe that the engine sends by its configuration: until a timeout was believed, or enough probes went unanswered.
+    /// The RTO probe that the engine sends as configured, unless a timeout has been believed or enough probes went unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
         let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
         let questions = self.algorithm.has(Abilities::QUESTIONS);
@@ -47,17 +47,13 @@ impl Sender {
         may.then(|| probe.kind())
     }
 
-    fn remember_probe(&mut self, kind: ProbeKind, prober: Prober) {
+    fn remember_probe(&mut self, kind: ProbeKind, origin: Origin) {
         let newest = self.board.back_index().and_then(|index| self.board.get(index));
-        self.rto_probe = Some(RtoProbe {
-            prober,
-            kind,
-            outstanding: self.board.outstanding(),
-            newest_sacked: newest.is_some_and(|record| record.has(Mark::SACKED)),
-        });
+        let newest_sacked = newest.is_some_and(|record| record.has(Mark::SACKED));
+        self.rto_probe = Some(RtoProbe::new(origin, kind, self.board.outstanding(), newest_sacked));
     }
 
-    /// Puts the RTO probe on the wire.
+    /// Sends the RTO probe out of turn.
     pub(super) fn send_rto_probe(&mut self, kind: ProbeKind) {
         match kind {
             ProbeKind::AckPath => self.extra.ask = true,
@@ -70,25 +66,25 @@ impl Sender {
 
     /// Takes an ACK while an RTO probe is outstanding. Only its acknowledgement counts, not the peer's data and window.
     #[cold]
-    pub(super) fn on_rto_probe_answer(&mut self, cx: &mut Context, rto_probe: RtoProbe, step: &Step) {
-        if step.advanced {
+    pub(super) fn on_rto_probe_answer(&mut self, cx: &mut Context, rto_probe: RtoProbe, findings: &Findings) {
+        if findings.advanced {
             self.rto_probe = None;
             self.rtt.reset_back_off();
             self.rtt.widen(self.rtt.srtt, &cx.config.rto);
             // The wait for the answer does not count as idle time.
             self.last_sent = cx.now;
-            if rto_probe.prober == Prober::Engine {
-                self.resume(cx, rto_probe, step);
+            if rto_probe.is_of_engine() {
+                self.resume(cx, rto_probe, findings);
             }
-        } else if self.is_answer(rto_probe, step) {
+        } else if self.is_answer(rto_probe, findings) {
             self.retransmission_timeout(cx, true);
         }
     }
 
     /// Whether an ACK that does not advance answers the probe; otherwise it left the peer before the probe arrived.
-    fn is_answer(&self, rto_probe: RtoProbe, step: &Step) -> bool {
-        if rto_probe.kind != ProbeKind::Newest || !self.recovery.uses_sack() || rto_probe.newest_sacked {
-            return step.duplicate || step.progress.sacked > 0;
+    fn is_answer(&self, rto_probe: RtoProbe, findings: &Findings) -> bool {
+        if !rto_probe.shows_in_sack() || !self.recovery.uses_sack() {
+            return findings.duplicate || findings.progress.sacked > 0;
         }
         let newest = self.board.back_index().and_then(|index| self.board.get(index));
         newest.is_some_and(|record| record.has(Mark::SACKED))
@@ -96,8 +92,8 @@ impl Sender {
 
     /// An ACK advanced: the data had arrived, and only ACKs were lost or late. A probe that was the only segment outstanding may have
     /// repaired a loss, unless the peer reports it as a duplicate.
-    fn resume(&mut self, cx: &Context, rto_probe: RtoProbe, step: &Step) {
-        if rto_probe.outstanding == 1 && rto_probe.kind != ProbeKind::AckPath && !step.dsack {
+    fn resume(&mut self, cx: &Context, rto_probe: RtoProbe, findings: &Findings) {
+        if rto_probe.may_repair_all() && !findings.dsack {
             let path = self.path(cx.now);
             let timeout = Timeout { consecutive: 1, outstanding: 1, answered: false };
             // Nothing is left to retransmit.

@@ -24,14 +24,14 @@ pub(super) struct RttEstimator {
     pub srtt: Duration,
     /// Smallest sample; [`Duration::MAX`] before the first.
     pub min: Duration,
-    /// Timeout without back-off before it is held within its bounds, in nanoseconds.
+    /// Timeout without back-off, before the bounds are applied, in nanoseconds.
     rounded: u64,
     pub rttvar: Duration,
     /// Timeout without back-off, kept because every ACK restarts the timer.
     base_rto: Duration,
     /// Consecutive doublings of the timeout.
     back_off: u32,
-    /// No sample yet: what is here is a guess that the first one replaces.
+    /// There is no sample yet: the values are guesses that the first sample replaces.
     guessed: bool,
 }
 
@@ -51,9 +51,9 @@ impl RttEstimator {
     }
 
     /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
-    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers.
-    /// Linux lets each move the smoothed round trip by an eighth. Its variation falls once in a round trip, too, and rises at once: where round
-    /// trips stay longer by so much, to half of that.
+    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers. In Linux each sample moves the
+    /// smoothed round trip by an eighth; the variation falls as slowly as here, but a sample above the smoothed round trip raises it to half
+    /// of their difference at once.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, coverage: Coverage, bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
@@ -62,7 +62,7 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
         } else {
             let acked = coverage.acked.max(1);
-            // In fixed point: every ACK waits for this.
+            // Fixed-point arithmetic is faster than floating-point here, and this runs for every ACK.
             let weight = (u64::from(acked) << WEIGHT_BITS) / u64::from(coverage.flight.max(acked));
             let deviation = self.srtt.abs_diff(rtt);
             self.rttvar = towards(self.rttvar, deviation, weight, WEIGHT_BITS + 2);
@@ -72,15 +72,15 @@ impl RttEstimator {
             let weight = if bounds.each_sample { 1 << WEIGHT_BITS } else { weight };
             self.srtt = towards(self.srtt, rtt, weight, WEIGHT_BITS + 3);
         }
-        self.follow(bounds);
+        self.update_timeout(bounds);
     }
 
-    /// A bound of the round trip where Karn's rule forbids a sample: better than none until there is one.
+    /// Takes a bound of the round trip if there is no sample yet and Karn's rule forbids this one.
     pub fn guess(&mut self, rtt: Duration, bounds: &RtoBounds) {
         if self.guessed {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
-            self.follow(bounds);
+            self.update_timeout(bounds);
         }
     }
 
@@ -91,10 +91,10 @@ impl RttEstimator {
 
     /// SRTT + max(tick, margin, 4 RTTVAR), rounded up to the tick, within the bounds.
     #[inline]
-    fn follow(&mut self, bounds: &RtoBounds) {
+    fn update_timeout(&mut self, bounds: &RtoBounds) {
         let tick = bounds.tick.as_nanos().max(1);
         let exact = (self.srtt + (self.rttvar * 4).max(bounds.tick).max(bounds.margin)).as_nanos();
-        // Mostly it is the same as before, and divisions are slow.
+        // The rounded timeout is usually the same as before, and divisions are slow.
         if exact > self.rounded || self.rounded - exact >= tick {
             self.rounded = exact.div_ceil(tick) * tick;
             self.base_rto = Duration::from_nanos(self.rounded).max(bounds.floor).min(bounds.ceiling);
@@ -109,8 +109,8 @@ impl RttEstimator {
         (self.base_rto * (1_u64 << self.back_off.min(32))).min(bounds.ceiling)
     }
 
-    /// The time that so many timeouts take with back-off. A path is not given up before (RFC 9293 section 3.8.3), even if its round trip is
-    /// a millisecond and its algorithm keeps the timer.
+    /// The time that `retries` timeouts take with back-off. No connection is given up before (RFC 9293 section 3.8.3), even if its algorithm
+    /// forgoes the back-off.
     pub fn patience(&self, retries: u32, bounds: &RtoBounds) -> Duration {
         let timeout = |n: u32| (self.base_rto * (1_u64 << n.min(32))).min(bounds.ceiling);
         let doubling = retries.min(33);
@@ -130,11 +130,11 @@ impl RttEstimator {
         self.back_off = 0;
     }
 
-    /// After a timeout that was none, be more cautious (RFC 4015 step 11).
+    /// Makes the timeout longer after a spurious one (RFC 4015 step 11).
     pub fn widen(&mut self, rtt: Duration, bounds: &RtoBounds) {
         self.srtt = self.srtt.max(rtt);
         self.rttvar = self.rttvar.max(rtt / 2);
-        self.follow(bounds);
+        self.update_timeout(bounds);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How long the peer has been silent, and how often it was asked since.
+//! How long the peer has been silent, and how many timeouts and probes it has left unanswered.
 
 use bentpipe_base::Instant;
 
@@ -9,11 +9,11 @@ pub(crate) struct Silence {
     pub since: Instant,
     /// Consecutive retransmission timeouts.
     pub timeouts: u32,
-    /// Questions of the engine itself in this run of timeouts: never more than `timeouts`.
+    /// RTO probes of the engine itself in this run of timeouts: never more than `timeouts`.
     pub rto_probes: u32,
     /// Consecutive zero-window probes.
     pub persists: u32,
-    /// Timeouts and zero-window probes that nothing at all followed.
+    /// Timeouts and zero-window probes since the last ACK of any kind.
     pub unanswered: u32,
 }
 
@@ -29,12 +29,12 @@ impl Silence {
         (self.timeouts, self.rto_probes, self.persists) = (0, 0, 0);
     }
 
-    /// Nothing was tried in vain.
+    /// Nothing has been left unanswered.
     pub fn is_none(&self) -> bool {
         self.timeouts | self.rto_probes | self.persists | self.unanswered == 0
     }
 
-    /// Timeouts in a row that were not answered by a question of the engine.
+    /// Consecutive timeouts without those after which the engine sent an RTO probe.
     pub fn believed(&self) -> u32 {
         self.timeouts - self.rto_probes
     }

@@ -1,14 +1,14 @@
-//! SNACK: losses by the receiver's word (CCSDS 714.0-B-2).
+//! SNACK: losses as the receiver reports them (CCSDS 714.0-B-2).
 //!
-//! On a path that keeps the order a hole is a loss, and its report needs no third duplicate. That the repair was lost as well only time can
-//! tell: a hole is repaired once in 1.25 round trips, however often it is reported.
+//! On a path that does not reorder, a hole is a loss, so one report is enough. Whether a retransmission was lost as well only time can tell: a
+//! hole is repaired once in 1.25 round trips, however often it is reported.
 
 use bentpipe_base::{Instant, SackRange, Snack};
 
 use super::Sender;
 use super::scoreboard::{Mark, Progress};
 
-/// Round trips, in quarters, for which a repair is trusted.
+/// Quarters of a round trip for which a retransmission is trusted (chosen: a round trip and a quarter of it for its variation).
 const PATIENCE_QUARTERS: u64 = 5;
 
 impl Sender {

@@ -3,12 +3,12 @@
 /// Largest sequence number taken from the wire or promised to an application.
 pub(crate) const MAX_SEQ: u64 = 1 << 62;
 
-/// What the application waits for.
+/// Whether the application waits for room to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Writer {
-    /// Nothing: all that it had to write fitted.
-    Content,
-    /// A write was cut short: it is told when there is room.
+    /// It does not: its last write fitted.
+    Satisfied,
+    /// It does: its last write was cut short, and it is told when there is room.
     Blocked,
     /// It always has more to write, and there is no need to ask.
     Endless,
@@ -26,7 +26,7 @@ pub(crate) struct Stream {
 
 impl Default for Stream {
     fn default() -> Self {
-        Self { end: 1, finished: false, writer: Writer::Content }
+        Self { end: 1, finished: false, writer: Writer::Satisfied }
     }
 }
 
@@ -49,7 +49,7 @@ impl Stream {
         let taken = bytes.min(room);
         self.end += taken;
         if self.writer != Writer::Endless {
-            self.writer = if taken < bytes { Writer::Blocked } else { Writer::Content };
+            self.writer = if taken < bytes { Writer::Blocked } else { Writer::Satisfied };
         }
         taken
     }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_write_that_is_cut_short_blocks_the_writer_and_the_end_leaves_no_room() {
         let mut stream = Stream::default();
-        assert_eq!((stream.write(300, 1000), stream.writer), (300, Writer::Content));
+        assert_eq!((stream.write(300, 1000), stream.writer), (300, Writer::Satisfied));
         assert_eq!((stream.write(900, stream.room(1, 1000)), stream.writer), (700, Writer::Blocked));
         assert_eq!(stream.room(501, 1000), 500);
         stream.finished = true;

@@ -6,7 +6,7 @@ use bentpipe_trace::Event;
 
 use super::Sender;
 use super::episode::Episode;
-use super::findings::Step;
+use super::findings::Findings;
 use super::rack::TailProbe;
 use super::rto_probe::TimeoutResponse;
 use super::timer::{Deadline, Fate};
@@ -30,7 +30,8 @@ impl Sender {
         self.arm_tail_probe(cx);
     }
 
-    /// How long the peer may pace its ACKs, where it agreed to: round trips are measured by the newest of what an ACK covers, which did not wait.
+    /// How long the peer may delay an ACK if it paces them, as agreed on with SNACK. Round trips do not contain this delay, because they are
+    /// measured by the newest segment that an ACK covers.
     fn peer_ack_delay(&self) -> Duration {
         match self.recovery {
             Recovery::Snack => AckPace::default().delay(self.rtt.srtt),
@@ -55,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Two round trips, and the time for which a peer may delay the ACK of a single segment.
+    /// Two round trips, and the longest delay of an ACK if a single segment is outstanding (RFC 8985 section 7.2).
     fn probe_timeout(&self) -> Duration {
         if self.rtt.srtt.is_zero() {
             return PROBE_TIMEOUT_WITHOUT_SAMPLE;
@@ -64,7 +65,7 @@ impl Sender {
         self.rtt.srtt * 2 + extra
     }
 
-    /// The deadline came.
+    /// The retransmission deadline is reached.
     pub fn on_deadline(&mut self, cx: &mut Context) -> Fate {
         if self.board.is_empty() {
             return Fate::GoOn;
@@ -76,7 +77,7 @@ impl Sender {
         if self.waited_too_long(cx) {
             return Fate::GiveUp;
         }
-        // A retransmission that waits for its turn in a slow pace has not been tried yet, so the peer is not silent.
+        // A retransmission that still waits in the pacer has not left, so that the peer is not silent.
         let waits = self.extra.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
         if self.algorithm.withheld || waits {
             self.arm_retransmission(cx);
@@ -113,11 +114,11 @@ impl Sender {
         let path = self.path(cx.now);
         match self.react_to_timeout(cx, answered, &path) {
             TimeoutResponse::Retransmit(back_off) => {
-                // An algorithm that keeps the timer is not to ask a peer that is gone for ever.
+                // An algorithm may forgo the back-off, but not for ever: the peer may be gone.
                 if back_off == BackOff::Double || self.silence.timeouts > cx.config.retries {
                     self.rtt.back_off();
                 }
-                let doubt = self.first_timeout_check(cx);
+                let check = self.first_timeout_check(cx);
                 self.watch_timeout(cx);
                 if self.recovery == Recovery::Rack {
                     let window = self.rack_window(cx.config);
@@ -125,7 +126,7 @@ impl Sender {
                 } else {
                     self.board.mark_all_lost();
                 }
-                self.episode = Episode::Loss { recover: self.nxt, doubt };
+                self.episode = Episode::Loss { recover: self.nxt, check };
                 self.extra.forced = 1;
                 let nxt = self.nxt;
                 self.reductions().lose(nxt);
@@ -133,7 +134,7 @@ impl Sender {
                 self.inflation = 0.0;
                 self.extra.prefer_new = 0;
             }
-            TimeoutResponse::Ask(kind) => {
+            TimeoutResponse::Probe(kind) => {
                 self.rtt.back_off();
                 self.send_rto_probe(kind);
             }
@@ -170,12 +171,12 @@ impl Sender {
         self.arm_retransmission(cx);
     }
 
-    /// RFC 8985 section 7.4: the probe is answered; if it repaired a loss, the window shrinks as for any other.
-    pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, step: &Step) {
+    /// RFC 8985 section 7.4: the probe is acknowledged. If it repaired a loss, the window is reduced as for any loss.
+    pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, findings: &Findings) {
         let Some(probe) = self.tail_probe().filter(|probe| self.una >= probe.end) else { return };
-        // Nothing was lost if the probe carried new data or arrived as a duplicate, which plain receivers tell by repeating
-        // their ACK.
-        let harmless = !probe.retransmission || step.dsack || step.repeats;
+        // Nothing was lost if the probe carried new data, or arrived as a duplicate, which receivers without D-SACK show by
+        // repeating their ACK.
+        let harmless = !probe.retransmission || findings.dsack || findings.repeats;
         if harmless || self.una > probe.end {
             self.forget_tail_probe();
         }
@@ -203,17 +204,17 @@ impl Sender {
         }
     }
 
-    /// The persist timer came: ask for the window.
+    /// The persist timer expired: sends a window probe.
     pub fn on_persist(&mut self, cx: &mut Context) -> Fate {
         if !self.board.is_empty() || self.nxt >= self.stream.end_with_fin() {
             return Fate::GoOn;
         }
         if self.peer.edge > self.nxt {
             // The override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for just what fits.
-            self.extra.silly = true;
+            self.extra.may_be_small = true;
             return Fate::GoOn;
         }
-        // A peer that answers with a closed window is alive and may take its time; one that does not answer is gone.
+        // A peer that answers with a closed window is alive; one that does not answer at all is gone.
         if self.silence.unanswered >= cx.config.retries || self.waited_too_long(cx) {
             return Fate::GiveUp;
         }

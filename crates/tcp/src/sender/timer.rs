@@ -2,7 +2,7 @@
 
 use bentpipe_base::Instant;
 
-/// What the deadline of retransmission means when it comes.
+/// What is sent when the retransmission deadline is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Deadline {
     /// Retransmission timeout.
@@ -11,7 +11,7 @@ pub(super) enum Deadline {
     TailLossProbe,
 }
 
-/// When the retransmission timer expires (RFC 6298), and what comes first: the deadline may be that of a tail loss probe before it.
+/// When the retransmission timer expires (RFC 6298), and whether the next deadline is that or an earlier tail loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetransmissionTimer {
     pub expires: Instant,
@@ -22,7 +22,7 @@ impl RetransmissionTimer {
     pub const OFF: Self = Self { expires: Instant::FAR_FUTURE, meaning: Deadline::Retransmission };
 }
 
-/// Whether a connection goes on after a timer came, or is given up.
+/// Whether a connection goes on after a timer expired, or is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     GoOn,
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    /// One reason to give up is enough.
+    /// Gives up if either of two timers does.
     pub fn or(self, other: Self) -> Self {
         if self == Self::GiveUp { self } else { other }
     }

@@ -15,18 +15,18 @@ use crate::{Pacing, Recovery};
 /// How the next segment may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pace {
-    /// As soon as the windows allow.
+    /// Segments leave as soon as the windows allow.
     Free,
-    /// Spaced at a rate, so many segments back to back.
+    /// Segments are spaced at a rate, with `quantum` segments back to back.
     At { rate: Rate, quantum: u32 },
 }
 
 /// The next segment to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
-    /// A segment once more.
+    /// The retransmission of a segment.
     Again(Index),
-    /// So many new bytes, and the FIN.
+    /// New data of this length, and the FIN if it follows them.
     New { len: u32, fin: bool },
 }
 
@@ -52,7 +52,7 @@ impl Sender {
             return Some(probe);
         }
         if cx.timers.pace < cx.now {
-            // The driver polls before it has handled the timer.
+            // The driver polls before it has handled the pacing timer.
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
             self.on_pace(cx.now, due);
         }
@@ -65,7 +65,7 @@ impl Sender {
                 return None;
             }
             pacer.begin(quantum);
-            // A small segment takes little of the rate: a full one would hold up a peer with a tiny window for ever.
+            // A small segment takes its own share of the rate: with that of a full one, a peer with a tiny window would be served too slowly.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
                 Pick::New { len, .. } => len,
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    /// Picks the next segment and tells at which pace it leaves, unless nothing at all may leave now.
+    /// Picks the next segment and its pace, unless the algorithm withholds all data or an RTO probe is outstanding.
     fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<(Pick, Pace)> {
         if self.rto_probe.is_some() {
             return None;
@@ -158,7 +158,7 @@ impl Sender {
 
     /// F-RTO sends new data, or nothing, until it has judged the timeout.
     fn withholds_retransmissions(&self) -> bool {
-        matches!(self.episode, Episode::Loss { doubt: TimeoutCheck::AwaitSecond, .. })
+        matches!(self.episode, Episode::Loss { check: TimeoutCheck::AwaitSecond, .. })
     }
 
     /// The next new segment as far as the application and the receiver allow.
@@ -176,7 +176,8 @@ impl Sender {
         let usable = self.peer.edge.saturating_sub(self.nxt);
         if len > usable {
             // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
-            let worthwhile = usable > 0 && (self.extra.silly || usable >= u64::from(self.peer.largest / 2));
+            let worthwhile =
+                usable > 0 && (self.extra.may_be_small || usable >= u64::from(self.peer.largest / 2));
             return if worthwhile {
                 Ok(Pick::New { len: usable as u32, fin: false })
             } else {
@@ -215,7 +216,7 @@ impl Sender {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
-        // Pacing may hold it back: once sent again it is passed over.
+        // Pacing may hold the segment back, so the search begins with it next time; once retransmitted it is passed over.
         *early_from = index;
         Some(index)
     }
@@ -225,7 +226,7 @@ impl Sender {
         let early = self.recovery == Recovery::Sack && !self.episode.is_open();
         self.board.retransmit(index, cx.now, early);
         self.extra.forced = self.extra.forced.saturating_sub(1);
-        // The pace may have held it back since the loss was found, when the timer was restarted.
+        // The timer was restarted when the loss was found, and pacing may have held the segment back since.
         if index == self.board.front_index() {
             self.arm_retransmission(cx);
         }
@@ -292,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// Notes the counts for the delivery rate at which a segment leaves, if anybody wants to know it.
+    /// Notes the counts from which the delivery rate is computed when the segment is acknowledged, if the algorithm wants that rate.
     #[inline]
     fn stamp(&mut self, index: Index, now: Instant) {
         if let Some(rate) = &mut self.rate {
@@ -327,7 +328,7 @@ impl Sender {
         if full {
             self.limit = Limit::Window;
         }
-        // An algorithm that withholds data during recovery has that noted when it is asked again.
+        // That an algorithm withholds data during recovery is noted when the next segment is picked.
         let more = self.extra.forced > 0 || self.extra.beyond_window > 0;
         full && !more && (self.episode.is_open() || !self.withholds())
     }
@@ -341,7 +342,7 @@ impl Sender {
             || self.wanted_rate(own.rate(), cx).is_some()
     }
 
-    /// What the algorithm, which spaces segments like this, and the configuration let leave.
+    /// The pace that follows from the spacing of the algorithm, `own`, and from the configuration.
     #[inline]
     fn pace(&self, own: Spacing, cx: &Context) -> Pace {
         let quantum = match own {
@@ -358,7 +359,7 @@ impl Sender {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
-            // One paced ACK covers half a window, which would leave at once and look like a queue to whoever measures delay.
+            // One paced ACK covers half a window. Sent at once, it would build a queue, and algorithms that measure delay would see it.
             Pacing::Algorithm if self.recovery == Recovery::Snack => Pacing::USUAL_GAINS,
             Pacing::Algorithm => return own.filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),

@@ -1,7 +1,7 @@
-//! Reductions that turn out to be mistakes: nothing was lost, segments or their ACKs were late.
+//! Undoing reductions that turn out to be spurious: nothing was lost, but segments or their ACKs were late.
 //!
-//! Two kinds of evidence count, as in Linux. The receiver reports each repair as a duplicate (D-SACK, RFC 3708); or the ACK that covers the
-//! first repair echoes a timestamp from before it left (Eifel detection, RFC 3522). Then the reduction is taken back (RFC 4015).
+//! Two kinds of evidence count, as in Linux. The receiver reports each retransmission as a duplicate (D-SACK, RFC 3708), or the ACK that covers
+//! the first retransmission echoes a timestamp older than it (Eifel detection, RFC 3522). Then the reduction is undone (RFC 4015).
 
 use bentpipe_base::{SackRange, Segment};
 use bentpipe_cc::Undo;
@@ -14,20 +14,20 @@ use crate::context::Context;
 use crate::timestamp::clock_ms;
 
 impl Sender {
-    /// The window was reduced: repairs are watched, or earlier ones no longer.
+    /// The window was reduced: its retransmissions are `watched`, and those of an earlier reduction no longer.
     pub(super) fn watch_reduction(&mut self, watched: bool) {
         let undo = watched.then(|| Watch::begin(self.una));
         self.reductions().undo = undo;
     }
 
-    /// The algorithm was told of something else than a loss episode: its last reduction is no longer the one that was watched.
+    /// The algorithm reduced the window for another reason than a recovery episode, so that undoing would no longer undo the watched reduction.
     pub(super) fn stop_watching(&mut self) {
         if let Some(reductions) = &mut self.reductions {
             reductions.undo = None;
         }
     }
 
-    /// A segment leaves again.
+    /// A segment is retransmitted.
     pub(super) fn watch_repair(&mut self, cx: &Context, record: Record) {
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
             undo.note_repair(record.end(), clock_ms(cx.now));
@@ -41,14 +41,14 @@ impl Sender {
         let Some(reductions) = &mut self.reductions else { return false };
         let Some(undo) = &mut reductions.undo else { return false };
         if una > undo.until || segment.flags.contains(bentpipe_base::Flags::ECE) {
-            // Whatever was late, the path is congested (RFC 4015 step 5).
+            // The path is congested, whatever was late (RFC 4015 step 5).
             reductions.undo = None;
             return false;
         }
         duplicate.is_some_and(|range| undo.report(range, mss)) || undo.answers_original(una, echo)
     }
 
-    /// Takes back the last reduction, and what was marked lost and has not been sent again is in flight after all.
+    /// Undoes the last reduction. Segments that were marked lost and have not been retransmitted count as in flight again.
     #[cold]
     pub(super) fn undo_reduction(&mut self, cx: &mut Context) {
         if matches!(self.episode, Episode::Loss { .. }) {

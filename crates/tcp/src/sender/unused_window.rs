@@ -1,4 +1,4 @@
-//! Congestion window validation: what an unused window is worth (RFC 5681 section 4.1, RFC 7661).
+//! Congestion window validation: for how long an unused window is kept (RFC 5681 section 4.1, RFC 7661).
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{Accounting, ConnectionEvent};
@@ -19,22 +19,14 @@ impl Sender {
     }
 
     fn measure_use(&mut self, now: Instant, config: &Config) {
-        let v = self.validation.get_or_insert_default();
+        let validation = self.validation.get_or_insert_default();
         let round = self.rtt.srtt.max(Duration::from_millis(1));
-        v.current = (self.delivered - v.delivered_since) as f64 / f64::from(self.mss);
-        if now.since(v.since) >= round {
-            v.previous = v.current;
-            v.since = now;
-            v.delivered_since = self.delivered;
-        }
+        validation.measure(now, self.delivered, round);
         // RFC 7661 section 4.3: validated while more than half of the window is used.
-        if v.pipe_ack() >= self.algorithm.cc.window() / 2.0 || self.limit != Limit::Application {
-            v.unused_since = None;
-            return;
-        }
-        let since = *v.unused_since.get_or_insert(now);
-        if now.since(since) >= NON_VALIDATED_PERIOD {
-            v.unused_since = Some(now);
+        let window = self.algorithm.cc.window();
+        if validation.pipe_ack(self.mss) >= window / 2.0 || self.limit != Limit::Application {
+            validation.note_used();
+        } else if validation.is_unused_for(now, NON_VALIDATED_PERIOD) {
             let floor = f64::from(config.initial_window.segments(self.mss));
             let path = self.path(now);
             self.algorithm.cc.on_event(ConnectionEvent::Unvalidated { floor }, &path);
@@ -44,8 +36,8 @@ impl Sender {
     /// `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section 4.4.1).
     pub(super) fn validated(&self, config: &Config) -> Option<f64> {
         let on = config.window_validation == WindowValidation::Rfc7661;
-        let unused = self.validation.as_ref().filter(|validation| on && validation.unused_since.is_some());
-        unused.map(|validation| validation.pipe_ack())
+        let unused = self.validation.as_ref().filter(|validation| on && validation.is_unused());
+        unused.map(|validation| validation.pipe_ack(self.mss))
     }
 
     /// The sender is about to send after a pause: restart window (RFC 5681 section 4.1).
@@ -53,7 +45,7 @@ impl Sender {
         let idle = self.board.is_empty()
             && self.last_sent != Instant::ZERO
             && now.since(self.last_sent) > self.rtt.rto(&config.rto);
-        // A rate is not a window: an algorithm that paces by a model of its own hears of each pause.
+        // An algorithm that paces by a model of its own is told of each pause, because its rate is no window.
         let by_rate =
             self.algorithm.accounting == Accounting::Own && self.algorithm.cc.spacing().rate().is_some();
         if !idle || !by_rate && config.window_validation != WindowValidation::Restart {

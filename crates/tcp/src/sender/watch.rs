@@ -1,15 +1,15 @@
-//! What tells whether the last reduction was a mistake.
+//! Evidence that the last reduction of the window was spurious.
 
 use bentpipe_base::SackRange;
 
 use crate::timestamp::is_older;
 
-/// State of the retransmissions since a reduction.
+/// The retransmissions since a reduction, and which of them were reported as duplicates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
-    /// First unacknowledged sequence number at the reduction: duplicates of what lies below say nothing of it.
+    /// First unacknowledged sequence number at the reduction. Duplicates of data below it tell nothing of the reduction.
     from: u64,
-    /// Acknowledging more than this ends the watch: all reports of duplicates have come.
+    /// The watch ends when more than this is acknowledged, because all reports of duplicates have then arrived.
     pub until: u64,
     /// The first repair, until it is acknowledged.
     first: Option<FirstRepair>,

@@ -9,37 +9,37 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 
 use super::now_ns;
 
-/// A socket that says when packets came to this machine. A process that was not running then would find out later, of several at
-/// once, and take a train that spread over a link for one that did not.
+/// A socket that tells when packets arrived at this machine, by the clock of the kernel. A process that is not running at that time would read
+/// several packets at once later, and could not measure the dispersion of a packet train.
 #[derive(Debug)]
-pub(super) struct Ear(pub UdpSocket);
+pub(super) struct StampedSocket(pub UdpSocket);
 
-/// A packet.
+/// A packet that was received.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct Received {
     pub len: usize,
     pub from: SocketAddr,
-    /// Nanoseconds since 1970, by the kernel.
+    /// When the kernel received it, in nanoseconds since 1970.
     pub at_ns: u64,
 }
 
-impl Ear {
+impl StampedSocket {
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         setsockopt(&socket, ReceiveTimestampns, &true)?;
         Ok(Self(socket))
     }
 
-    pub fn hear(&self, into: &mut [u8]) -> io::Result<Heard> {
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<Received> {
         let mut pieces = [IoSliceMut::new(into)];
         let mut space = cmsg_space!(TimeSpec);
         let flags = MsgFlags::empty();
-        let heard = recvmsg::<SockaddrStorage>(self.0.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
-        let stamp = heard.cmsgs()?.find_map(|message| match message {
+        let received = recvmsg::<SockaddrStorage>(self.0.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
+        let stamp = received.cmsgs()?.find_map(|message| match message {
             ControlMessageOwned::ScmTimestampns(at) => u64::try_from(at.num_nanoseconds()).ok(),
             _ => None,
         });
-        let from = heard.address.as_ref().and_then(address).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Heard { len: heard.bytes, from, at_ns: stamp.unwrap_or_else(now_ns) })
+        let from = received.address.as_ref().and_then(address).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Received { len: received.bytes, from, at_ns: stamp.unwrap_or_else(now_ns) })
     }
 }
 
@@ -59,19 +59,19 @@ mod tests {
         for any in ["127.0.0.1:0", "[::1]:0"] {
             // A machine without IPv6 has nothing to show.
             let Ok(socket) = UdpSocket::bind(any) else { continue };
-            let ear = Ear::new(socket).unwrap();
-            let mouth = UdpSocket::bind(any).unwrap();
+            let receiver = StampedSocket::new(socket).unwrap();
+            let sender = UdpSocket::bind(any).unwrap();
             let mut bytes = [0; 8];
             // The kernel needs a moment until it takes the time of packets for a new socket.
             let precise = (0..20).any(|_| {
                 let before_ns = now_ns();
-                mouth.send_to(&[1, 2, 3], ear.0.local_addr().unwrap()).unwrap();
+                sender.send_to(&[1, 2, 3], receiver.0.local_addr().unwrap()).unwrap();
                 let after_ns = now_ns();
                 std::thread::sleep(Duration::from_millis(50));
-                let heard = ear.hear(&mut bytes).unwrap();
-                assert_eq!((heard.len, heard.from), (3, mouth.local_addr().unwrap()));
+                let received = receiver.receive(&mut bytes).unwrap();
+                assert_eq!((received.len, received.from), (3, sender.local_addr().unwrap()));
                 // To the loopback device it comes while it is sent.
-                (before_ns..=after_ns).contains(&heard.at_ns)
+                (before_ns..=after_ns).contains(&received.at_ns)
             });
             assert!(precise);
         }

@@ -1,4 +1,4 @@
-//! One connection: its engine, its numbers on the wire and the bytes of its two streams.
+//! One end of a connection: its engine, its numbers on the wire and the bytes of its two streams.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
@@ -8,37 +8,37 @@ use bentpipe_tcp::{Connection, Events, State};
 use bentpipe_wire::{Arrived, Conversation, Ends, Header, Near};
 
 use super::path::PathLimit;
-use super::ring::{CHUNK, Ring};
+use super::stream_buffer::{CHUNK, StreamBuffer};
 
 /// Which end opened a connection, and how far its handshake is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// We did.
+    /// This stack opened it.
     Opened,
-    /// The peer did; its handshake is not complete.
+    /// The peer opened it, and the handshake is not complete.
     HalfOpen,
-    /// The peer did, and it waits to be accepted.
+    /// The peer opened it, and it waits to be accepted.
     Waiting,
-    /// The peer did.
+    /// The peer opened it, and it was accepted or has failed.
     Accepted,
 }
 
-/// Bytes of memory of a connection.
+/// Memory of a connection or of several, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Charge {
-    /// All of it.
+    /// All memory.
     pub all: usize,
-    /// Of its streams.
-    pub rings: usize,
-    /// Of what waits to be sent to a peer that has acknowledged nothing yet, but for the first chunk.
+    /// The part of the stream buffers.
+    pub buffers: usize,
+    /// The part of data that wait to be sent to peers that have acknowledged nothing yet, except for the first chunk of each.
     pub unproven: usize,
 }
 
 impl Charge {
-    /// Books `new` in the place of `old`.
+    /// Counts `new` instead of `old`.
     pub fn exchange(&mut self, old: Self, new: Self) {
         self.all = self.all + new.all - old.all;
-        self.rings = self.rings + new.rings - old.rings;
+        self.buffers = self.buffers + new.buffers - old.buffers;
         self.unproven = self.unproven + new.unproven - old.unproven;
     }
 }
@@ -50,13 +50,13 @@ pub(super) struct Incoming {
     opening: Option<Conversation>,
     /// Position of the first byte of the payload.
     start: u64,
-    /// Positions of what is to be kept of it.
+    /// The part of the stream that is to be kept of it.
     wanted: Range<u64>,
 }
 
 impl Incoming {
-    /// Leaves out the payload, for which there is no memory. False if the whole segment is to be dropped, because it acknowledges nothing new:
-    /// without its data it would be taken for a duplicate ACK.
+    /// Drops the payload, for which there is no memory. False if the whole segment is to be dropped: if it acknowledges nothing new, it would be
+    /// taken for a duplicate ACK without its data.
     pub fn drop_payload(&mut self, una: u64) -> bool {
         self.segment.len = 0;
         self.segment.flags -= Flags::FIN | Flags::PSH;
@@ -65,24 +65,25 @@ impl Incoming {
     }
 }
 
-/// Bytes that may wait to be sent to a peer, however small its congestion window is. A peer that has acknowledged nothing yet gets the first
-/// number, somewhat more than an initial window; others get the second.
+/// Bytes that may wait to be sent to a peer that has acknowledged nothing yet, however small its congestion window is (chosen: about two
+/// initial windows).
 const UNPROVEN_SHARE: u64 = 32 << 10;
+/// The same to other peers (chosen).
 const PROVEN_SHARE: u64 = 256 << 10;
 /// A TCP header without options.
 const LEAST_TCP_HEADER: usize = 20;
-/// Memory that the tables of the stack take for a connection, in bytes: for its ends, its timer and its entries in queues.
+/// Estimated memory of a connection in the tables of the stack, in bytes: for its ends, its timer and its entries in queues.
 const TABLES: usize = 256;
 
-/// A connection of a stack.
-pub(super) struct Peer {
+/// One end of a connection of a stack.
+pub(super) struct Endpoint {
     pub ends: Ends,
     pub engine: Connection,
     pub conversation: Conversation,
     pub role: Role,
     /// The application has its [`Id`](super::Id) and may still use it.
     pub owned: bool,
-    /// In the queue of those that may have something to send.
+    /// It is in the queue of connections that may have something to send.
     pub queued: bool,
     /// Its deadline in the list of timers.
     pub armed: Instant,
@@ -95,11 +96,11 @@ pub(super) struct Peer {
     /// The peer's SYN offered to answer probes.
     pub knows_probes: bool,
     pub path: PathLimit,
-    /// Of IPv4 packets.
+    /// Identification field of the last IPv4 packet.
     pub identification: u16,
-    /// Of all packets but those of lower effort.
+    /// Differentiated services code point of all packets except those of low priority.
     pub dscp: u8,
-    /// Bytes that the application lets wait for an acknowledgement, beside the limits of the engine and of memory.
+    /// Most unacknowledged bytes, as set by the application, in addition to the limits of the engine and of memory.
     pub limit: u64,
     /// The writer had more than the limits allowed.
     blocked: bool,
@@ -109,11 +110,20 @@ pub(super) struct Peer {
     pub orphan: bool,
     /// Its memory as it is contained in the totals of the stack.
     pub charge: Charge,
-    pub sending: Ring,
-    receiving: Ring,
-    /// Position after the last byte written, and of the next to be read.
+    pub sending: StreamBuffer,
+    receiving: StreamBuffer,
+    /// Stream position after the last byte written. `read_to` is that of the next byte to be read.
     written: u64,
     read_to: u64,
+}
+
+/// What [`Endpoint::fill`] may take at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FillBound {
+    /// Bytes of the stream.
+    pub bytes: usize,
+    /// Bytes of memory that are taken in addition to those in use.
+    pub memory: usize,
 }
 
 /// Where the numbers of this end begin on the wire.
@@ -125,7 +135,7 @@ pub struct Numbers {
     pub clock: u32,
 }
 
-impl Peer {
+impl Endpoint {
     /// A connection whose own sequence numbers and timestamps begin at `numbers`.
     pub fn new(ends: Ends, engine: Connection, numbers: Numbers, mtu: u16) -> Self {
         let Numbers { initial, clock } = numbers;
@@ -149,14 +159,14 @@ impl Peer {
             starved: false,
             orphan: false,
             charge: Charge::default(),
-            sending: Ring::at(1),
-            receiving: Ring::at(1),
+            sending: StreamBuffer::at(1),
+            receiving: StreamBuffer::at(1),
             written: 1,
             read_to: 1,
         }
     }
 
-    /// Takes bytes from the application; no more than fit into `spare` bytes of further memory. Returns how many.
+    /// Takes as many bytes from the application as fit into `spare` bytes of further memory. Returns how many.
     pub fn write(&mut self, now: Instant, bytes: &[u8], spare: usize) -> usize {
         let room = self.room(spare);
         self.blocked = room < bytes.len();
@@ -172,13 +182,13 @@ impl Peer {
         usize::try_from(room).unwrap_or(usize::MAX).min(self.sending.room(self.written, spare))
     }
 
-    /// The same as far as the engine has room for them.
+    /// Bytes that may be written now, and for which the engine has room.
     pub fn send_room(&self, spare: usize) -> usize {
         usize::try_from(self.engine.send_room()).unwrap_or(usize::MAX).min(self.room(spare))
     }
 
-    /// Bytes that may be written and not yet acknowledged: as much as leaves soon. A peer that has acknowledged nothing yet gets the
-    /// first window and little more.
+    /// Most unacknowledged bytes: about as many as will leave soon. For a peer that has acknowledged nothing yet, these are the initial window and
+    /// little more.
     fn send_limit(&self) -> u64 {
         let window = (self.engine.window_state().cwnd * f64::from(self.path.device())) as u64;
         let soon = match self.is_unproven() {
@@ -193,15 +203,14 @@ impl Peer {
         self.engine.acknowledged_bytes() == 0
     }
 
-    /// Lets `fill` write up to `most` bytes to be sent into pieces of memory, one after the other; it says how many it wrote. The memory grows
-    /// by no more than `spare`. `None` if there was no room.
+    /// Lets `fill` write bytes to be sent into pieces of memory, one after the other; it returns how many it wrote. `None` if there was no room.
     pub fn fill(
         &mut self,
         now: Instant,
-        (most, spare): (usize, usize),
+        bound: FillBound,
         fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
     ) -> Option<usize> {
-        let room = self.send_room(spare);
+        let room = self.send_room(bound.memory);
         if room == 0 {
             // Asks for a WRITABLE event, from this limit and from the engine.
             self.blocked = true;
@@ -210,14 +219,14 @@ impl Peer {
             }
             return None;
         }
-        let filled = self.sending.fill(most.min(room), fill);
+        let filled = self.sending.fill(bound.bytes.min(room), fill);
         self.written += filled as u64;
         let taken = self.engine.write(now, filled as u64);
         debug_assert_eq!(taken, filled as u64, "there was room");
         Some(filled)
     }
 
-    /// Lets `take` have up to `most` bytes that arrived in order, in pieces; it says how many it took.
+    /// Passes up to `most` bytes that arrived in order to `take`, in pieces; it returns how many it took.
     pub fn drain(&mut self, now: Instant, most: usize, take: impl FnOnce(&[IoSlice<'_>]) -> usize) -> usize {
         self.blank_missing();
         let len = self.engine.readable().min(most as u64) as usize;
@@ -266,7 +275,7 @@ impl Peer {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
 
-    /// Fills with zeros what best effort left out, so that the reader does not get old bytes of this memory.
+    /// Fills with zeros what best effort skipped, so that the reader does not get old bytes of this memory.
     fn blank_missing(&mut self) {
         while let Some(missing) = self.engine.next_missing() {
             self.receiving.blank(missing.start, missing.end);
@@ -316,7 +325,7 @@ impl Peer {
         Incoming { segment, opening: opens.then_some(conversation), start, wanted }
     }
 
-    /// Bytes by which the memory would grow for what a packet brings.
+    /// Bytes by which the memory would grow for the payload of a packet.
     pub fn growth(&self, incoming: &Incoming) -> usize {
         self.receiving.growth(incoming.wanted.start, incoming.wanted.end)
     }
@@ -350,7 +359,7 @@ impl Peer {
         }
     }
 
-    /// A deadline of the engine has come.
+    /// Handles the timers of the engine that have expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         let before = self.engine.stats().timeouts;
         self.engine.handle_timeout(now);
@@ -359,20 +368,20 @@ impl Peer {
         }
     }
 
-    /// Bytes of memory that the streams hold.
-    pub fn ring_bytes(&self) -> usize {
+    /// Bytes of memory of the stream buffers.
+    pub fn buffer_bytes(&self) -> usize {
         self.sending.capacity() + self.receiving.capacity()
     }
 
     /// Memory in bytes: all of it, and the part that waits for a peer that has acknowledged nothing.
     pub fn cost(&self) -> Charge {
         let structures = size_of::<Self>() - size_of::<Connection>() + TABLES + self.engine.memory_bytes();
-        let rings = self.ring_bytes();
+        let buffers = self.buffer_bytes();
         let unproven = if self.is_unproven() { self.sending.capacity().saturating_sub(CHUNK) } else { 0 };
-        Charge { all: structures + rings, rings, unproven }
+        Charge { all: structures + buffers, buffers, unproven }
     }
 
-    /// Gives back the memory of empty rings.
+    /// Frees the memory of empty stream buffers.
     pub fn trim(&mut self) {
         if self.engine.oldest_unacknowledged() >= self.written {
             self.sending.trim();

@@ -1,14 +1,14 @@
-//! Bytes of a stream by their position: what is sent and not yet acknowledged, or received and not yet read.
+//! A send or receive buffer: bytes of a stream by their position, sent and not yet acknowledged or received and not yet read.
 
 use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 
-/// Bytes of a stream from a position on, in chunks that are there only where something was put: a single byte far ahead costs one chunk.
+/// Bytes of a stream from a position on, in chunks. Only chunks with bytes in them take memory: a single byte far ahead takes one chunk.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct StreamBuffer {
     /// By the number of the chunk: its first position divided by [`CHUNK`].
     chunks: BTreeMap<u64, Chunk>,
-    /// Chunks that are free: a steady stream allocates nothing.
+    /// Free chunks, which are used again so that a steady stream allocates nothing.
     spare: Vec<Chunk>,
     /// First position that is still wanted.
     start: u64,
@@ -18,12 +18,12 @@ pub(super) struct Ring {
 
 type Chunk = Box<[u8]>;
 
-/// Bytes of a chunk: what memory grows by.
+/// Bytes of a chunk (chosen: a page).
 pub(super) const CHUNK: usize = 4096;
-/// Free chunks that are kept until memory is trimmed, or as many as there are in use if those are more: a fast stream takes them again at once.
+/// Free chunks that are kept until memory is trimmed; as many as are in use are kept in any case, because a fast stream takes them again at once.
 const MOST_SPARE: usize = 64;
 
-/// Pieces that are handed out at one time.
+/// Most pieces that are handed out at one time (chosen).
 const MOST_PIECES: usize = 64;
 
 /// A chunk to write in.
@@ -47,8 +47,8 @@ fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     })
 }
 
-impl Ring {
-    /// An empty ring whose stream goes on at `start`.
+impl StreamBuffer {
+    /// An empty buffer whose stream goes on at `start`.
     pub fn at(start: u64) -> Self {
         Self { start, end: start, ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl Ring {
         ((last - first + 1) as usize).saturating_sub(there) * CHUNK
     }
 
-    /// Bytes that can be put at `at` and behind, where nothing was put yet, with no more than `spare` bytes of further memory.
+    /// Bytes that can be put at `at`, where nothing was put yet, and behind, with no more than `spare` bytes of further memory.
     pub fn room(&self, at: u64, spare: usize) -> usize {
         let (number, offset) = place(at);
         let begun = usize::from(self.chunks.contains_key(&number));
@@ -90,8 +90,7 @@ impl Ring {
         }
     }
 
-    /// Lets `fill` write into the room for the next `len` bytes, of which it says how many it wrote; less room than that, if it were many
-    /// pieces. What lies there is written for the first time.
+    /// Lets `fill` write up to `len` bytes behind the end, into at most [`MOST_PIECES`] pieces; it returns how many it wrote.
     pub fn fill(&mut self, len: usize, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize) -> usize {
         let (first, offset) = place(self.end);
         let len = len.min(MOST_PIECES * CHUNK - offset);
@@ -108,15 +107,15 @@ impl Ring {
         filled
     }
 
-    /// The bytes of `[at, at + len)` in pieces, the first of them where that were many.
+    /// The bytes of `[at, at + len)` in pieces, or the first of them if there are more than [`MOST_PIECES`].
     pub fn get(&self, at: u64, len: usize) -> Vec<IoSlice<'_>> {
         let mut slices = Vec::new();
         self.visit(at, len.min((MOST_PIECES - 1) * CHUNK), |piece| slices.push(IoSlice::new(piece)));
         slices
     }
 
-    /// Hands the bytes of `[at, at + len)` to `take`, piece by piece; zeros where nothing was put. Nothing of what was let go, and nothing
-    /// beyond the end.
+    /// Passes the bytes of `[at, at + len)` to `take`, piece by piece, with zeros where nothing was put. Stops at the end, and passes nothing if
+    /// `at` was released.
     pub fn visit<'a>(&'a self, at: u64, len: usize, mut take: impl FnMut(&'a [u8])) {
         static NOTHING: [u8; CHUNK] = [0; CHUNK];
         if at < self.start {
@@ -129,17 +128,17 @@ impl Ring {
         }
     }
 
-    /// Whether all bytes of `[at, at + len)` were put and not let go.
+    /// Whether `[at, at + len)` lies between what was released and the end.
     pub fn holds(&self, at: u64, len: usize) -> bool {
         self.start <= at && at + len as u64 <= self.end
     }
 
-    /// Appends the bytes of `[at, at + len)` to `out`; fewer where they were let go, or never put.
+    /// Appends the bytes of `[at, at + len)` to `out`, as [`visit`](Self::visit) passes them.
     pub fn append_to(&self, at: u64, len: usize, out: &mut Vec<u8>) {
         self.visit(at, len, |piece| out.extend_from_slice(piece));
     }
 
-    /// Copies the bytes from `at` on into the whole of `into`.
+    /// Fills `into` with the bytes from `at` on.
     pub fn read(&self, at: u64, into: &mut [u8]) {
         let mut rest = &mut *into;
         self.visit(at, rest.len(), |piece| {
@@ -149,7 +148,7 @@ impl Ring {
         });
     }
 
-    /// Overwrites what may stand in `[from, end)` by zeros.
+    /// Overwrites `[from, end)` by zeros.
     pub fn blank(&mut self, from: u64, end: u64) {
         self.end = self.end.max(end);
         let (first, last) = (place(from).0, place(end).0);
@@ -161,7 +160,7 @@ impl Ring {
         }
     }
 
-    /// Lets go of everything below `to`.
+    /// Releases everything below `to`.
     pub fn release(&mut self, to: u64) {
         self.start = self.start.max(to);
         self.end = self.end.max(self.start);
@@ -174,7 +173,7 @@ impl Ring {
         }
     }
 
-    /// Gives back the memory that nothing is kept in.
+    /// Frees the memory that nothing is kept in.
     pub fn trim(&mut self) {
         self.spare = Vec::new();
         if self.start == self.end {
@@ -191,69 +190,69 @@ mod tests {
         (at..at + len as u64).map(|position| ((position * 7) >> 3) as u8).collect()
     }
 
-    fn read(ring: &Ring, at: u64, len: usize) -> Vec<u8> {
+    fn read(buffer: &StreamBuffer, at: u64, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
-        ring.append_to(at, len, &mut bytes);
+        buffer.append_to(at, len, &mut bytes);
         bytes
     }
 
     #[test]
     fn bytes_come_back_across_chunks_and_growth() {
-        let mut ring = Ring::at(1);
+        let mut buffer = StreamBuffer::at(1);
         let (mut written, mut released) = (1, 1);
         for step in 0..2000_u64 {
             let len = (step * 977 % 3000) as usize;
-            let (before, growth) = (ring.capacity(), ring.growth(written, written + len as u64));
-            assert!(ring.room(written, growth) >= len);
-            assert!(growth == 0 || ring.room(written, growth - 1) < len);
-            ring.put(written, &pattern(written, len));
-            assert_eq!(ring.capacity(), before + growth);
+            let (before, growth) = (buffer.capacity(), buffer.growth(written, written + len as u64));
+            assert!(buffer.room(written, growth) >= len);
+            assert!(growth == 0 || buffer.room(written, growth - 1) < len);
+            buffer.put(written, &pattern(written, len));
+            assert_eq!(buffer.capacity(), before + growth);
             written += len as u64;
             let kept = (written - released) as usize;
-            assert_eq!(read(&ring, released, kept), pattern(released, kept));
+            assert_eq!(read(&buffer, released, kept), pattern(released, kept));
             let mut copy = vec![0; kept];
-            ring.read(released, &mut copy);
+            buffer.read(released, &mut copy);
             assert_eq!(copy, pattern(released, kept));
             released += (kept as u64).min(step * 613 % 3100);
-            ring.release(released);
-            assert!(ring.capacity() <= kept + (MOST_SPARE + 2) * CHUNK, "{}", ring.capacity());
+            buffer.release(released);
+            assert!(buffer.capacity() <= kept + (MOST_SPARE + 2) * CHUNK, "{}", buffer.capacity());
         }
-        ring.release(written);
-        ring.trim();
-        assert_eq!(ring.capacity(), 0);
-        assert!(read(&ring, 1, 10).is_empty(), "what was let go is gone");
+        buffer.release(written);
+        buffer.trim();
+        assert_eq!(buffer.capacity(), 0);
+        assert!(read(&buffer, 1, 10).is_empty(), "what was released is gone");
     }
 
     #[test]
     fn holes_are_filled_later() {
-        let mut ring = Ring::at(1);
-        ring.put(5001, &pattern(5001, 1000));
-        ring.put(1, &pattern(1, 5000));
-        assert_eq!(read(&ring, 1, 6000), pattern(1, 6000));
-        ring.release(3000);
-        ring.put(2500, &pattern(2500, 1000));
-        assert_eq!(read(&ring, 3000, 500), pattern(3000, 500));
+        let mut buffer = StreamBuffer::at(1);
+        buffer.put(5001, &pattern(5001, 1000));
+        buffer.put(1, &pattern(1, 5000));
+        assert_eq!(read(&buffer, 1, 6000), pattern(1, 6000));
+        buffer.release(3000);
+        buffer.put(2500, &pattern(2500, 1000));
+        assert_eq!(read(&buffer, 3000, 500), pattern(3000, 500));
     }
 
     #[test]
     fn a_byte_far_ahead_costs_a_chunk() {
-        let mut ring = Ring::at(1);
-        assert_eq!(ring.growth(1 << 30, (1 << 30) + 1), CHUNK);
-        ring.put(1 << 30, &[7]);
-        assert_eq!(ring.capacity(), CHUNK);
-        assert_eq!(read(&ring, (1 << 30) - 2, 5), [0, 0, 7]);
+        let mut buffer = StreamBuffer::at(1);
+        assert_eq!(buffer.growth(1 << 30, (1 << 30) + 1), CHUNK);
+        buffer.put(1 << 30, &[7]);
+        assert_eq!(buffer.capacity(), CHUNK);
+        assert_eq!(read(&buffer, (1 << 30) - 2, 5), [0, 0, 7]);
     }
 
     /// A chunk that was used before must not show what stood in it.
     #[test]
     fn what_is_blanked_reads_as_zeros() {
-        let mut ring = Ring::at(0);
-        ring.put(0, &[9; 3 * CHUNK]);
-        ring.release(3 * CHUNK as u64);
+        let mut buffer = StreamBuffer::at(0);
+        buffer.put(0, &[9; 3 * CHUNK]);
+        buffer.release(3 * CHUNK as u64);
         let at = 4 * CHUNK as u64;
-        ring.put(at + 100, &[1; 2 * CHUNK]);
-        ring.blank(at - 10, at + 150);
-        assert_eq!(read(&ring, at - 10, 160), [0; 160]);
-        assert_eq!(read(&ring, at + 150, 50), [1; 50]);
+        buffer.put(at + 100, &[1; 2 * CHUNK]);
+        buffer.blank(at - 10, at + 150);
+        assert_eq!(read(&buffer, at - 10, 160), [0; 160]);
+        assert_eq!(read(&buffer, at + 150, 50), [1; 50]);
     }
 }

@@ -1,5 +1,5 @@
-//! Segments of one stream that are due at the same time, handed to the kernel in one piece, as a network card does that glues what
-//! it receives together. Only a path that is fast for this machine has several packets due at once.
+//! Coalescing: segments of one stream that are due at the same time are handed to the kernel as one large packet, as by a network card with
+//! receive offload. Several packets are due at once only if the path is fast for this machine.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ const CHECKSUM_AT: usize = 16;
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
-/// One or more packets that leave as one.
+/// Coalesces packets: holds one or more packets that are written as one.
 #[derive(Debug, Default)]
-pub(crate) struct Train {
+pub(crate) struct Coalescer {
     /// Virtio header and the packet so far; empty if there is none.
     bytes: Vec<u8>,
     packets: u64,
     head: Option<Head>,
 }
 
-/// What the next packet must match to be one with those before.
+/// What the next packet must match to be appended.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     ip_len: usize,
@@ -32,15 +32,15 @@ struct Head {
     /// Payload of each packet but the last.
     unit: usize,
     next_seq: u32,
-    /// Nothing may follow.
+    /// No packet may be appended any more.
     complete: bool,
-    /// The checksum was found right: glued packets get a new one.
+    /// The checksum was found right. Coalesced packets get a new one, which must not hide a wrong one.
     verified: bool,
 }
 
-impl Train {
-    /// Adds a packet if it goes on where the last one ended and differs in nothing else.
-    pub fn couple(&mut self, packet: &[u8]) -> bool {
+impl Coalescer {
+    /// Appends a packet if it continues the stream where the last one ended and differs from it in nothing else.
+    pub fn append(&mut self, packet: &[u8]) -> bool {
         let Some(mut head) = self.head.filter(|head| !head.complete) else { return false };
         let Some(next) = Head::of(packet) else { return false };
         let whole = &self.bytes[VIRTIO_HEADER_LEN..];
@@ -63,7 +63,7 @@ impl Train {
         true
     }
 
-    /// Begins anew with this packet.
+    /// Drops what is held and begins with this packet.
     pub fn begin(&mut self, packet: &[u8]) {
         self.bytes.clear();
         self.bytes.resize(VIRTIO_HEADER_LEN, 0);
@@ -77,7 +77,7 @@ impl Train {
         self.packets
     }
 
-    /// What to write, behind a virtio header. A single packet is as it was.
+    /// The packet to write, behind a virtio header. A single packet is unchanged.
     pub fn finish(&mut self) -> &[u8] {
         if let Some(head) = self.head.filter(|_| self.packets > 1) {
             head.seal(&mut self.bytes);
@@ -85,14 +85,14 @@ impl Train {
         &self.bytes
     }
 
-    /// Forgets everything.
+    /// Drops what is held.
     pub fn clear(&mut self) {
         (self.packets, self.head) = (0, None);
     }
 }
 
 impl Head {
-    /// Of a packet that others may follow or that may follow others: a plain TCP segment with payload.
+    /// Reads a packet that may be coalesced with others: a plain TCP segment with payload.
     fn of(packet: &[u8]) -> Option<Self> {
         let is_v4 = packet.first()? >> 4 == 4;
         let ip_len = if is_v4 { 20 } else { 40 };
@@ -113,7 +113,8 @@ impl Head {
         Some(Self { ip_len, tcp_len, unit, next_seq, complete: flags & PSH != 0, verified: false })
     }
 
-    /// Whether `packet`, of which `next` was read, goes on where `whole` ends, and the kernel would cut both out of one.
+    /// Whether `packet`, of which `next` was read, continues the stream where `whole` ends, and has the headers that the kernel would give it if it
+    /// segmented a packet of both.
     fn is_continued_by(&self, next: &Self, whole: &[u8], packet: &[u8]) -> bool {
         let same = |range: Range<usize>| whole[range.clone()] == packet[range];
         let ip = if self.ip_len == 20 {
@@ -134,7 +135,7 @@ impl Head {
             && same(at + 18..at + self.tcp_len)
     }
 
-    /// Writes lengths and checksums, and how the kernel is to cut it if it must.
+    /// Writes lengths, checksums and the segment size into the headers.
     fn seal(&self, bytes: &mut [u8]) {
         let is_v4 = self.ip_len == 20;
         let unit = self.unit as u16;
@@ -196,21 +197,21 @@ mod tests {
     }
 
     /// How many of these packets become one with the first.
-    fn coupled(packets: &[Vec<u8>]) -> usize {
-        let mut train = Train::default();
-        train.begin(&packets[0]);
-        packets[1..].iter().take_while(|packet| train.couple(packet)).count()
+    fn appended(packets: &[Vec<u8>]) -> usize {
+        let mut coalescer = Coalescer::default();
+        coalescer.begin(&packets[0]);
+        packets[1..].iter().take_while(|packet| coalescer.append(packet)).count()
     }
 
     #[test]
     fn segments_in_sequence_leave_as_one_that_others_read_as_such() {
         for v6 in [false, true] {
-            let mut train = Train::default();
-            train.begin(&plain(v6, u32::MAX - 999, 1000));
-            assert!(train.couple(&plain(v6, 0, 1000)) && train.couple(&plain(v6, 1000, 300)));
-            assert!(!train.couple(&plain(v6, 1300, 300)), "a short segment is the last");
-            assert_eq!(train.packets(), 3);
-            let (offload, whole) = Offload::read(train.finish()).unwrap();
+            let mut coalescer = Coalescer::default();
+            coalescer.begin(&plain(v6, u32::MAX - 999, 1000));
+            assert!(coalescer.append(&plain(v6, 0, 1000)) && coalescer.append(&plain(v6, 1000, 300)));
+            assert!(!coalescer.append(&plain(v6, 1300, 300)), "a short segment is the last");
+            assert_eq!(coalescer.packets(), 3);
+            let (offload, whole) = Offload::read(coalescer.finish()).unwrap();
             let kind = if v6 { Segmentation::TcpV6(1000) } else { Segmentation::TcpV4(1000) };
             assert_eq!((offload.segmentation, offload.is_trusted()), (kind, true));
             let sliced = SlicedPacket::from_ip(whole).unwrap();
@@ -223,16 +224,16 @@ mod tests {
 
     #[test]
     fn a_single_packet_stays_as_it_is() {
-        let mut train = Train::default();
+        let mut coalescer = Coalescer::default();
         let packet = plain(false, 1, 1000);
-        train.begin(&packet);
-        assert_eq!(train.finish(), [&[0; VIRTIO_HEADER_LEN][..], &packet].concat());
+        coalescer.begin(&packet);
+        assert_eq!(coalescer.finish(), [&[0; VIRTIO_HEADER_LEN][..], &packet].concat());
     }
 
     #[test]
     fn whatever_differs_in_more_than_its_place_leaves_alone() {
         let first = || plain(false, 1, 1000);
-        assert_eq!(coupled(&[first(), plain(false, 1001, 1000), plain(false, 2001, 1000)]), 2);
+        assert_eq!(appended(&[first(), plain(false, 1001, 1000), plain(false, 2001, 1000)]), 2);
         for (name, other) in [
             ("a gap", plain(false, 2001, 1000)),
             ("before it", plain(false, 1, 1000)),
@@ -251,14 +252,14 @@ mod tests {
                 }),
             ),
         ] {
-            assert_eq!(coupled(&[first(), other]), 0, "{name}");
+            assert_eq!(appended(&[first(), other]), 0, "{name}");
         }
         let mut marked = plain(false, 1001, 1000);
         marked[1] = 2;
         bentpipe_wire::mark_congestion(&mut marked);
-        assert_eq!(coupled(&[first(), marked]), 0, "a congestion mark");
+        assert_eq!(appended(&[first(), marked]), 0, "a congestion mark");
         let pushed = segment(false, 1001, 1000, |tcp| tcp.psh = true);
-        assert_eq!(coupled(&[first(), pushed, plain(false, 2001, 1000)]), 1, "PSH is the last");
+        assert_eq!(appended(&[first(), pushed, plain(false, 2001, 1000)]), 1, "PSH is the last");
     }
 
     /// Its receiver must find the error, so it cannot get a new checksum.
@@ -268,20 +269,20 @@ mod tests {
         for at in [60, 1000] {
             let mut broken = second.clone();
             broken[at] ^= 4;
-            assert_eq!(coupled(&[first.clone(), broken]), 0);
+            assert_eq!(appended(&[first.clone(), broken]), 0);
             let mut broken = first.clone();
             broken[at] ^= 4;
-            assert_eq!(coupled(&[broken, second.clone(), plain(false, 2001, 1000)]), 0);
+            assert_eq!(appended(&[broken, second.clone(), plain(false, 2001, 1000)]), 0);
         }
     }
 
     #[test]
-    fn no_train_is_longer_than_a_packet_can_be() {
+    fn nothing_is_longer_than_a_packet_can_be() {
         let packets: Vec<_> = (0..60).map(|n| plain(true, n * 1400, 1400)).collect();
-        let mut train = Train::default();
-        train.begin(&packets[0]);
-        let behind = packets[1..].iter().take_while(|packet| train.couple(packet)).count();
+        let mut coalescer = Coalescer::default();
+        coalescer.begin(&packets[0]);
+        let behind = packets[1..].iter().take_while(|packet| coalescer.append(packet)).count();
         assert_eq!(behind, 45);
-        assert!(train.finish().len() <= VIRTIO_HEADER_LEN + LARGEST);
+        assert!(coalescer.finish().len() <= VIRTIO_HEADER_LEN + LARGEST);
     }
 }

@@ -1,4 +1,4 @@
-//! A process that takes back what was changed on the host, and ends the servers that were started, however the emulation ends.
+//! A process that restores the settings of the host and ends the servers of an emulation, however the emulation ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -11,23 +11,23 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 use crate::error::Error;
 use crate::host::{self, Addresses};
 
-/// Handle to the janitor: when it goes, even by a crash, the janitor tidies up.
+/// Handle to the cleanup process, which does its work when this handle is gone, even after a crash.
 #[derive(Debug)]
-pub(crate) struct Janitor {
-    line: UnixStream,
+pub(crate) struct CleanupProcess {
+    socket: UnixStream,
     process: Pid,
 }
 
-impl Janitor {
-    /// Starts it. The calling process must have one thread.
+impl CleanupProcess {
+    /// Starts the process. The calling process must have one thread.
     pub fn start() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         // SAFETY: the process has one thread, so the child finds no lock held by a thread that it does not have.
         match unsafe { fork() }? {
-            ForkResult::Parent { child } => Ok(Self { line: ours, process: child }),
+            ForkResult::Parent { child } => Ok(Self { socket: ours, process: child }),
             ForkResult::Child => {
                 drop(ours);
-                // A session of its own: Ctrl-C at the terminal is not for it.
+                // In a session of its own the process does not get the signal of Ctrl-C at the terminal.
                 let _ = setsid();
                 let outcome = serve(theirs);
                 // SAFETY: ends the process without the exit handlers of the parent, which are not the child's to run.
@@ -36,12 +36,12 @@ impl Janitor {
         }
     }
 
-    /// Opens the way to the network of the host.
+    /// Lets the emulation reach the network of the host.
     pub fn open_host(&mut self, addresses: &Addresses) -> Result<(), Error> {
-        let asked = writeln!(self.line, "{OPEN} {}", addresses.number);
+        let asked = writeln!(self.socket, "{OPEN} {}", addresses.number);
         let mut answer = String::new();
         asked
-            .and_then(|()| BufReader::new(&self.line).read_line(&mut answer))
+            .and_then(|()| BufReader::new(&self.socket).read_line(&mut answer))
             .map_err(Error::at("the process that opens the way to the host"))?;
         match answer.trim().split_once(' ') {
             Some(("missing", why)) => Err(Error::Missing(why.to_owned())),
@@ -52,32 +52,33 @@ impl Janitor {
         }
     }
 
-    /// Has the process group of a server ended if nobody else can do it any more.
-    pub fn mind_server(&mut self, leader: u32) -> io::Result<()> {
-        writeln!(self.line, "{SERVER} {leader}")
+    /// Registers the process group of a server, which is ended if the emulation ends without doing so.
+    pub fn register_server(&mut self, leader: u32) -> io::Result<()> {
+        writeln!(self.socket, "{SERVER} {leader}")
     }
 }
 
-impl Drop for Janitor {
+impl Drop for CleanupProcess {
     fn drop(&mut self) {
-        // Whoever has gone already needs none of these.
-        let _ = writeln!(self.line, "{ENDED} 0");
-        let _ = self.line.shutdown(Shutdown::Both);
+        // These fail if the process has ended already.
+        let _ = writeln!(self.socket, "{ENDED} 0");
+        let _ = self.socket.shutdown(Shutdown::Both);
         let _ = waitpid(self.process, None);
     }
 }
 
-/// What it is told, each with a number: the emulation's to open the way to the host, the leader's of a server's process group, and any when
-/// the servers have ended in order.
+/// Request to let the emulation reach the network of the host, with the number of the emulation.
 const OPEN: &str = "open";
+/// Request to register a server, with the number of its process group.
 const SERVER: &str = "server";
+/// Note that all servers have been ended, with any number.
 const ENDED: &str = "ended";
 
-/// The life of the janitor: requests, an answer, and the end of the one who asked.
-fn serve(line: UnixStream) -> io::Result<()> {
+/// Serves requests until the emulation has ended, and then cleans up.
+fn serve(socket: UnixStream) -> io::Result<()> {
     let (mut opened, mut servers) = (None, Vec::new());
-    for request in BufReader::new(line.try_clone()?).lines() {
-        // A line that breaks off is an end as well.
+    for request in BufReader::new(socket.try_clone()?).lines() {
+        // An incomplete line means that the emulation has ended.
         let Ok(request) = request else { break };
         match request.split_once(' ') {
             Some((OPEN, number)) => {
@@ -89,7 +90,7 @@ fn serve(line: UnixStream) -> io::Result<()> {
                     Err(error) => format!("failed {error}").replace('\n', "; "),
                 };
                 opened = Some(addresses);
-                if writeln!(&line, "{answer}").is_err() {
+                if writeln!(&socket, "{answer}").is_err() {
                     break;
                 }
             }
@@ -98,7 +99,7 @@ fn serve(line: UnixStream) -> io::Result<()> {
         }
     }
     for leader in servers {
-        // A group that has gone needs no signal.
+        // If the group is gone, no signal is needed.
         let _ = kill(Pid::from_raw(-leader), Signal::SIGKILL);
     }
     if let Some(addresses) = opened {

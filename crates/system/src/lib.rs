@@ -1,0 +1,102 @@
+//! Programs of the system that set up networks: `ip` and `nft`.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::{Command, Stdio};
+
+/// A program of the system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// The Debian package that it is in.
+    pub package: &'static str,
+}
+
+/// Configures addresses, devices and routes.
+pub const IP: Program = Program { name: "ip", package: "iproute2" };
+/// Configures the packet filter.
+pub const NFT: Program = Program { name: "nft", package: "nftables" };
+
+/// Why a program did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It is not installed.
+    #[error("the program `{}` is missing: install the package {}", .0.name, .0.package)]
+    Missing(Program),
+    /// It could not be run, or ended with an error.
+    #[error("{program}: {source}")]
+    Failed {
+        /// Name of the program.
+        program: &'static str,
+        /// What it wrote on standard error. Of the kind [`ErrorKind::PermissionDenied`] if it was not permitted to do its work.
+        source: io::Error,
+    },
+}
+
+impl Program {
+    /// Runs the program with `script` as its standard input, in the network namespace of the calling thread. Returns what it wrote.
+    ///
+    /// # Errors
+    /// [`Failure`] if it is missing or did not succeed.
+    pub fn run(self, arguments: &[&str], script: &str) -> Result<String, Failure> {
+        let failed = |source| Failure::Failed { program: self.name, source };
+        let spawned = Command::new(self.name)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = spawned.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::Missing(self),
+            _ => failed(error),
+        })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that ends before it has read everything says why on its standard error.
+            let _ = stdin.write_all(script.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(failed)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let why = String::from_utf8_lossy(&output.stderr);
+        let kind = if why.contains("not permitted") { ErrorKind::PermissionDenied } else { ErrorKind::Other };
+        Err(failed(io::Error::new(kind, why.trim().to_owned())))
+    }
+}
+
+/// Changes the packet filter of the network namespace of the calling thread, in one transaction.
+///
+/// # Errors
+/// Those of [`Program::run`].
+pub fn nft(script: &str) -> Result<(), Failure> {
+    NFT.run(&["-f", "-"], script).map(drop)
+}
+
+/// Changes addresses, devices and routes in the network namespace of the calling thread: one command in each line, with `options` for all.
+///
+/// # Errors
+/// Those of [`Program::run`].
+pub fn ip(options: &[&str], lines: &[String]) -> Result<(), Failure> {
+    let arguments: Vec<&str> = options.iter().copied().chain(["-batch", "-"]).collect();
+    IP.run(&arguments, &(lines.join("\n") + "\n")).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_gets_its_script_and_gives_its_output() {
+        let cat = Program { name: "cat", package: "coreutils" };
+        assert_eq!(cat.run(&["-"], "one line\n").unwrap(), "one line\n");
+    }
+
+    #[test]
+    fn a_missing_program_and_a_failed_one_are_told_apart() {
+        let missing = Program { name: "bentpipe-no-such-program", package: "none" };
+        assert!(matches!(missing.run(&[], ""), Err(Failure::Missing(program)) if program == missing));
+        let fails = Program { name: "ls", package: "coreutils" };
+        let failure = fails.run(&["/no-such-folder"], "").unwrap_err();
+        assert!(failure.to_string().starts_with("ls: "), "{failure}");
+    }
+}

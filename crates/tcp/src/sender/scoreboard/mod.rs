@@ -1,0 +1,341 @@
+//! Every segment sent and not yet cumulatively acknowledged, and what is known of it.
+//!
+//! Records lie in a ring in sequence order. All operations are amortised O(1) per segment, whatever the window: a segment
+//! is appended once, SACKed at most once between two losses, marked lost once per transmission and removed once; runs of
+//! SACKed segments are skipped by pointers that shorten as they are followed; lost segments wait in queues, so that finding
+//! the next one to retransmit never walks the window.
+
+mod losses;
+mod progress;
+mod record;
+mod repairs;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub(super) use bentpipe_cc::delivery_rate::Index;
+pub(super) use losses::AgeVerdict;
+pub(super) use progress::Progress;
+pub(super) use record::{Mark, Record};
+
+use std::collections::VecDeque;
+
+use bentpipe_base::{Instant, SackRange, prefetch};
+
+use repairs::{Repairs, Report};
+use steps::count_step;
+
+/// While nothing is outstanding, the memory of a larger ring than one of this many segments is freed (chosen: 256 bytes).
+const SMALL: usize = 8;
+
+/// The ring and its counts.
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Index of the front record.
+    base: Index,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// Largest index ever SACKed, plus one.
+    sack_top: Index,
+    /// Every segment below this index has at least `dup_thresh` SACKed segments above it.
+    edge: Index,
+    /// SACKed segments at or above `edge`.
+    sacked_above_edge: u32,
+    /// Present after a loss or a SACK block.
+    repairs: Option<Box<Repairs>>,
+    /// Every first transmission below this index was judged by time.
+    time_cursor: Index,
+    /// Segments marked lost since the connection began.
+    pub total_lost: u32,
+}
+
+impl Scoreboard {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Segments believed to be in the network (RFC 6675 `pipe`).
+    pub fn in_flight(&self) -> u32 {
+        self.outstanding() + self.retransmitted - self.sacked - self.lost
+    }
+
+    pub fn front(&self) -> Option<&Record> {
+        self.records.front()
+    }
+
+    pub fn front_index(&self) -> Index {
+        self.base
+    }
+
+    /// Index of the segment sent next.
+    pub fn next_index(&self) -> Index {
+        self.base + self.records.len() as u64
+    }
+
+    pub fn back_index(&self) -> Option<Index> {
+        (!self.records.is_empty()).then(|| self.base + self.records.len() as u64 - 1)
+    }
+
+    pub fn get(&self, index: Index) -> Option<&Record> {
+        self.records.get(index.checked_sub(self.base)? as usize)
+    }
+
+    /// A new segment was sent for the first time.
+    #[inline]
+    pub fn push(&mut self, record: Record) {
+        debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
+        self.records.push_back(record);
+    }
+
+    /// An empty record for [`push`](Self::push).
+    pub fn record(start: u64, seq_len: u32, sent_at: Instant) -> Record {
+        Record { start, sent_at, seq_len, skip: 1, marks: Mark::empty() }
+    }
+
+    /// A segment is retransmitted. An `early` retransmission counts in the pipe beside the original, which is not known to be lost.
+    pub fn retransmit(&mut self, index: Index, now: Instant, early: bool) {
+        let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
+        record.sent_at = now;
+        if (early || record.has(Mark::LOST)) && !record.has(Mark::RETRANSMITTED) {
+            record.marks |= Mark::RETRANSMITTED;
+            self.retransmitted += 1;
+        }
+        record.marks |= Mark::REPEATED;
+        let (base, repairs) = (self.base, self.repairs.get_or_insert_default());
+        // RACK removes retransmissions when it judges them by time. Without RACK those that were acknowledged are removed here.
+        while repairs.in_flight.front().is_some_and(|(index, _)| *index < base) {
+            repairs.in_flight.pop_front();
+        }
+        repairs.in_flight.push_back((index, now));
+    }
+
+    /// A copy of a segment leaves as a probe, which may repair it: from now on its round trip is ambiguous. Returns its
+    /// sequence number and payload length.
+    pub fn copied(&mut self, index: Index) -> Option<(u64, u32)> {
+        let record = self.records.get_mut(index.checked_sub(self.base)? as usize)?;
+        record.marks |= Mark::COPIED;
+        Some((record.start, record.seq_len - u32::from(record.has(Mark::FIN))))
+    }
+
+    /// Removes everything below `ack`, and trims a segment that it covers in part.
+    pub fn advance(&mut self, ack: u64, progress: &mut Progress) {
+        while let Some(front) = self.records.front() {
+            if front.end() > ack {
+                break;
+            }
+            let (record, index) = (*front, self.base);
+            self.remove_front(&record);
+            progress.acked += 1;
+            progress.repeated_acked |= record.marks.intersects(Mark::AMBIGUOUS);
+            if !record.has(Mark::SACKED) {
+                progress.deliver(&record, index);
+            }
+        }
+        if let Some(front) = self.records.front_mut().filter(|front| front.start < ack) {
+            let cut = (ack - front.start) as u32;
+            front.start = ack;
+            front.seq_len -= cut;
+            if !front.has(Mark::SACKED) {
+                progress.delivered += u64::from(cut);
+            }
+        }
+        if self.records.is_empty() {
+            self.forget();
+        }
+    }
+
+    /// Prefetches the memory of the oldest records and of the latest.
+    #[inline]
+    pub fn prefetch(&self) {
+        let (older, newer) = self.records.as_slices();
+        prefetch(&older[..older.len().min(4)]);
+        if let Some(latest) = newer.last().or(older.last()) {
+            prefetch(latest);
+        }
+    }
+
+    /// Nothing is known to have overtaken another segment or to be lost.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.sacked | self.lost | self.retransmitted == 0
+    }
+
+    /// How many segments end at or below `ack`, and when the last of them was sent. `None` if a segment lies across `ack`, or if any segment was
+    /// SACKed, marked lost or sent more than once.
+    #[inline]
+    pub fn plain_below(&self, ack: u64) -> Option<(u32, Instant)> {
+        if !self.is_plain() {
+            return None;
+        }
+        let mut count = 0;
+        loop {
+            let record = self.records.get(count)?;
+            count += 1;
+            if !record.marks.is_empty() {
+                return None;
+            }
+            if record.end() >= ack {
+                return (record.end() == ack).then_some((count as u32, record.sent_at));
+            }
+        }
+    }
+
+    /// Removes what [`plain_below`](Self::plain_below) counted.
+    #[inline]
+    pub fn remove_plain(&mut self, count: u32) {
+        for _ in 0..count {
+            self.records.pop_front();
+        }
+        self.base += u64::from(count);
+        self.edge = self.edge.max(self.base);
+        if self.records.is_empty() {
+            self.forget();
+        }
+    }
+
+    /// No retransmission is remembered, not even one that has since arrived.
+    #[inline]
+    pub fn is_free_of_repairs(&self) -> bool {
+        self.repairs.as_ref().is_none_or(|repairs| repairs.in_flight.is_empty())
+    }
+
+    fn remove_front(&mut self, record: &Record) {
+        self.records.pop_front();
+        if record.has(Mark::SACKED) {
+            self.sacked -= 1;
+            if self.base >= self.edge {
+                self.sacked_above_edge -= 1;
+            }
+        }
+        if record.has(Mark::LOST) {
+            self.lost -= 1;
+        }
+        if record.has(Mark::RETRANSMITTED) {
+            self.retransmitted -= 1;
+        }
+        self.base += 1;
+        self.edge = self.edge.max(self.base);
+    }
+
+    /// Empties the queues, when nothing is outstanding or the reports are no longer believed.
+    fn forget(&mut self) {
+        if let Some(repairs) = &mut self.repairs {
+            repairs.lost.clear();
+            repairs.lost_again.clear();
+            repairs.in_flight.clear();
+            repairs.reports = Default::default();
+        }
+    }
+
+    /// Frees the memory of a wide window when nothing is outstanding.
+    pub fn release(&mut self) {
+        self.repairs = None;
+        if self.records.capacity() > SMALL {
+            self.records = VecDeque::new();
+        }
+    }
+
+    /// Takes one SACK block. Parts outside what is outstanding are ignored.
+    pub fn sack(&mut self, block: SackRange, progress: &mut Progress) {
+        let repairs = self.repairs.get_or_insert_default();
+        let known = repairs.reports.iter().position(|report| report.range.start == block.start);
+        let place = known.unwrap_or_else(|| repairs.oldest_report());
+        let Report { range, next } = repairs.reports[place];
+        if known.is_some() && block.end <= range.end {
+            return;
+        }
+        let behind = known.and_then(|_| next.checked_sub(self.base));
+        let at = behind.map_or_else(|| self.position(block.start), |at| at as usize);
+        let next = self.base + self.sack_from(at, block.end, progress) as u64;
+        if let Some(repairs) = &mut self.repairs {
+            repairs.reports[place] = Report { range: block, next };
+        }
+    }
+
+    /// Marks as SACKED the records from a position on that end at or before `end`. Returns the position behind them.
+    fn sack_from(&mut self, mut at: usize, end: u64, progress: &mut Progress) -> usize {
+        loop {
+            count_step();
+            at = self.next_unsacked(at);
+            let Some(record) = self.records.get_mut(at).filter(|record| record.end() <= end) else {
+                return at;
+            };
+            let index = self.base + at as u64;
+            progress.sacked += 1;
+            progress.deliver(record, index);
+            if record.has(Mark::LOST) {
+                self.lost -= 1;
+            }
+            if record.has(Mark::RETRANSMITTED) {
+                self.retransmitted -= 1;
+            }
+            record.marks.remove(Mark::LOST | Mark::RETRANSMITTED);
+            record.marks |= Mark::SACKED;
+            record.skip = 1;
+            self.sacked += 1;
+            self.sack_top = self.sack_top.max(index + 1);
+            if index >= self.edge {
+                self.sacked_above_edge += 1;
+            }
+            at += 1;
+        }
+    }
+
+    /// Position of the first record that starts at or after `seq`.
+    fn position(&self, seq: u64) -> usize {
+        let Some(front) = self.records.front() else { return 0 };
+        if seq <= front.start {
+            return 0;
+        }
+        // Most segments are full: the guess is usually right at once.
+        let guess = ((seq - front.start) / u64::from(front.seq_len.max(1))) as usize;
+        if self.records.get(guess).is_some_and(|record| record.start == seq) {
+            return guess;
+        }
+        self.records.partition_point(|record| {
+            count_step();
+            record.start < seq
+        })
+    }
+
+    /// First position at or after `at` that is not SACKED.
+    fn next_unsacked(&mut self, mut at: usize) -> usize {
+        while let Some(record) = self.records.get(at).filter(|record| record.has(Mark::SACKED)) {
+            count_step();
+            let skip = record.skip as usize;
+            let beyond = match self.records.get(at + skip) {
+                Some(next) if next.has(Mark::SACKED) => next.skip,
+                _ => 0,
+            };
+            // Path halving: each walk leaves shorter pointers behind.
+            self.records[at].skip += beyond;
+            at += skip + beyond as usize;
+        }
+        at
+    }
+
+    /// Bytes held by the ring and its queues, for the memory bound.
+    pub fn heap_bytes(&self) -> usize {
+        let repairs = self.repairs.as_ref().map_or(0, |repairs| {
+            size_of::<Repairs>()
+                + (repairs.lost.capacity() + repairs.lost_again.capacity()) * size_of::<Index>()
+                + repairs.in_flight.capacity() * size_of::<(Index, Instant)>()
+        });
+        self.records.capacity() * size_of::<Record>() + repairs
+    }
+}

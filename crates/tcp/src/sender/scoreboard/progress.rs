@@ -1,0 +1,55 @@
+//! What one ACK shows to have arrived.
+
+use bentpipe_base::Instant;
+use bentpipe_cc::delivery_rate::Index;
+
+use super::record::{Mark, Record};
+
+/// What an ACK newly showed to have arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Segments cumulatively acknowledged.
+    pub acked: u32,
+    /// Segments newly SACKed.
+    pub sacked: u32,
+    /// Segments newly known to have arrived, by the cumulative ACK or by SACK.
+    pub arrived: u32,
+    /// Sequence numbers newly known to have arrived.
+    pub delivered: u64,
+    /// The most recently sent segment among the newly delivered ones.
+    pub newest: Option<Record>,
+    /// Its index.
+    pub newest_index: Index,
+    /// A cumulatively acknowledged segment had been sent more than once.
+    pub repeated_acked: bool,
+    /// Of the newly delivered segments that were sent only once: when the most recent one was sent, and where it ends.
+    pub newest_original: Option<(Instant, u64)>,
+    /// A newly delivered segment had been sent only once.
+    pub original_delivered: bool,
+    /// Lowest start among those.
+    pub lowest_original: u64,
+    /// Highest end among all newly delivered segments.
+    pub highest: u64,
+}
+
+impl Progress {
+    pub(super) fn deliver(&mut self, record: &Record, index: Index) {
+        self.delivered += u64::from(record.seq_len);
+        self.arrived += 1;
+        if !record.marks.intersects(Mark::AMBIGUOUS) {
+            let first = !self.original_delivered;
+            self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
+            self.original_delivered = true;
+            self.newest_original = self.newest_original.max(Some((record.sent_at, record.end())));
+        }
+        self.highest = self.highest.max(record.end());
+        let newer = match &self.newest {
+            Some(newest) => (record.sent_at, record.start) > (newest.sent_at, newest.start),
+            None => true,
+        };
+        if newer {
+            self.newest = Some(*record);
+            self.newest_index = index;
+        }
+    }
+}

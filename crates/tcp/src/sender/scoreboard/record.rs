@@ -1,0 +1,49 @@
+//! What is known of one segment.
+
+use bentpipe_base::Instant;
+
+bitflags::bitflags! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Mark: u8 {
+        /// Reported by SACK.
+        const SACKED = 0x01;
+        /// Believed lost. Stays set while its retransmission is in flight.
+        const LOST = 0x02;
+        /// A retransmission is in flight.
+        const RETRANSMITTED = 0x04;
+        /// Sent more than once, so that it gives no round-trip sample (Karn's rule).
+        const REPEATED = 0x08;
+        /// Carries the FIN.
+        const FIN = 0x10;
+        /// A copy of it was sent as a probe. It gives no round-trip sample either, but time still tells whether it was lost.
+        const COPIED = 0x20;
+        /// Which transmission arrived is not known.
+        const AMBIGUOUS = Self::REPEATED.bits() | Self::COPIED.bits();
+    }
+}
+
+/// One segment in the ring. 32 bytes: half a cache line.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// First sequence number.
+    pub start: u64,
+    /// Time of the last transmission.
+    pub sent_at: Instant,
+    /// Sequence numbers occupied, the FIN's included.
+    pub seq_len: u32,
+    /// In a SACKED record, how many records to skip to reach one that may not be SACKED.
+    pub(super) skip: u32,
+    pub marks: Mark,
+}
+
+const _: () = assert!(size_of::<Record>() == 32);
+
+impl Record {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.seq_len)
+    }
+
+    pub fn has(&self, mark: Mark) -> bool {
+        self.marks.contains(mark)
+    }
+}
