@@ -33,6 +33,11 @@
 #define ZENITH_CLOCK_SLACK 500000ULL
 /* Fastest growth, in times that of the law. */
 #define ZENITH_FASTEST 16
+/*
+ * Steps of the law in a smoothed round trip at most. The standing queue, which it follows, is the smallest of a quarter of a round trip, kept in
+ * quarters of that; a step of this length delays the loop of 1.25 round trips by a thirty-second of one.
+ */
+#define ZENITH_STEPS 16
 /* Largest change of the window for a delivered segment. */
 #define ZENITH_STEP (BP_ONE / 2)
 /* The longest queue that counts, in targets; a drain that leaves more has others beside it who do not drain. */
@@ -87,11 +92,13 @@ struct bp_law {
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
 	bp_u64 contest_since;
 	bp_u64 contest_until_most;	/* how long CUBIC takes to get back to it, us */
+	bp_u64 pending_time;		/* since the law's last step, us, and the segments delivered */
 	struct bp_windowed base;
 	struct bp_windowed standing;
 	struct bp_windowed longest;	/* complements of the longest queue that a segment saw */
 	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
 	struct bp_windowed out_standing;
+	bp_u32 pending;
 	bp_u32 in_flight;		/* at the newest ACK */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
@@ -259,12 +266,11 @@ BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp
 BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_clock)
 {
 	bp_u32 span, queue, out;
-	bp_u64 six;
 
-	if (!law || !law->window)
+	if (!law)
 		return 0;
-	six = (6ULL * rtt << BP_SHIFT) / law->window;
-	span = BP_MIN(six, rtt);
+	/* A quarter of a round trip, or more of it where that brings less than six ACKs. */
+	span = BP_MIN(6ULL * rtt / BP_MAX(law->in_flight, 1U), (bp_u64)rtt);
 	span = BP_MAX(span, rtt / 4);
 	/* In a contest nothing shows the path without a queue: what is known of it is kept. */
 	bp_windowed_update(&law->base, law->now, rtt, law->contest_most ? ~0ULL : ZENITH_BASE_WINDOW);
@@ -738,18 +744,27 @@ BP_INLINE bp_u64 zenith_apart(bp_u64 a, bp_u64 b)
 	return z * sum >> (24 - 2);
 }
 
-/* The law: g x (q_t - q) segments a round trip, spread over its ACKs. */
+/* The law: g x (q_t - q) segments a round trip, spread over its steps. */
 BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 {
 	bp_u32 queue;
 	bp_u64 above, own, mean, floor = (bp_u64)ZENITH_FLOOR << ZENITH_FINE, shift, urge, wanted, now, step;
 	bp_u64 mean_above, fine_queue;
-	int up;
+	int up, used;
 
 	if (!law || !zenith_standing(law))
 		return 0;
+	law->pending += segments;
+	law->pending_time += since;
+	if (law->pending_time * ZENITH_STEPS < law->srtt)
+		return 0;
+	used = zenith_is_used(law, segments);
+	segments = BP_MIN(law->pending, 1U << 20);
+	since = law->pending_time;
+	law->pending = 0;
+	law->pending_time = 0;
 	if (law->contest_most) {
-		if (zenith_is_used(law, segments))
+		if (used)
 			zenith_compete(law, segments);
 		return 0;
 	}
@@ -779,7 +794,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	/* g is one half. */
 	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT - ZENITH_FINE - 1)) / BP_MAX(zenith_loss_worth(law), 1ULL);
 	if (up) {
-		if (!zenith_is_used(law, segments))
+		if (!used)
 			return 0;
 		if (law->speed > 1)
 			step = BP_MAX(law->speed * step, law->speed * (BP_ONE / 128));

@@ -10,6 +10,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 const MSS: u32 = 1000;
 const RTT: Duration = Duration::from_millis(550);
 const OUTSTANDING: u32 = 64;
+/// A queue that grows to so much, a little with each of so many ACKs, and is empty again.
+const QUEUE: Duration = Duration::from_millis(20);
+const TOOTH: u64 = 256;
 /// ACKs from one loss to the next: an algorithm shall not spend its life in one phase.
 const EPISODE: u64 = 2000;
 /// ACKs that arrive in recovery, of those.
@@ -112,6 +115,8 @@ impl Pipe {
         self.path.snd_una += u64::from(MSS);
         self.path.delivered += u64::from(MSS);
         let delivered = u64::from(OUTSTANDING * MSS);
+        let queue = QUEUE * (self.acks % TOOTH) / TOOTH;
+        let left_peer = self.path.now - RTT / 2;
         let rate = RateSample {
             delivered,
             interval: RTT,
@@ -126,8 +131,8 @@ impl Pipe {
             sacked: 0,
             delivered_bytes: u64::from(MSS),
             lost: 0,
-            rtt: Some(RTT),
-            peer_clock: None,
+            rtt: Some(RTT + queue),
+            peer_clock: Some((left_peer.as_nanos() / 1_000_000) as u32),
             rate: Some(rate),
             phase,
             ends_episode: phase == Phase::Recovery && last,

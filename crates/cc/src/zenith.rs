@@ -111,10 +111,13 @@ impl Config {
         self.floor_s + self.price / libm::sqrt(rate)
     }
 
-    /// The rate of the flows that aim at this queue.
-    fn fair_rate(&self, queue_s: f64) -> f64 {
-        let root = self.price / (queue_s - self.floor_s).max(1e-6);
-        root * root
+    /// ln(x_t / x), held within -1 and 1, where flows aim at the first queue and this one at the second. Rates are as the inverse squares of
+    /// what these queues have above a, so it is 2 ln(a / b) = 4 artanh((a - b) / (a + b)); four terms of that are exact to 1e-5.
+    fn apart(&self, fair_s: f64, own_s: f64) -> f64 {
+        let (fair, own) = ((fair_s - self.floor_s).max(1e-6), own_s - self.floor_s);
+        let z = (own - fair) / (own + fair);
+        let square = z * z;
+        (4.0 * z * (1.0 + square * (1.0 / 3.0 + square * (0.2 + square / 7.0)))).clamp(-1.0, 1.0)
     }
 }
 
@@ -124,6 +127,9 @@ const SMALLEST: f64 = 2.0;
 const PACE: f64 = 1.02;
 /// Flows slower than this, in segments a second, send in pairs: a lone segment would wait for a delayed ACK.
 const PAIRS_BELOW: f64 = 200.0;
+/// Steps of the law in a smoothed round trip at most. The standing queue, which it follows, is the smallest of a quarter of a round trip, kept in
+/// quarters of that; a step of this length delays the loop of 1.25 round trips by a thirty-second of one.
+const STEPS: u64 = 16;
 /// Largest change of the window for a delivered segment.
 const STEP: f64 = 0.5;
 /// Largest growth, as a multiple of what the law gives.
@@ -178,14 +184,14 @@ struct Round {
     delivered: f64,
     lost: f64,
     /// Longest queue that a single segment saw.
-    longest_s: f64,
+    longest: Duration,
     /// The peer's clock when the round began, in milliseconds.
     clock: Option<u32>,
 }
 
 impl Round {
     fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, longest_s: 0.0, clock }
+        Self { since, before, delivered: 0.0, lost: 0.0, longest: Duration::ZERO, clock }
     }
 }
 
@@ -260,12 +266,14 @@ pub struct Zenith {
     delivery_rate: f64,
     drain: Drain,
     /// Longest queue that a single segment saw in the last seconds.
-    longest: WindowedMax<f64>,
+    longest: WindowedMax<Duration>,
     /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
     /// Segments that left before this one are not measured.
     trusted_from: Instant,
     last_ack: Instant,
+    /// Segments delivered since the law's last step, and the time that passed.
+    pending: (f64, Duration),
     /// If no ACK arrives until this time, ACKs have paused, and the next one is not measured.
     expected_by: Instant,
     /// The window before a timeout.
@@ -316,6 +324,7 @@ impl Zenith {
             drained: (BELIEF, BELIEF * config.noise),
             trusted_from: Instant::ZERO,
             last_ack: Instant::ZERO,
+            pending: (0.0, Duration::ZERO),
             expected_by: Instant::FAR_FUTURE,
             before_timeout: None,
             silences: 0,
@@ -327,8 +336,8 @@ impl Zenith {
 
     /// x.
     fn rate(&self) -> f64 {
-        let standing_s = self.delay.standing_s();
-        if standing_s > 0.0 { self.window / standing_s } else { 0.0 }
+        let standing = self.delay.standing();
+        if standing.is_zero() { 0.0 } else { self.window * 1e9 / standing.as_nanos() as f64 }
     }
 
     /// An ACK after a pause of the ACKs: the delay of what was in flight meanwhile is not that of a queue.
@@ -364,18 +373,16 @@ impl Zenith {
     /// How long ACKs may pause. Before the first measurement the handshake says how long the path is: with less patience, flights that leave
     /// once in a round trip would seem to be silences, and nothing would ever be measured.
     fn patience(&self, path: &Path) -> Duration {
-        let base_s = self.delay.base_s();
-        let base_s = if base_s > 0.0 { base_s } else { path.srtt_s() };
-        Duration::from_secs_f64(0.8 * base_s + 0.1)
+        self.delay.base().unwrap_or(path.srtt) / 5 * 4 + Duration::from_millis(100)
     }
 
     fn sample(&mut self, rtt: Duration, ack: &Ack, path: &Path) {
-        let rtt_s = rtt.as_secs_f64();
-        let span_s = (rtt_s / 4.0).max(rtt_s.min(6.0 * rtt_s / self.window));
-        self.delay.sample(path.now, rtt, ack.peer_clock, Duration::from_secs_f64(span_s));
-        let latest_s = self.delay.latest_queue_s();
-        self.longest.update(path.now.as_nanos(), latest_s);
-        self.round.longest_s = self.round.longest_s.max(latest_s);
+        // A quarter of a round trip, or more of it where that brings less than six ACKs.
+        let span = (rtt * 6 / u64::from(path.in_flight.max(1))).clamp(rtt / 4, rtt);
+        self.delay.sample(path.now, rtt, ack.peer_clock, span);
+        let latest = self.delay.latest_queue();
+        self.longest.update(path.now.as_nanos(), latest);
+        self.round.longest = self.round.longest.max(latest);
         // A path that shows itself without a queue needs no drain, but a contest is judged by drains alone.
         if rtt < self.drain.lowest || (rtt == self.drain.lowest && self.contest.is_none()) {
             (self.drain.lowest, self.drain.lowest_at) = (rtt, path.now);
@@ -385,7 +392,7 @@ impl Zenith {
     /// One of the first ACKs. True as long as the start, and not the law, sets the window.
     fn begin(&mut self, rtt: Option<Duration>, segments: f64, path: &Path) -> bool {
         let base_s = self.delay.base_s();
-        let overflowed = self.is_excessive(&self.round);
+        let overflowed = matches!(self.stage, Stage::Chirp(_)) && self.is_excessive(&self.round);
         match &mut self.stage {
             Stage::Steady => return false,
             // The first flight leaves at once. Several of them overflow a queue that could carry the same segments in a round trip,
@@ -439,14 +446,20 @@ impl Zenith {
         f64::from(path.in_flight) + segments >= 0.75 * self.window
     }
 
-    /// The law: `g x (q_t - q)` segments a round trip, spread over its ACKs.
+    /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
     fn steer(&mut self, segments: f64, since: Duration, path: &Path) {
+        self.pending = (self.pending.0 + segments, self.pending.1 + since);
+        if self.pending.1 * STEPS < path.srtt {
+            return;
+        }
+        let used = self.is_used(path, segments);
+        let (segments, since) = core::mem::take(&mut self.pending);
         let rate = self.rate();
         if rate <= 0.0 {
             return;
         }
         if let Some(contest) = &self.contest {
-            if self.is_used(path, segments) {
+            if used {
                 let after_s = path.now.since(contest.since).as_secs_f64() + self.rtt_s;
                 let wanted = contest.curve.window(after_s).clamp(self.window, 1.5 * self.window);
                 self.window += segments * (wanted / self.window - 1.0);
@@ -460,7 +473,7 @@ impl Zenith {
         self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
         self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
         let urge = config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0);
-        let apart = libm::log(config.fair_rate(self.mean_s) / rate).clamp(-1.0, 1.0);
+        let apart = config.apart(self.mean_s, own_s);
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
         let mut step = config.gain * (target_s - queue_s) / self.loss_worth_s();
         if queue_s > CALM * own_s && self.speed > 1.0 {
@@ -468,7 +481,7 @@ impl Zenith {
             return;
         }
         if step > 0.0 {
-            if !self.is_used(path, segments) {
+            if !used {
                 return;
             }
             if self.speed > 1.0 {
@@ -587,8 +600,12 @@ impl Zenith {
         self.allowance = (-beyond).max(0.0);
         let own_s = self.config.target_s(self.rate().max(1.0));
         // A buffer that holds more than flows aim at shows them by its delay that it is full.
-        let deep = self.longest.get().unwrap_or(0.0) >= DEEP * own_s;
-        if beyond <= 0.0 || deep || round.longest_s < CALM * own_s || !matches!(self.stage, Stage::Steady) {
+        let deep = self.longest_s() >= DEEP * own_s;
+        if beyond <= 0.0
+            || deep
+            || round.longest.as_secs_f64() < CALM * own_s
+            || !matches!(self.stage, Stage::Steady)
+        {
             return;
         }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
@@ -601,7 +618,12 @@ impl Zenith {
     /// Whether a segment of this round trip saw a queue, one of those that are long here.
     fn saw_queue(&self, round: &Round) -> bool {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        round.longest_s >= (LONG * self.longest.get().unwrap_or(0.0)).max(CALM * target_s)
+        round.longest.as_secs_f64() >= (LONG * self.longest_s()).max(CALM * target_s)
+    }
+
+    /// The longest queue that a segment saw in the last seconds.
+    fn longest_s(&self) -> f64 {
+        self.longest.get().map_or(0.0, Duration::as_secs_f64)
     }
 
     /// Losses in a contest end CUBIC's growth, where they are more than the path's own.
@@ -645,7 +667,7 @@ impl Zenith {
         let every_s = self.config.drain_every_s;
         let doubtful =
             self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
-        let due = doubtful || now >= self.drain.lowest_at + Duration::from_secs_f64(every_s);
+        let due = doubtful || now.since(self.drain.lowest_at).as_secs_f64() >= every_s;
         every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
     }
 
@@ -778,18 +800,19 @@ impl CongestionControl for Zenith {
     }
 
     fn spacing(&self) -> Spacing {
+        let rate = self.rate();
         let per_s = match &self.stage {
             Stage::Chirp(_) if self.rtt_s > 0.0 && self.sent < 16 => {
                 1.0 / Chirp::gap_s(self.sent, self.rtt_s)
             }
             Stage::Groups(groups) => 1.0 / groups.gap_s(self.sent),
             Stage::Doubling if self.rtt_s > 0.0 => 2.0 * self.window / self.rtt_s,
-            _ => PACE * self.rate(),
+            _ => PACE * rate,
         };
         if per_s <= 0.0 {
             return Spacing::None;
         }
-        let quantum = if matches!(self.stage, Stage::Steady) && self.rate() < PAIRS_BELOW { 2 } else { 1 };
+        let quantum = if matches!(self.stage, Stage::Steady) && rate < PAIRS_BELOW { 2 } else { 1 };
         Spacing::At { rate: Rate::from_bytes_per_s(per_s * self.mss), quantum }
     }
 
@@ -886,7 +909,17 @@ mod tests {
         let config = Config::default();
         assert!((config.target_s(1250.0) - 0.00596).abs() < 1e-5, "{}", config.target_s(1250.0));
         assert!((config.target_s(62.5) - 0.01971).abs() < 1e-5, "{}", config.target_s(62.5));
-        assert!((config.fair_rate(config.target_s(62.5)) - 62.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_rates_of_two_queues_are_apart_by_their_logarithm() {
+        let config = Config::default();
+        for (rate, expected) in
+            [(62.5, 0.0), (62.5 / 1.5, 0.405_465), (150.0, -0.875_469), (500.0, -1.0), (1.0, 1.0)]
+        {
+            let apart = config.apart(config.target_s(62.5), config.target_s(rate));
+            assert!((apart - expected).abs() < 1e-4, "{rate}: {apart}");
+        }
     }
 
     #[test]
@@ -898,6 +931,22 @@ mod tests {
             }
             assert_eq!(zenith.window() > 690.0, grows, "{rtt_ms} ms: {}", zenith.window());
         }
+    }
+
+    /// Seven ACKs of a segment within a step, and one of seven at its end.
+    #[test]
+    fn acks_between_two_steps_count_in_the_next() {
+        let (mut each, mut once) = (zenith(690.0), zenith(690.0));
+        let step_ms = at(0).srtt.as_nanos().div_ceil(STEPS * 1_000_000);
+        for ack in 1..7 {
+            hear(&mut each, 600 + ack * step_ms / 7, BASE_MS + 1);
+        }
+        assert_eq!(each.window(), 690.0);
+        hear(&mut each, 600 + step_ms, BASE_MS + 1);
+        let rtt = Some(Duration::from_millis(BASE_MS + 1));
+        once.on_ack(&Ack { rtt, ..fixture::ack(7) }, &at(600 + step_ms));
+        assert!(each.window() > 690.0);
+        assert_eq!((each.window(), each.mean_s), (once.window(), once.mean_s));
     }
 
     #[test]

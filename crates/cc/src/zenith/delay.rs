@@ -100,14 +100,24 @@ impl Delay {
         outward.standing.update(at, Reverse(delay));
     }
 
-    /// Smallest round trip of the path, in seconds; zero before the first sample.
-    pub fn base_s(&self) -> f64 {
-        self.base.get().map_or(0.0, |Reverse(rtt)| rtt.as_secs_f64())
+    /// Smallest round trip of the path; None before the first sample.
+    pub fn base(&self) -> Option<Duration> {
+        self.base.get().map(|Reverse(rtt)| rtt)
     }
 
-    /// Smallest recent round trip, in seconds.
+    /// The same in seconds; zero before the first sample.
+    pub fn base_s(&self) -> f64 {
+        self.base().map_or(0.0, Duration::as_secs_f64)
+    }
+
+    /// Smallest recent round trip; zero before the first sample.
+    pub fn standing(&self) -> Duration {
+        self.standing.get().map_or(Duration::ZERO, |Reverse(rtt)| rtt)
+    }
+
+    /// The same in seconds.
     pub fn standing_s(&self) -> f64 {
-        self.standing.get().map_or(0.0, |Reverse(rtt)| rtt.as_secs_f64())
+        self.standing().as_secs_f64()
     }
 
     /// Queueing delay on the way out, in seconds.
@@ -117,18 +127,18 @@ impl Delay {
             let Reverse(delay) = outward.standing.get()?;
             outward.queue(delay)
         });
-        self.bounded_s(standing, out)
+        self.bounded(standing, out).as_secs_f64()
     }
 
-    /// The queueing delay on the way out of the newest segment, in seconds.
-    pub fn latest_queue_s(&self) -> f64 {
-        self.bounded_s(self.latest, self.outward.as_ref().and_then(|outward| outward.queue(outward.latest)))
+    /// The queueing delay on the way out of the newest segment.
+    pub fn latest_queue(&self) -> Duration {
+        self.bounded(self.latest, self.outward.as_ref().and_then(|outward| outward.queue(outward.latest)))
     }
 
     /// What this round trip is longer than the smallest, or less on the way out.
-    fn bounded_s(&self, rtt: Duration, out: Option<Duration>) -> f64 {
+    fn bounded(&self, rtt: Duration, out: Option<Duration>) -> Duration {
         let there_and_back = self.base.get().map_or(Duration::ZERO, |Reverse(base)| rtt.saturating_sub(base));
-        out.map_or(there_and_back, |out| out.min(there_and_back)).as_secs_f64()
+        out.map_or(there_and_back, |out| out.min(there_and_back))
     }
 
     /// Whether the smallest delay is remembered for good.
