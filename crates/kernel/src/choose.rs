@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::catalogue::Control;
 use crate::error::Error;
 use crate::interface::Interface;
-use crate::loader::prepare_folder;
+use crate::leftovers::Turn;
 use crate::objects;
 use crate::pins::{FOLDER, RULES_LINK, RULES_OF};
 
@@ -66,7 +66,7 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     if control.is_none() && !pins.exists() {
         return Err(Error::Request("no rule of this control group is there to be taken back".into()));
     }
-    let _turn = prepare_folder()?;
+    let _turn = Turn::with_folder()?;
     attach(&pins, &group.1)?;
     let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
     let done = keys(which, interface).into_iter().try_for_each(|key| match control {

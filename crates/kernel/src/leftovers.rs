@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MsFlags, mount};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::CONTROLS;
 use crate::error::Error;
@@ -25,6 +27,23 @@ impl Turn {
         let folder = File::open(BPF_FS).map_err(failed)?;
         let lock = Flock::lock(folder, FlockArg::LockExclusive).map_err(|(_, error)| failed(error.into()))?;
         Ok(Self { _lock: lock })
+    }
+
+    /// The turn, and our folder in the kernel's BPF file system, which is mounted if nobody did. What commands that died left in it is gone.
+    pub fn with_folder() -> Result<Self, Error> {
+        if !statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
+            mount(Some("bpffs"), BPF_FS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).map_err(
+                |error| {
+                    Error::Missing(format!(
+                        "{BPF_FS} is not mounted and cannot be ({error}); as root: mount -t bpf bpffs {BPF_FS}"
+                    ))
+                },
+            )?;
+        }
+        let turn = Self::take()?;
+        turn.clear()?;
+        fs::create_dir_all(FOLDER).map_err(|error| Error::file(Path::new(FOLDER), &error))?;
+        Ok(turn)
     }
 
     /// Removes what commands that died left. Returns what that was.

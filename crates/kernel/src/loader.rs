@@ -1,13 +1,10 @@
 //! Loads controls into the kernel and pins them.
 
 use std::fs;
-use std::path::Path;
 
 use libbpf_rs::btf::types::{Func, FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType};
 use libbpf_rs::{MapCore, OpenObject};
-use nix::mount::{MsFlags, mount};
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::Control;
 use crate::copies;
@@ -15,7 +12,7 @@ use crate::doctor::has_tcx;
 use crate::error::Error;
 use crate::leftovers::Turn;
 use crate::objects;
-use crate::pins::{AVAILABLE, BPF_FS, FOLDER, pin_of};
+use crate::pins::{AVAILABLE, FOLDER, pin_of};
 use crate::unload::{is_offered, take_out};
 
 /// What a control may be told when it is loaded.
@@ -42,7 +39,7 @@ pub enum Loaded {
 /// [`Error::Missing`] if the machine lacks something, [`Error::Request`] for options that do not fit, [`Error::Work`] if the kernel refuses.
 pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Loaded>, Error> {
     check(controls, options)?;
-    let _turn = prepare_folder()?;
+    let _turn = Turn::with_folder()?;
     let mut done = Vec::with_capacity(controls.len());
     for control in controls {
         match load_one(control, options) {
@@ -76,21 +73,6 @@ fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> 
         }
         _ => Ok(()),
     }
-}
-
-/// Our folder in the kernel's BPF file system, which is mounted if nobody did. What commands that died left in it is gone, and others wait.
-pub(crate) fn prepare_folder() -> Result<Turn, Error> {
-    if !statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
-        mount(Some("bpffs"), BPF_FS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).map_err(|error| {
-            Error::Missing(format!(
-                "{BPF_FS} is not mounted and cannot be ({error}); as root: mount -t bpf bpffs {BPF_FS}"
-            ))
-        })?;
-    }
-    let turn = Turn::take()?;
-    turn.clear()?;
-    fs::create_dir_all(FOLDER).map_err(|error| Error::file(Path::new(FOLDER), &error))?;
-    Ok(turn)
 }
 
 /// What keeps a control in the kernel.
@@ -264,7 +246,7 @@ mod tests {
         if Path::new(FOLDER).exists() || is_offered(control.kernel_name) {
             return eprintln!("skipped: algorithms are loaded on this machine already");
         }
-        let _turn = match prepare_folder() {
+        let _turn = match Turn::with_folder() {
             Ok(turn) => turn,
             Err(error) => return eprintln!("skipped: {error}"),
         };
