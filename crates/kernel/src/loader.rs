@@ -235,6 +235,8 @@ fn cong_control_arguments(kernel: &Btf<'_>) -> Result<u8, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::unload::Unloaded;
 
