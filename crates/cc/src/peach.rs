@@ -536,26 +536,26 @@ impl Prober for Peach {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.pace_dummies(path);
         }
-        let is_beside_data = self.config.form == Form::BesideData;
-        if is_beside_data {
+        let kind = if self.config.form == Form::BesideData {
             let allowed = match self.state {
                 State::Recovery(recovery) => recovery.adsn,
                 State::Start(start) => start.allowed(self.config.mode, path),
                 _ => 0,
             };
-            self.due.dummies = self.beside.entitle(moment).min(allowed);
-        } else if self.due.dummies == 0 || moment.data_sent > self.due.beside {
-            self.due = Due::default();
-        }
-        self.due.dummies = self.due.dummies.checked_sub(1)?;
-        self.beside.take();
+            self.beside.next(moment, allowed).then_some(ProbeKind::Newest)?
+        } else {
+            if self.due.dummies == 0 || moment.data_sent > self.due.beside {
+                self.due = Due::default();
+            }
+            self.due.dummies = self.due.dummies.checked_sub(1)?;
+            ProbeKind::Dummy
+        };
         match &mut self.state {
             State::Recovery(recovery) => recovery.adsn -= 1,
             State::Start(start) => self.state = start.next().map_or(State::Avoidance, State::Start),
             _ => {}
         }
         self.peer.ask(path);
-        let kind = if is_beside_data { ProbeKind::Newest } else { ProbeKind::Dummy };
         Some(ProbeRequest { kind, tag: ProbeTag(self.epoch) })
     }
 

@@ -47,17 +47,14 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Probes that may leave now: two after a new segment.
-    pub fn entitle(&mut self, moment: &ProbeMoment) -> u32 {
+    /// Whether another probe leaves, where so many are allowed: two do after each new segment.
+    pub fn next(&mut self, moment: &ProbeMoment, allowed: u32) -> bool {
         if moment.data_sent > self.served {
             *self = Self { due: if moment.sent_newest { 2 } else { 0 }, served: moment.data_sent };
         }
-        self.due
-    }
-
-    /// One of them leaves.
-    pub fn take(&mut self) {
-        self.due = self.due.saturating_sub(1);
+        let leaves = self.due.min(allowed) > 0;
+        self.due -= u32::from(leaves);
+        leaves
     }
 }
 
@@ -334,8 +331,8 @@ impl<L: Law> Inquirer<L> {
         }
     }
 
-    /// What the data that leaves in recovery entitles to, and in [`Form::BesideData`] at the start.
-    fn entitle(&mut self, moment: &ProbeMoment, path: &Path) {
+    /// Whether a probe leaves, after the data that has left.
+    fn is_due(&mut self, moment: &ProbeMoment, path: &Path) -> bool {
         let Terms { mode, form, .. } = self.law.terms();
         if form == Form::BesideData {
             let allowed = match self.state {
@@ -343,16 +340,19 @@ impl<L: Law> Inquirer<L> {
                 State::Start(start) => start.allowed(mode, path),
                 _ => 0,
             };
-            self.due = self.beside.entitle(moment).min(allowed);
-            return;
+            return self.beside.next(moment, allowed);
         }
-        let State::Recovery(recovery) = &mut self.state else { return };
-        if moment.data_sent > recovery.beside {
-            self.due = 0;
+        if let State::Recovery(recovery) = &mut self.state {
+            if moment.data_sent > recovery.beside {
+                self.due = 0;
+            }
+            if self.due == 0 {
+                recovery.beside = 0;
+            }
         }
-        if self.due == 0 {
-            recovery.beside = 0;
-        }
+        let leaves = self.due > 0 && path.outstanding > 0;
+        self.due -= u32::from(leaves);
+        leaves
     }
 
     /// A probe came through.
@@ -528,9 +528,9 @@ impl<L: Law> Prober for Inquirer<L> {
         if self.state == State::Armed && moment.data_sent > 0 {
             self.begin_train(path);
         }
-        self.entitle(moment, path);
-        self.due = self.due.checked_sub(1).filter(|_| path.outstanding > 0)?;
-        self.beside.take();
+        if !self.is_due(moment, path) {
+            return None;
+        }
         match &mut self.state {
             State::Recovery(recovery) => recovery.allowed -= 1,
             State::Start(start) => self.state = start.next().map_or(State::Avoidance, State::Start),
