@@ -416,8 +416,8 @@ BP_INLINE int zenith_exceeds_noise(const struct bp_law *law, bp_u64 sent, bp_u64
 }
 
 /*
- * More was lost, of so many, than the path loses, as far as drains can tell: half as much again as in drains, and more than three standard deviations, to which the
- * smaller of both samples contributes most.
+ * More was lost, of so many, than the path loses, as far as drains can tell: half as much again as in drains, and more than three standard
+ * deviations, to which the smaller of both samples contributes most.
  */
 BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
 {

@@ -645,8 +645,8 @@ impl Zenith {
         lost > 1.5 * sent * noise + 3.0 * libm::sqrt(sent * noise.max(0.001))
     }
 
-    /// Whether more was lost of so many than the path loses, as far as drains can tell: half as much again as in drains, and more than three standard deviations, to
-    /// which the smaller of both samples contributes most.
+    /// Whether more was lost of so many than the path loses, as far as drains can tell: half as much again as in drains, and more than
+    /// three standard deviations, to which the smaller of both samples contributes most.
     fn overflows(&self, sent: f64, lost: f64) -> bool {
         let (drained, drained_lost) = self.drained;
         // The variance of sent x (the share of both samples together), and of the part of it that the other sample contributes.

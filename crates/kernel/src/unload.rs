@@ -56,7 +56,8 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     done
 }
 
-/// The rules that name the control go first, then its pin: who dies then leaves what is known to be unfinished (`leftovers.rs`). Only for who has the turn.
+/// The rules that choose the control go first, then its pin: who dies after that leaves what is known to be unfinished (`leftovers.rs`).
+/// Only for who has the turn.
 pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
     let rules = choose::take_back(control)?;
     let pin = pin_of(control);
