@@ -191,9 +191,11 @@ BP_INLINE bp_u64 zenith_above_floor(zenith_rate rate)
 	/* m in [1, 4) and y near 1 / sqrt(m), with 30 fractional bits; within a tenth at first. */
 	m = rate >> 32;
 	y = 1167264891ULL - (170940000ULL * m >> 30);
-	for (turn = 0; turn < 3; turn++)
+	for (turn = 0; turn < 4; turn++)
 		y = (((3ULL << 30) - ((y * y >> 30) * m >> 30)) * y) >> 31;
-	return (ZENITH_PRICE * y) >> (53 - ZENITH_FINE - shift);
+	/* To the nearest: targets in whole us, which queues can equal, come out whole. */
+	shift = 53 - ZENITH_FINE - shift;
+	return (ZENITH_PRICE * y + (1ULL << shift >> 1)) >> shift;
 }
 
 /* q*(x). */
@@ -447,9 +449,9 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 /* The queue that the loss of every segment stands for, us: a round trip and, as far as losses make up Q, D more. */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
-	bp_u64 share = ((law->overflow >> 12) << 16) / BP_MAX(law->mean >> 12, 1ULL);
+	bp_u64 share = ((law->overflow >> 12) << 24) / BP_MAX(law->mean >> 12, 1ULL);
 
-	return zenith_standing(law) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 16) >> 16);
+	return zenith_standing(law) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 24) >> 24);
 }
 
 /*
@@ -496,7 +498,9 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 /* In a contest more was lost than the path loses: the window falls as CUBIC's does (RFC 9438). */
 BP_INLINE void zenith_yield(struct bp_law *law)
 {
-	bp_window most = law->window, apart;
+	bp_window most = law->window;
+	bp_u64 apart;
+	bp_u32 shift = 8;
 
 	if (law->window < law->contest_most)
 		most = law->window / 20 * 17;
@@ -504,23 +508,29 @@ BP_INLINE void zenith_yield(struct bp_law *law)
 	apart = BP_MAX(most, law->window) - law->window;
 	law->contest_most = most;
 	law->contest_since = law->now;
-	/* The cubic root of apart / 0.4, in ms. */
-	law->contest_until_most = 1000 * zenith_root(law, BP_MIN(apart >> (BP_SHIFT - 10), 1ULL << 31) * 2500000000ULL >> 10, 1);
+	/* The cubic root of apart / 0.4 in seconds, with as many fractional bits as fit: the root of the 24 of a window has eight. */
+	apart = BP_MIN(apart, BP_LARGEST) * 5 / 2;
+	for (; apart && apart < 1ULL << 60; shift++)
+		apart <<= 3;
+	law->contest_until_most = zenith_root(law, apart, 1) * 1000000 >> shift;
 }
 
 /* CUBIC's window (RFC 9438) at the end of the round trip that begins now. */
 BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
 {
 	bp_u64 ahead, behind, apart, wanted;
+	bp_u32 shift = 0;
 
 	if (!law || !law->window)
 		return 0;
 	ahead = law->now - law->contest_since + law->srtt;
 	behind = law->contest_until_most;
-	/* In ms; the cube of a minute and its 0.4 segments with 16 fractional bits. */
-	apart = (ahead > behind ? ahead - behind : behind - ahead) / 1000;
-	apart = BP_MIN(apart, 1ULL << 20);
-	apart = apart * apart * apart / 38147 << (BP_SHIFT - 16);
+	/* The cube of the us, of their 21 leading bits, and its 0.4 segments: 10^18 / (0.4 2^24) cubic us are a unit of windows. */
+	apart = ahead > behind ? ahead - behind : behind - ahead;
+	apart = BP_MIN(apart, 1ULL << 30);
+	for (; apart >> 21; shift += 3)
+		apart >>= 1;
+	apart = apart * apart * apart / 149011611938ULL << shift;
 	wanted = ahead > behind ? law->contest_most + apart : BP_MAX(law->contest_most, apart) - apart;
 	wanted = BP_MIN(BP_MAX(wanted, law->window), law->window + law->window / 2);
 	law->window += segments * (((wanted - law->window) << 16) / (law->window >> 8));
@@ -535,7 +545,7 @@ BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
 BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
-	bp_u64 target, ratio, still;
+	bp_u64 target, still;
 	int flat, overflows;
 
 	if (!law)
@@ -579,8 +589,10 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		law->rebased = base;
 		law->rebased_at = now;
 		zenith_rebase(law, now, lowest);
-		ratio = ((bp_u64)lowest << 16) / BP_MAX(base, 1U);
-		law->window = (law->window >> 8) * BP_MIN(ratio, 1ULL << 24) >> 8;
+		/* In proportion, at most 256 times; quotient and remainder apart, so that no product leaves 64 bits. */
+		base = BP_MIN(BP_MAX(base, 1U), 1U << 30);
+		lowest = BP_MIN(lowest, (bp_u64)base << 8);
+		law->window = law->window / base * lowest + law->window % base * lowest / base;
 		law->window = BP_MIN(law->window, BP_LARGEST);
 		return 1;
 	}

@@ -1,8 +1,8 @@
 //! One law, two languages: random histories of ACKs and losses drive each law's C beside its Rust rule.
 //!
 //! The bound is fixed: windows within 1 % or one segment of each other, whichever is more, after every event. A history ends after
-//! some hundred events, or a rounding that once tips a decision would be counted over and over. The quick form has 20,000 events
-//! for each law; `BENTPIPE_LAW_EVENTS=1000000` is the long one.
+//! some hundred events, or a rounding that once tips a decision would be counted over and over. Each law lives through a million events, or as
+//! many as `BENTPIPE_LAW_EVENTS` says.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -641,7 +641,7 @@ fn rule(name: &str, parameters: &str) -> Algorithm {
 
 fn agree(name: &str, parameters: &str, law: &'static Native) {
     let events: u64 =
-        std::env::var("BENTPIPE_LAW_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
+        std::env::var("BENTPIPE_LAW_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let algorithm = rule(name, parameters);
     let (mut done, mut number, mut worst) = (0, 0, 0.0_f64);
     while done < events {
