@@ -87,7 +87,7 @@ struct bp_law {
 	bp_u64 crowded_sent;		/* segments sent and lost while the queue is too long */
 	bp_u64 crowded_lost;
 	bp_u64 root;			/* that is being found */
-	bp_u64 allowance;		/* losses that the path's own share still explains, 16 fractional bits */
+	bp_window allowance;		/* losses that the path's own share still explains */
 	bp_window crowded_window;	/* the window when the queue became too long */
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
 	bp_u64 contest_since;
@@ -95,13 +95,14 @@ struct bp_law {
 	bp_u64 pending_time;		/* since the law's last step, us, and the segments delivered */
 	struct bp_windowed base;
 	struct bp_windowed standing;
-	struct bp_windowed longest;	/* complements of the longest queue that a segment saw */
+	struct bp_windowed longest;	/* complements of the longest queue that two ACKs in a row showed */
 	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
 	struct bp_windowed out_standing;
 	bp_u32 pending;
 	bp_u32 in_flight;		/* at the newest ACK */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
+	bp_u32 previous_queue;		/* the queue that the ACK before showed, us */
 	bp_u32 round_longest;		/* longest queue that a segment saw, us */
 	bp_u32 round_clock;		/* the peer's clock when it began */
 	bp_u32 silences;		/* since a round trip was measured */
@@ -209,10 +210,10 @@ BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
 	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
 }
 
-/* The window was used when this ACK was on its way: only then may it grow. */
+/* The window was used when this ACK was on its way, but for a quarter and a segment: only then may it grow. Whole segments leave. */
 BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
 {
-	return BP_SEGMENTS((bp_u64)law->in_flight + segments) >= law->window - law->window / 4;
+	return BP_SEGMENTS((bp_u64)law->in_flight + segments + 1) >= law->window - law->window / 4;
 }
 
 /*
@@ -265,11 +266,11 @@ BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp
 	bp_windowed_update(&law->out_standing, law->now, delay, span);
 }
 
-BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_clock)
+BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 segments, const struct bp_path *path)
 {
 	bp_u32 span, queue, out;
 
-	if (!law)
+	if (!law || !path)
 		return 0;
 	/* A quarter of a round trip, or more of it where that brings less than six ACKs. */
 	span = BP_MIN(6ULL * rtt / BP_MAX(law->in_flight, 1U), (bp_u64)rtt);
@@ -277,14 +278,18 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 clock, bp_u32 has_
 	/* In a contest nothing shows the path without a queue: what is known of it is kept. */
 	bp_windowed_update(&law->base, law->now, rtt, law->contest_most ? ~0ULL : ZENITH_BASE_WINDOW);
 	bp_windowed_update(&law->standing, law->now, rtt, span);
-	if (has_clock && law->clock != ZENITH_INCREDIBLE)
-		zenith_hear_clock(law, rtt, span, clock);
+	if (path->has_peer_clock && law->clock != ZENITH_INCREDIBLE)
+		zenith_hear_clock(law, rtt, span, path->peer_clock);
 	queue = BP_MAX(rtt, zenith_base(law)) - zenith_base(law);
 	if (law->clock == ZENITH_BELIEVED) {
 		out = BP_MAX(law->out_latest, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
 		queue = BP_MIN(queue, out);
 	}
-	bp_windowed_update(&law->longest, law->now, ~queue, ZENITH_LONGEST_WINDOW);
+	/* The ACK of a lone segment may have waited at the receiver. */
+	if (segments >= 2 || law->in_flight > 1) {
+		bp_windowed_update(&law->longest, law->now, ~BP_MIN(queue, law->previous_queue), ZENITH_LONGEST_WINDOW);
+		law->previous_queue = queue;
+	}
 	law->round_longest = BP_MAX(law->round_longest, queue);
 	/* A path that shows itself without a queue needs no drain, but a contest is judged by drains alone. */
 	if (rtt < law->lowest || (rtt == law->lowest && !law->contest_most)) {
@@ -446,12 +451,12 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 	return law->root;
 }
 
-/* The queue that the loss of every segment stands for, us: a round trip and, as far as losses make up Q, D more. */
+/* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
 	bp_u64 share = ((law->overflow >> 12) << 24) / BP_MAX(law->mean >> 12, 1ULL);
 
-	return zenith_standing(law) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 24) >> 24);
+	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 24) >> 16);
 }
 
 /*
@@ -465,11 +470,12 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	if (!law)
 		return 0;
 	noise = zenith_noise(law);
-	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> (BP_SHIFT - 16)) * noise >> 8, 0);
+	/* The root of 40 fractional bits has 20. */
+	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
-	allowance = law->allowance + noise * sent / 256;
+	allowance = law->allowance + noise * sent;
 	allowance = BP_MIN(allowance, most);
-	cost = BP_MIN((bp_u64)lost, 1ULL << 20) << 16;
+	cost = BP_SEGMENTS(BP_MIN(lost, 1U << 20));
 	if (cost <= allowance) {
 		law->allowance = allowance - cost;
 		return 0;
@@ -483,13 +489,14 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	if (4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own || law->stage != ZENITH_STEADY)
 		return 0;
 	cost -= allowance;
-	overflow = cost * BP_MIN(zenith_loss_worth(law), 1ULL << 27) / BP_MAX(sent, 1ULL);
+	/* The share of losses with 28 fractional bits. */
+	overflow = (cost << 4) / BP_MAX(sent, 1ULL) * BP_MIN(zenith_loss_worth(law), 1ULL << 32) >> (36 - ZENITH_FINE);
 	overflow = BP_MIN(overflow, ZENITH_LONGEST * own);
 	/* g is one half, and at most half of the window counts. */
-	taken = BP_MIN(cost << (BP_SHIFT - 16), law->window / 2) / 2;
+	taken = BP_MIN(cost, law->window / 2) / 2;
 	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
 	took = BP_MIN(took, (bp_u64)ZENITH_MEMORY);
-	overflow = (overflow * took / ZENITH_MEMORY) << (ZENITH_MEAN - ZENITH_FINE);
+	overflow = took < 1 << 13 ? (overflow << 12) * took / ZENITH_MEMORY : overflow * took / ZENITH_MEMORY << 12;
 	law->mean = BP_MIN(law->mean + overflow, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
 	law->overflow = BP_MIN(law->overflow + overflow, law->mean);
 	return 0;
@@ -698,15 +705,17 @@ BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
 BP_APART zenith_drains(struct bp_law *law)
 {
 	bp_u32 standing, base;
+	zenith_rate rate;
 
 	if (!law)
 		return 0;
 	standing = zenith_standing(law);
 	base = zenith_base(law);
 	if (law->tide == ZENITH_USUAL && zenith_is_due(law, law->now)) {
-		/* 0.95 base x. */
-		law->ebb = ((bp_u64)base << 16) / BP_MAX(standing, 1U);
-		law->ebb = (law->window >> 8) * (law->ebb - law->ebb / 20) >> 8;
+		/* 0.95 base x; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
+		rate = BP_MIN(zenith_rate_of(law), law->delivery_rate);
+		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)base << ZENITH_FINE);
+		law->ebb = BP_MIN(law->ebb, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
 		law->ebb_until = law->now + standing + standing / 10;
 		law->tide = ZENITH_EBB;
@@ -761,7 +770,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 {
 	bp_u32 queue;
 	bp_u64 above, own, mean, floor = (bp_u64)ZENITH_FLOOR << ZENITH_FINE, shift, urge, wanted, now, step;
-	bp_u64 mean_above, fine_queue;
+	bp_u64 mean_above, fine_queue, calmest;
 	int up, used;
 
 	if (!law || !zenith_standing(law))
@@ -793,6 +802,9 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	mean_above = BP_MAX(mean, floor + (1ULL << ZENITH_FINE)) - floor;
 	/* m' with 20 fractional bits, and the share by which the wanted queue differs from the mean one. */
 	urge = ZENITH_SHARING * BP_MIN((above << 20) / (2 * floor), 1ULL << 20);
+	/* Differences between flows decay without oscillation up to g m' Q / s = 1 / e; 2 / e is 771497 of 2^20. */
+	calmest = (BP_MIN((bp_u64)zenith_standing(law), 1ULL << 30) << 30) / BP_MAX(mean >> 6, 1ULL);
+	urge = BP_MIN(urge, calmest * 771497 >> 20);
 	shift = mean * (zenith_apart(above, mean_above) * urge >> 24) >> 20;
 	/* Who aims at a longer queue than the mean is slower than the others. What may be subtracted stands on the other side. */
 	if (above > mean_above) {
@@ -804,7 +816,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	}
 	up = wanted > now;
 	/* g is one half. */
-	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT - ZENITH_FINE - 1)) / BP_MAX(zenith_loss_worth(law), 1ULL);
+	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT + 8 - ZENITH_FINE - 1)) / BP_MAX(zenith_loss_worth(law), 1ULL);
 	if (up) {
 		if (!used)
 			return 0;
@@ -854,7 +866,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->round_delivered += segments;
 	trusted = ack->rtt && sent_at >= law->trusted_from;
 	if (trusted)
-		zenith_sample(law, ack->rtt, path->peer_clock, path->has_peer_clock);
+		zenith_sample(law, ack->rtt, segments, path);
 	law->round_lost += ack->lost;
 	rests = zenith_drains(law);
 	begins = law->stage == ZENITH_DOUBLES;

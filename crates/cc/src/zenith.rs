@@ -17,6 +17,7 @@ mod delay;
 mod start;
 
 use alloc::boxed::Box;
+use core::f64::consts::E;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
@@ -265,8 +266,9 @@ pub struct Zenith {
     /// Segments a second in the last round trip.
     delivery_rate: f64,
     drain: Drain,
-    /// Longest queue that a single segment saw in the last seconds.
+    /// Longest queue that two ACKs in a row showed in the last seconds: a receiver that holds an ACK back (RFC 9293, section 3.8.6.3) does so once.
     longest: WindowedMax<Duration>,
+    previous_queue: Duration,
     /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
     /// Segments that left before this one are not measured.
@@ -321,6 +323,7 @@ impl Zenith {
                 same: 0,
             },
             longest: WindowedMax::new(LONGEST_WINDOW.as_nanos()),
+            previous_queue: Duration::ZERO,
             drained: (BELIEF, BELIEF * config.noise),
             trusted_from: Instant::ZERO,
             last_ack: Instant::ZERO,
@@ -381,7 +384,11 @@ impl Zenith {
         let span = (rtt * 6 / u64::from(path.in_flight.max(1))).clamp(rtt / 4, rtt);
         self.delay.sample(path.now, rtt, ack.peer_clock, span);
         let latest = self.delay.latest_queue();
-        self.longest.update(path.now.as_nanos(), latest);
+        // The ACK of a lone segment may have waited at the receiver.
+        if ack.delivered_bytes >= 2 * u64::from(path.mss) || path.in_flight > 1 {
+            self.longest.update(path.now.as_nanos(), latest.min(self.previous_queue));
+            self.previous_queue = latest;
+        }
         self.round.longest = self.round.longest.max(latest);
         // A path that shows itself without a queue needs no drain, but a contest is judged by drains alone.
         if rtt < self.drain.lowest || (rtt == self.drain.lowest && self.contest.is_none()) {
@@ -441,9 +448,10 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
-    /// Whether the window was fully used in the last round trip: only then may it grow.
+    /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
+    /// slow flow in pairs, so that of a small window a segment and its fraction stay free.
     fn is_used(&self, path: &Path, segments: f64) -> bool {
-        f64::from(path.in_flight) + segments >= 0.75 * self.window
+        f64::from(path.in_flight) + segments + 1.0 >= 0.75 * self.window
     }
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
@@ -472,7 +480,9 @@ impl Zenith {
         self.overflow_s -= self.overflow_s * weight;
         self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
         self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
-        let urge = config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0);
+        // Differences between flows decay without oscillation up to g m' Q / s = 1 / e, on short paths with a smaller m' than m.
+        let urge = (config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0))
+            .min(self.delay.standing_s() / (E * config.gain * self.mean_s));
         let apart = config.apart(self.mean_s, own_s);
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
         let mut step = config.gain * (target_s - queue_s) / self.loss_worth_s();
@@ -621,7 +631,7 @@ impl Zenith {
         round.longest.as_secs_f64() >= (LONG * self.longest_s()).max(CALM * target_s)
     }
 
-    /// The longest queue that a segment saw in the last seconds.
+    /// The longest queue of the last seconds.
     fn longest_s(&self) -> f64 {
         self.longest.get().map_or(0.0, Duration::as_secs_f64)
     }
@@ -676,7 +686,9 @@ impl Zenith {
         match self.drain.tide {
             Tide::Usual if self.is_due(path.now) => {
                 let (standing_s, base_s) = (self.delay.standing_s(), self.delay.base_s());
-                let window = (DRAIN_DEPTH * base_s * self.rate()).max(1.0);
+                // Where much is lost, less arrives than leaves, and what leaves would keep the queue full.
+                let rate = self.rate().min(self.delivery_rate);
+                let window = (DRAIN_DEPTH * base_s * rate).max(1.0);
                 let until = path.now + Duration::from_secs_f64(DRAIN_RTTS * standing_s);
                 let tide = Tide::Ebb { window, until };
                 let Drain { lowest: before, same, .. } = self.drain;
@@ -934,6 +946,51 @@ mod tests {
     }
 
     /// Seven ACKs of a segment within a step, and one of seven at its end.
+    /// A window of 2.7 segments lets two leave.
+    #[test]
+    fn a_small_window_grows_if_its_whole_segments_are_used() {
+        let mut zenith = zenith(2.7);
+        let rtt = Some(Duration::from_millis(BASE_MS + 1));
+        for number in 1..5 {
+            let path = Path { in_flight: 0, ..at(600 + 300 * number) };
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
+        }
+        assert!(zenith.window() > 2.7, "{}", zenith.window());
+    }
+
+    #[test]
+    fn an_ack_that_waited_at_the_receiver_shows_no_queue() {
+        let mut zenith = zenith(690.0);
+        for (number, queue_ms) in (0..).zip([5, 5, 45, 5]) {
+            hear(&mut zenith, 700 + 10 * number, BASE_MS + queue_ms);
+        }
+        for millis in [800, 900] {
+            let rtt = Some(Duration::from_millis(BASE_MS + 45));
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &Path { in_flight: 1, ..at(millis) });
+        }
+        assert_eq!(zenith.longest_s(), 0.005);
+    }
+
+    #[test]
+    fn shares_meet_without_oscillation_on_a_short_path() {
+        let [mut more, mut less] = [9.0, 3.0].map(|window| {
+            let mut zenith = established(10.0, 0);
+            hear(&mut zenith, 600, 20);
+            zenith.settle();
+            zenith.window = window;
+            zenith
+        });
+        for round in 1..200 {
+            for flow in [&mut more, &mut less] {
+                let rtt = Some(Duration::from_millis(35));
+                let segments = flow.window() as u32;
+                flow.on_ack(&Ack { rtt, ..fixture::ack(segments) }, &at(600 + 35 * round));
+            }
+            let (more, less) = (more.window, less.window);
+            assert!(more > 0.98 * less, "round {round}: {more} and {less}");
+        }
+    }
+
     #[test]
     fn acks_between_two_steps_count_in_the_next() {
         let (mut each, mut once) = (zenith(690.0), zenith(690.0));
@@ -1105,6 +1162,16 @@ mod tests {
         }
         assert_eq!(zenith.snapshot().phase, "drain");
         assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
+    }
+
+    #[test]
+    fn a_drain_keeps_no_more_on_the_path_than_arrives() {
+        let mut zenith = zenith(690.0);
+        hear(&mut zenith, 700, BASE_MS + 5);
+        zenith.delivery_rate = 0.5 * zenith.rate();
+        zenith.drains(&at(11_000));
+        let expected = DRAIN_DEPTH * zenith.delay.base_s() * zenith.delivery_rate;
+        assert!((zenith.window() / expected - 1.0).abs() < 1e-9, "{} of {expected}", zenith.window());
     }
 
     #[test]
