@@ -2,7 +2,7 @@
 //!
 //! Each thread executes a share of the flows, with the processes at both of their ends, in a world of its own. Only shared links see the
 //! packets of several shares: each belongs to one thread, which lets the packets of all through it in the order of their arrival, and hands
-//! each back to its share. The threads go from window to window together (synchronous conservative simulation; Fujimoto 2000): what a window
+//! those of others back. The threads go from window to window together (synchronous conservative simulation; Fujimoto 2000): what a window
 //! may not reach is decided as on one thread, from the same times, so that no result depends on the number of threads.
 
 use std::num::NonZeroUsize;
@@ -37,7 +37,7 @@ struct Desk {
     delivered: u64,
     /// Packets that come to shared links.
     waiting: usize,
-    /// The packets that leave for each shared link, in order.
+    /// The packets that leave for each shared link of another share, in order.
     leaving: Vec<Vec<Waiting>>,
     /// From the threads of shared links.
     returned: Vec<Returned>,
@@ -120,17 +120,13 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Visits what is in several sorted lists in order.
-fn merge<T: Ord>(lists: &[Vec<T>], mut visit: impl FnMut(&T)) {
-    let mut rest: Vec<&[T]> = lists.iter().map(Vec::as_slice).filter(|list| !list.is_empty()).collect();
-    while rest.len() > 1 {
-        rest.sort_unstable_by(|one, other| one[0].cmp(&other[0]));
-        // The first list goes on as long as the second begins later.
-        let here = rest[0].iter().take_while(|item| **item <= rest[1][0]).inspect(|item| visit(item)).count();
-        rest[0] = &rest[0][here..];
-        rest.retain(|list| !list.is_empty());
-    }
-    rest.iter().copied().flatten().for_each(visit);
+/// What is in several sorted lists, in order.
+fn merge<T: Ord>(lists: &[Vec<T>]) -> impl Iterator<Item = &T> {
+    let mut rest: Vec<&[T]> = lists.iter().map(Vec::as_slice).collect();
+    std::iter::from_fn(move || {
+        let lists = rest.iter_mut().filter(|list| !list.is_empty());
+        lists.min_by(|one, other| one[0].cmp(&other[0]))?.split_off_first()
+    })
 }
 
 impl Simulation<Silent> {
@@ -141,17 +137,26 @@ impl Simulation<Silent> {
         number: u32,
         limit: impl Fn(&SharedLink) -> Instant,
     ) {
-        let links = self.shared_links.len();
-        for id in 0..links {
+        let is_own = |id: &usize| id % exchange.desks.len() == number as usize;
+        let links = 0..self.shared_links.len();
+        for id in links.clone().filter(|id| !is_own(id)) {
             let limit = limit(&self.shared_links[id]);
             let mut leaving = std::mem::take(&mut exchange.desk(number).leaving[id]);
             self.leave_batch(id as u32, limit, |_, packet| leaving.push(packet.of_share(Some(number))));
             exchange.desk(number).leaving[id] = leaving;
         }
         exchange.meet();
-        for id in (0..links).filter(|id| id % exchange.desks.len() == number as usize) {
+        for id in links.filter(is_own) {
+            let limit = limit(&self.shared_links[id]);
             let mut lists: Vec<_> = exchange.read(|desk| std::mem::take(&mut desk.leaving[id])).collect();
-            merge(&lists, |packet| self.pass_shared_link(id as u32, *packet));
+            let mut of_others = merge(&lists).peekable();
+            self.leave_batch(id as u32, limit, |simulation, packet| {
+                while let Some(other) = of_others.next_if(|other| **other < packet) {
+                    simulation.pass_shared_link(id as u32, *other);
+                }
+                simulation.pass_shared_link(id as u32, packet);
+            });
+            of_others.for_each(|packet| self.pass_shared_link(id as u32, *packet));
             // Whoever fills a list next finds its memory.
             for (desk, list) in exchange.desks.iter().zip(&mut lists) {
                 list.clear();
@@ -383,10 +388,8 @@ mod tests {
     #[test]
     fn lists_are_merged_in_order() {
         let lists = [vec![1, 4, 5, 9], vec![], vec![2, 3, 4, 10, 11], vec![0]];
-        let mut merged = Vec::new();
-        merge(&lists, |item| merged.push(*item));
-        assert_eq!(merged, [0, 1, 2, 3, 4, 4, 5, 9, 10, 11]);
-        merge(&[Vec::<u8>::new()], |_| panic!("there is nothing"));
+        assert!(merge(&lists).eq(&[0, 1, 2, 3, 4, 4, 5, 9, 10, 11]));
+        assert_eq!(merge(&[Vec::<u8>::new()]).next(), None);
     }
 
     #[test]
