@@ -36,13 +36,13 @@ const GENERATION: u32 = 0x7fff_ffff;
 
 /// What others tell a relay.
 pub(crate) enum Message {
-    /// The speaker has an answer for a connection.
+    /// The engine has an answer for a connection.
     Answer { token: u64, answer: Result<Half, Refusal> },
-    /// The speaker has moved the last byte of a connection.
+    /// The engine has moved the last byte of a connection.
     Over { token: u64, ending: Ending },
     /// Somebody asks for a report of all connections.
     Report(Sender<Vec<Report>>),
-    /// The speaker has answered a client's SYN, and the client has acknowledged that; or it has failed.
+    /// The engine has answered a client's SYN, and the client has acknowledged that; or it has failed.
     Front { tuple: Tuple, opener: Opener, dscp: u8, answer: Result<Half, Refusal> },
     /// The relay is to accept no more connections, and to end with the last one.
     Stop,
@@ -255,7 +255,7 @@ impl Relay {
         self.begin(Caller { tuple, opener, dscp }, Half::Kernel(Arc::new(socket.into())));
     }
 
-    /// Takes a connection that the speaker has accepted, or drops the server's half if that has failed.
+    /// Takes a connection that the engine has accepted, or drops the server's half if that has failed.
     fn take_front_answer(&mut self, caller: Caller, answer: Result<Half, Refusal>) {
         match answer {
             Ok(front) => return self.begin(caller, front),
@@ -335,11 +335,11 @@ impl Relay {
     fn open(&mut self, key: usize, side: &Side, request: HalfRequest) {
         let tuple = self.connections[key].tuple;
         let buffer = self.connections[key].class_config().split.buffer;
-        match (side.datapath, &self.shared.speaker) {
-            (Datapath::Engine, Some(speaker)) => {
+        match (side.datapath, &self.shared.engine) {
+            (Datapath::Engine, Some(engine)) => {
                 let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
                 let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
-                speaker.open(&request, Opening::Active, answer);
+                engine.open(&request, Opening::Active, answer);
             }
             _ => match sockets::dial(tuple, side, buffer, request.dscp) {
                 Ok(socket) => {
@@ -379,12 +379,12 @@ impl Relay {
         }
     }
 
-    /// Hands the connection to the speaker of one of its halves, which then moves the bytes. False if the kernel speaks both halves.
+    /// Hands the connection to the engine if that has one of its halves; the engine then moves the bytes. False if the kernel has both halves.
     fn hand_over(&mut self, key: usize) -> bool {
         let token = self.token(key, FRONT);
         let connection = &self.connections[key];
-        let ([Some(Half::Spoken(control)), Some(Half::Kernel(socket))]
-        | [Some(Half::Kernel(socket)), Some(Half::Spoken(control))]) = &connection.halves
+        let ([Some(Half::Engine(control)), Some(Half::Kernel(socket))]
+        | [Some(Half::Kernel(socket)), Some(Half::Engine(control))]) = &connection.halves
         else {
             return false;
         };
@@ -441,7 +441,7 @@ impl Relay {
             return self.abort(key);
         }
         connection.connecting = false;
-        if let [Some(Half::Spoken(_)), Some(Half::Kernel(back))] = &connection.halves {
+        if let [Some(Half::Engine(_)), Some(Half::Kernel(back))] = &connection.halves {
             // Removing fails only if the socket was never added.
             let _ = epoll::delete(&self.epoll, back);
             self.hand_over(key);
@@ -534,10 +534,10 @@ impl Connection {
     /// Bytes that have been moved from the front half to the back half, or the other way.
     fn moved(&self, flow: usize) -> u64 {
         let carried = |which: usize| match &self.halves[which] {
-            Some(Half::Spoken(control)) => Some(control.carried()),
+            Some(Half::Engine(control)) => Some(control.carried()),
             _ => None,
         };
-        // If a speaker moves the bytes, it has counted them.
+        // If the engine moves the bytes, it has counted them.
         let (source, sink) = (flow, 1 - flow);
         let into = carried(sink).map(|carried| carried.sent);
         into.or_else(|| carried(source).map(|carried| carried.received)).unwrap_or(self.flows[flow].moved)
@@ -624,7 +624,7 @@ impl Half {
     /// Ends the connection with a RST.
     pub(crate) fn abort(self) {
         match self {
-            Self::Spoken(control) => control.abort(),
+            Self::Engine(control) => control.abort(),
             Self::Kernel(socket) => sockets::reset(&socket),
         }
     }

@@ -1,4 +1,4 @@
-//! The gate holds SYNs back whose clients get an answer only when the server has answered.
+//! The interceptor: it holds SYNs back whose clients get an answer only when the server has answered.
 //!
 //! The packet filter routes them into a TUN device, where they wait while the proxy connects to the server in the client's name. Then
 //!
@@ -44,9 +44,9 @@ const INBOX_TOKEN: u64 = u64::MAX - 2;
 /// Bytes of the virtio header before each packet of the device.
 const VIRTIO_HEADER: usize = 10;
 
-/// What others tell the gate.
+/// What others tell the interceptor.
 pub(crate) enum Message {
-    /// The speaker has an answer for the SYN of this number.
+    /// The engine has an answer for the SYN of this number.
     Answer { number: u64, answer: Result<Half, Refusal> },
     /// End.
     Stop,
@@ -74,9 +74,9 @@ fn device(name: &str) -> Result<Device, Error> {
 }
 
 /// The thread that reads SYNs.
-pub(crate) struct Gate {
+pub(crate) struct Interceptor {
     shared: Arc<Shared>,
-    /// The relays, which take the connections that the speaker accepts.
+    /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
     /// The devices for SYNs of clients, and for those of hosts beyond the satellite.
@@ -92,7 +92,7 @@ pub(crate) struct Gate {
     swept: Instant,
 }
 
-impl Gate {
+impl Interceptor {
     /// Makes the devices.
     pub fn open(
         slot: Slot,
@@ -112,7 +112,7 @@ impl Gate {
         for (device, token) in devices.iter().zip(DEVICE_TOKENS) {
             add(device, token).map_err(failed())?;
         }
-        let gate = Self {
+        let interceptor = Self {
             shared,
             relays,
             inbox: Arc::clone(&inbox),
@@ -125,7 +125,7 @@ impl Gate {
             next: 0,
             swept: Instant::now(),
         };
-        Ok((gate, inbox))
+        Ok((interceptor, inbox))
     }
 
     /// Works until it is told to stop.
@@ -223,14 +223,14 @@ impl Gate {
             Opener::Clients => &class.split.satellite,
             Opener::Satellite => &class.split.clients,
         };
-        if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
+        if let (Datapath::Engine, Some(engine)) = (side.datapath, &self.shared.engine) {
             let Tuple { client, server } = syn.tuple;
             // If the kernel has no route, packets of the engine would be lost without an error.
             sockets::address_towards(server.ip())?;
             let request = HalfRequest { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
-            speaker.open(&request, Opening::Active, answer);
+            engine.open(&request, Opening::Active, answer);
             return Ok(None);
         }
         let socket = sockets::dial(syn.tuple, side, class.split.buffer, syn.dscp)?;
@@ -276,11 +276,11 @@ impl Gate {
         }
     }
 
-    /// Lets the kernel or the speaker answer the client's SYN, as its class says.
+    /// Lets the kernel or the engine answer the client's SYN, as its class says.
     fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
         let deployment = self.shared.deployment();
         let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        let Some(speaker) = self.shared.speaker.as_ref().filter(|_| engine::answers(class)) else {
+        let Some(engine) = self.shared.engine.as_ref().filter(|_| engine::answers(class)) else {
             return self.put_back(opener, packet);
         };
         let (Tuple { client, server }, dscp) = (syn.tuple, syn.dscp);
@@ -289,7 +289,7 @@ impl Gate {
         let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
         let answer: Answer =
             Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
-        speaker.open(&request, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
+        engine.open(&request, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {
