@@ -22,10 +22,10 @@ use socket2::SockRef;
 
 use crate::engine;
 use crate::error::Error;
-use crate::half::{Answer, Half, HalfRequest, Opening, Refusal};
+use crate::half::{Answer, Half, Opening, Refusal};
 use crate::metrics::Reason;
 use crate::packet::{self, Syn, Tuple, Unreachable};
-use crate::relay::{self, class_of};
+use crate::relay;
 use crate::rules::OPENERS;
 use crate::shared::{Established, Inbox, Shared};
 use crate::slot::Slot;
@@ -210,30 +210,22 @@ impl Interceptor {
 
     /// Whether the engine is to answer before the server has.
     fn is_answered_at_once(&self, syn: &Syn, opener: Opener) -> bool {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        engine::answers(class) && class.split.syn == Early
+        let class = self.shared.class(opener, syn.tuple);
+        engine::answers(&class) && class.split.syn == Early
     }
 
     /// Begins the connection to the server. Returns the socket if the kernel makes the connection.
     fn dial(&mut self, number: u64, syn: &Syn, opener: Opener) -> io::Result<Option<OwnedFd>> {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        let side = match opener {
-            Opener::Clients => &class.split.satellite,
-            Opener::Satellite => &class.split.clients,
-        };
-        if let (Datapath::Engine, Some(engine)) = (side.datapath, &self.shared.engine) {
-            let Tuple { client, server } = syn.tuple;
+        let class = self.shared.class(opener, syn.tuple);
+        if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             // If the kernel has no route, packets of the engine would be lost without an error.
-            sockets::address_towards(server.ip())?;
-            let request = HalfRequest { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
+            sockets::address_towards(syn.tuple.server.ip())?;
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
-            engine.open(&request, Opening::Active, answer);
+            engine.open(&class.request(syn.tuple, syn.dscp), Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, side, class.split.buffer, syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, class.back(), class.split.buffer, syn.dscp)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }
@@ -278,18 +270,15 @@ impl Interceptor {
 
     /// Lets the kernel or the engine answer the client's SYN, as its class says.
     fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        let Some(engine) = self.shared.engine.as_ref().filter(|_| engine::answers(class)) else {
+        let class = self.shared.class(opener, syn.tuple);
+        let Some(engine) = self.shared.engine.as_ref().filter(|_| engine::answers(&class)) else {
             return self.put_back(opener, packet);
         };
-        let (Tuple { client, server }, dscp) = (syn.tuple, syn.dscp);
-        let request = HalfRequest { client, server, opener, dscp, split: class.split.clone() };
-        let tuple = syn.tuple;
-        let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
+        let (tuple, dscp) = (syn.tuple, syn.dscp);
+        let relay = Arc::clone(&self.relays[usize::from(tuple.client.port()) % self.relays.len()]);
         let answer: Answer =
             Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
-        engine.open(&request, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
+        engine.open(&class.request(tuple, dscp), Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {

@@ -8,9 +8,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
-use bentpipe_scenario::deployment::{Class, Datapath, Deployment};
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::class::ConnectionClass;
 use crate::half::{Engine, Half};
 use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
@@ -98,6 +99,11 @@ impl Shared {
     /// The present configuration.
     pub fn deployment(&self) -> Arc<Deployment> {
         self.deployment.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The class that a connection has in the present configuration.
+    pub fn class(&self, opener: Opener, tuple: Tuple) -> ConnectionClass {
+        ConnectionClass::of(self.deployment(), opener, tuple)
     }
 
     /// Sets another configuration for new connections.
