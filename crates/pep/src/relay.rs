@@ -307,11 +307,11 @@ impl Relay {
 
     /// Subscribes to events of this half.
     fn watch(&mut self, key: usize, which: usize) {
-        let data = EventData::new_u64(self.token(key, which));
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let Some(socket) = self.connections.get(key).and_then(|entry| entry.connection.socket(which)) else {
             return;
         };
+        let data = EventData::new_u64(self.token(key, which));
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, socket, data, flags).is_err() {
             self.end(key, Ending::Reset);
         }
