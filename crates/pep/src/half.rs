@@ -1,8 +1,7 @@
 //! The interface between the relay and the engine: a TCP stack in user space that terminates a half of a proxied connection in the kernel's place.
 //!
-//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. The engine has no descriptor
-//! for its half. The relay gives it the socket of the other half, and the engine moves the bytes between both, in both directions and with
-//! back-pressure:
+//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. The engine has no descriptor for its half. The
+//! relay gives it the socket of the other half, and the engine moves the bytes between both, in both directions and with back-pressure:
 //!
 //! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
 //! * while its own buffer is full the engine does not read from the socket, and while that of the socket is full it closes its receive window;
