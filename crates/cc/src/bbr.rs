@@ -622,19 +622,8 @@ mod tests {
     /// Bytes per second: 687.5 segments in a round trip.
     const BOTTLENECK: f64 = 1.25e6;
 
-    fn start() -> Start {
-        Start {
-            mss: MSS,
-            initial_window: 10.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory: None,
-        }
-    }
-
     fn bbr() -> Bbr {
-        let mut bbr = Bbr::new(Config::default(), &start());
+        let mut bbr = Bbr::new(Config::default(), &fixture::start(10.0));
         bbr.on_event(ConnectionEvent::Established, &fixture::path_at(RTT_S));
         bbr
     }

@@ -362,15 +362,7 @@ mod tests {
     }
 
     fn start(memory: &PathMemory) -> Start {
-        let memory = Some(memory.clone());
-        Start {
-            mss: 1000,
-            initial_window: 1.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory,
-        }
+        Start { memory: Some(memory.clone()), ..fixture::start(1.0) }
     }
 
     fn open(memory: &PathMemory, path: &Path) -> Sender {
@@ -487,7 +479,7 @@ mod tests {
 
     #[test]
     fn without_a_memory_it_is_reno() {
-        let mut sender = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
+        let mut sender = Config::default().build(&fixture::start(1.0));
         sender.on_event(ConnectionEvent::Established, &path_at(0.0));
         sender.on_ack(&fixture::ack(1), &path_at(0.5));
         assert_eq!((sender.window(), sender.snapshot().phase), (2.0, "slow-start"));

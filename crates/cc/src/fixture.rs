@@ -2,10 +2,15 @@
 
 use bentpipe_base::{Duration, Instant};
 
-use crate::{Ack, Cause, Loss, Path, PeerProbes, Phase};
+use crate::{Ack, Cause, Loss, Path, PeerProbes, Phase, Start};
 
 /// Segment size of the tests.
 pub const MSS: u32 = 1000;
+
+/// A connection with an initial window of `initial_window` segments, no slow-start threshold, and nothing known of earlier ones.
+pub fn start(initial_window: f64) -> Start {
+    Start { mss: MSS, initial_window, initial_ssthresh: f64::INFINITY, paced: false, seed: 1, memory: None }
+}
 
 /// A GEO path of 550 ms with a receive window of 64 segments.
 pub fn path() -> Path {

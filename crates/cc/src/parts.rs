@@ -2,6 +2,7 @@
 
 pub(crate) mod bandwidth;
 pub(crate) mod base_rtt;
+pub(crate) mod beside_data;
 pub(crate) mod deliveries;
 pub(crate) mod mode;
 pub(crate) mod notices;

@@ -24,10 +24,10 @@ use alloc::boxed::Box;
 use bentpipe_base::{Duration, Instant, ProbeTag, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::beside_data::{Beside, StartBesideData};
 pub use crate::parts::mode::Mode;
 use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::{Train, most_probes};
-use crate::parts::prober::{Beside, StartBesideData};
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,

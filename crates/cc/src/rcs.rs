@@ -427,17 +427,6 @@ mod tests {
         Config { target_segments_per_s: 100.0, ..Config::default() }
     }
 
-    fn start() -> Start {
-        Start {
-            mss: 1000,
-            initial_window: 2.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory: None,
-        }
-    }
-
     fn path_at(seconds: f64) -> Path {
         Path { outstanding: 40, unsent: 1 << 30, ..fixture::path_at(seconds) }
     }
@@ -466,7 +455,7 @@ mod tests {
 
     /// In Steady at 90.91 segments per second.
     fn steady() -> Rcs {
-        let mut rcs = Rcs::new(config(), &start());
+        let mut rcs = Rcs::new(config(), &fixture::start(2.0));
         rcs.on_event(ConnectionEvent::Established, &path_at(0.0));
         rcs.rate = 50.0 / RTT_S;
         rcs.last_ack = path_at(10.0).now;
@@ -476,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_first_rate_is_that_of_the_replies() {
-        let mut rcs = Rcs::new(config(), &start());
+        let mut rcs = Rcs::new(config(), &fixture::start(2.0));
         rcs.on_event(ConnectionEvent::Established, &path_at(0.0));
         assert_eq!(rcs.next_probe(&ProbeMoment { data_sent: 1, sent_newest: false }, &path_at(0.0)), None);
         assert_eq!((rcs.snapshot().phase, rcs.window()), ("initial", 1.0));
@@ -551,7 +540,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_does_not_reply_gets_no_dummies() {
-        let mut rcs = Rcs::new(config(), &start());
+        let mut rcs = Rcs::new(config(), &fixture::start(2.0));
         rcs.on_event(
             ConnectionEvent::Established,
             &Path { peer_probes: PeerProbes::Unknown, ..path_at(0.0) },

@@ -114,14 +114,7 @@ mod tests {
     #[test]
     fn hystart_knows_whether_segments_are_spaced() {
         let grown = |paced| {
-            let start = Start {
-                mss: 1000,
-                initial_window: 40.0,
-                initial_ssthresh: f64::INFINITY,
-                paced,
-                seed: 1,
-                memory: None,
-            };
+            let start = Start { paced, ..fixture::start(40.0) };
             let mut sender = Config { hystart: true }.build(&start);
             sender.on_ack(&fixture::ack(20), &fixture::path());
             sender.window()

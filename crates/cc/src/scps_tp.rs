@@ -522,15 +522,7 @@ mod tests {
     #[test]
     fn without_a_law_the_receiver_and_the_rate_decide() {
         let config = Config { congestion: Congestion::RateOnly, rate_bps: 5e6, ..Config::default() };
-        let start = Start {
-            mss: 1000,
-            initial_window: 2.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory: None,
-        };
-        let mut sender = config.build(&start);
+        let mut sender = config.build(&fixture::start(2.0));
         sender.on_event(ConnectionEvent::Established, &fixture::path());
         sender.on_loss(&fixture::loss(40), &fixture::path());
         sender.on_rto(&TIMEOUT, &fixture::path());

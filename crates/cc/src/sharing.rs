@@ -198,15 +198,7 @@ mod tests {
     use crate::{Undo, fixture};
 
     fn start(memory: &PathMemory) -> Start {
-        let memory = Some(memory.clone());
-        Start {
-            mss: 1000,
-            initial_window: 10.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory,
-        }
+        Start { memory: Some(memory.clone()), ..fixture::start(10.0) }
     }
 
     fn open(memory: &PathMemory, config: Config, at: f64) -> Box<dyn CongestionControl> {
@@ -294,7 +286,7 @@ mod tests {
 
     #[test]
     fn without_a_memory_it_is_reno() {
-        let mut cc = Config::default().build(&Start { memory: None, ..start(&PathMemory::new()) });
+        let mut cc = Config::default().build(&fixture::start(10.0));
         cc.on_event(ConnectionEvent::Established, &fixture::path());
         cc.on_ack(&fixture::ack(3), &fixture::path());
         cc.on_event(ConnectionEvent::Closed, &fixture::path());

@@ -174,15 +174,7 @@ mod tests {
     use crate::{Phase, Timeout, fixture};
 
     fn swift(config: Config) -> Swift {
-        let start = Start {
-            mss: fixture::MSS,
-            initial_window: 10.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory: None,
-        };
-        Swift::new(config, &start)
+        Swift::new(config, &fixture::start(10.0))
     }
 
     fn recovery(config: Config, each: usize) -> Outcome {

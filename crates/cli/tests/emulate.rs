@@ -106,8 +106,8 @@ fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
     let Some(_alone) = ready(&[]) else { return };
     let before = host();
     for signal in ["INT", "TERM", "KILL"] {
-        let mut sleeper = Sleeper::start();
-        sleeper.end_by(signal);
+        let mut emulation = Emulation::start();
+        emulation.end_by(signal);
         wait_until(|| host() == before, &format!("the host is as before after {signal}"));
     }
 }
@@ -133,7 +133,7 @@ fn servers_do_not_outlive_a_crash() {
     };
     let server = format!("tail -f {path} & python3 -m http.server 8000 2>&1; true");
     let mut command = bentpipe(&["emulate", "geo-single", "--listen", &server, "--", "sleep", "60"]);
-    let mut emulation = Sleeper(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut emulation = Emulation(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     // The emulation itself, the shell of the server, and what that started.
     wait_until(|| alive() >= 3, "the server runs");
     emulation.end_by("KILL");
@@ -141,15 +141,15 @@ fn servers_do_not_outlive_a_crash() {
 }
 
 /// An emulation that does nothing for a minute.
-struct Sleeper(Child);
+struct Emulation(Child);
 
-impl Sleeper {
+impl Emulation {
     /// Waits until the host is changed.
     fn start() -> Self {
         let mut command = bentpipe(&["emulate", "geo-single", "--", "sleep", "60"]);
-        let sleeper = Self(command.stderr(Stdio::null()).spawn().unwrap());
+        let emulation = Self(command.stderr(Stdio::null()).spawn().unwrap());
         wait_until(|| host().contains("masquerade"), "an emulation begins");
-        sleeper
+        emulation
     }
 
     fn end_by(&mut self, signal: &str) {
@@ -159,7 +159,7 @@ impl Sleeper {
     }
 }
 
-impl Drop for Sleeper {
+impl Drop for Emulation {
     fn drop(&mut self) {
         // A test that has failed may leave it running; otherwise it has ended.
         let _ = self.0.kill();
@@ -179,7 +179,7 @@ fn wait_until(condition: impl Fn() -> bool, what: &str) {
 fn two_emulations_share_a_host_and_the_last_one_tidies_up() {
     let Some(_alone) = ready(&[]) else { return };
     let before = host();
-    let mut first = Sleeper::start();
+    let mut first = Emulation::start();
     let during = host();
     let second =
         emulate(&["geo-single", "--delay-one-way", "1ms"], "ping -c 1 $BENTPIPE_HOST; echo $BENTPIPE_HOST");

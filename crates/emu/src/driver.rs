@@ -14,8 +14,8 @@ use crate::device::Device;
 use crate::frame::Frame;
 use crate::meter::Meter;
 use crate::path::{Hop, Path};
+use crate::poller::Poller;
 use crate::shared::{LinkState, Shared, Snapshot};
-use crate::sleeper::Sleeper;
 
 /// Index of the command's side, and of the packets that come from there.
 const COMMAND: usize = 0;
@@ -34,7 +34,7 @@ pub(crate) struct Driver {
     chains: [Chain; 2],
     pool: Vec<Vec<u8>>,
     meter: Meter,
-    sleeper: Sleeper,
+    poller: Poller,
     shared: Arc<Shared>,
     path: Path,
     /// How often the properties of links were changed.
@@ -53,7 +53,7 @@ impl Driver {
             chains: [chain(&path.up)?, chain(&path.down)?],
             pool: Vec::new(),
             meter: Meter::new(),
-            sleeper: Sleeper::new(clock),
+            poller: Poller::new(clock),
             shared,
             path,
             changes: 0,
@@ -99,7 +99,7 @@ impl Driver {
             }
             self.meter.note_lost(self.devices[to].flush());
             self.meter.note_backlog(overdue);
-            self.sleeper.note_delivered(overdue);
+            self.poller.note_delivered(overdue);
             while let Some(frame) = self.chains[from].pop_dropped() {
                 recycle(&mut self.pool, frame);
             }
@@ -134,7 +134,7 @@ impl Driver {
         let [up, down] = self.chains.each_ref().map(Chain::next_event);
         let deadline = up.min(down).min(self.meter.window_end());
         let [command, host] = self.devices.each_ref().map(Device::as_fd);
-        if !self.sleeper.wait(deadline, &[command, host, self.shared.wake_fd().as_fd()]) {
+        if !self.poller.wait(deadline, &[command, host, self.shared.wake_fd().as_fd()]) {
             return;
         }
         if let Some(change) = self.shared.take_change() {

@@ -2,7 +2,7 @@
 //!
 //! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
 //! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
-//! clock), `driver` (the loop, with `device`, `coalescer`, `clock` and `sleeper`), `meter` (how exact it is), `session` (the command and its
+//! clock), `driver` (the loop, with `device`, `coalescer`, `clock` and `poller`), `meter` (how exact it is), `session` (the command and its
 //! surroundings, with `namespace`, `host`, `cleanup` and `children`). Beside them, `record` measures real paths and makes scenarios of them.
 
 #[cfg(not(target_os = "linux"))]
@@ -24,10 +24,10 @@ mod meter;
 mod names;
 mod namespace;
 mod path;
+mod poller;
 pub mod record;
 mod session;
 mod shared;
-mod sleeper;
 
 pub use error::Error;
 pub use http::Remote;

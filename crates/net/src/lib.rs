@@ -20,6 +20,7 @@ mod loss;
 mod opportunity;
 mod outage;
 mod packet;
+mod path;
 mod queue;
 mod schedule;
 mod size_cache;

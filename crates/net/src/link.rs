@@ -10,8 +10,9 @@ use crate::ledger::{Dropped, Ledger, LinkStats, Verdict};
 use crate::line::{Line, Passage};
 use crate::loss::LossModel;
 use crate::packet::Packet;
+use crate::path::{Path, admit};
 use crate::queue::backlog::{Backlog, Limit, Transmission};
-use crate::queue::{Admit, Fifo, Held, Queue, QueueConfig};
+use crate::queue::{Queue, QueueConfig};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
@@ -419,112 +420,5 @@ impl<P: Packet> Link<P> {
         self.ledger.stats_mut().duplicated_packets += 1;
         self.ledger.count_delivery(&packet);
         Arrival { packet, copy_follows: true }
-    }
-}
-
-/// What lies behind the queue: the transmitter, and the packets in flight.
-#[derive(Clone, Debug)]
-#[repr(C)]
-struct Path<P> {
-    line: Line,
-    /// Parity, on a link that sends any.
-    fec: Option<Box<Fec<P>>>,
-    flight: Flight<P>,
-}
-
-impl<P: Packet> Path<P> {
-    /// Schedules an arriving packet at once.
-    #[inline(always)]
-    fn enqueue_fifo(&mut self, now: Instant, packet: P, fifo: &mut Fifo, ledger: &mut Ledger<P>) -> Verdict {
-        let size = packet.size();
-        fifo.advance(now);
-        match admit(now, packet, fifo, ledger) {
-            Ok(packet) => {
-                let start = self.line.next_start(now);
-                let end = self.transmit(start, packet, ledger.stats_mut());
-                if fifo.take(now, Transmission { start, end, size }) {
-                    ledger.note_backlog(fifo.backlog());
-                }
-                Verdict::Accepted
-            }
-            Err((packet, cause)) => ledger.refuse(packet, cause, now),
-        }
-    }
-
-    /// Puts an arriving packet into the queue, and starts what may start by then.
-    #[inline(never)]
-    fn enqueue_held(
-        &mut self,
-        now: Instant,
-        packet: P,
-        held: &mut Held<P>,
-        ledger: &mut Ledger<P>,
-    ) -> Verdict {
-        self.serve(now, held, ledger);
-        if held.backlog().packets == 0 {
-            self.line.wait_until(now);
-        }
-        let verdict = held.enqueue(now, packet, ledger);
-        self.serve(now, held, ledger);
-        ledger.note_backlog(held.backlog());
-        verdict
-    }
-
-    /// Starts every transmission that starts at or before `now`, each at its own time.
-    fn serve(&mut self, now: Instant, held: &mut Held<P>, ledger: &mut Ledger<P>) {
-        while held.backlog().packets > 0 && self.line.free_at() <= now {
-            let start = self.line.free_at();
-            let Some(packet) = held.dequeue(start, ledger) else { return };
-            self.transmit(start, packet, ledger.stats_mut());
-        }
-    }
-
-    /// When something happens next if nothing waits.
-    #[inline(always)]
-    fn next_event(&self) -> Instant {
-        let due = self.flight.next_due();
-        self.fec.as_ref().map_or(due, |fec| due.min(fec.next_event()))
-    }
-
-    /// When something happens next if `held` is the queue.
-    fn next_event_behind(&self, held: &Held<P>) -> Instant {
-        if held.backlog().packets == 0 {
-            return self.next_event();
-        }
-        let due = self.flight.next_due();
-        let overtakes = !self.flight.is_in_order() || due == Instant::FAR_FUTURE;
-        // A packet that still waits cannot arrive before one in flight, unless the link reorders.
-        if overtakes { due.min(self.line.free_at()) } else { due }
-    }
-
-    /// Sends a packet at its start, returns the end of its transmission and of parity behind it.
-    #[inline(always)]
-    fn transmit(&mut self, start: Instant, packet: P, stats: &mut LinkStats) -> Instant {
-        let Self { line, flight, fec } = self;
-        if let Some(fec) = fec {
-            return fec.send((start, packet), (line, flight), stats);
-        }
-        let passage = line.carry(start, packet.size(), packet.is_data());
-        flight.push(InFlight { due: passage.due, fate: passage.fate, packet });
-        passage.end
-    }
-}
-
-/// Admits an arriving packet, marked or not, or gives it back to be dropped.
-#[inline(always)]
-fn admit<P: Packet>(
-    now: Instant,
-    mut packet: P,
-    fifo: &mut Fifo,
-    ledger: &mut Ledger<P>,
-) -> Result<P, (P, DropCause)> {
-    match fifo.admit(now, &packet) {
-        Admit::Accept => Ok(packet),
-        Admit::Mark => {
-            packet.mark_congested();
-            ledger.stats_mut().marked_packets += 1;
-            Ok(packet)
-        }
-        Admit::Drop(cause) => Err((packet, cause)),
     }
 }

@@ -15,7 +15,7 @@ use crate::doctor;
 use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
-use crate::gate::{self, Gate};
+use crate::interceptor::{self, Interceptor};
 use crate::lines;
 use crate::metrics::Reason;
 use crate::privileges;
@@ -45,9 +45,9 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
     let relays = deployment.workings.threads.map_or_else(cores, |threads| threads as usize);
     let sender = lines.as_ref().map(|(_, sender, _)| sender.clone());
     let (held, older) = slot::hold(take_over)?;
-    let speaker =
+    let engine =
         (engine::threads(&deployment) > 0).then(|| engine::start(held.slot, &deployment)).transpose()?;
-    let resources = Resources { descriptors, speaker, lines: sender, relays };
+    let resources = Resources { descriptors, engine, lines: sender, relays };
     let shared = Arc::new(Shared::new(deployment, resources));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
@@ -89,7 +89,7 @@ type Worker<T> = (JoinHandle<io::Result<()>>, Arc<Inbox<T>>);
 struct Daemon {
     shared: Arc<Shared>,
     relays: Vec<Worker<relay::Message>>,
-    gate: Option<Worker<gate::Message>>,
+    interceptor: Option<Worker<interceptor::Message>>,
     watch: Option<Watch>,
     /// Removes the rules when it is dropped.
     _installed: Installed,
@@ -135,11 +135,11 @@ impl Daemon {
             relays.push((spawn(format!("relay-{number}"), move || relay.run())?, inbox));
         }
         let inboxes = relays.iter().map(|(_, inbox)| Arc::clone(inbox)).collect();
-        let (gate, inbox) = Gate::open(held.slot, Arc::clone(&shared), inboxes)?;
-        let gate = Some((spawn("gate".into(), move || gate.run())?, inbox));
+        let (interceptor, inbox) = Interceptor::open(held.slot, Arc::clone(&shared), inboxes)?;
+        let interceptor = Some((spawn("interceptor".into(), move || interceptor.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
         let _installed = Installed::install(&deployment, Target { slot: held.slot, ports })?;
-        Ok(Self { _installed, held, shared, relays, gate, watch: None })
+        Ok(Self { _installed, held, shared, relays, interceptor, watch: None })
     }
 
     /// Serves metrics. The address may have been in use by an older proxy until now.
@@ -218,7 +218,7 @@ impl Daemon {
     /// Reads the configuration again for new connections. A wrong file changes nothing.
     fn reload(&mut self, path: &str) {
         match Deployment::load(path) {
-            Ok(deployment) if engine::threads(&deployment) > 0 && self.shared.speaker.is_none() => {
+            Ok(deployment) if engine::threads(&deployment) > 0 && self.shared.engine.is_none() => {
                 eprintln!(
                     "bentpipe: {path}: the first class with datapath = \"engine\" needs a restart; the old configuration goes on"
                 );
@@ -245,8 +245,8 @@ impl Daemon {
                 break;
             }
         }
-        if let Some((thread, inbox)) = self.gate.take() {
-            inbox.send(gate::Message::Stop);
+        if let Some((thread, inbox)) = self.interceptor.take() {
+            inbox.send(interceptor::Message::Stop);
             let _ = thread.join();
         }
         for (_, inbox) in &self.relays {

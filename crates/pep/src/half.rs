@@ -1,11 +1,10 @@
-//! The interface between the relay and a speaker: a TCP stack other than the kernel's that is one end of a half of a proxied connection.
+//! The interface between the relay and the engine: a TCP stack in user space that terminates a half of a proxied connection in the kernel's place.
 //!
-//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. A speaker (a TCP stack in user space) has no descriptor
-//! for its half. The relay gives it the socket of the other half, and the speaker moves the bytes between both, in both directions and with
-//! back-pressure:
+//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. The engine has no descriptor for its half. The
+//! relay gives it the socket of the other half, and the engine moves the bytes between both, in both directions and with back-pressure:
 //!
 //! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
-//! * while its own buffer is full the speaker does not read from the socket, and while that of the socket is full it closes its receive window;
+//! * while its own buffer is full the engine does not read from the socket, and while that of the socket is full it closes its receive window;
 //! * when both directions have ended, or one half has failed, it tells the relay, which parts with the socket.
 
 use std::net::SocketAddr;
@@ -17,13 +16,13 @@ use bentpipe_scenario::deployment::{Opener, Split};
 
 /// One half of a proxied connection.
 pub enum Half {
-    /// A TCP socket: non-blocking, and closed on exec. It is shared with the speaker that moves its bytes.
+    /// A TCP socket: non-blocking, and closed on exec. It is shared with the engine that moves its bytes.
     Kernel(Arc<OwnedFd>),
-    /// The half belongs to a speaker.
-    Spoken(Arc<dyn Control>),
+    /// A connection of the engine.
+    Engine(Arc<dyn Control>),
 }
 
-/// A half of a speaker, as the relay controls it.
+/// A half of the engine, as the relay controls it.
 pub trait Control: Send + Sync {
     /// From now on the bytes of this half come from `socket` and go there. `on_end` is called once, from any thread, when nothing more will be moved.
     fn carry(&self, socket: Arc<OwnedFd>, on_end: OnEnd);
@@ -34,11 +33,11 @@ pub trait Control: Send + Sync {
     /// State of the connection.
     fn telemetry(&self) -> Telemetry;
 
-    /// Bytes that the speaker has moved, and that it holds.
+    /// Bytes that the engine has moved, and that it holds.
     fn carried(&self) -> Carried;
 }
 
-/// What a speaker has done with the bytes between its half and the socket of the other one.
+/// What the engine has done with the bytes between its half and the socket of the other one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
     /// Bytes from the socket into this half.
@@ -82,7 +81,7 @@ pub struct Telemetry {
     pub queued_bytes: u64,
 }
 
-/// A half that a speaker is asked for.
+/// A half that the engine is asked for.
 #[derive(Clone, Debug)]
 pub struct HalfRequest {
     /// Address and port of the client, which opened the connection.
@@ -97,11 +96,11 @@ pub struct HalfRequest {
     pub split: Split,
 }
 
-/// How the speaker is to begin.
+/// How the engine is to begin.
 pub enum Opening<'a> {
-    /// With a SYN of its own in the client's name to the server: the server is on the speaker's side.
+    /// With a SYN of its own in the client's name to the server: the server is on the engine's side.
     Active,
-    /// By answering this SYN, a whole IP packet, in the server's name: the client is on the speaker's side.
+    /// By answering this SYN, a whole IP packet, in the server's name: the client is on the engine's side.
     Passive(&'a [u8]),
 }
 
@@ -117,10 +116,10 @@ pub enum Refusal {
     /// No answer: the client gets none either.
     #[error("no answer")]
     TimedOut,
-    /// The speaker has the connection already, so that the SYN is a copy: it is put back to the kernel, which knows what to answer.
+    /// The engine has the connection already, so that the SYN is a copy: it is put back to the kernel, which knows what to answer.
     #[error("the connection exists")]
     Exists,
-    /// The speaker has no room: the client's SYN is forwarded untouched.
+    /// The engine has no room: the client's SYN is forwarded untouched.
     #[error("no room for another connection")]
     Busy,
 }
@@ -128,8 +127,8 @@ pub enum Refusal {
 /// Called once, from any thread, when the half is established or has failed. Dropping it uncalled counts as [`Refusal::Busy`].
 pub type Answer = Box<dyn FnOnce(Result<Half, Refusal>) + Send>;
 
-/// A TCP stack that is an end of halves in the place of the kernel's.
-pub trait Speaker: Send + Sync {
+/// A TCP stack that terminates halves in the kernel's place.
+pub trait Engine: Send + Sync {
     /// Begins a half and returns at once.
     fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer);
 }

@@ -1,19 +1,22 @@
 //! The proxy on a real link: it splits the TCP connections that its rules select, and the kernel forwards everything else.
 //!
-//! Reading order: `rules` (what is installed in the packet filter and the routing tables), `gate` (who answers a SYN, and when),
-//! `half` (the halves of a connection, and who speaks them), `relay` and `flow` (how bytes are moved between them), `daemon` (start and end).
+//! Reading order: `rules` (what is installed in the packet filter and the routing tables), `interceptor` (who answers a SYN, and when),
+//! `half` (the halves of a connection, and who terminates them), `relay`, `connection` and `flow` (how bytes are moved between them), `daemon`
+//! (start and end).
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");
 
+mod class;
+mod connection;
 mod daemon;
 mod doctor;
 mod early_demux;
 mod engine;
 mod error;
 mod flow;
-mod gate;
 pub mod half;
+mod interceptor;
 mod lines;
 mod metrics;
 mod packet;

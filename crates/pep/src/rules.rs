@@ -340,12 +340,12 @@ fn description(class: &Class) -> String {
         Opening::Early => "answered at once",
     };
     let side = |side: &Side| {
-        let speaker = match side.datapath {
+        let datapath = match side.datapath {
             Datapath::Kernel => "the kernel",
             Datapath::Engine => "our engine",
         };
         let limit = side.rate_limit.map_or_else(String::new, |rate| format!(", at most {rate} each"));
-        format!("{} of {speaker}{limit}", side.cc)
+        format!("{} of {datapath}{limit}", side.cc)
     };
     format!(
         "{which} are split, {when}; over the satellite {}, to the clients {}",

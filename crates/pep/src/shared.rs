@@ -8,10 +8,11 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
-use bentpipe_scenario::deployment::{Class, Datapath, Deployment};
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::half::{Half, Speaker};
+use crate::class::ConnectionClass;
+use crate::half::{Engine, Half};
 use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
 use crate::report::Report;
@@ -21,8 +22,8 @@ pub(crate) struct Shared {
     deployment: RwLock<Arc<Deployment>>,
     /// Halves towards servers that have answered, until the client's half is accepted.
     ready: Mutex<HashMap<Tuple, Established>>,
-    /// The speaker of halves over the satellite, if the engine is in use.
-    pub speaker: Option<Arc<dyn Speaker>>,
+    /// The engine, if a class uses it.
+    pub engine: Option<Arc<dyn Engine>>,
     /// Connections that exist or are being made.
     pub active: AtomicU32,
     /// How many descriptors the process may have.
@@ -54,11 +55,11 @@ impl Descriptors {
     /// One in this many of the others is for pipes (chosen), which two sockets of the kernel have between them only while bytes wait.
     const PIPES: u64 = 8;
 
-    /// Most connections. One has a socket for each half that the kernel speaks.
+    /// Most connections. One has a socket for each half of the kernel.
     pub fn allow(self, deployment: &Deployment) -> u32 {
         let free = self.0.saturating_sub(Self::RESERVE);
-        let is_spoken = |class: &Class| class.split.satellite.datapath == Datapath::Engine;
-        let sockets = match deployment.classes.iter().filter(|class| class.proxy).all(is_spoken) {
+        let is_of_engine = |class: &Class| class.split.satellite.datapath == Datapath::Engine;
+        let sockets = match deployment.classes.iter().filter(|class| class.proxy).all(is_of_engine) {
             true => 1,
             false => 2,
         };
@@ -74,7 +75,7 @@ impl Descriptors {
 /// What a proxy has besides its configuration.
 pub(crate) struct Resources {
     pub descriptors: Descriptors,
-    pub speaker: Option<Arc<dyn Speaker>>,
+    pub engine: Option<Arc<dyn Engine>>,
     pub lines: Option<SyncSender<Report>>,
     pub relays: usize,
 }
@@ -84,7 +85,7 @@ impl Shared {
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
             ready: Mutex::default(),
-            speaker: resources.speaker,
+            engine: resources.engine,
             active: AtomicU32::new(0),
             descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
@@ -98,6 +99,11 @@ impl Shared {
     /// The present configuration.
     pub fn deployment(&self) -> Arc<Deployment> {
         self.deployment.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The class that a connection has in the present configuration.
+    pub fn class(&self, opener: Opener, tuple: Tuple) -> ConnectionClass {
+        ConnectionClass::of(self.deployment(), opener, tuple)
     }
 
     /// Sets another configuration for new connections.

@@ -1,4 +1,4 @@
-//! State of a half: from the kernel by `TCP_INFO` and `SO_MEMINFO`, or from its speaker.
+//! State of a half: from the kernel by `TCP_INFO` and `SO_MEMINFO`, or from the engine.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl Half {
     /// State of the connection; all zero if the kernel does not tell.
     pub(crate) fn telemetry(&self) -> Telemetry {
         match self {
-            Self::Spoken(control) => control.telemetry(),
+            Self::Engine(control) => control.telemetry(),
             Self::Kernel(socket) => tcp_info(socket).unwrap_or_default(),
         }
     }
@@ -25,7 +25,7 @@ impl Half {
     /// Bytes of memory in the buffers of the half.
     pub(crate) fn memory(&self) -> u64 {
         let socket = match self {
-            Self::Spoken(control) => return control.carried().held,
+            Self::Engine(control) => return control.carried().held,
             Self::Kernel(socket) => socket,
         };
         let mut words = [0u32; MEMINFO];

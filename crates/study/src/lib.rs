@@ -12,6 +12,7 @@ mod criteria;
 pub mod draw;
 #[cfg(test)]
 mod example;
+mod experiment;
 mod file;
 mod grid;
 mod joint;

@@ -166,3 +166,10 @@ fn plain(of_reader: &str) -> String {
     let word = words.iter().find(|(theirs, _)| *theirs == of_reader).map(|(_, ours)| *ours);
     word.or(value).unwrap_or(of_reader).replace('`', "")
 }
+
+/// `found` is not one of `known`.
+pub(crate) fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let hint = did_you_mean(found, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    format!("found {what} `{found}`, accepted: {}{hint}", known.join(", "))
+}

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixture::{self, MSS};
-use crate::{Ack, ConnectionEvent, Path, Phase, RateSample, Start, Timeout, Undo};
+use crate::{Ack, ConnectionEvent, Path, Phase, RateSample, Timeout, Undo};
 
 const RTT_S: f64 = 0.55;
 /// Bytes per second: 687.5 segments in a round trip.
@@ -8,15 +8,7 @@ const BOTTLENECK: f64 = 1.25e6;
 const BDP: f64 = 687.5;
 
 fn bbr() -> Bbr3 {
-    let start = Start {
-        mss: MSS,
-        initial_window: 10.0,
-        initial_ssthresh: f64::INFINITY,
-        paced: false,
-        seed: 1,
-        memory: None,
-    };
-    let mut bbr = Bbr3::new(Config::default(), &start);
+    let mut bbr = Bbr3::new(Config::default(), &fixture::start(10.0));
     bbr.on_event(ConnectionEvent::Established, &fixture::path_at(RTT_S));
     bbr
 }

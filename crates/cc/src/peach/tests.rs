@@ -6,8 +6,8 @@ use super::*;
 use crate::parts::probe_peer::Answers;
 use crate::parts::prober::episode::asked;
 use crate::{
-    Accounting, Ack, Cause, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply, Start,
-    Timeout, Undo, fixture,
+    Accounting, Ack, Cause, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment, ProbeReply, Timeout,
+    Undo, fixture,
 };
 
 const MSS: u64 = fixture::MSS as u64;
@@ -53,17 +53,9 @@ struct World {
 
 impl World {
     fn new(config: Config) -> Self {
-        let start = Start {
-            mss: fixture::MSS,
-            initial_window: 2.0,
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: 1,
-            memory: None,
-        };
         let mut world = Self {
             now: Instant::ZERO,
-            peach: Peach::new(config, &start),
+            peach: Peach::new(config, &fixture::start(2.0)),
             rtt: RTT,
             una: 0,
             nxt: 0,

@@ -13,8 +13,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 fn start() -> Start {
-    let initial_ssthresh = f64::INFINITY;
-    Start { mss: MSS, initial_window: 1.0, initial_ssthresh, paced: false, seed: 1, memory: None }
+    Start { mss: MSS, ..fixture::start(1.0) }
 }
 
 fn path_at(seconds: f64) -> Path {

@@ -132,7 +132,7 @@ impl Stack {
         let endpoint = &self.endpoints[id];
         let mut incoming = endpoint.incoming(packet.header, packet.arrived);
         let growth = endpoint.growth(&incoming);
-        if growth > 0 && growth > self.spare(endpoint) {
+        if growth > 0 && growth > self.accounts.spare(endpoint) {
             self.counters.over_limit += 1;
             if !incoming.drop_payload(endpoint.engine.oldest_unacknowledged()) {
                 return;

@@ -8,10 +8,12 @@ use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Conversation, Ends, Header, Options};
 
 use super::endpoint::{Endpoint, Numbers, Role};
-use super::limits::{FAIR_SHARE, prefix};
 use super::secret::COOKIE_LIFETIME;
 use super::tcp_packet::TcpPacket;
-use super::{GUESSED_ROUND_TRIP, Id, Stack};
+use super::{Id, Stack};
+
+/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which measures none (chosen).
+const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 
 impl Stack {
     /// A SYN for a port that listens.
@@ -37,13 +39,10 @@ impl Stack {
     /// Whether one more connection of a peer may be opened to a port. Refused if the accept queue of the port is full, or if this peer already
     /// has more than its share of the connections or of the memory that are left.
     fn takes_another(&mut self, ends: &Ends) -> bool {
-        let limits = self.config.limits;
         let waiting = self.listeners.get(&ends.local.port()).map_or(0, |listener| listener.accepted.len());
-        let of_peer = self.usage.get(&prefix(ends.remote.ip())).copied().unwrap_or_default();
-        waiting < limits.accept_queue
+        waiting < self.config.limits.accept_queue
             && self.has_room()
-            && of_peer.connections < FAIR_SHARE * (limits.connections - self.endpoints.len())
-            && of_peer.bytes < FAIR_SHARE.saturating_mul(limits.bytes - self.charged.all)
+            && self.accounts.may_open(ends.remote.ip())
     }
 
     fn listening_config(&self, ends: &Ends) -> Option<Arc<Config>> {

@@ -3,33 +3,39 @@
 //! A [`Stack`] is told of arriving packets and of the time, and is asked for packets to send. It owns the bytes of all streams.
 //! It has no clock and no device: its driver gives it both, and tests take the place of the driver.
 
+mod accounts;
 mod arrival;
 mod endpoint;
 mod half_open;
 mod limits;
+mod opening;
 mod output;
 mod path;
+mod ports;
 mod request;
 mod room;
 mod secret;
 mod stream_buffer;
+mod streams;
 mod tcp_packet;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::io::{IoSlice, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::io::IoSlice;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::Instant;
 use bentpipe_tcp::{Config, Connection, Events, State};
 use bentpipe_trace::Event;
 use bentpipe_wire::{Ends, Header};
 use slotmap::SlotMap;
 
-use endpoint::{Charge, Endpoint, FillBound, Numbers, Role};
+use accounts::Accounts;
+use endpoint::{Endpoint, Role};
 pub use limits::Limits;
-use limits::{Usage, prefix};
+pub use opening::Unopened;
 pub use output::TIMESTAMPS_LEN;
+use ports::EphemeralPorts;
 pub use request::Request;
 use secret::Secret;
 
@@ -55,23 +61,6 @@ pub struct StackConfig {
     pub key: u128,
     /// What the stack may hold at most.
     pub limits: Limits,
-}
-
-/// Why a connection cannot be opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unopened {
-    /// The stack has no address of that IP version.
-    #[error("no address of our own of the same IP version")]
-    NoAddress,
-    /// As many connections as allowed.
-    #[error("too many connections")]
-    Full,
-    /// There is a connection between these ends.
-    #[error("the connection exists")]
-    Exists,
-    /// All ports to that destination are in use.
-    #[error("no free port")]
-    NoPort,
 }
 
 /// Counts of arriving packets that reached no connection, and of what was done to stay within the limits.
@@ -131,22 +120,17 @@ pub struct Stack {
     /// Released connections, the oldest first; some of them may be gone.
     orphans: VecDeque<Id>,
     orphan_count: usize,
-    /// Memory of all connections.
-    charged: Charge,
-    /// Memory and number of the connections of each remote host.
-    usage: HashMap<IpAddr, Usage>,
+    accounts: Accounts,
     /// Until this time an ACK may arrive that acknowledges a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
     now: Instant,
-    next_port: u16,
+    ports: EphemeralPorts,
     /// Connections opened so far: each number seeds an algorithm.
     opened: u64,
     counters: Counters,
 }
 
-/// First of the ports for outgoing connections (RFC 6335).
-const FIRST_EPHEMERAL: u16 = 49_152;
 /// How far the initial sequence number of a connection lies above the numbers of the connection in TIME-WAIT that it replaces (chosen).
 const REUSE_DISTANCE: u32 = 1 << 20;
 /// Entries of connections that are gone are removed from the queue of orphans if there are more than this many (chosen: seldom enough).
@@ -175,12 +159,10 @@ impl Stack {
             half_open: 0,
             orphans: VecDeque::new(),
             orphan_count: 0,
-            charged: Charge::default(),
-            usage: HashMap::new(),
+            accounts: Accounts::new(config.limits),
             cookies_until: Instant::ZERO,
             now: Instant::ZERO,
-            // The first port must be hard to guess (RFC 6056).
-            next_port: FIRST_EPHEMERAL + (config.key >> 64) as u16 % (u16::MAX - FIRST_EPHEMERAL),
+            ports: EphemeralPorts::new(config.key),
             opened: 0,
             counters: Counters::default(),
             config,
@@ -208,237 +190,9 @@ impl Stack {
         Some(id)
     }
 
-    /// Opens a connection.
-    ///
-    /// # Errors
-    /// If there is no address, no port or no room for it.
-    pub fn connect(&mut self, now: Instant, remote: SocketAddr, config: Config) -> Result<Id, Unopened> {
-        if !self.has_room() {
-            return Err(Unopened::Full);
-        }
-        let own = self.config.addresses.iter().find(|own| own.is_ipv4() == remote.is_ipv4());
-        let address = *own.ok_or(Unopened::NoAddress)?;
-        let ends = self.free_ends(address, remote).ok_or(Unopened::NoPort)?;
-        Ok(self.open(now, ends, &Arc::new(config)))
-    }
-
-    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent. What remains of
-    /// an earlier one between the same ends, which the caller has [released](Self::release), ends: with a reset, if it was not over.
-    ///
-    /// # Errors
-    /// If there is no room for it, or another connection between the same ends.
-    pub fn connect_from(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Result<Id, Unopened> {
-        if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
-            return Err(Unopened::NoAddress);
-        }
-        if !self.has_room() {
-            return Err(Unopened::Full);
-        }
-        let Some(old) = self.by_ends.get(&ends).copied() else {
-            return Ok(self.open(now, ends, config));
-        };
-        let endpoint = &self.endpoints[old];
-        if endpoint.owned && !matches!(endpoint.engine.state(), State::TimeWait | State::Closed) {
-            return Err(Unopened::Exists);
-        }
-        let above = self.detach(now, old);
-        let id = self.open(now, ends, config);
-        self.number_above(&ends, Some(above));
-        Ok(id)
-    }
-
-    fn open(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Id {
-        let config = self.fitted(config, ends.remote.ip());
-        let engine = Connection::connect(config, self.next_seed(), now);
-        self.admit_owned(now, ends, engine)
-    }
-
-    fn numbers(&self, ends: &Ends, now: Instant) -> Numbers {
-        Numbers { initial: self.secret.initial(ends, now), clock: self.secret.clock_offset(ends) }
-    }
-
-    /// A connection that the caller names from the beginning.
-    fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
-        let numbers = self.numbers(&ends, now);
-        let mut endpoint = Endpoint::new(ends, engine, numbers, self.config.mtu);
-        endpoint.owned = true;
-        self.admit(endpoint)
-    }
-
-    /// The configuration of a connection to `remote`: its segments fit the device, and the engine knows how much room timestamps take. If that
-    /// changes nothing, the connection shares the configuration that was given.
-    fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
-        let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
-        if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
-            Arc::clone(config)
-        } else {
-            Arc::new(Config { mss, timestamps_len, ..Config::clone(config) })
-        }
-    }
-
-    fn next_seed(&mut self) -> u64 {
-        self.opened += 1;
-        self.opened ^ (self.config.key as u64)
-    }
-
-    fn free_ends(&mut self, address: IpAddr, remote: SocketAddr) -> Option<Ends> {
-        for _ in FIRST_EPHEMERAL..u16::MAX {
-            self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
-            let ends = Ends { local: SocketAddr::new(address, self.next_port), remote };
-            if !self.by_ends.contains_key(&ends) {
-                return Some(ends);
-            }
-        }
-        None
-    }
-
-    fn admit(&mut self, endpoint: Endpoint) -> Id {
-        let ends = endpoint.ends;
-        let id = self.endpoints.insert(Box::new(endpoint));
-        self.by_ends.insert(ends, id);
-        self.usage.entry(prefix(ends.remote.ip())).or_default().connections += 1;
-        self.touch(id);
-        id
-    }
-
-    /// Takes up to `bytes.len()` bytes to send; returns how many. No more is taken than congestion window and memory allow to leave soon;
-    /// [`Events::WRITABLE`] says when there is room for more.
-    pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
-        self.now = self.now.max(now);
-        let Some(endpoint) = self.endpoints.get(id) else { return 0 };
-        let spare = self.spare_to_send(endpoint);
-        let taken = self.endpoints[id].write(now, bytes, spare);
-        if taken < bytes.len() {
-            self.await_memory(id);
-        }
-        self.touch(id);
-        taken
-    }
-
-    /// Lets `fill` write up to `most` bytes to send directly into the memory of a connection, in pieces one after the other; it returns how
-    /// many it wrote. If there is no room, `fill` is not called, and this returns `None`; [`Events::WRITABLE`] tells when to call again.
-    pub fn fill(
-        &mut self,
-        now: Instant,
-        id: Id,
-        most: usize,
-        fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize,
-    ) -> Option<usize> {
-        self.now = self.now.max(now);
-        let spare = self.spare_to_send(self.endpoints.get(id)?);
-        let filled = self.endpoints[id].fill(now, FillBound { bytes: most, memory: spare }, fill);
-        if filled.is_none() {
-            self.await_memory(id);
-        }
-        self.touch(id);
-        filled
-    }
-
-    /// Passes up to `most` bytes that arrived in order to `take`, in pieces. It returns how many it took, and so does this.
-    pub fn drain(
-        &mut self,
-        now: Instant,
-        id: Id,
-        most: usize,
-        take: impl FnOnce(&[IoSlice<'_>]) -> usize,
-    ) -> usize {
-        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
-        let taken = endpoint.drain(now, most, take);
-        if taken > 0 {
-            self.touch(id);
-        }
-        taken
-    }
-
-    /// Remembers a writer that waits for memory while none of its data is outstanding. No acknowledgement will arrive that could wake it, so
-    /// [`trim`](Self::trim) does.
-    fn await_memory(&mut self, id: Id) {
-        let endpoint = &mut self.endpoints[id];
-        if endpoint.unacknowledged() == 0 && !std::mem::replace(&mut endpoint.starved, true) {
-            self.starved.push(id);
-        }
-    }
-
     /// The ends of a connection of a transparent stack that exists no more: packets between them are no longer for this stack.
     pub fn poll_forgotten(&mut self) -> Option<Ends> {
         self.forgotten.pop_front()
-    }
-
-    /// Bytes that [`write`](Self::write) would take now.
-    pub fn send_room(&self, id: Id) -> usize {
-        self.endpoints.get(id).map_or(0, |endpoint| endpoint.send_room(self.spare_to_send(endpoint)))
-    }
-
-    /// Bounds the unacknowledged bytes of a connection, in addition to the buffer that it was opened with. [`Events::WRITABLE`] tells when a
-    /// quarter of the bound is free.
-    pub fn set_send_limit(&mut self, id: Id, bytes: u64) {
-        if let Some(endpoint) = self.endpoints.get_mut(id) {
-            endpoint.limit = bytes;
-        }
-    }
-
-    /// Marks the packets of a connection with a differentiated services code point (RFC 2474), except those of low priority.
-    pub fn set_dscp(&mut self, id: Id, dscp: u8) {
-        if let Some(endpoint) = self.endpoints.get_mut(id) {
-            endpoint.dscp = dscp & 63;
-        }
-    }
-
-    /// Bytes that were written and have not left yet, not even once.
-    pub fn unsent(&self, id: Id) -> u64 {
-        self.endpoints.get(id).map_or(0, |endpoint| endpoint.unsent())
-    }
-
-    /// Takes in-order bytes that arrived, as many as fit into `into`; returns how many.
-    pub fn read(&mut self, now: Instant, id: Id, into: &mut [u8]) -> usize {
-        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
-        let read = endpoint.read(now, into);
-        if read > 0 {
-            self.touch(id);
-        }
-        read
-    }
-
-    /// Takes and forgets in-order bytes that arrived; returns how many.
-    pub fn discard(&mut self, now: Instant, id: Id) -> u64 {
-        let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
-        let read = endpoint.discard(now);
-        if read > 0 {
-            self.touch(id);
-        }
-        read
-    }
-
-    /// Nothing more will be written.
-    pub fn close(&mut self, now: Instant, id: Id) {
-        if let Some(endpoint) = self.endpoints.get_mut(id) {
-            endpoint.engine.close(now);
-            self.touch(id);
-        }
-    }
-
-    /// Gives up at once, with a reset.
-    pub fn abort(&mut self, now: Instant, id: Id) {
-        if let Some(endpoint) = self.endpoints.get_mut(id) {
-            endpoint.engine.abort(now);
-            self.touch(id);
-        }
-    }
-
-    /// Releases a connection: it is [closed](Self::close), exists as long as TCP needs it, and is then forgotten.
-    /// Nothing is read any more: if something arrived that was not read, or does so from now on, the connection is reset (RFC 9293 section
-    /// 3.6.1).
-    pub fn release(&mut self, id: Id) {
-        let now = self.now;
-        let Some(endpoint) = self.endpoints.get_mut(id) else { return };
-        endpoint.owned = false;
-        endpoint.engine.release(now);
-        if !std::mem::replace(&mut endpoint.orphan, true) {
-            self.orphans.push_back(id);
-            self.orphan_count += 1;
-        }
-        self.touch(id);
-        while self.orphan_count > self.config.limits.orphans && self.evict_orphan() {}
     }
 
     /// The engine of a connection, for its state and its statistics.
@@ -556,7 +310,7 @@ impl Stack {
             self.ready.push_back(id);
         }
         let events = endpoint.engine.take_events() | std::mem::take(&mut endpoint.noticed);
-        self.recount(id);
+        self.accounts.recount(&mut self.endpoints[id]);
         if events.contains(Events::ESTABLISHED) {
             self.established(id);
         }
@@ -602,22 +356,14 @@ impl Stack {
         if endpoint.engine.state() == State::Closed && !endpoint.owned && endpoint.role != Role::Waiting {
             self.forget(id);
         } else {
-            self.recount(id);
+            self.accounts.recount(&mut self.endpoints[id]);
         }
     }
 
     fn forget(&mut self, id: Id) {
         let Some(endpoint) = self.endpoints.remove(id) else { return };
         self.timers.remove(&(endpoint.armed, id));
-        self.charged.exchange(endpoint.charge, Charge::default());
-        let remote = prefix(endpoint.ends.remote.ip());
-        if let Some(usage) = self.usage.get_mut(&remote) {
-            usage.bytes -= endpoint.charge.all;
-            usage.connections -= 1;
-            if usage.connections == 0 {
-                self.usage.remove(&remote);
-            }
-        }
+        self.accounts.close(&endpoint);
         self.orphan_count -= usize::from(endpoint.orphan);
         if self.orphans.len() > 2 * self.orphan_count + MANY_ORPHANS {
             self.orphans.retain(|id| self.endpoints.contains_key(*id));
@@ -633,11 +379,10 @@ impl Stack {
 
     /// Frees the memory of streams of which nothing is outstanding. To be called by a timer of the caller, not for each packet.
     pub fn trim(&mut self) {
-        for (_, endpoint) in &mut self.endpoints {
+        for endpoint in self.endpoints.values_mut() {
             endpoint.trim();
+            self.accounts.recount(endpoint);
         }
-        let all: Vec<Id> = self.endpoints.keys().collect();
-        all.into_iter().for_each(|id| self.recount(id));
         for id in std::mem::take(&mut self.starved) {
             if let Some(endpoint) = self.endpoints.get_mut(id) {
                 endpoint.starved = false;
@@ -654,42 +399,16 @@ impl Stack {
 
     /// Payload bytes that all streams hold memory for.
     pub fn held_bytes(&self) -> usize {
-        self.charged.buffers
+        self.accounts.charged().buffers
     }
 
     /// Bytes of memory of all connections, their streams included. [`Limits::bytes`] bounds it.
     pub fn memory_bytes(&self) -> usize {
-        self.charged.all
+        self.accounts.charged().all
     }
 
     /// Counts of packets that reached no connection.
     pub fn counters(&self) -> &Counters {
         &self.counters
-    }
-}
-
-/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which measures none (chosen).
-const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Algorithms that draw random numbers must not draw the same ones in two connections or in two processes.
-    #[test]
-    fn each_connection_gets_a_seed_of_its_own() {
-        let config = |key| StackConfig {
-            addresses: vec![],
-            transparent: true,
-            mtu: 1500,
-            offload: false,
-            key,
-            limits: Limits::default(),
-        };
-        let mut stack = Stack::new(config(0x55));
-        let seeds: Vec<u64> = (0..1000).map(|_| stack.next_seed()).collect();
-        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), 1000);
-        assert_ne!(Stack::new(config(0xaa)).next_seed(), seeds[0]);
-        assert_eq!(Stack::new(config(0x55)).next_seed(), seeds[0], "the same key, the same luck");
     }
 }

@@ -232,7 +232,7 @@ impl Session {
         if matches!(self.stage, Stage::Opening(_))
             && let Stage::Opening(answer) = std::mem::replace(&mut self.stage, Stage::Waiting)
         {
-            answer(Ok(Half::Spoken(Arc::clone(&self.shared) as Arc<dyn Control>)));
+            answer(Ok(Half::Engine(Arc::clone(&self.shared) as Arc<dyn Control>)));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The speaker of halves over the satellite: our TCP engine in user space, with any registered algorithm, over a TUN device.
+//! The engine, which terminates halves over the satellite: our own TCP in user space, with any registered algorithm, over a TUN device.
 //!
 //! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the sockets of the other halves
 //! of its connections. It sleeps until a packet, a byte, a message or a deadline is there.
@@ -19,7 +19,7 @@ use bentpipe_host::{DeviceConfig, Driver, Limits};
 use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 
 use crate::error::Error;
-use crate::half::{Answer, HalfRequest, Opening, Speaker};
+use crate::half::{self, Answer, HalfRequest, Opening};
 use crate::shared::Inbox;
 use crate::slot::Slot;
 use call::Message;
@@ -61,8 +61,8 @@ pub(crate) fn answers(class: &Class) -> bool {
     class.matches.opener == Opener::Satellite && class.split.satellite.datapath == Datapath::Engine
 }
 
-/// The engine: gives connections to its threads.
-struct Engine {
+/// Gives connections to the threads of the engine.
+struct Threads {
     threads: Vec<Arc<Inbox<Message>>>,
     hasher: RandomState,
 }
@@ -71,7 +71,7 @@ struct Engine {
 ///
 /// # Errors
 /// [`Error`] says what this machine lacks.
-pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speaker>, Error> {
+pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half::Engine>, Error> {
     let range = range(slot, threads(deployment));
     let threads = range.len();
     let mtu = deployment.interfaces.satellite.iter().filter_map(|name| mtu(name)).min().unwrap_or(USUAL_MTU);
@@ -98,7 +98,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn Speak
         Ok(inbox)
     };
     let threads = range.map(start).collect::<Result<_, Error>>()?;
-    Ok(Arc::new(Engine { threads, hasher: RandomState::new() }))
+    Ok(Arc::new(Threads { threads, hasher: RandomState::new() }))
 }
 
 /// Largest packet of an interface.
@@ -107,7 +107,7 @@ fn mtu(interface: &str) -> Option<u16> {
     Some(text.trim().parse().unwrap_or(u16::MAX))
 }
 
-impl Engine {
+impl Threads {
     /// The thread for a connection: the same one for all connections with these addresses and ports.
     fn thread_of(&self, client: SocketAddr, server: SocketAddr) -> &Inbox<Message> {
         let hash = self.hasher.hash_one((client, server));
@@ -115,7 +115,7 @@ impl Engine {
     }
 }
 
-impl Speaker for Engine {
+impl half::Engine for Threads {
     fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer) {
         let syn = match opening {
             Opening::Active => None,
@@ -129,7 +129,7 @@ impl Speaker for Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for Threads {
     fn drop(&mut self) {
         for thread in &self.threads {
             thread.send(Message::Stop);

@@ -106,7 +106,7 @@ impl Thread {
                 self.turn(id);
             }
         }
-        // New SYNs come by the gate. A SYN that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
+        // The interceptor passes new SYNs. One that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
         while let Some(request) = self.driver.stack.poll_request() {
             self.driver.stack.ignore(&request);
         }
@@ -141,7 +141,7 @@ impl Thread {
     /// Answers the client's SYN in the server's name.
     fn grant(&mut self, request: &HalfRequest, packet: &[u8], config: &Arc<Config>) -> Result<Id, Unopened> {
         let now = self.driver.now();
-        // The gate has verified the packet.
+        // The interceptor has verified the packet.
         let offload = Offload { checksum_verified: true, ..Offload::default() };
         self.driver.stack.handle_packet(now, &offload, packet);
         let ends = Ends { local: request.server, remote: request.client };

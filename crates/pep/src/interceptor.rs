@@ -1,4 +1,4 @@
-//! The gate holds SYNs back whose clients get an answer only when the server has answered.
+//! The interceptor: it holds SYNs back whose clients get an answer only when the server has answered.
 //!
 //! The packet filter routes them into a TUN device, where they wait while the proxy connects to the server in the client's name. Then
 //!
@@ -22,10 +22,10 @@ use socket2::SockRef;
 
 use crate::engine;
 use crate::error::Error;
-use crate::half::{Answer, Half, HalfRequest, Opening, Refusal};
+use crate::half::{Answer, Half, Opening, Refusal};
 use crate::metrics::Reason;
 use crate::packet::{self, Syn, Tuple, Unreachable};
-use crate::relay::{self, class_of};
+use crate::relay;
 use crate::rules::OPENERS;
 use crate::shared::{Established, Inbox, Shared};
 use crate::slot::Slot;
@@ -44,9 +44,9 @@ const INBOX_TOKEN: u64 = u64::MAX - 2;
 /// Bytes of the virtio header before each packet of the device.
 const VIRTIO_HEADER: usize = 10;
 
-/// What others tell the gate.
+/// What others tell the interceptor.
 pub(crate) enum Message {
-    /// The speaker has an answer for the SYN of this number.
+    /// The engine has an answer for the SYN of this number.
     Answer { number: u64, answer: Result<Half, Refusal> },
     /// End.
     Stop,
@@ -74,9 +74,9 @@ fn device(name: &str) -> Result<Device, Error> {
 }
 
 /// The thread that reads SYNs.
-pub(crate) struct Gate {
+pub(crate) struct Interceptor {
     shared: Arc<Shared>,
-    /// The relays, which take the connections that the speaker accepts.
+    /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
     /// The devices for SYNs of clients, and for those of hosts beyond the satellite.
@@ -92,7 +92,7 @@ pub(crate) struct Gate {
     swept: Instant,
 }
 
-impl Gate {
+impl Interceptor {
     /// Makes the devices.
     pub fn open(
         slot: Slot,
@@ -112,7 +112,7 @@ impl Gate {
         for (device, token) in devices.iter().zip(DEVICE_TOKENS) {
             add(device, token).map_err(failed())?;
         }
-        let gate = Self {
+        let interceptor = Self {
             shared,
             relays,
             inbox: Arc::clone(&inbox),
@@ -125,7 +125,7 @@ impl Gate {
             next: 0,
             swept: Instant::now(),
         };
-        Ok((gate, inbox))
+        Ok((interceptor, inbox))
     }
 
     /// Works until it is told to stop.
@@ -210,30 +210,22 @@ impl Gate {
 
     /// Whether the engine is to answer before the server has.
     fn is_answered_at_once(&self, syn: &Syn, opener: Opener) -> bool {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        engine::answers(class) && class.split.syn == Early
+        let class = self.shared.class(opener, syn.tuple);
+        engine::answers(&class) && class.split.syn == Early
     }
 
     /// Begins the connection to the server. Returns the socket if the kernel makes the connection.
     fn dial(&mut self, number: u64, syn: &Syn, opener: Opener) -> io::Result<Option<OwnedFd>> {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        let side = match opener {
-            Opener::Clients => &class.split.satellite,
-            Opener::Satellite => &class.split.clients,
-        };
-        if let (Datapath::Engine, Some(speaker)) = (side.datapath, &self.shared.speaker) {
-            let Tuple { client, server } = syn.tuple;
+        let class = self.shared.class(opener, syn.tuple);
+        if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             // If the kernel has no route, packets of the engine would be lost without an error.
-            sockets::address_towards(server.ip())?;
-            let request = HalfRequest { client, server, opener, dscp: syn.dscp, split: class.split.clone() };
+            sockets::address_towards(syn.tuple.server.ip())?;
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
-            speaker.open(&request, Opening::Active, answer);
+            engine.open(&class.request(syn.tuple, syn.dscp), Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, side, class.split.buffer, syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, class.back(), class.split.buffer, syn.dscp)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }
@@ -276,20 +268,17 @@ impl Gate {
         }
     }
 
-    /// Lets the kernel or the speaker answer the client's SYN, as its class says.
+    /// Lets the kernel or the engine answer the client's SYN, as its class says.
     fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
-        let deployment = self.shared.deployment();
-        let class = &deployment.classes[class_of(&deployment, opener, syn.tuple)];
-        let Some(speaker) = self.shared.speaker.as_ref().filter(|_| engine::answers(class)) else {
+        let class = self.shared.class(opener, syn.tuple);
+        let Some(engine) = self.shared.engine.as_ref().filter(|_| engine::answers(&class)) else {
             return self.put_back(opener, packet);
         };
-        let (Tuple { client, server }, dscp) = (syn.tuple, syn.dscp);
-        let request = HalfRequest { client, server, opener, dscp, split: class.split.clone() };
-        let tuple = syn.tuple;
-        let relay = Arc::clone(&self.relays[usize::from(client.port()) % self.relays.len()]);
+        let (tuple, dscp) = (syn.tuple, syn.dscp);
+        let relay = Arc::clone(&self.relays[usize::from(tuple.client.port()) % self.relays.len()]);
         let answer: Answer =
             Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
-        speaker.open(&request, Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
+        engine.open(&class.request(tuple, dscp), Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {

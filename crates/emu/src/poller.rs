@@ -16,12 +16,12 @@ const DELIVERED_AWAKE: u32 = 8;
 /// Shortest sleep then (chosen: a tenth of the tolerance of the meter).
 const LEAST_SLEEP: Duration = Duration::from_micros(50);
 
-/// Sleeps until shortly before a deadline; the caller spins through the rest.
+/// Polls files with a deadline: the kernel waits until shortly before it, and the caller spins through the rest.
 ///
 /// How long before depends on how late the kernel has woken us until now: a longer lateness counts at once and is forgotten slowly. Packets
 /// whose deadlines follow each other closely are delivered together, some of them a little late.
 #[derive(Debug)]
-pub(crate) struct Sleeper {
+pub(crate) struct Poller {
     clock: Clock,
     margin: Duration,
     longest: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct Sleeper {
     delivered: u32,
 }
 
-impl Sleeper {
+impl Poller {
     /// On a machine with one processor it never spins, because the programs that it waits for could not run.
     pub fn new(clock: Clock) -> Self {
         let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
@@ -76,15 +76,15 @@ mod tests {
 
     #[test]
     fn packets_that_follow_closely_are_met_together() {
-        let mut sleeper = Sleeper { margin: LONGEST_SPIN, ..Sleeper::new(Clock::start()) };
+        let mut poller = Poller { margin: LONGEST_SPIN, ..Poller::new(Clock::start()) };
         let (now, micros) = (Instant::ZERO + Duration::from_secs(1), Duration::from_micros);
-        assert_eq!(sleeper.wake_up(now + micros(300), now), now + micros(200), "the rest is spent spinning");
-        assert!(sleeper.wake_up(now + micros(5), now) < now, "no time to sleep");
-        sleeper.note_delivered(3);
-        sleeper.note_delivered(5);
-        assert_eq!(sleeper.wake_up(now + micros(5), now), now + micros(50), "others have their turn");
-        assert_eq!(sleeper.wake_up(now + micros(300), now), now + micros(200), "nothing is due for long");
-        sleeper.wait(now, &[]);
-        assert!(sleeper.wake_up(now + micros(5), now) < now, "it has slept");
+        assert_eq!(poller.wake_up(now + micros(300), now), now + micros(200), "the rest is spent spinning");
+        assert!(poller.wake_up(now + micros(5), now) < now, "no time to sleep");
+        poller.note_delivered(3);
+        poller.note_delivered(5);
+        assert_eq!(poller.wake_up(now + micros(5), now), now + micros(50), "others have their turn");
+        assert_eq!(poller.wake_up(now + micros(300), now), now + micros(200), "nothing is due for long");
+        poller.wait(now, &[]);
+        assert!(poller.wake_up(now + micros(5), now) < now, "it has slept");
     }
 }

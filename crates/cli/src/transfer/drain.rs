@@ -1,0 +1,205 @@
+//! From a connection into a file, a pipe or nowhere.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use bentpipe_host::{Driver, Id};
+use bentpipe_tcp::Connection;
+use sha2::{Digest, Sha256};
+
+use super::{PIECE, STANDARD};
+use crate::failure::Failure;
+use crate::output::{Kind, Target};
+use crate::resume::{Partial, hex};
+
+/// Where bytes go.
+pub enum Output {
+    /// A file, which stands at its path only when it is whole, or a device.
+    File(std::fs::File, Target),
+    /// Standard output.
+    Standard(std::fs::File),
+    /// A file that goes on where an earlier transfer broke off.
+    Partial(Box<Partial>),
+    /// A few words that we read ourselves.
+    Words(Vec<u8>),
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Output {
+    /// A new file at this path, or standard output.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == STANDARD {
+            let stdout = io::stdout().as_fd().try_clone_to_owned();
+            return Ok(Self::Standard(stdout.map_err(|error| Failure::unwritable(path, &error))?.into()));
+        }
+        let target = Target::open(path, Kind::Data)?;
+        Ok(Self::File(target.file()?, target))
+    }
+
+    /// What to wait for before writing.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::File(file, _) | Self::Standard(file) => Some(file.as_fd()),
+            Self::Partial(_) | Self::Words(_) | Self::Nowhere => None,
+        }
+    }
+
+    /// What it is called.
+    fn name(&self) -> String {
+        match self {
+            Self::File(_, target) => target.path().display().to_string(),
+            Self::Standard(_) => "standard output".to_owned(),
+            Self::Partial(partial) => partial.part().display().to_string(),
+            Self::Words(_) | Self::Nowhere => "nowhere".to_owned(),
+        }
+    }
+
+    /// Puts a file that is whole in its place.
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::File(file, target) => {
+                drop(file);
+                target.finish()
+            }
+            Self::Partial(partial) => partial.finish(),
+            Self::Standard(_) | Self::Words(_) | Self::Nowhere => Ok(()),
+        }
+    }
+
+    /// Takes what arrived, if that needs no waiting; false if it must be written.
+    fn take(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+        match self {
+            Self::Partial(partial) => partial.take(bytes).map(|()| true),
+            Self::Words(words) if words.len() < MOST_WORDS => {
+                words.extend(bytes);
+                Ok(true)
+            }
+            Self::Words(_) => Err(Failure::Work(
+                "the other end says too much, accepted: an end with --resume at both".into(),
+            )),
+            Self::Nowhere => Ok(true),
+            Self::File(..) | Self::Standard(_) => Ok(false),
+        }
+    }
+}
+
+/// More than the receiver of a file has to say.
+const MOST_WORDS: usize = 4096;
+
+/// Bytes on their way from a connection to a destination.
+pub struct Drain {
+    output: Output,
+    piece: Vec<u8>,
+    done: usize,
+    /// Handed to the destination.
+    pub bytes: u64,
+    /// Of all that arrived, if it is wanted.
+    pub hash: Option<Sha256>,
+}
+
+/// Bytes that a pipe takes without making the writer wait, once it says that it is ready (POSIX `PIPE_BUF`).
+const PIPE_PIECE: usize = 4096;
+
+impl Drain {
+    /// Everything that arrives goes to `output`.
+    pub fn new(output: Output) -> Self {
+        Self { output, piece: Vec::new(), done: 0, bytes: 0, hash: None }
+    }
+
+    /// What the peer said, if we read it ourselves.
+    pub fn words(&self) -> &[u8] {
+        match &self.output {
+            Output::Words(words) => words,
+            _ => &[],
+        }
+    }
+
+    /// The file that goes on where an earlier transfer broke off, if it is one.
+    pub fn partial(&self) -> Option<&Partial> {
+        match &self.output {
+            Output::Partial(partial) => Some(partial),
+            _ => None,
+        }
+    }
+
+    /// SHA-256 of what arrived, if it is known.
+    pub fn digits(&self) -> Option<String> {
+        let of_partial = self.partial().filter(|partial| partial.last_word().is_some()).map(Partial::digits);
+        of_partial.or_else(|| self.hash.clone().map(|hash| hex(&hash.finalize())))
+    }
+
+    /// What to wait for: nothing while there is nothing to write.
+    pub fn waits_for(&self, driver: &Driver, id: Id) -> Option<BorrowedFd<'_>> {
+        let waiting = driver.stack.connection(id).map_or(0, Connection::readable);
+        if waiting == 0 && self.done == self.piece.len() { None } else { self.output.waits_for() }
+    }
+
+    /// Moves what can be moved now.
+    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        if matches!(self.output, Output::Nowhere) && self.hash.is_none() {
+            self.bytes += driver.stack.discard(driver.now(), id);
+            return Ok(());
+        }
+        if !matches!(self.output, Output::File(..) | Output::Standard(_)) {
+            return self.keep(driver, id);
+        }
+        let name = || self.output.name();
+        let (Output::File(file, _) | Output::Standard(file)) = &self.output else { return Ok(()) };
+        let mut file = file;
+        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut ready = ready || regular;
+        while ready {
+            if self.done == self.piece.len() {
+                self.piece.resize(PIECE, 0);
+                let len = driver.stack.read(driver.now(), id, &mut self.piece);
+                self.piece.truncate(len);
+                self.done = 0;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(&self.piece);
+                }
+                if len == 0 {
+                    break;
+                }
+            }
+            let rest = &self.piece[self.done..];
+            let at_most = if regular { rest.len() } else { rest.len().min(PIPE_PIECE) };
+            let written = file
+                .write(&rest[..at_most])
+                .map_err(|error| Failure::Work(format!("cannot write {}: {error}", name())))?;
+            self.done += written;
+            self.bytes += written as u64;
+            ready = regular;
+        }
+        Ok(())
+    }
+
+    /// Moves everything that has arrived to where nothing needs to be waited for.
+    fn keep(&mut self, driver: &mut Driver, id: Id) -> Result<(), Failure> {
+        self.piece.resize(PIECE, 0);
+        loop {
+            let len = driver.stack.read(driver.now(), id, &mut self.piece);
+            if len == 0 {
+                self.piece.clear();
+                self.done = 0;
+                return Ok(());
+            }
+            if let Some(hash) = &mut self.hash {
+                hash.update(&self.piece[..len]);
+            }
+            self.output.take(&self.piece[..len])?;
+            self.bytes += len as u64;
+        }
+    }
+
+    /// Puts the file of a stream that came whole in its place; otherwise nothing is left of it.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.output.finish()
+    }
+
+    /// Everything that arrived has been written.
+    pub fn is_empty(&self, driver: &Driver, id: Id) -> bool {
+        self.done == self.piece.len() && driver.stack.connection(id).is_none_or(|c| c.readable() == 0)
+    }
+}

@@ -1,0 +1,173 @@
+//! From a file, a pipe or nothing but zeros into a connection.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use bentpipe_host::{Driver, Id};
+use sha2::{Digest, Sha256};
+
+use super::{PIECE, STANDARD};
+use crate::failure::Failure;
+use crate::resume::{Rest, hex};
+
+/// Where bytes come from.
+pub enum Input {
+    /// A file or a pipe.
+    File(std::fs::File),
+    /// So many zeros.
+    Zeros(u64),
+    /// Nothing yet: what it is to be is still open.
+    Later,
+    /// The rest of a file that the peer has a part of.
+    Rest(Rest),
+}
+
+impl Input {
+    /// The file at this path, or standard input.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let unreadable = |error| Failure::Request(format!("cannot read {}: {error}", path.display()));
+        if path.as_os_str() == STANDARD {
+            let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
+            return Ok(Self::File(stdin.into()));
+        }
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(Failure::Request(format!("cannot read {}: that is a directory", path.display())));
+        }
+        Ok(Self::File(file))
+    }
+
+    /// Bytes that it holds, where that is known.
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::File(file) => file.metadata().ok().filter(|metadata| metadata.is_file()).map(|m| m.len()),
+            Self::Zeros(len) => Some(*len),
+            Self::Rest(rest) => Some(rest.left()),
+            Self::Later => None,
+        }
+    }
+
+    /// What to wait for before reading; zeros are always there.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::File(file) => Some(file.as_fd()),
+            Self::Zeros(_) | Self::Later | Self::Rest(_) => None,
+        }
+    }
+
+    /// The next piece, of at most so many bytes; empty at the end.
+    pub fn read(&mut self, into: &mut Vec<u8>, at_most: usize) -> io::Result<()> {
+        into.resize(at_most, 0);
+        let len = match self {
+            Self::File(file) => file.read(into)?,
+            Self::Zeros(left) => {
+                let len = (*left).min(at_most as u64);
+                *left -= len;
+                into[..len as usize].fill(0);
+                len as usize
+            }
+            Self::Rest(rest) => rest.read(into)?,
+            Self::Later => 0,
+        };
+        into.truncate(len);
+        Ok(())
+    }
+}
+
+/// Fewest bytes that are read at a time.
+const LEAST_PIECE: usize = 4 << 10;
+
+/// Bytes that wait in a connection until they may leave: as much as a window opens at once, at most and at least so much. More would
+/// only use memory and, in the caches of the processor, push out what is in use.
+const MOST_UNSENT: u64 = 8 << 20;
+const LEAST_UNSENT: u64 = 1 << 20;
+
+/// Bytes on their way from a source into a connection.
+pub struct Feed {
+    input: Input,
+    piece: Vec<u8>,
+    done: usize,
+    ended: bool,
+    closed: bool,
+    /// Taken by the connection.
+    pub bytes: u64,
+    /// Of all that was read, if it is wanted.
+    pub hash: Option<Sha256>,
+}
+
+impl Feed {
+    /// Everything that `input` holds, and then the end of the stream.
+    pub fn new(input: Input) -> Self {
+        Self { input, piece: Vec::new(), done: 0, ended: false, closed: false, bytes: 0, hash: None }
+    }
+
+    /// True if all has been read, and the stream is closed or will be.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// What to wait for: nothing while the connection has no room.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        if self.ended || self.done < self.piece.len() { None } else { self.input.waits_for() }
+    }
+
+    /// Bytes that the connection takes now.
+    fn room(driver: &Driver, id: Id) -> usize {
+        let window = driver.stack.connection(id).map_or(0, |connection| {
+            let mss = driver.stack.ends(id).map_or(0, |ends| driver.stack.full_segment(ends.remote.ip()));
+            connection.window_state().cwnd as u64 * u64::from(mss)
+        });
+        window.clamp(LEAST_UNSENT, MOST_UNSENT).saturating_sub(driver.stack.unsent(id)) as usize
+    }
+
+    /// SHA-256 of what was sent, if it is known.
+    pub fn digits(&self) -> Option<String> {
+        match &self.input {
+            Input::Rest(rest) => rest.digits(),
+            _ => None,
+        }
+        .or_else(|| self.hash.clone().map(|hash| hex(&hash.finalize())))
+    }
+
+    /// Moves what can be moved now.
+    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+        if matches!(self.input, Input::Later) {
+            return Ok(());
+        }
+        let mut ready = ready || self.input.waits_for().is_none();
+        let mut room = Self::room(driver, id);
+        loop {
+            if self.done == self.piece.len() && !self.ended && ready {
+                // What the connection does not take is hardly read.
+                let at_most = driver.stack.send_room(id).clamp(LEAST_PIECE, PIECE);
+                self.input
+                    .read(&mut self.piece, at_most)
+                    .map_err(|error| Failure::Work(format!("cannot read: {error}")))?;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(&self.piece);
+                }
+                self.done = 0;
+                self.ended = self.piece.is_empty();
+                // More may be there, but a pipe would make us wait for it.
+                ready = self.input.len().is_some();
+            }
+            let rest = &self.piece[self.done..];
+            let taken = driver.stack.write(driver.now(), id, &rest[..rest.len().min(room)]);
+            self.done += taken;
+            room -= taken;
+            self.bytes += taken as u64;
+            if self.done < self.piece.len() || !ready || self.ended {
+                break;
+            }
+        }
+        if self.ended && !std::mem::replace(&mut self.closed, true) {
+            driver.stack.close(driver.now(), id);
+        }
+        // Very many streams may wait for their peers: none keeps more than it must.
+        if self.piece.capacity() > 4 * LEAST_PIECE && self.piece.len() <= LEAST_PIECE {
+            self.piece.shrink_to_fit();
+        }
+        Ok(())
+    }
+}

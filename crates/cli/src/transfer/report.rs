@@ -1,0 +1,134 @@
+//! What is told of a connection that is over.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_host::{Driver, Id};
+use indicatif::DecimalBytes;
+use serde::Serialize;
+
+use super::{Drain, Feed};
+
+/// What a connection did: one element of the JSON document.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The peer.
+    pub peer: std::net::SocketAddr,
+    /// Algorithm of our end.
+    pub cc: &'static str,
+    /// Whether both streams ended in order.
+    pub complete: bool,
+    /// Why not.
+    pub error: Option<String>,
+    /// Payload bytes that the peer acknowledged.
+    pub sent_bytes: u64,
+    /// Payload bytes that arrived in order.
+    pub received_bytes: u64,
+    /// From the beginning of the connection to the last byte.
+    pub duration_s: f64,
+    /// The larger of both directions over that time.
+    pub goodput_bps: f64,
+    /// Smoothed round-trip time.
+    pub srtt_ms: Option<f64>,
+    /// Congestion window in segments at the end.
+    pub cwnd_segments: f64,
+    /// Data segments sent, those sent again included.
+    pub sent_segments: u64,
+    /// Those sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Low-priority probes sent.
+    pub probes_sent: u64,
+    /// Replies to them.
+    pub probes_acked: u64,
+    /// Smoothed round-trip time of probes, where the peer answers them by reports of duplicates.
+    pub probe_srtt_ms: Option<f64>,
+    /// The path treats probes as data: nothing at its bottleneck knows low priority.
+    pub probes_are_ordinary: bool,
+    /// Data segments that held nothing new.
+    pub duplicate_segments: u64,
+    /// SHA-256 of what was sent, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_sha256: Option<String>,
+    /// SHA-256 of what arrived, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received_sha256: Option<String>,
+}
+
+impl Report {
+    /// Of the connection `id`, which began at `begin`.
+    pub fn of(driver: &Driver, id: Id, begin: Instant, cc: &'static str) -> Option<Self> {
+        let connection = driver.stack.connection(id)?;
+        let stats = connection.stats();
+        let sent_bytes = connection.acknowledged_bytes();
+        let duration_s = driver.now().since(begin).as_secs_f64();
+        let bytes = sent_bytes.max(stats.delivered_bytes);
+        Some(Self {
+            peer: driver.stack.ends(id)?.remote,
+            cc,
+            complete: true,
+            error: None,
+            sent_bytes,
+            received_bytes: stats.delivered_bytes,
+            duration_s,
+            goodput_bps: bytes as f64 * 8.0 / duration_s.max(1e-9),
+            srtt_ms: connection.srtt().map(Duration::as_millis_f64),
+            cwnd_segments: connection.window_state().cwnd,
+            sent_segments: stats.sent_segments,
+            retransmitted_segments: stats.retransmitted_segments,
+            timeouts: stats.timeouts,
+            probes_sent: stats.probes_sent,
+            probes_acked: stats.probes_acked,
+            probe_srtt_ms: connection.probe_srtt().map(Duration::as_millis_f64),
+            probes_are_ordinary: connection.probes_are_ordinary(),
+            duplicate_segments: stats.duplicate_segments,
+            sent_sha256: None,
+            received_sha256: None,
+        })
+    }
+
+    /// With the digests of both streams, as far as they were asked for.
+    pub fn with_digests(self, feed: &Feed, drain: &Drain) -> Self {
+        Self { sent_sha256: feed.digits(), received_sha256: drain.digits(), ..self }
+    }
+
+    /// The transfer did not come to its end.
+    pub fn fail(&mut self, why: &str) {
+        self.complete = false;
+        self.error = Some(why.to_owned());
+    }
+
+    /// One line for people, on standard error: standard output may be the data.
+    pub fn tell(&self) {
+        let rate = self.goodput_bps / 1e6;
+        let rtt = self.srtt_ms.map_or(String::new(), |rtt| format!(", round trip {rtt:.1} ms"));
+        let probes = match self.probes_sent {
+            0 => String::new(),
+            sent => {
+                let rtt = self.probe_srtt_ms.map_or(String::new(), |rtt| format!(" after {rtt:.1} ms"));
+                format!(", {} of {sent} probes answered{rtt}", self.probes_acked)
+            }
+        };
+        if self.probes_are_ordinary {
+            eprintln!(
+                "{}: probes got through full queues and were lost no more often than data: nothing on this path knows low priority (DSCP \
+                 LE), and replies prove nothing there",
+                self.peer
+            );
+        }
+        eprintln!(
+            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {} of {} segments sent again, {} timeouts{probes}",
+            self.peer,
+            DecimalBytes(self.sent_bytes),
+            DecimalBytes(self.received_bytes),
+            self.duration_s,
+            self.retransmitted_segments,
+            self.sent_segments,
+            self.timeouts,
+        );
+        for (what, digits) in [("sent", &self.sent_sha256), ("received", &self.received_sha256)] {
+            if let Some(digits) = digits {
+                eprintln!("{}: SHA-256 of what was {what}: {digits}", self.peer);
+            }
+        }
+    }
+}

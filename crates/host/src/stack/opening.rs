@@ -1,0 +1,146 @@
+//! Connections that this stack opens, and how every connection of a stack begins.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bentpipe_base::Instant;
+use bentpipe_tcp::{Config, Connection, State};
+use bentpipe_wire::Ends;
+
+use super::endpoint::{Endpoint, Numbers};
+use super::output::TIMESTAMPS_LEN;
+use super::ports::EphemeralPorts;
+use super::{Id, Stack};
+
+/// Why a connection cannot be opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unopened {
+    /// The stack has no address of that IP version.
+    #[error("no address of our own of the same IP version")]
+    NoAddress,
+    /// As many connections as allowed.
+    #[error("too many connections")]
+    Full,
+    /// There is a connection between these ends.
+    #[error("the connection exists")]
+    Exists,
+    /// All ports to that destination are in use.
+    #[error("no free port")]
+    NoPort,
+}
+
+impl Stack {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// If there is no address, no port or no room for it.
+    pub fn connect(&mut self, now: Instant, remote: SocketAddr, config: Config) -> Result<Id, Unopened> {
+        if !self.has_room() {
+            return Err(Unopened::Full);
+        }
+        let own = self.config.addresses.iter().find(|own| own.is_ipv4() == remote.is_ipv4());
+        let address = *own.ok_or(Unopened::NoAddress)?;
+        let ends = self.free_ends(address, remote).ok_or(Unopened::NoPort)?;
+        Ok(self.open(now, ends, &Arc::new(config)))
+    }
+
+    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent. What remains of
+    /// an earlier one between the same ends, which the caller has [released](Self::release), ends: with a reset, if it was not over.
+    ///
+    /// # Errors
+    /// If there is no room for it, or another connection between the same ends.
+    pub fn connect_from(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Result<Id, Unopened> {
+        if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
+            return Err(Unopened::NoAddress);
+        }
+        if !self.has_room() {
+            return Err(Unopened::Full);
+        }
+        let Some(old) = self.by_ends.get(&ends).copied() else {
+            return Ok(self.open(now, ends, config));
+        };
+        let endpoint = &self.endpoints[old];
+        if endpoint.owned && !matches!(endpoint.engine.state(), State::TimeWait | State::Closed) {
+            return Err(Unopened::Exists);
+        }
+        let above = self.detach(now, old);
+        let id = self.open(now, ends, config);
+        self.number_above(&ends, Some(above));
+        Ok(id)
+    }
+
+    fn open(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Id {
+        let config = self.fitted(config, ends.remote.ip());
+        let engine = Connection::connect(config, self.next_seed(), now);
+        self.admit_owned(now, ends, engine)
+    }
+
+    pub(super) fn numbers(&self, ends: &Ends, now: Instant) -> Numbers {
+        Numbers { initial: self.secret.initial(ends, now), clock: self.secret.clock_offset(ends) }
+    }
+
+    /// A connection that the caller names from the beginning.
+    pub(super) fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
+        let numbers = self.numbers(&ends, now);
+        let mut endpoint = Endpoint::new(ends, engine, numbers, self.config.mtu);
+        endpoint.owned = true;
+        self.admit(endpoint)
+    }
+
+    /// The configuration of a connection to `remote`: its segments fit the device, and the engine knows how much room timestamps take. If that
+    /// changes nothing, the connection shares the configuration that was given.
+    pub(super) fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
+        let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
+        if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
+            Arc::clone(config)
+        } else {
+            Arc::new(Config { mss, timestamps_len, ..Config::clone(config) })
+        }
+    }
+
+    pub(super) fn next_seed(&mut self) -> u64 {
+        self.opened += 1;
+        self.opened ^ (self.config.key as u64)
+    }
+
+    fn free_ends(&mut self, address: IpAddr, remote: SocketAddr) -> Option<Ends> {
+        let ports = self.ports.by_ref().take(EphemeralPorts::COUNT);
+        let mut ends = ports.map(|port| Ends { local: SocketAddr::new(address, port), remote });
+        ends.find(|ends| !self.by_ends.contains_key(ends))
+    }
+
+    pub(super) fn admit(&mut self, endpoint: Endpoint) -> Id {
+        let ends = endpoint.ends;
+        let id = self.endpoints.insert(Box::new(endpoint));
+        self.by_ends.insert(ends, id);
+        self.accounts.open(ends.remote.ip());
+        self.touch(id);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::{Limits, StackConfig};
+    use super::*;
+
+    /// Algorithms that draw random numbers must not draw the same ones in two connections or in two processes.
+    #[test]
+    fn each_connection_gets_a_seed_of_its_own() {
+        let config = |key| StackConfig {
+            addresses: vec![],
+            transparent: true,
+            mtu: 1500,
+            offload: false,
+            key,
+            limits: Limits::default(),
+        };
+        let mut stack = Stack::new(config(0x55));
+        let seeds: Vec<u64> = (0..1000).map(|_| stack.next_seed()).collect();
+        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), 1000);
+        assert_ne!(Stack::new(config(0xaa)).next_seed(), seeds[0]);
+        assert_eq!(Stack::new(config(0x55)).next_seed(), seeds[0], "the same key, the same luck");
+    }
+}
