@@ -875,15 +875,7 @@ mod tests {
 
     /// A flow with an initial window of so many segments whose handshake ended at that time.
     fn established(initial_window: f64, millis: u64) -> Zenith {
-        let start = Start {
-            mss: fixture::MSS,
-            initial_window,
-            initial_ssthresh: f64::INFINITY,
-            paced: true,
-            seed: 1,
-            memory: None,
-        };
-        let mut zenith = Zenith::new(Config::default(), &start);
+        let mut zenith = Zenith::new(Config::default(), &fixture::start(initial_window));
         zenith.on_event(ConnectionEvent::Established, &at(millis));
         zenith
     }

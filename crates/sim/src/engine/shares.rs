@@ -43,9 +43,9 @@ struct Desk {
     returned: Vec<Returned>,
 }
 
-/// Where threads wait for each other.
+/// A barrier, at which threads wait for each other.
 #[derive(Debug, Default)]
-struct Gate {
+struct Barrier {
     waiting: usize,
     /// How often all have been here.
     passed: u64,
@@ -57,8 +57,8 @@ struct Gate {
 #[derive(Debug)]
 pub(crate) struct Exchange {
     desks: Vec<Mutex<Desk>>,
-    gate: Mutex<Gate>,
-    opens: Condvar,
+    barrier: Mutex<Barrier>,
+    all_here: Condvar,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,7 +71,7 @@ impl Exchange {
         let leaving = vec![Vec::new(); shared_links];
         let desk = |_| Mutex::new(Desk { leaving: leaving.clone(), returned: returned(), ..Desk::default() });
         let desks = (0..shares).map(desk).collect();
-        Self { desks, gate: Mutex::default(), opens: Condvar::new() }
+        Self { desks, barrier: Mutex::default(), all_here: Condvar::new() }
     }
 
     /// Waits until all threads are here. What each has written before, all can read after, and may write again when all have met once more.
@@ -79,18 +79,18 @@ impl Exchange {
     /// # Panics
     /// If another thread has panicked: it will never come.
     fn meet(&self) {
-        let mut gate = lock(&self.gate);
-        gate.waiting += 1;
-        let passed = gate.passed;
-        if gate.waiting == self.desks.len() {
-            (gate.waiting, gate.passed) = (0, passed + 1);
-            self.opens.notify_all();
+        let mut barrier = lock(&self.barrier);
+        barrier.waiting += 1;
+        let passed = barrier.passed;
+        if barrier.waiting == self.desks.len() {
+            (barrier.waiting, barrier.passed) = (0, passed + 1);
+            self.all_here.notify_all();
         }
-        while gate.passed == passed && !gate.is_broken {
-            gate = self.opens.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        while barrier.passed == passed && !barrier.is_broken {
+            barrier = self.all_here.wait(barrier).unwrap_or_else(PoisonError::into_inner);
         }
-        if gate.is_broken {
-            drop(gate);
+        if barrier.is_broken {
+            drop(barrier);
             resume_unwind(Box::new(PanickedElsewhere));
         }
     }
@@ -114,8 +114,8 @@ struct Guard<'a>(&'a Exchange);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            lock(&self.0.gate).is_broken = true;
-            self.0.opens.notify_all();
+            lock(&self.0.barrier).is_broken = true;
+            self.0.all_here.notify_all();
         }
     }
 }
