@@ -216,15 +216,10 @@ BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
 	return BP_SEGMENTS((bp_u64)law->in_flight + segments + 1) >= law->window - law->window / 4;
 }
 
-/*
- * How long ACKs may pause. Before the first measurement the handshake says how long the path is: with less patience, flights that leave once in a
- * round trip would seem to be silences, and nothing would ever be measured.
- */
-BP_INLINE bp_u32 zenith_patience(const struct bp_law *law, const struct bp_path *path)
+/* How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip. */
+BP_INLINE bp_u32 zenith_patience(const struct bp_path *path)
 {
-	bp_u32 base = law->base.best[0].known ? zenith_base(law) : BP_MIN(path->srtt, 1U << 30);
-
-	return base - base / 5 + 100000;
+	return BP_MIN(path->srtt, 1U << 30) + 100000;
 }
 
 BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struct bp_path *path)
@@ -857,7 +852,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->now = path->now;
 	law->in_flight = path->in_flight;
 	law->srtt = path->srtt;
-	law->expected_by = path->now + zenith_patience(law, path);
+	law->expected_by = path->now + zenith_patience(path);
 	if (ack->acked && law->before_timeout) {
 		law->window = law->before_timeout;
 		law->before_timeout = 0;
@@ -884,7 +879,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 /* Nothing was under way, and something is now. */
 BP_INLINE void zenith_on_start(struct bp_law *law, const struct bp_path *path)
 {
-	law->expected_by = path->now + path->srtt + zenith_patience(law, path);
+	law->expected_by = path->now + path->srtt + zenith_patience(path);
 }
 #define BP_ON_START(law, path) zenith_on_start(law, path)
 

@@ -354,7 +354,7 @@ impl Zenith {
             self.cut_round(path.now);
         }
         self.last_ack = path.now;
-        self.expected_by = path.now + self.patience(path);
+        self.expected_by = path.now + Self::patience(path);
     }
 
     /// Silence after silence, and no round trip between them that could be measured: that is no outage, it is a queue that overflows.
@@ -373,10 +373,9 @@ impl Zenith {
         self.round = Round::new(now, Before::Cut, self.delay.clock);
     }
 
-    /// How long ACKs may pause. Before the first measurement the handshake says how long the path is: with less patience, flights that leave
-    /// once in a round trip would seem to be silences, and nothing would ever be measured.
-    fn patience(&self, path: &Path) -> Duration {
-        self.delay.base().unwrap_or(path.srtt) / 5 * 4 + Duration::from_millis(100)
+    /// How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip.
+    fn patience(path: &Path) -> Duration {
+        path.srtt + Duration::from_millis(100)
     }
 
     fn sample(&mut self, rtt: Duration, ack: &Ack, path: &Path) {
@@ -834,7 +833,7 @@ impl CongestionControl for Zenith {
         }
         self.sent = self.sent.saturating_add(1);
         if path.outstanding <= 1 {
-            self.expected_by = path.now + path.srtt + self.patience(path);
+            self.expected_by = path.now + path.srtt + Self::patience(path);
         }
         Priority::Normal
     }
