@@ -949,6 +949,19 @@ mod tests {
         assert!(zenith.window() > 2.7, "{}", zenith.window());
     }
 
+    /// A window of two segments leaves at once, and its ACKs come a round trip after those before.
+    #[test]
+    fn a_flow_of_one_flight_a_round_trip_is_not_silent_in_between() {
+        let mut zenith = zenith(2.0);
+        let rtt = Some(Duration::from_millis(BASE_MS));
+        for number in 1..8 {
+            let path = Path { in_flight: 0, ..at(600 + BASE_MS * number) };
+            zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
+        }
+        assert_eq!(zenith.silences, 0);
+        assert!(zenith.window() > 2.0, "{}", zenith.window());
+    }
+
     #[test]
     fn an_ack_that_waited_at_the_receiver_shows_no_queue() {
         let mut zenith = zenith(690.0);
