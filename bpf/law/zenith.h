@@ -330,22 +330,24 @@ BP_INLINE void zenith_cut_round(struct bp_law *law, bp_u64 now)
 	zenith_begin_round(law, now, ZENITH_CUT);
 }
 
-/* So many segments, with 16 fractional bits, leave in so many us, with 16 as well. No product leaves 64 bits. */
-BP_INLINE bp_u64 zenith_fills(zenith_rate rate, bp_u64 delay)
+/* The window that leaves in so many us, with 16 fractional bits. No product leaves 64 bits. */
+BP_INLINE bp_window zenith_fills(zenith_rate rate, bp_u64 delay)
 {
+	bp_u64 segments;
+
 	delay = BP_MIN(delay >> 8, 1ULL << 34);
-	return (rate / 1000000 * delay >> 8) + (rate % 1000000 * delay / 1000000 >> 8);
+	segments = (rate / 1000000 * delay >> 8) + (rate % 1000000 * delay / 1000000 >> 8);
+	return BP_MIN(segments, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 }
 
 /* The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing. */
 BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
 {
-	bp_u64 fits;
+	bp_window fits;
 
 	if (!law)
 		return 0;
 	fits = zenith_fills(law->delivery_rate, ((bp_u64)zenith_base(law) << ZENITH_FINE) + zenith_own_target(law));
-	fits = BP_MIN(fits, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
 		zenith_settle(law);
@@ -446,6 +448,13 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 	return law->root;
 }
 
+/* The part of a delay with ZENITH_MEAN fractional bits that so many us are of T, at most all of it. No product leaves 64 bits. */
+BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since)
+{
+	since = BP_MIN(since, (bp_u64)ZENITH_MEMORY);
+	return since < 1 << 13 ? delay * since / ZENITH_MEMORY : ((delay >> 12) * since / ZENITH_MEMORY) << 12;
+}
+
 /* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
@@ -490,8 +499,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	/* g is one half, and at most half of the window counts. */
 	taken = BP_MIN(cost, law->window / 2) / 2;
 	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
-	took = BP_MIN(took, (bp_u64)ZENITH_MEMORY);
-	overflow = took < 1 << 13 ? (overflow << 12) * took / ZENITH_MEMORY : overflow * took / ZENITH_MEMORY << 12;
+	overflow = zenith_part(overflow << (ZENITH_MEAN - ZENITH_FINE), took);
 	law->mean = BP_MIN(law->mean + overflow, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
 	law->overflow = BP_MIN(law->overflow + overflow, law->mean);
 	return 0;
@@ -710,7 +718,6 @@ BP_APART zenith_drains(struct bp_law *law)
 		/* 0.95 base x; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
 		rate = BP_MIN(zenith_rate_of(law), law->delivery_rate);
 		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)base << ZENITH_FINE);
-		law->ebb = BP_MIN(law->ebb, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
 		law->ebb_until = law->now + standing + standing / 10;
 		law->tide = ZENITH_EBB;
@@ -733,10 +740,8 @@ BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u
 	bp_u64 seen = BP_MIN((bp_u64)queue << ZENITH_FINE, 3 * own) << (ZENITH_MEAN - ZENITH_FINE);
 	bp_u64 apart = seen > law->mean ? seen - law->mean : law->mean - seen;
 
-	since = BP_MIN(since, ZENITH_MEMORY);
-	/* No product leaves 64 bits. */
-	law->overflow -= since < 1 << 13 ? law->overflow * since / ZENITH_MEMORY : ((law->overflow >> 12) * since / ZENITH_MEMORY) << 12;
-	apart = since < 1 << 13 ? apart * since / ZENITH_MEMORY : ((apart >> 12) * since / ZENITH_MEMORY) << 12;
+	law->overflow -= zenith_part(law->overflow, since);
+	apart = zenith_part(apart, since);
 	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
 	own <<= ZENITH_MEAN - ZENITH_FINE;
 	law->mean = BP_MIN(BP_MAX(law->mean, own / 3), 3 * own);

@@ -268,6 +268,7 @@ pub struct Zenith {
     drain: Drain,
     /// Longest queue that two ACKs in a row showed in the last seconds: a receiver that holds an ACK back (RFC 9293, section 3.8.6.3) does so once.
     longest: WindowedMax<Duration>,
+    /// What the ACK before showed.
     previous_queue: Duration,
     /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
     drained: (f64, f64),
