@@ -239,6 +239,14 @@ pub enum Spacing {
         /// Segments that leave back to back each time the pacer lets something go; the spacing after them makes up for it.
         quantum: u32,
     },
+    /// At this rate, two by two: a receiver holds the ACK of a lone segment back (RFC 9293, section 3.8.6.3). The second leaves so long after
+    /// the first, and does so even if the window has room for one segment only.
+    Pairs {
+        /// Rate of the payload.
+        rate: Rate,
+        /// Time between the two segments of a pair.
+        gap: Duration,
+    },
     /// No data may leave, retransmissions included. Probes still may. The retransmission timer rests, and starts anew when data may leave
     /// again.
     Withheld,
@@ -252,7 +260,10 @@ impl Spacing {
 
     /// The rate, if there is one.
     pub fn rate(self) -> Option<Rate> {
-        if let Self::At { rate, .. } = self { Some(rate) } else { None }
+        match self {
+            Self::At { rate, .. } | Self::Pairs { rate, .. } => Some(rate),
+            Self::None | Self::Withheld => None,
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Pacer {
     next: Instant,
     /// Segments that may follow the last one at once.
     credit: u32,
+    /// When the second segment of a pair may leave whose first has left.
+    second_at: Option<Instant>,
     /// When the sender should have been woken up for the segment that waits, if that was too late: time that has passed since is no pause.
     late_since: Option<Instant>,
 }
@@ -25,7 +27,8 @@ impl Pacer {
     /// Time at which the segment that is there may leave, at the earliest `now`.
     #[inline]
     pub fn ready_at(&self, now: Instant) -> Instant {
-        if self.credit > 0 { now } else { self.next.max(now) }
+        let ready = if self.credit > 0 { now } else { self.next };
+        self.second_at.map_or(ready, |at| at.min(ready)).max(now)
     }
 
     /// The sender wakes up at `now`, for a segment that was to leave at `due`.
@@ -43,6 +46,20 @@ impl Pacer {
     #[inline]
     pub fn begin(&mut self, quantum: u32) {
         self.credit = self.credit.checked_sub(1).unwrap_or_else(|| quantum.saturating_sub(1));
+        self.second_at = None;
+    }
+
+    /// A segment is about to leave at `now`: the second of a pair, or the first, which the second follows after `gap`.
+    #[inline]
+    pub fn begin_in_pair(&mut self, now: Instant, gap: Duration) {
+        self.credit = 0;
+        self.second_at = if self.second_at.is_some() { None } else { Some(now + gap) };
+    }
+
+    /// Whether the first segment of a pair has left without the second.
+    #[inline]
+    pub fn is_amid_pair(&self) -> bool {
+        self.second_at.is_some()
     }
 
     /// `bytes` left at `now` at a rate.
@@ -74,6 +91,22 @@ mod tests {
             pacer.sent(now, 1000, rate);
         }
         assert_eq!(gaps[4..], [2, 0, 2, 0], "pairs of 1 ms per segment: {gaps:?}");
+    }
+
+    #[test]
+    fn the_second_of_a_pair_follows_after_the_gap_and_the_rate_is_kept() {
+        let mut pacer = Pacer::default();
+        let rate = Rate::from_bps(80_000);
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let mut gaps = Vec::new();
+        for _ in 0..8 {
+            let ready = pacer.ready_at(now);
+            gaps.push(ready.since(now).as_nanos() / 1_000_000);
+            now = ready;
+            pacer.begin_in_pair(now, Duration::from_millis(20));
+            pacer.sent(now, 1000, rate);
+        }
+        assert_eq!(gaps[4..], [180, 20, 180, 20], "pairs of 100 ms per segment: {gaps:?}");
     }
 
     #[test]

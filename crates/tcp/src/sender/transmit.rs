@@ -19,6 +19,8 @@ enum Pace {
     Free,
     /// Segments are spaced at a rate, with `quantum` segments back to back.
     At { rate: Rate, quantum: u32 },
+    /// Segments leave two by two at a rate, the second so long after the first.
+    Pairs { rate: Rate, gap: Duration },
 }
 
 /// The next segment to leave.
@@ -56,7 +58,7 @@ impl Sender {
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
             self.on_pace(cx.now, due);
         }
-        if let Pace::At { rate, quantum } = pace {
+        if let Pace::At { rate, .. } | Pace::Pairs { rate, .. } = pace {
             let pacer = self.pacer.get_or_insert_default();
             let ready = pacer.ready_at(cx.now);
             if ready > cx.now {
@@ -64,7 +66,11 @@ impl Sender {
                 cx.timers.pace = ready;
                 return None;
             }
-            pacer.begin(quantum);
+            match pace {
+                Pace::Pairs { gap, .. } => pacer.begin_in_pair(cx.now, gap),
+                Pace::At { quantum, .. } => pacer.begin(quantum),
+                Pace::Free => {}
+            }
             // A small segment takes its own share of the rate: with that of a full one, a peer with a tiny window would be served too slowly.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
@@ -146,13 +152,16 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window has room for one more.
+    /// Whether the congestion window has room for one more, or a pair has begun.
     fn has_room(&self, cx: &Context) -> bool {
         match self.episode {
             Episode::Recovery { .. } if self.reduces_proportionally(cx.config) => {
                 self.reductions.as_ref().is_some_and(|reductions| reductions.prr.budget > 0)
             }
-            _ => self.used(cx.config) < self.window(),
+            _ => {
+                self.used(cx.config) < self.window()
+                    || self.pacer.as_ref().is_some_and(|pacer| pacer.is_amid_pair())
+            }
         }
     }
 
@@ -345,12 +354,13 @@ impl Sender {
     /// The pace that follows from the spacing of the algorithm, `own`, and from the configuration.
     #[inline]
     fn pace(&self, own: Spacing, cx: &Context) -> Pace {
-        let quantum = match own {
-            Spacing::At { quantum, .. } => quantum,
-            Spacing::None | Spacing::Withheld => 1,
-        };
         let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
-        rate.into_iter().chain(limit).min().map_or(Pace::Free, |rate| Pace::At { rate, quantum })
+        let Some(rate) = rate.into_iter().chain(limit).min() else { return Pace::Free };
+        match own {
+            Spacing::Pairs { gap, .. } => Pace::Pairs { rate, gap },
+            Spacing::At { quantum, .. } => Pace::At { rate, quantum },
+            Spacing::None | Spacing::Withheld => Pace::At { rate, quantum: 1 },
+        }
     }
 
     /// The rate before the limit of the configuration; `own` is that of the algorithm, where zero means none.

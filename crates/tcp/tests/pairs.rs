@@ -1,0 +1,59 @@
+//! An algorithm whose segments leave two by two, since a receiver holds the ACK of a lone segment back.
+
+mod common;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_cc::{Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Spacing, Start, Timeout};
+use bentpipe_tcp::{Config, DelayedAck};
+use common::Pair;
+
+const GAP: Duration = Duration::from_millis(20);
+
+/// A window of three, of which the pace would let four leave in a round trip.
+struct Pairs;
+
+impl CongestionControl for Pairs {
+    fn window(&self) -> f64 {
+        3.0
+    }
+
+    fn on_ack(&mut self, _ack: &Ack, _path: &Path) {}
+
+    fn on_loss(&mut self, _loss: &Loss, _path: &Path) {}
+
+    fn on_rto(&mut self, _timeout: &Timeout, _path: &Path) -> BackOff {
+        BackOff::Double
+    }
+
+    fn spacing(&self) -> Spacing {
+        Spacing::Pairs { rate: Rate::from_bps(320_000), gap: GAP }
+    }
+}
+
+fn pairs(_start: &Start) -> Box<dyn CongestionControl> {
+    Box::new(Pairs)
+}
+
+/// With a window of three a lone segment would leave after each pair, and its ACK would wait for the receiver's timer.
+#[test]
+fn a_pair_that_has_begun_leaves_whole() {
+    let cc = Algorithm::Custom(Custom::new("pairs", pairs));
+    let delayed_ack =
+        DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 0, after_duplicate: 0 };
+    let mut pair = Pair::symmetric(Config { cc, delayed_ack, mss: 1000, ..Config::default() });
+    pair.write(0, 40_000);
+    pair.run(Duration::from_secs(30));
+    assert_eq!(pair.delivered(1), 40_000);
+    let left: Vec<Instant> = pair
+        .log
+        .iter()
+        .filter(|(_, end, segment)| *end == 0 && segment.len > 0)
+        .map(|(at, ..)| *at)
+        .collect();
+    assert_eq!(left.len(), 40);
+    for two in left.chunks(2) {
+        assert_eq!(two[1].since(two[0]), GAP);
+    }
+    let acks = pair.log.iter().filter(|(at, end, segment)| *end == 1 && segment.len == 0 && *at > left[0]);
+    assert_eq!(acks.count(), 20, "one for each pair");
+}
