@@ -163,6 +163,11 @@ BP_INLINE void bp_set_window(struct tcp_sock *tp, const struct bp_law *law)
 {
 	bp_u32 cwnd = bp_whole(bp_cwnd(law));
 
+#ifdef BP_IN_PAIRS
+	/* Who sends two by two may have one segment more under way than the window: the pair that leaves, leaves whole. */
+	if (BP_IN_PAIRS(law) && bp_cwnd(law) > BP_SEGMENTS(bp_in_flight(tp)))
+		cwnd = bp_in_flight(tp) + 2 * bp_whole((bp_cwnd(law) - BP_SEGMENTS(bp_in_flight(tp)) + 2 * BP_ONE - 1) / 2);
+#endif
 	tp->snd_cwnd = BP_MAX(BP_MIN(cwnd, tp->snd_cwnd_clamp), 1U);
 	tp->snd_ssthresh = bp_whole(BP_MIN(bp_ssthresh(law), BP_NO_THRESHOLD));
 }

@@ -55,6 +55,8 @@
 #define ZENITH_MEAN 28
 /* Rates in segments a second with 16 fractional bits. */
 typedef bp_u64 zenith_rate;
+/* Slower flows send in pairs. */
+#define ZENITH_PAIRS_BELOW (49ULL << 16)
 #define ZENITH_FASTEST_RATE (1ULL << 46)
 /* Shares with 24 fractional bits, rounded up: two of 25 segments are not more than a fiftieth and chance explain. */
 #define ZENITH_SHARE(thousandths) (((thousandths) << 24) / 1000ULL + 1)
@@ -920,6 +922,13 @@ BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
 {
 	return BP_NO_THRESHOLD;
 }
+
+/* Segments further apart than 20 ms leave in pairs: a receiver holds the ACK of a lone one back, Linux for 40 ms at least. */
+BP_INLINE int zenith_in_pairs(const struct bp_law *law)
+{
+	return law->stage == ZENITH_STEADY && zenith_rate_of(law) < ZENITH_PAIRS_BELOW;
+}
+#define BP_IN_PAIRS(law) zenith_in_pairs(law)
 
 /* A little more than leaves by itself, so that the pace never holds the window back; twice the window while it doubles. */
 BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)

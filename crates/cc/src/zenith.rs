@@ -126,8 +126,8 @@ impl Config {
 const SMALLEST: f64 = 2.0;
 /// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
 const PACE: f64 = 1.02;
-/// Flows slower than this, in segments a second, send in pairs: a lone segment would wait for a delayed ACK.
-const PAIRS_BELOW: f64 = 200.0;
+/// Seconds between segments at most: a receiver holds the ACK of a lone segment back, Linux for 40 ms at least. Slower flows send in pairs with this gap.
+const PAIR_S: f64 = 0.02;
 /// Steps of the law in a smoothed round trip at most. The standing queue, which it follows, is the smallest of a quarter of a round trip, kept in
 /// quarters of that; a step of this length delays the loop of 1.25 round trips by a thirty-second of one.
 const STEPS: u64 = 16;
@@ -398,10 +398,13 @@ impl Zenith {
 
     /// One of the first ACKs. True as long as the start, and not the law, sets the window.
     fn begin(&mut self, rtt: Option<Duration>, segments: f64, path: &Path) -> bool {
+        if matches!(self.stage, Stage::Steady) {
+            return false;
+        }
         let base_s = self.delay.base_s();
-        let overflowed = matches!(self.stage, Stage::Chirp(_)) && self.is_excessive(&self.round);
+        let overflowed = self.is_excessive(&self.round);
         match &mut self.stage {
-            Stage::Steady => return false,
+            Stage::Steady => {}
             // The first flight leaves at once. Several of them overflow a queue that could carry the same segments in a round trip,
             // so what is lost of it says nothing of the rate.
             Stage::Chirp(_) if overflowed => self.double(path.now),
@@ -416,11 +419,16 @@ impl Zenith {
                     _ => self.double(path.now),
                 }
             }
+            // Others have begun at the same time.
+            Stage::Groups(groups) if overflowed => {
+                self.window = f64::from(groups.first);
+                self.double(path.now);
+            }
             Stage::Groups(groups) => {
                 let capacity = groups.capacity;
                 if let Some(used) = rtt.and_then(|rtt| groups.on_ack(path.now, rtt)) {
                     let share = if used < 0.1 { 1.0 } else { 0.8 * (1.0 - used) };
-                    self.window = self.window.max(share * capacity * base_s);
+                    self.window = (share * capacity * base_s).max(f64::from(groups.first));
                     self.settle();
                 }
             }
@@ -824,8 +832,13 @@ impl CongestionControl for Zenith {
         if per_s <= 0.0 {
             return Spacing::None;
         }
-        let quantum = if matches!(self.stage, Stage::Steady) && rate < PAIRS_BELOW { 2 } else { 1 };
-        Spacing::At { rate: Rate::from_bytes_per_s(per_s * self.mss), quantum }
+        let pace = Rate::from_bytes_per_s(per_s * self.mss);
+        match self.stage {
+            Stage::Steady if per_s * PAIR_S < 1.0 => {
+                Spacing::Pairs { rate: pace, gap: Duration::from_secs_f64(PAIR_S) }
+            }
+            _ => Spacing::at(Some(pace)),
+        }
     }
 
     fn on_sent(&mut self, _sent: &Sent, path: &Path) -> Priority {
@@ -937,7 +950,34 @@ mod tests {
         }
     }
 
-    /// Seven ACKs of a segment within a step, and one of seven at its end.
+    /// Segments of a flow of 40 a second would arrive 25 ms apart, and every second one would wait for the receiver's timer.
+    #[test]
+    fn segments_further_apart_than_a_receiver_waits_leave_in_pairs() {
+        let gap = Duration::from_millis(20);
+        for (window, paired) in [(22.0, true), (28.0, false)] {
+            let spacing = zenith(window).spacing();
+            assert_eq!(
+                matches!(spacing, Spacing::Pairs { gap: found, .. } if found == gap),
+                paired,
+                "{window}"
+            );
+            let rate = spacing.rate().expect("it is spaced").bps() as f64;
+            let expected = PACE * window / 0.55 * f64::from(fixture::MSS) * 8.0;
+            assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
+        }
+    }
+
+    /// Others' second flights overflow the queue: what is lost ends the measurement.
+    #[test]
+    fn an_overflow_of_the_second_flight_ends_the_measurement() {
+        let mut zenith = established(10.0, 600);
+        zenith.stage = Stage::Groups(Groups::new(1250.0, 10, at(600).now));
+        zenith.window = 275.0;
+        let rtt = Some(Duration::from_millis(BASE_MS));
+        zenith.on_ack(&Ack { rtt, lost: 60, ..fixture::ack(1) }, &at(1152));
+        assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 10.0));
+    }
+
     /// A window of 2.7 segments lets two leave.
     #[test]
     fn a_small_window_grows_if_its_whole_segments_are_used() {
@@ -996,6 +1036,7 @@ mod tests {
         }
     }
 
+    /// Seven ACKs of a segment within a step, and one of seven at its end.
     #[test]
     fn acks_between_two_steps_count_in_the_next() {
         let (mut each, mut once) = (zenith(690.0), zenith(690.0));
