@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod components;
 mod prefetch;
 mod rate;
 mod rng;
@@ -15,6 +16,7 @@ mod snack;
 mod time;
 mod window;
 
+pub use components::Components;
 pub use prefetch::{prefetch, prefetch_item};
 pub use rate::Rate;
 pub use rng::Rng;

@@ -2,7 +2,6 @@
 
 pub(crate) mod batch;
 pub(crate) mod channel;
-mod components;
 mod executor;
 mod follow;
 pub(crate) mod key;

@@ -1,11 +1,10 @@
 //! Partitions a world into logical processes and phase groups.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Components, Instant};
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::channel::Channel;
-use crate::engine::components::Components;
 use crate::engine::process::{GroupId, Numbers, Process, Processes};
 use crate::engine::shared_link::{SharedLink, find_shared_links};
 use crate::engine::tuning::{LEAST_PACKETS, MOST_FLOWS};

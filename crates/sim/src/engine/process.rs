@@ -18,12 +18,11 @@
 
 use std::ops::Range;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Components, Duration, Instant};
 use bentpipe_scenario::LinkId;
 
 use crate::engine::batch::sort;
 use crate::engine::channel::Channel;
-use crate::engine::components::Components;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
 use crate::ids::{EndId, FlowId};
 use crate::packet::pool::{PacketPool, Waiting};
@@ -245,23 +244,10 @@ impl Processes {
         for [sender, receiver] in &self.members_of {
             components.unite(process_of[*sender as usize], process_of[*receiver as usize]);
         }
-        let firsts = components.firsts();
-        let mut flows = vec![0; firsts.len()];
-        for (process, first) in self.processes.iter().zip(&firsts) {
-            flows[*first as usize] += process.members.len() as u64;
-        }
-        let together = flows.iter().filter(|flows| **flows > 0).count() as u64;
-        let shares = u64::from(most).min(together).max(1);
-        let all = flows.iter().sum::<u64>().max(1);
-        let mut before = 0;
-        for (process, first) in firsts.into_iter().enumerate() {
-            if first as usize == process {
-                self.processes[process].share = (before * shares / all) as u32;
-                before += flows[process];
-            }
-            self.processes[process].share = self.processes[first as usize].share;
-        }
-        shares as u32
+        let flows: Vec<_> = self.processes.iter().map(|process| process.members.len() as u64).collect();
+        let (shares, count) = components.divide(&flows, most);
+        self.processes.iter_mut().zip(shares).for_each(|(process, share)| process.share = share);
+        count
     }
 
     /// The share of each flow.
