@@ -111,6 +111,15 @@ impl<P> Flight<P> {
         }
     }
 
+    /// The packets, if the flight is in order.
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        let line = match self.line.as_deref_mut() {
+            Some(Order::InOrder(line)) => Some(line),
+            _ => None,
+        };
+        line.into_iter().flatten().map(|flying| &mut flying.packet)
+    }
+
     /// Takes the next packet if it is due at `now`.
     #[inline(always)]
     pub fn pop_due(&mut self, now: Instant) -> Option<InFlight<P>> {

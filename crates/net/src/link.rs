@@ -216,6 +216,11 @@ impl<P: Packet> Link<P> {
         self.path.flight.behind(ahead)
     }
 
+    /// The packets inside a [foreseeable](Link::is_foreseeable) link, for drivers that give them other names.
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        self.path.flight.packets_mut()
+    }
+
     /// Goes on with other properties: `to` instead of `from`, with the random streams of `name` in a run with `seed`.
     ///
     /// Packets in transmission and on the path keep their fate and their due time, and so do those whose transmission is

@@ -9,8 +9,8 @@ use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, Name, NextHop, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario,
-    Topology, Traffic, Transport,
+    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario, Topology,
+    Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::mpeg::Style;
@@ -332,7 +332,7 @@ impl World {
     }
 
     /// The links of the route that begins at a position, as it is at the beginning for a packet at `node`.
-    pub fn links_from(&self, position: u32, mut node: NodeId) -> Vec<LinkId> {
+    pub fn links_from(&self, position: u32, node: NodeId) -> Vec<LinkId> {
         let hops = &self.routes[position as usize..];
         let Some(routing) = &self.core.routing else {
             return hops.iter().take_while(|hop| **hop != ARRIVED).copied().filter_map(link).collect();
@@ -340,12 +340,7 @@ impl World {
         let Special::Lookup(destination) = Special::of(hops[0]) else {
             unreachable!("in a world whose routes change all are looked up")
         };
-        let mut links = Vec::new();
-        while let NextHop::Link(link) = routing.next(destination, node) {
-            links.push(link);
-            node = self.core.head(link);
-        }
-        links
+        routing.way(destination, node).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Routes of a world that change with time: every node knows its next hop to every destination, until something changes.
 
+use std::iter::successors;
 use std::sync::Arc;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Components, Instant};
 
 use crate::members::{LinkId, NodeId};
 use crate::model::Routing;
@@ -13,7 +14,7 @@ use sky::Sky;
 mod sky;
 
 /// The next hops of all nodes at this time, and when they change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RoutingTable {
     graph: Arc<Graph>,
     destinations: Vec<NodeId>,
@@ -117,6 +118,37 @@ impl RoutingTable {
         };
         if next == NOWHERE { NextHop::None } else { NextHop::Link(next) }
     }
+
+    /// The links that a packet to a destination takes from a node, if the next hops stay.
+    pub fn way(&self, destination: u32, from: NodeId) -> impl Iterator<Item = LinkId> {
+        let next = move |node| match self.next(destination, node) {
+            NextHop::Link(link) => Some(link),
+            NextHop::Here | NextHop::None => None,
+        };
+        // No way leads over a link twice.
+        successors(next(from), move |link| next(self.head(*link))).take(self.out.len())
+    }
+}
+
+impl RoutingTable {
+    /// Which flows ever have a link in common at the same time until the end, directly or by way of others. Each has two `ways`, one after
+    /// the other: the node at which packets begin it, and their destination. Afterwards the next hops are those of the end.
+    pub fn find_together(&mut self, ways: &[(NodeId, u32)], end: Instant) -> Components {
+        let mut together = Components::new((ways.len() / 2) as u32);
+        loop {
+            let mut users = vec![None; self.out.len()];
+            for (id, ways) in (0..).zip(ways.chunks_exact(2)) {
+                for link in ways.iter().flat_map(|(from, to)| self.way(*to, *from)) {
+                    together.unite(*users[link as usize].get_or_insert(id), id);
+                }
+            }
+            let next = self.next_change();
+            if next > end {
+                return together;
+            }
+            self.change(next);
+        }
+    }
 }
 
 /// When links go out and come back.
@@ -194,5 +226,21 @@ mod tests {
         routing.change(at(20));
         assert_eq!((routing.next(b, x), routing.next_change()), (NextHop::Link(2), Instant::FAR_FUTURE));
         assert_eq!(routing.next(b, 1), NextHop::Here);
+    }
+
+    /// The flow from x to b takes the link from y to b only during the outage.
+    #[test]
+    fn flows_are_together_that_ever_have_a_link_in_common() {
+        let scenario = Draft::parse("detour.toml", DETOUR).and_then(|draft| draft.scenario()).unwrap();
+        let topology = Topology::new(&scenario).unwrap();
+        let mut routing = RoutingTable::new(&topology, Routing::AvoidOutages);
+        let [a, b, x, y] = [0, 1, 2, 3].map(|node| (node, routing.destination(node)));
+        let ways =
+            |pairs: [_; 3]| pairs.map(|((from, _), (_, to)): ((NodeId, u32), (NodeId, u32))| (from, to));
+        // Three flows, each with its way back: x to b, y to b, and a to x.
+        let all = [ways([(x, b), (b, x), (y, b)]), ways([(b, y), (a, x), (x, a)])].concat();
+        assert_eq!(routing.way(b.1, 0).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(routing.clone().find_together(&all, at(9)).firsts(), [0, 1, 2]);
+        assert_eq!(routing.find_together(&all, at(10)).firsts(), [0, 0, 2]);
     }
 }

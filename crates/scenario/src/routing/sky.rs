@@ -9,7 +9,7 @@ use crate::sky::{InFlight, SkyPlan};
 use crate::topology::{NOWHERE, Topology};
 
 /// The next hops of satellites and ground stations at this time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sky {
     plan: Arc<SkyPlan>,
     /// Nodes of the ground stations.
