@@ -1,7 +1,7 @@
 //! What a run is asked for, and how it ends.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Default)]
@@ -14,8 +14,8 @@ pub struct RunOptions<'a> {
     pub verify: bool,
     /// Execute each arrival at a link as an event of its own, and all hosts by turns: slower, with the same results. For tests that compare.
     pub event_by_event: bool,
-    /// How many threads may execute a world that can be divided among them: one without processes takes one, as does one that somebody watches, or whose
-    /// number of events is limited. No result depends on it.
+    /// How many threads may execute a world that can be divided among them: one of processes, or one whose routes change with flows that never have
+    /// a link in common. One that somebody watches, or whose number of events is limited, takes one. No result depends on it.
     pub threads: Option<NonZeroUsize>,
     /// Stop after so many events.
     pub max_events: Option<u64>,
@@ -23,6 +23,13 @@ pub struct RunOptions<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Told the simulated seconds so far, now and then.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+}
+
+impl RunOptions<'_> {
+    /// The run is to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// Why a run ended.

@@ -1,7 +1,5 @@
 //! The simulation: its state, and the event loop that calls the other rooms.
 
-use std::sync::atomic::Ordering;
-
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
 use bentpipe_scenario::{LinkId, Transport};
@@ -163,7 +161,7 @@ impl<M: Monitor> Simulation<M> {
                 }
                 self.happen(target);
             }
-            if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if options.is_stopped() {
                 return Ended::Stopped;
             }
             if self.turns >= budget {

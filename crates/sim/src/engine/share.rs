@@ -3,8 +3,8 @@
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::Waiting;
 
-/// What became of packets of a share behind a shared link of another.
-#[derive(Debug, Default)]
+/// What became of packets of a share in another.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Returned {
     /// Those that come to channels.
     pub to_channels: Vec<Waiting>,
@@ -14,9 +14,15 @@ pub(crate) struct Returned {
 }
 
 /// A thread's part in the execution of a world.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Share {
     pub number: u32,
     /// For the shares, what becomes of their packets.
     pub returned: Vec<Returned>,
+    /// From the shares, what became of packets of this one.
+    pub taken_back: Vec<Returned>,
+    /// The packets that leave for each shared link of another share, in order.
+    pub leaving: Vec<Vec<Waiting>>,
+    /// For each shared link of this share those that come from the shares.
+    pub coming: Vec<Vec<Vec<Waiting>>>,
 }

@@ -225,19 +225,9 @@ impl Wheel {
         Some((time, target))
     }
 
-    /// The same for an event that comes before `limit`.
-    pub fn pop_before(&mut self, limit: Instant) -> Option<(Instant, EventTarget)> {
-        let limit = limit.as_nanos();
-        while self.done == self.open.len() {
-            let (level, slot) = self.next_slot()?;
-            if self.begin_of(level, slot) << SLOT_BITS >= limit {
-                return None;
-            }
-            self.open.clear();
-            self.done = 0;
-            self.enter(level, slot);
-        }
-        (self.open[self.done].time.as_nanos() < limit).then(|| self.pop()).flatten()
+    /// The place of the next event, [`EventKey::NEVER`] if there is none.
+    pub fn first(&mut self) -> EventKey {
+        if self.done == self.open.len() && !self.open_next() { EventKey::NEVER } else { self.open[self.done] }
     }
 
     /// Takes the next event past the open slot if it is alone in its slot of the lowest level: quiet worlds rarely see another case.
@@ -477,7 +467,8 @@ mod tests {
                     pops => {
                         let spread = rng.below(45);
                         let limit = if pops == 3 { NEVER } else { now + rng.below(1 << spread) };
-                        let popped = if pops == 3 { wheel.pop() } else { wheel.pop_before(at(limit)) };
+                        let is_before = pops == 3 || wheel.first().time < at(limit);
+                        let popped = if is_before { wheel.pop() } else { None };
                         let first = model.first().filter(|(time, ..)| *time < limit).copied();
                         let expected = first.map(|(time, _, target)| (at(time), target));
                         if let Some(first) = first {
