@@ -105,7 +105,7 @@ impl<M: Monitor> Simulation<M> {
             turns: 0,
             monitor,
         };
-        simulation.find_chains();
+        simulation.find_chains(&[]);
         simulation
     }
 

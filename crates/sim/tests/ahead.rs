@@ -17,7 +17,7 @@ use bentpipe_sim::{RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{Config, DelayedAck, Recovery};
 use bentpipe_trace::Event;
 use bentpipe_traffic::on_off::{self, Spacing};
-use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp, router};
+use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp, router, under_satellites};
 
 fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
@@ -224,6 +224,14 @@ fn nor_where_the_routes_change() {
         let mut scenario = builtin(name).expect("it is built in");
         scenario.duration = Duration::from_secs(secs);
         assert!(!shows(&scenario), "{name}");
+    }
+}
+
+/// Flows with ways of their own are executed by threads of their own, and take over links from each other.
+#[test]
+fn nor_where_links_change_from_one_flow_to_another() {
+    for seed in 0..12 {
+        assert!(!shows(&under_satellites(seed)), "{seed}");
     }
 }
 

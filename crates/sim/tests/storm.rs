@@ -37,7 +37,7 @@ use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
 use bentpipe_transports::petra::{self, RelayConfig};
 use bentpipe_transports::{Options, admission, sctp, stp};
 use bentpipe_weather::{Modem, SlantPath, Weather};
-use common::{Dumbbell, flows, links};
+use common::{Dumbbell, flows, links, under_satellites};
 
 /// No world needs this many events.
 const EVENT_BUDGET: u64 = 30_000_000;
@@ -568,6 +568,16 @@ impl Dice {
 }
 
 fn world(seed: u64) -> Scenario {
+    if Dice(Rng::stream(seed, "storm/apart")).one_in(12) {
+        let mut scenario = under_satellites(seed);
+        // No file is sure to be through at the end.
+        for group in &mut scenario.flows {
+            if let Traffic::File { .. } = group.traffic {
+                group.traffic = Traffic::Bulk;
+            }
+        }
+        return scenario;
+    }
     let mut scenario = Dice(Rng::stream(seed, "storm")).world();
     Dice(Rng::stream(seed, "storm/inside")).furnish(&mut scenario);
     Dice(Rng::stream(seed, "storm/above")).raise(&mut scenario);

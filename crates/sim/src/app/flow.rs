@@ -12,7 +12,7 @@ use crate::engine::key::{Class, Tie};
 use crate::engine::process::Timer;
 use crate::host::proxy::Relay;
 use crate::ids::{EndId, FlowId};
-use crate::network::forward::Here;
+use crate::network::hop::Here;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;

@@ -6,7 +6,7 @@ use bentpipe_transports::{Departure, Fragment, Message};
 
 use crate::app::session::{AgentPacket, Binding, Port, Session};
 use crate::ids::{FlowId, PacketIndex};
-use crate::network::forward::Here;
+use crate::network::hop::Here;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;

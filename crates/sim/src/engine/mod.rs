@@ -8,6 +8,7 @@ pub(crate) mod key;
 pub(crate) mod partition;
 mod prefetch;
 pub(crate) mod process;
+mod routed;
 pub(crate) mod share;
 pub(crate) mod shared_link;
 pub(crate) mod shares;

@@ -1,5 +1,7 @@
 //! The part of a thread in the execution of a world by several.
 
+use crate::engine::key::EventTarget;
+use crate::network::hop::Here;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::Waiting;
 
@@ -17,6 +19,8 @@ pub(crate) struct Returned {
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     pub number: u32,
+    /// The share that each link belongs to, where routes change.
+    pub owners: Vec<u32>,
     /// For the shares, what becomes of their packets.
     pub returned: Vec<Returned>,
     /// From the shares, what became of packets of this one.
@@ -25,4 +29,8 @@ pub(crate) struct Share {
     pub leaving: Vec<Vec<Waiting>>,
     /// For each shared link of this share those that come from the shares.
     pub coming: Vec<Vec<Vec<Waiting>>>,
+    /// Packets at nodes from where they go over links of other shares, or to their hosts.
+    pub crossing: Vec<(u32, PacketHandle, Here)>,
+    /// The event for which all shares meet next.
+    pub meeting: Option<EventTarget>,
 }

@@ -1,9 +1,10 @@
 //! One world on several threads.
 //!
-//! Each thread executes a share of the flows, with the processes at both of their ends, in a world of its own. Only shared links see the
-//! packets of several shares: each belongs to one thread, which lets the packets of all through it in the order of their arrival, and hands
-//! those of others back. The threads go from window to window together (synchronous conservative simulation; Fujimoto 2000): what a window
-//! may not reach is decided as on one thread, from the same times, so that no result depends on the number of threads.
+//! Each thread executes a share of the flows in a world of its own: how, where routes change, tells `routed.rs`. In a world of processes it has
+//! those at both ends of its flows. Only shared links see the packets of several shares: each belongs to one thread, which lets the packets of
+//! all through it in the order of their arrival, and hands those of others back. The threads go from window to window together (synchronous
+//! conservative simulation; Fujimoto 2000): what a window may not reach is decided as on one thread, from the same times, so that no result
+//! depends on the number of threads.
 
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -137,10 +138,12 @@ impl Simulation<Silent> {
         self.processes.divide(count);
         self.share = Some(Share {
             number,
+            owners: vec![0; self.links.len()],
             returned: vec![Returned::default(); count as usize],
             taken_back: vec![Returned::default(); count as usize],
             leaving: vec![Vec::new(); self.shared_links.len()],
             coming: vec![vec![Vec::new(); count as usize]; self.shared_links.len()],
+            ..Share::default()
         });
         for (flow, _) in (0..).zip(of_flows).filter(|(_, share)| **share != number) {
             self.wheel.cancel(flow);
@@ -217,6 +220,7 @@ impl Simulation<Silent> {
         }
         self.events += other.events;
         self.turns += other.turns;
+        self.core.stranded += other.core.stranded;
     }
 }
 
@@ -294,11 +298,16 @@ pub(crate) fn run_shares(
     if most < 2 || options.max_events.is_some() {
         return None;
     }
-    let count = simulation.processes.divide(most);
+    let is_routed = simulation.core.routing.is_some();
+    let (of_flows, count) = if is_routed {
+        simulation.divide_flows(most)?
+    } else {
+        let count = simulation.processes.divide(most);
+        (simulation.processes.shares_of_flows(), count)
+    };
     if count < 2 {
         return None;
     }
-    let of_flows = simulation.processes.shares_of_flows();
     let mut others: Vec<_> = thread::scope(|scope| {
         let others: Vec<_> = (1..count).map(|_| scope.spawn(&build)).collect();
         others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
@@ -309,7 +318,8 @@ pub(crate) fn run_shares(
     }
     let ended = thread::scope(|scope| {
         let mut shares = Shares::new(all, scope);
-        let ended = shares.run_windows(options);
+        let ended =
+            if is_routed { shares.run_routes(&of_flows, options) } else { shares.run_windows(options) };
         shares.each(Simulation::end);
         shares.hand_back();
         shares.each(|share| {

@@ -7,8 +7,7 @@ use bentpipe_traffic::{Application, Interest};
 
 use crate::host::proxy::Relay;
 use crate::ids::EndId;
-use crate::network::forward::Here;
-use crate::network::hop::FIRST_SPECIAL;
+use crate::network::hop::{FIRST_SPECIAL, Here};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::simulation::Simulation;

@@ -10,7 +10,7 @@ use bentpipe_scenario::{LinkId, NodeId};
 /// Where packets may be followed until the routes change.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
-    /// The nodes at which packets begin their way, and their destinations. Empty if nothing is to be followed.
+    /// The nodes at which packets begin their way, and their destinations: two of each flow first. Empty if nothing is to be followed.
     pub origins: Vec<(NodeId, u32)>,
     /// By link: all its packets come from one other.
     chained: Vec<bool>,
@@ -22,13 +22,6 @@ pub(crate) struct Chains {
 const NOWHERE: u32 = u32::MAX;
 
 impl Chains {
-    /// For packets that begin their way at these nodes, to these destinations.
-    pub fn new(mut origins: Vec<(NodeId, u32)>) -> Self {
-        origins.sort_unstable();
-        origins.dedup();
-        Self { origins, ..Self::default() }
-    }
-
     /// These links may be offered packets ahead of time.
     pub fn open(&mut self, chained: Vec<bool>) {
         self.last = vec![(NOWHERE, None); chained.len()];

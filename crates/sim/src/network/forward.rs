@@ -3,23 +3,15 @@
 use bentpipe_base::Instant;
 use bentpipe_check::{LinkActivity, SeenPacket};
 use bentpipe_net::Dropped;
-use bentpipe_scenario::{LinkId, NextHop, NodeId};
+use bentpipe_scenario::{LinkId, NextHop};
 use bentpipe_trace::DropCause;
 
 use crate::engine::key::EventKey;
-use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Special, link};
+use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Here, Special, link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
-
-/// A node at which a packet is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Here {
-    pub node: NodeId,
-    /// The middlebox of the node has had it.
-    pub served: bool,
-}
 
 impl<M: Monitor> Simulation<M> {
     /// Takes from a link what has reached its far end.
@@ -226,7 +218,17 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn look_up(&mut self, destination: u32, mut handle: PacketHandle, here: Here) {
         let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
         let routing = self.core.routing.as_ref().expect("only a world whose routes change looks them up");
-        match routing.next(destination, here.node) {
+        let next = routing.next(destination, here.node);
+        if let Some(share) = &mut self.share {
+            let to = match next {
+                NextHop::Link(onward) => share.owners[onward as usize],
+                NextHop::Here | NextHop::None => handle.share().unwrap_or(share.number),
+            };
+            if to != share.number {
+                return share.crossing.push((to, handle, here));
+            }
+        }
+        match next {
             NextHop::Here => self.arrive(handle),
             NextHop::None => {
                 self.core.stranded += 1;

@@ -3,7 +3,7 @@
 //! Nearly every hop is a link, written as its number. The others have their kind in the highest bits, so that one comparison tells the
 //! two apart.
 
-use bentpipe_scenario::LinkId;
+use bentpipe_scenario::{LinkId, NodeId};
 
 /// A hop of a route: a link if below [`FIRST_SPECIAL`], else what [`Special::of`] says.
 pub(crate) type Hop = u32;
@@ -70,6 +70,14 @@ impl Special {
             Self::Arrived => ARRIVED,
         }
     }
+}
+
+/// A node at which a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub node: NodeId,
+    /// The middlebox of the node has had it.
+    pub served: bool,
 }
 
 /// The link that a hop is which is [`Special::Chained`] another.

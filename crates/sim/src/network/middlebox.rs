@@ -6,7 +6,7 @@ use bentpipe_middlebox::{Connection, Direction, Emission, Passing, Port, Spoilt,
 use bentpipe_scenario::{LinkId, Reveals};
 
 use crate::network::core::MiddleboxNode;
-use crate::network::forward::Here;
+use crate::network::hop::Here;
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;

@@ -3,13 +3,11 @@
 use bentpipe_base::{Duration, Instant};
 use bentpipe_check::LinkActivity;
 use bentpipe_net::{Link, Passing};
-use bentpipe_scenario::{InFlight, LinkId, NextHop, NodeId, RoutingTable};
+use bentpipe_scenario::{InFlight, LinkId, NodeId, RoutingTable};
 
 use crate::engine::shared_link::Source;
-use crate::network::chains::Chains;
 use crate::network::core::NetworkCore;
-use crate::network::forward::Here;
-use crate::network::hop::{Hop, lookup};
+use crate::network::hop::{Here, Hop, lookup};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::simulation::Simulation;
@@ -24,14 +22,11 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     /// Packets to a destination are at a node, to which they came from this source.
-    fn walk(&mut self, (mut node, destination): (NodeId, u32), mut source: Source) {
-        // No way leads over a link twice.
-        for _ in 0..self.links.len() {
-            let NextHop::Link(link) = self.routing.next(destination, node) else { return };
+    fn walk(&mut self, (node, destination): (NodeId, u32), mut source: Source) {
+        for link in self.routing.way(destination, node) {
             let before = &mut self.sources[link as usize];
             *before = before.or(source);
             source = self.source(link);
-            node = self.routing.head(link);
         }
     }
 
@@ -58,18 +53,6 @@ impl Survey<'_> {
     }
 }
 
-/// The destinations of the packets on a link; all if the link cannot tell.
-fn destinations(link: &Link<PacketHandle>, routes: &[Hop], all: u32) -> Vec<u32> {
-    let seen = || (0..).map_while(|ahead| link.in_flight(ahead));
-    if seen().count() < link.packets_inside() {
-        return (0..all).collect();
-    }
-    let mut destinations: Vec<u32> = seen().filter_map(|handle| lookup(routes[handle.position()])).collect();
-    destinations.sort_unstable();
-    destinations.dedup();
-    destinations
-}
-
 impl NetworkCore {
     /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
     pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
@@ -85,23 +68,29 @@ impl NetworkCore {
         let of_legs = self.legs.iter().map(|leg| (leg.routes, leg.nodes));
         let origin = |(route, node): (u32, NodeId)| Some((node, lookup(routes[route as usize])?));
         let origins = of_flows.chain(of_legs).flat_map(|(routes, nodes)| routes.into_iter().zip(nodes));
-        self.chains = Chains::new(origins.filter_map(origin).collect());
+        self.chains.origins = origins.filter_map(origin).collect();
     }
 }
 
 impl<M: Monitor> Simulation<M> {
     /// The network itself changes at this time.
     pub(crate) fn change_routes(&mut self, now: Instant) {
-        let Some(routing) = &mut self.core.routing else { return };
-        routing.change(now);
-        // What is given up goes on by events, until it is known where packets may be followed now.
-        self.core.chains.clear();
-        let (next, (given_up, in_flight)) = (routing.next_change(), routing.given_up());
-        self.wheel.schedule(self.targets.routing, next);
+        let (given_up, in_flight) = self.take_new_routes(now);
         for link in given_up {
             self.give_up(link, in_flight);
         }
-        self.find_chains();
+        let remaining = self.remaining();
+        self.find_chains(&remaining);
+    }
+
+    /// The routes are new from now on: the links that are given up, and what becomes of the packets on them.
+    pub(crate) fn take_new_routes(&mut self, now: Instant) -> (Vec<LinkId>, InFlight) {
+        let routing = self.core.routing.as_mut().expect("only the routes of such a world change");
+        routing.change(now);
+        // What is given up goes on by events, until it is known where packets may be followed now.
+        self.core.chains.clear();
+        self.wheel.schedule(self.targets.routing, routing.next_change());
+        routing.given_up()
     }
 
     /// A link of the constellation is no more.
@@ -129,8 +118,27 @@ impl<M: Monitor> Simulation<M> {
         self.wheel.schedule(self.targets.first_link + id, self.links[id as usize].next_event());
     }
 
-    /// Finds where packets may be followed until the routes change again, and follows those that are on links now.
-    pub(crate) fn find_chains(&mut self) {
+    /// The links on which packets are, with the destinations of these, or with all if a link cannot tell.
+    pub(crate) fn remaining(&self) -> Vec<(LinkId, u32)> {
+        let all = self.core.routing.as_ref().map_or(0, RoutingTable::destination_count);
+        let mut remaining = Vec::new();
+        for (id, link) in (0..).zip(&self.links).filter(|(_, link)| link.packets_inside() > 0) {
+            let seen = || (0..).map_while(|ahead| link.in_flight(ahead));
+            if seen().count() < link.packets_inside() {
+                remaining.extend((0..all).map(|to| (id, to)));
+            } else {
+                remaining
+                    .extend(seen().filter_map(|handle| Some((id, lookup(self.routes[handle.position()])?))));
+            }
+        }
+        remaining.sort_unstable();
+        remaining.dedup();
+        remaining
+    }
+
+    /// Finds where packets may be followed until the routes change again, and follows those that are on links now: `remaining`, here and
+    /// in other shares.
+    pub(crate) fn find_chains(&mut self, remaining: &[(LinkId, u32)]) {
         let Some(routing) = &self.core.routing else { return };
         if self.core.chains.origins.is_empty() {
             return;
@@ -140,16 +148,15 @@ impl<M: Monitor> Simulation<M> {
         for origin in &self.core.chains.origins {
             survey.walk(*origin, Source::Elsewhere);
         }
-        let is_used = |id: &LinkId| links[*id as usize].packets_inside() > 0;
-        let mut used: Vec<LinkId> = (0..links.len() as LinkId).filter(is_used).collect();
-        for id in &used {
-            for destination in destinations(&links[*id as usize], &self.routes, routing.destination_count()) {
-                survey.walk((routing.head(*id), destination), survey.source(*id));
-            }
+        for (id, destination) in remaining {
+            survey.walk((routing.head(*id), *destination), survey.source(*id));
         }
         // Packets further along a way come first to whatever follows.
+        let mut used: Vec<LinkId> = remaining.iter().map(|(id, _)| *id).collect();
+        used.dedup();
         used.sort_by_cached_key(|id| std::cmp::Reverse(survey.depth(*id)));
-        let chained = (0..links.len() as LinkId).map(|id| survey.is_chained(id)).collect();
+        let is_own = |id| self.share.as_ref().is_none_or(|share| share.owners[id as usize] == share.number);
+        let chained = (0..links.len() as LinkId).map(|id| is_own(id) && survey.is_chained(id)).collect();
         self.horizon = self.until.min(routing.next_change() - Duration::from_nanos(1));
         self.core.chains.open(chained);
         used.into_iter().for_each(|link| self.follow_from(link));

@@ -94,6 +94,12 @@ impl PacketHandle {
         self
     }
 
+    /// The same when it goes from the thread of one share to that of another.
+    pub fn moved(self, from: u32, to: u32) -> Self {
+        let home = self.share().unwrap_or(from);
+        self.of_share(None).of_share(Some(home).filter(|home| *home != to))
+    }
+
     /// The share that it belongs to, if that was said.
     #[inline]
     pub fn share(self) -> Option<u32> {

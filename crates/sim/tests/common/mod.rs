@@ -6,10 +6,10 @@ pub mod rounds;
 
 use std::sync::Arc;
 
-use bentpipe_base::{Duration, Rate};
+use bentpipe_base::{Duration, Rate, Rng};
 use bentpipe_cc::Algorithm;
 use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
-use bentpipe_scenario::{FlowGroup, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Traffic};
+use bentpipe_scenario::{Draft, FlowGroup, LinkGroup, NodeGroup, NodeKind, Routing, Scenario, Traffic};
 use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery, RtoBounds};
 
 pub fn ms(millis: u64) -> Duration {
@@ -144,4 +144,68 @@ pub fn geo_bulk(count: u32, rate: Rate, duration: Duration) -> Scenario {
     let mut bulk = flows("bulk", count, Traffic::Bulk, paper_tcp(64));
     bulk.stagger = Duration::from_secs(1);
     Dumbbell::geo(count, (access, rate), buffer).with_loss(1e-4).scenario(duration, vec![bulk])
+}
+
+/// Flows between pairs of ground stations of their own under satellites that hand over: many have no link in common at any time, but take over
+/// links of each other while packets are still on them.
+pub fn under_satellites(seed: u64) -> Scenario {
+    let mut rng = Rng::stream(seed, "under satellites");
+    let pick = |rng: &mut Rng, words: &[&str]| words[rng.below(words.len() as u64) as usize].to_owned();
+    let mut text = format!(
+        r#"
+        seed = {seed}
+        duration = "{} s"
+        [constellation.sky]
+        kind = "walker-star"
+        altitude = "780 km"
+        inclination = "86.4 deg"
+        planes = 6
+        satellites-per-plane = 11
+        plane-separation = "31.6 deg"
+        phasing = 3
+        elevation-mask = "8.2 deg"
+        handover = "{}"
+        step = "{} s"
+        in-flight = "{}"
+        interruption = "{} ms"
+        [constellation.sky.ground]
+        rate = "{} kbit/s"
+        queue = "{} packets"
+        [constellation.sky.between]
+        rate = "{} kbit/s"
+        queue = "{} packets"
+        loss = {{ kind = "packet", rate = {} }}
+        "#,
+        100 + rng.below(200),
+        pick(&mut rng, &["nearest", "in-plane", "longest-visible"]),
+        1 + rng.below(10),
+        pick(&mut rng, &["rerouted", "lost"]),
+        rng.below(2) * rng.below(300),
+        100 + rng.below(1_400),
+        2 + rng.below(60),
+        // Slow links between satellites hold many packets when they are given up or change hands.
+        if rng.below(2) == 0 { 200 + rng.below(400) } else { 25_000 },
+        2 + rng.below(60),
+        pick(&mut rng, &["0.0", "1e-3", "1e-2"]),
+    );
+    for number in 0..3 + rng.below(4) {
+        for side in ["from", "to"] {
+            let (latitude, longitude) = (rng.uniform() * 140.0 - 70.0, rng.uniform() * 360.0 - 180.0);
+            text += &format!(
+                "[node.{side}-{number}]\nkind = \"ground-station\"\nlatitude = \"{latitude:.1} deg\"\nlongitude = \"{longitude:.1} deg\"\n"
+            );
+        }
+        let traffic = match rng.below(4) {
+            0 => format!("{{ kind = \"file\", size = \"{} kB\" }}", 1 + rng.below(3_000)),
+            1 => "{ kind = \"cbr\", rate = \"100 kbit/s\", packet = \"500 bytes\" }".to_owned(),
+            _ => "\"bulk\"".to_owned(),
+        };
+        text += &format!(
+            "[flow.flow-{number}]\nfrom = \"from-{number}\"\nto = \"to-{number}\"\ntraffic = {traffic}\ncc = \"{}\"\ncount = {}\nstagger = \"20 s\"\n",
+            pick(&mut rng, &["newreno", "cubic", "sack"]),
+            1 + rng.below(2),
+        );
+    }
+    let scenario = Draft::parse("under-satellites.toml", &text).and_then(|draft| draft.scenario());
+    scenario.unwrap_or_else(|error| panic!("{error}"))
 }

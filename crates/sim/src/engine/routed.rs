@@ -1,0 +1,189 @@
+//! One world whose routes change, on several threads.
+//!
+//! Until the routes change, many flows have no link in common. So each thread executes a share of the flows, with the links on their ways, in
+//! a world of its own. When the routes change, all meet: links that are now on the ways of another share go over to it, with the packets on
+//! them. As long as packets of a share have yet to pass links of another, one thread executes the events of all in their order.
+
+use bentpipe_base::Instant;
+use bentpipe_net::Link;
+use bentpipe_outcome::SAMPLE_INTERVAL;
+use bentpipe_scenario::LinkId;
+
+use crate::engine::key::EventTarget;
+use crate::engine::share::Share;
+use crate::engine::shares::Shares;
+use crate::engine::tuning::EVENTS_PER_CHECK;
+use crate::network::core::NetworkCore;
+use crate::observe::monitor::Silent;
+use crate::options::{Ended, RunOptions};
+use crate::simulation::Simulation;
+use crate::world::Flow;
+
+impl Simulation<Silent> {
+    /// Divides the flows among shares that never have a link on their ways in common: the share of each flow, and how many shares there are.
+    pub(crate) fn divide_flows(&self, most: u32) -> Option<(Vec<u32>, u32)> {
+        let is_alone = |flow: &Flow| flow.onward.is_empty() && !flow.application.has_many_connections();
+        let is_simple = !self.core.chains.origins.is_empty()
+            && self.core.proxies.is_empty()
+            && self.flows.iter().all(is_alone)
+            && self.links.iter().all(Link::is_foreseeable);
+        let mut routing = self.core.routing.clone().filter(|_| is_simple)?;
+        let mut together = routing.find_together(&self.core.chains.origins, self.until);
+        Some(together.divide(&vec![1; self.flows.len()], most))
+    }
+
+    /// Whether all shares meet for an event.
+    fn is_meeting(&self, target: EventTarget) -> bool {
+        target == self.targets.routing || target == self.targets.sampler
+    }
+
+    /// Executes an event of a share.
+    fn execute(&mut self, now: Instant, target: EventTarget) {
+        (self.now, self.turns) = (now, self.turns + 1);
+        self.prefetch_ahead();
+        self.happen(target);
+    }
+
+    /// Executes the events of a share until all shares meet, and notes what for; nothing if the run is over.
+    fn run_until_meeting(&mut self, options: &RunOptions<'_>) {
+        self.part().meeting = None;
+        while let Some((now, target)) = self.wheel.pop() {
+            if self.is_meeting(target) {
+                (self.now, self.part().meeting) = (now, Some(target));
+                return;
+            }
+            self.execute(now, target);
+            if self.turns.is_multiple_of(EVENTS_PER_CHECK) && options.is_stopped() {
+                return;
+            }
+        }
+        self.now = self.until;
+    }
+
+    /// Whether packets of this share have yet to pass links of others, or packets of others are here.
+    fn is_mixed(&self) -> bool {
+        let (Some(share), Some(routing)) = (&self.share, &self.core.routing) else { return false };
+        let is_of_others = |link: LinkId| share.owners[link as usize] != share.number;
+        let mut packets = self.links.iter().flat_map(|link| (0..).map_while(|ahead| link.in_flight(ahead)));
+        let has_guests = packets.any(|handle| handle.share().is_some());
+        let leaves = |(link, to)| routing.way(to, routing.head(link)).any(is_of_others);
+        has_guests || self.remaining().into_iter().any(leaves)
+    }
+}
+
+impl<'a> Shares<'a> {
+    /// Executes a world whose routes change until the end; the share of each flow is known.
+    pub(crate) fn run_routes(&mut self, of_flows: &[u32], options: &'a RunOptions<'a>) -> Ended {
+        self.divide_links(of_flows);
+        self.find_chains();
+        let mut is_mixed = false;
+        loop {
+            is_mixed = is_mixed && self.run_mixed();
+            self.each(move |share| share.run_until_meeting(options));
+            self.note_meeting();
+            let now = self.all.iter().map(|share| share.now).max().unwrap_or_default();
+            self.all.iter_mut().for_each(|share| share.now = now);
+            if options.is_stopped() {
+                return Ended::Stopped;
+            }
+            let sampler = self.all[0].targets.sampler;
+            match self.all[0].part().meeting {
+                None => return Ended::InTime,
+                Some(target) if target == sampler => self.sample(sampler),
+                Some(_) => {
+                    self.change_routes(of_flows);
+                    is_mixed = true;
+                }
+            }
+            if let Some(progress) = options.progress {
+                progress(now.as_secs_f64());
+            }
+        }
+    }
+
+    /// Samples what all flows have delivered.
+    fn sample(&mut self, sampler: EventTarget) {
+        let delivered = self.all.iter_mut().map(|share| share.sample_flows()).sum();
+        self.all[0].note_sample(delivered);
+        // In a world at rest nothing will be delivered.
+        if self.all.iter().any(|share| !share.wheel.is_empty()) {
+            self.all.iter_mut().for_each(|share| share.wheel.schedule(sampler, share.now + SAMPLE_INTERVAL));
+        }
+    }
+
+    /// As long as packets of a share have yet to pass links of another: executes the events of all in their order. False if that is over, true
+    /// if all meet before.
+    fn run_mixed(&mut self) -> bool {
+        while self.all.iter().any(|share| share.is_mixed()) {
+            for _ in 0..EVENTS_PER_CHECK {
+                let firsts = (0..).zip(&mut self.all).map(|(number, share)| (share.wheel.first(), number));
+                let Some((key, number)) = firsts.min() else { return false };
+                let share = &mut self.all[number as usize];
+                if share.is_meeting(key.target) {
+                    return true;
+                }
+                let Some((now, target)) = share.wheel.pop() else { return false };
+                share.execute(now, target);
+                self.pass_on(number);
+            }
+        }
+        false
+    }
+
+    /// The routes of all shares change.
+    fn change_routes(&mut self, of_flows: &[u32]) {
+        let mut changes = self.all.iter_mut().map(|share| share.take_new_routes(share.now));
+        let Some((given_up, in_flight)) = changes.next() else { return };
+        changes.for_each(drop);
+        self.divide_links(of_flows);
+        for link in given_up {
+            let owner = self.all[0].part().owners[link as usize];
+            self.all[owner as usize].give_up(link, in_flight);
+            self.pass_on(owner);
+        }
+        self.find_chains();
+        self.pass_on(0);
+        self.all[0].events += 1;
+    }
+
+    /// Gives each link to the share that has it on its ways now.
+    fn divide_links(&mut self, of_flows: &[u32]) {
+        let before = self.all[0].part().owners.clone();
+        let (mut owners, NetworkCore { chains, routing, .. }) = (before.clone(), &self.all[0].core);
+        for (ways, share) in chains.origins.chunks_exact(2).zip(of_flows) {
+            let pairs = routing.iter().flat_map(|routing| ways.iter().map(move |way| (routing, way)));
+            for link in pairs.flat_map(|(routing, (from, to))| routing.way(*to, *from)) {
+                owners[link as usize] = *share;
+            }
+        }
+        for (link, (from, to)) in before.into_iter().zip(&owners).enumerate() {
+            if let Ok([old, new]) = self.all.get_disjoint_mut([from as usize, *to as usize]) {
+                std::mem::swap(&mut old.links[link], &mut new.links[link]);
+                let state = &mut new.links[link];
+                state.packets_mut().for_each(|handle| *handle = handle.moved(from, *to));
+                new.wheel.schedule(new.targets.first_link + link as LinkId, state.next_event());
+            }
+        }
+        self.all.iter_mut().for_each(|share| share.part().owners.clone_from(&owners));
+    }
+
+    /// Finds where packets may be followed until the routes change again.
+    fn find_chains(&mut self) {
+        let remaining: Vec<_> = self.all.iter().flat_map(|share| share.remaining()).collect();
+        self.all.iter_mut().for_each(|share| share.find_chains(&remaining));
+    }
+
+    /// Packets go on from a share in those whose links they come to, and all are told what became lost of theirs.
+    fn pass_on(&mut self, from: u32) {
+        let now = self.all[from as usize].now;
+        for (to, handle, here) in std::mem::take(&mut self.all[from as usize].part().crossing) {
+            self.all[to as usize].now = now;
+            self.all[to as usize].go(handle.moved(from, to), here);
+        }
+        let has_lost = |share: &Share| share.returned.iter().any(|returned| !returned.lost.is_empty());
+        if self.all.iter().filter_map(|share| share.share.as_ref()).any(has_lost) {
+            self.hand_back();
+            self.all.iter_mut().for_each(|share| share.take_back());
+        }
+    }
+}
