@@ -46,7 +46,7 @@ impl Pacer {
     #[inline]
     pub fn begin(&mut self, quantum: u32) {
         self.credit = self.credit.checked_sub(1).unwrap_or_else(|| quantum.saturating_sub(1));
-        self.second_at = None;
+        self.end_pair();
     }
 
     /// A segment is about to leave at `now`: the second of a pair, or the first, which the second follows after `gap`.
@@ -54,6 +54,12 @@ impl Pacer {
     pub fn begin_in_pair(&mut self, now: Instant, gap: Duration) {
         self.credit = 0;
         self.second_at = if self.second_at.is_some() { None } else { Some(now + gap) };
+    }
+
+    /// A segment leaves that is not spaced: it is the second of a pair, if one had begun.
+    #[inline]
+    pub fn end_pair(&mut self) {
+        self.second_at = None;
     }
 
     /// Whether the first segment of a pair has left without the second.

@@ -3,14 +3,21 @@
 mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_cc::{Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Spacing, Start, Timeout};
+use bentpipe_cc::{
+    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Priority, Sent, Spacing, Start, Timeout,
+    Wants,
+};
 use bentpipe_tcp::{Config, DelayedAck};
 use common::Pair;
 
 const GAP: Duration = Duration::from_millis(20);
 
 /// A window of three, of which the pace would let four leave in a round trip.
-struct Pairs;
+struct Pairs {
+    /// The first segment of a pair is the last that is spaced.
+    stops: bool,
+    sent: u32,
+}
 
 impl CongestionControl for Pairs {
     fn window(&self) -> f64 {
@@ -26,34 +33,57 @@ impl CongestionControl for Pairs {
     }
 
     fn spacing(&self) -> Spacing {
-        Spacing::Pairs { rate: Rate::from_bps(320_000), gap: GAP }
+        match self.stops && self.sent > 0 {
+            true => Spacing::None,
+            false => Spacing::Pairs { rate: Rate::from_bps(320_000), gap: GAP },
+        }
+    }
+
+    fn on_sent(&mut self, _sent: &Sent, _path: &Path) -> Priority {
+        self.sent += 1;
+        Priority::Normal
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { sent: true, ..Wants::default() }
     }
 }
 
-fn pairs(_start: &Start) -> Box<dyn CongestionControl> {
-    Box::new(Pairs)
+/// A connection of which one end has such an algorithm, and its receiver waits for a second segment from the first on.
+fn pair(stops: bool) -> Pair {
+    let build = move |_: &Start| Box::new(Pairs { stops, sent: 0 }) as Box<dyn CongestionControl>;
+    let cc = Algorithm::Custom(Custom::new("pairs", build));
+    let delayed_ack =
+        DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 0, after_duplicate: 0 };
+    Pair::symmetric(Config { cc, delayed_ack, mss: 1000, ..Config::default() })
+}
+
+/// When data left.
+fn departures(pair: &Pair) -> Vec<Instant> {
+    let data = pair.log.iter().filter(|(_, end, segment)| *end == 0 && segment.len > 0);
+    data.map(|(at, ..)| *at).collect()
 }
 
 /// With a window of three a lone segment would leave after each pair, and its ACK would wait for the receiver's timer.
 #[test]
 fn a_pair_that_has_begun_leaves_whole() {
-    let cc = Algorithm::Custom(Custom::new("pairs", pairs));
-    let delayed_ack =
-        DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 0, after_duplicate: 0 };
-    let mut pair = Pair::symmetric(Config { cc, delayed_ack, mss: 1000, ..Config::default() });
+    let mut pair = pair(false);
     pair.write(0, 40_000);
     pair.run(Duration::from_secs(30));
     assert_eq!(pair.delivered(1), 40_000);
-    let left: Vec<Instant> = pair
-        .log
-        .iter()
-        .filter(|(_, end, segment)| *end == 0 && segment.len > 0)
-        .map(|(at, ..)| *at)
-        .collect();
+    let left = departures(&pair);
     assert_eq!(left.len(), 40);
     for two in left.chunks(2) {
         assert_eq!(two[1].since(two[0]), GAP);
     }
     let acks = pair.log.iter().filter(|(at, end, segment)| *end == 1 && segment.len == 0 && *at > left[0]);
     assert_eq!(acks.count(), 20, "one for each pair");
+}
+
+#[test]
+fn a_pair_that_is_given_up_leaves_no_room_beyond_the_window() {
+    let mut pair = pair(true);
+    pair.write(0, 40_000);
+    pair.run(Duration::from_millis(100));
+    assert!(departures(&pair).len() <= 4, "{} segments before the first ACK", departures(&pair).len());
 }

@@ -77,6 +77,8 @@ impl Sender {
                 Pick::New { len, .. } => len,
             };
             pacer.sent(cx.now, bytes, rate);
+        } else if let Some(pacer) = &mut self.pacer {
+            pacer.end_pair();
         }
         let mut outgoing = match pick {
             Pick::Again(index) => self.send_again(cx, index),
