@@ -83,35 +83,31 @@ impl Pacer {
 mod tests {
     use super::*;
 
+    /// The gaps before each of eight segments of 1000 bytes, in milliseconds.
+    fn gaps(rate: Rate, begin: impl Fn(&mut Pacer, Instant)) -> Vec<u64> {
+        let mut pacer = Pacer::default();
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let next = |_| {
+            let ready = pacer.ready_at(now);
+            let gap = ready.since(now).as_nanos() / 1_000_000;
+            now = ready;
+            begin(&mut pacer, now);
+            pacer.sent(now, 1000, rate);
+            gap
+        };
+        (0..8).map(next).collect()
+    }
+
     #[test]
     fn a_quantum_leaves_back_to_back_and_the_rate_is_kept() {
-        let mut pacer = Pacer::default();
-        let rate = Rate::from_mbps(8);
-        let mut now = Instant::ZERO + Duration::from_secs(1);
-        let mut gaps = Vec::new();
-        for _ in 0..8 {
-            let ready = pacer.ready_at(now);
-            gaps.push(ready.since(now).as_nanos() / 1_000_000);
-            now = ready;
-            pacer.begin(2);
-            pacer.sent(now, 1000, rate);
-        }
+        let gaps = gaps(Rate::from_mbps(8), |pacer, _| pacer.begin(2));
         assert_eq!(gaps[4..], [2, 0, 2, 0], "pairs of 1 ms per segment: {gaps:?}");
     }
 
     #[test]
     fn the_second_of_a_pair_follows_after_the_gap_and_the_rate_is_kept() {
-        let mut pacer = Pacer::default();
-        let rate = Rate::from_bps(80_000);
-        let mut now = Instant::ZERO + Duration::from_secs(1);
-        let mut gaps = Vec::new();
-        for _ in 0..8 {
-            let ready = pacer.ready_at(now);
-            gaps.push(ready.since(now).as_nanos() / 1_000_000);
-            now = ready;
-            pacer.begin_in_pair(now, Duration::from_millis(20));
-            pacer.sent(now, 1000, rate);
-        }
+        let gap = Duration::from_millis(20);
+        let gaps = gaps(Rate::from_bps(80_000), |pacer, now| pacer.begin_in_pair(now, gap));
         assert_eq!(gaps[4..], [180, 20, 180, 20], "pairs of 100 ms per segment: {gaps:?}");
     }
 

@@ -12,17 +12,6 @@ use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
-/// How the next segment may leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pace {
-    /// Segments leave as soon as the windows allow.
-    Free,
-    /// Segments are spaced at a rate, with `quantum` segments back to back.
-    At { rate: Rate, quantum: u32 },
-    /// Segments leave two by two at a rate, the second so long after the first.
-    Pairs { rate: Rate, gap: Duration },
-}
-
 /// The next segment to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
@@ -58,7 +47,7 @@ impl Sender {
             let due = std::mem::replace(&mut cx.timers.pace, Instant::FAR_FUTURE);
             self.on_pace(cx.now, due);
         }
-        if let Pace::At { rate, .. } | Pace::Pairs { rate, .. } = pace {
+        if let Some(rate) = pace.rate() {
             let pacer = self.pacer.get_or_insert_default();
             let ready = pacer.ready_at(cx.now);
             if ready > cx.now {
@@ -67,9 +56,9 @@ impl Sender {
                 return None;
             }
             match pace {
-                Pace::Pairs { gap, .. } => pacer.begin_in_pair(cx.now, gap),
-                Pace::At { quantum, .. } => pacer.begin(quantum),
-                Pace::Free => {}
+                Spacing::Pairs { gap, .. } => pacer.begin_in_pair(cx.now, gap),
+                Spacing::At { quantum, .. } => pacer.begin(quantum),
+                Spacing::None | Spacing::Withheld => {}
             }
             // A small segment takes its own share of the rate: with that of a full one, a peer with a tiny window would be served too slowly.
             let bytes = match pick {
@@ -105,7 +94,7 @@ impl Sender {
     }
 
     /// Picks the next segment and its pace, unless the algorithm withholds all data or an RTO probe is outstanding.
-    fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<(Pick, Pace)> {
+    fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<(Pick, Spacing)> {
         if self.rto_probe.is_some() {
             return None;
         }
@@ -355,13 +344,12 @@ impl Sender {
 
     /// The pace that follows from the spacing of the algorithm, `own`, and from the configuration.
     #[inline]
-    fn pace(&self, own: Spacing, cx: &Context) -> Pace {
+    fn pace(&self, own: Spacing, cx: &Context) -> Spacing {
         let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
-        let Some(rate) = rate.into_iter().chain(limit).min() else { return Pace::Free };
-        match own {
-            Spacing::Pairs { gap, .. } => Pace::Pairs { rate, gap },
-            Spacing::At { quantum, .. } => Pace::At { rate, quantum },
-            Spacing::None | Spacing::Withheld => Pace::At { rate, quantum: 1 },
+        match (rate.into_iter().chain(limit).min(), own) {
+            (Some(rate), Spacing::Pairs { gap, .. }) => Spacing::Pairs { rate, gap },
+            (Some(rate), Spacing::At { quantum, .. }) => Spacing::At { rate, quantum },
+            (rate, _) => Spacing::at(rate),
         }
     }
 
