@@ -150,6 +150,7 @@ pub const ROOMS: &[Room] = &[
         leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp", "bentpipe-host", "bentpipe-scenario"],
         tests_lean_on: &[],
     },
+    Room { folder: "crates/team", name: "bentpipe-team", pure: false, leans_on: &[], tests_lean_on: &[] },
     Room {
         folder: "crates/sim",
         name: "bentpipe-sim",
@@ -167,6 +168,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-check",
             "bentpipe-transports",
             "bentpipe-scenario",
+            "bentpipe-team",
         ],
         tests_lean_on: &["bentpipe-orbit", "bentpipe-weather"],
     },

@@ -39,7 +39,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline(always)]
     pub(crate) fn elsewhere(&mut self, handle: PacketHandle) -> Option<&mut Returned> {
         let share = self.share.as_mut()?;
-        handle.share().map(|to| &mut share.returned[to as usize])
+        handle.share().map(|to| &mut share.returned.giving[to as usize])
     }
 
     /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it.

@@ -24,6 +24,7 @@ use bentpipe_scenario::LinkId;
 use crate::engine::batch::sort;
 use crate::engine::channel::Channel;
 use crate::engine::key::{Class, EventKey, EventTarget, Tie};
+use crate::engine::tuning::FLOWS_OF_FIRST_LINK;
 use crate::ids::{EndId, FlowId};
 use crate::packet::pool::{PacketPool, Waiting};
 
@@ -233,7 +234,7 @@ impl Processes {
         self.processes.len()
     }
 
-    /// Divides the processes into shares, at most so many, that have about as many flows each: processes that packets of the same flow come to are
+    /// Divides the processes into shares, at most so many, that have about as much work each: processes that packets of the same flow come to are
     /// together. Returns how many shares there are.
     pub fn divide(&mut self, most: u32) -> u32 {
         let mut process_of = vec![0; self.members.len()];
@@ -244,8 +245,10 @@ impl Processes {
         for [sender, receiver] in &self.members_of {
             components.unite(process_of[*sender as usize], process_of[*receiver as usize]);
         }
-        let flows: Vec<_> = self.processes.iter().map(|process| process.members.len() as u64).collect();
-        let (shares, count) = components.divide(&flows, most);
+        let mut work: Vec<_> = self.processes.iter().map(|process| process.members.len() as u64).collect();
+        let of_first_link = work.iter().sum::<u64>() / FLOWS_OF_FIRST_LINK;
+        work.iter_mut().take(1).for_each(|of_first_share| *of_first_share += of_first_link);
+        let (shares, count) = components.divide(&work, most);
         self.processes.iter_mut().zip(shares).for_each(|(process, share)| process.share = share);
         count
     }

@@ -79,7 +79,7 @@ impl<'a> Shares<'a> {
         let mut is_mixed = false;
         loop {
             is_mixed = is_mixed && self.run_mixed();
-            self.each(move |share| share.run_until_meeting(options));
+            self.all.each(move |share| share.run_until_meeting(options));
             self.note_meeting();
             let now = self.all.iter().map(|share| share.now).max().unwrap_or_default();
             self.all.iter_mut().for_each(|share| share.now = now);
@@ -104,7 +104,8 @@ impl<'a> Shares<'a> {
     /// Samples what all flows have delivered.
     fn sample(&mut self, sampler: EventTarget) {
         let delivered = self.all.iter_mut().map(|share| share.sample_flows()).sum();
-        self.all[0].note_sample(delivered);
+        let at = self.all[0].now;
+        self.all[0].note_goodput(at, delivered);
         // In a world at rest nothing will be delivered.
         if self.all.iter().any(|share| !share.wheel.is_empty()) {
             self.all.iter_mut().for_each(|share| share.wheel.schedule(sampler, share.now + SAMPLE_INTERVAL));
@@ -116,7 +117,7 @@ impl<'a> Shares<'a> {
     fn run_mixed(&mut self) -> bool {
         while self.all.iter().any(|share| share.is_mixed()) {
             for _ in 0..EVENTS_PER_CHECK {
-                let firsts = (0..).zip(&mut self.all).map(|(number, share)| (share.wheel.first(), number));
+                let firsts = (0..).zip(&mut *self.all).map(|(number, share)| (share.wheel.first(), number));
                 let Some((key, number)) = firsts.min() else { return false };
                 let share = &mut self.all[number as usize];
                 if share.is_meeting(key.target) {
@@ -180,9 +181,9 @@ impl<'a> Shares<'a> {
             self.all[to as usize].now = now;
             self.all[to as usize].go(handle.moved(from, to), here);
         }
-        let has_lost = |share: &Share| share.returned.iter().any(|returned| !returned.lost.is_empty());
+        let has_lost = |share: &Share| share.returned.giving.iter().any(|returned| !returned.lost.is_empty());
         if self.all.iter().filter_map(|share| share.share.as_ref()).any(has_lost) {
-            self.hand_back();
+            self.all.iter_mut().for_each(|share| share.part().returned.give());
             self.all.iter_mut().for_each(|share| share.take_back());
         }
     }

@@ -6,18 +6,17 @@
 //! conservative simulation; Fujimoto 2000): what a window may not reach is decided as on one thread, from the same times, so that no result
 //! depends on the number of threads.
 
-use std::any::Any;
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, Scope};
+use std::panic::resume_unwind;
+use std::thread;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Link, LinkStats};
+use bentpipe_outcome::SAMPLE_INTERVAL;
+use bentpipe_team::Team;
 
 use crate::engine::process::GroupId;
-use crate::engine::share::{Returned, Share};
+use crate::engine::share::{Leaving, Returned, Share};
 use crate::engine::tuning::MANY_EVENTS;
 use crate::observe::measure::close_books;
 use crate::observe::monitor::Silent;
@@ -25,82 +24,16 @@ use crate::options::{Ended, RunOptions};
 use crate::packet::handle::MOST_SHARES;
 use crate::simulation::Simulation;
 
-/// What a share does on its thread, and the share.
-type Task<'a> = (Arc<dyn Fn(&mut Simulation<Silent>) + Send + Sync + 'a>, &'a mut Simulation<Silent>);
-
-/// A share that comes back from its thread, or why that panicked.
-type Done<'a> = Result<&'a mut Simulation<Silent>, Box<dyn Any + Send>>;
-
 /// All shares of a world. What each may do alone is done on threads, and what concerns several between that.
 pub(crate) struct Shares<'a> {
-    pub all: Vec<&'a mut Simulation<Silent>>,
-    /// Whether it pays to use the threads.
-    is_busy: bool,
-    /// Events until it was last asked whether it does.
+    pub all: Team<'a, Simulation<Silent>>,
+    /// Events until it was last asked whether threads pay.
     events: u64,
-    /// Of each but the first: where it goes to its thread, and comes back from it.
-    threads: Vec<(Sender<Task<'a>>, Receiver<Done<'a>>)>,
-}
-
-impl<'a> Shares<'a> {
-    /// Starts a thread for each share but the first.
-    pub fn new<'scope>(all: Vec<&'a mut Simulation<Silent>>, scope: &'scope Scope<'scope, 'a>) -> Self {
-        let start = |_| {
-            let (to, tasks) = channel::<Task<'a>>();
-            let (done, from) = channel();
-            scope.spawn(move || {
-                for (work, share) in tasks {
-                    let result = catch_unwind(AssertUnwindSafe(|| work(share)));
-                    // Nobody waits for it if the first share has panicked.
-                    let _ = done.send(result.map(|()| share));
-                }
-            });
-            (to, from)
-        };
-        Self { threads: (1..all.len()).map(start).collect(), all, is_busy: true, events: 0 }
-    }
-
-    /// Until this is called again, the threads are used if there were many events since it was called last.
-    pub fn note_meeting(&mut self) {
-        let events = self.all.iter().map(|share| share.events).sum();
-        self.is_busy = events - std::mem::replace(&mut self.events, events) >= MANY_EVENTS;
-    }
-
-    /// Each share does this, on its thread if that pays.
-    ///
-    /// # Panics
-    /// If one of them does.
-    pub fn each(&mut self, work: impl Fn(&mut Simulation<Silent>) + Send + Sync + 'a) {
-        if !self.is_busy {
-            return self.all.iter_mut().for_each(|share| work(share));
-        }
-        let work = Arc::new(work);
-        for (share, (to, _)) in self.all.drain(1..).zip(&self.threads) {
-            to.send((work.clone(), share)).expect("a thread waits for work until it is told the end");
-        }
-        work(self.all[0]);
-        for (_, from) in &self.threads {
-            let done = from.recv().expect("a thread returns each share that it gets");
-            self.all.push(done.unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-    }
-
-    /// Hands packets back to their shares.
-    pub fn hand_back(&mut self) {
-        for from in 0..self.all.len() {
-            for to in 0..self.all.len() {
-                let mut returned = std::mem::take(&mut self.all[from].part().returned[to]);
-                std::mem::swap(&mut returned, &mut self.all[to].part().taken_back[from]);
-                // Whoever fills it next finds its memory.
-                self.all[from].part().returned[to] = returned;
-            }
-        }
-    }
 }
 
 /// What is in several sorted lists, in order.
-fn merge<T: Ord>(lists: &[Vec<T>]) -> impl Iterator<Item = &T> {
-    let mut rest: Vec<&[T]> = lists.iter().map(Vec::as_slice).collect();
+fn merge<'a, T: Ord + 'a>(lists: impl Iterator<Item = &'a [T]>) -> impl Iterator<Item = &'a T> {
+    let mut rest: Vec<_> = lists.collect();
     std::iter::from_fn(move || {
         let lists = rest.iter_mut().filter(|list| !list.is_empty());
         lists.min_by(|one, other| one[0].cmp(&other[0]))?.split_off_first()
@@ -113,10 +46,11 @@ impl Simulation<Silent> {
         self.share.as_mut().expect("it is one of several shares")
     }
 
-    /// Takes in packets that other shares handed back.
+    /// Takes in packets that other shares hand back.
     pub(crate) fn take_back(&mut self) {
-        let mut taken_back = std::mem::take(&mut self.part().taken_back);
-        for Returned { to_channels, to_shared_links, lost } in &mut taken_back {
+        self.part().returned.get();
+        let mut got = std::mem::take(&mut self.part().returned.got);
+        for Returned { to_channels, to_shared_links, lost } in &mut got {
             for position in 0..to_channels.len() {
                 self.prefetch_along_returned(&to_channels[position..]);
                 self.processes.post(to_channels[position].of_share(None), &mut self.pool);
@@ -130,64 +64,77 @@ impl Simulation<Silent> {
                 self.pool.release(handle.index());
             }
         }
-        self.part().taken_back = taken_back;
+        self.part().returned.got = got;
     }
 
-    /// Executes the flows of a share from now on, which is this one of so many.
-    fn become_share(&mut self, (number, count): (u32, u32), of_flows: &[u32]) {
-        self.processes.divide(count);
-        self.share = Some(Share {
-            number,
-            owners: vec![0; self.links.len()],
-            returned: vec![Returned::default(); count as usize],
-            taken_back: vec![Returned::default(); count as usize],
-            leaving: vec![Vec::new(); self.shared_links.len()],
-            coming: vec![vec![Vec::new(); count as usize]; self.shared_links.len()],
-            ..Share::default()
-        });
-        for (flow, _) in (0..).zip(of_flows).filter(|(_, share)| **share != number) {
+    /// Executes the flows of a share from now on.
+    fn become_share(&mut self, share: Share, of_flows: &[u32]) {
+        self.processes.divide(share.count() as u32);
+        for (flow, _) in (0..).zip(of_flows).filter(|(_, of_flow)| **of_flow != share.number) {
             self.wheel.cancel(flow);
         }
+        self.share = Some(share);
     }
 
-    /// Takes out what this share has for the shared links of others.
+    /// The shared links of a share.
+    fn shared_links_of(&self, share: u32, count: usize) -> impl Iterator<Item = u32> + use<> {
+        (share..self.shared_links.len() as u32).step_by(count)
+    }
+
+    /// Gives others what this share has for their shared links.
     fn leave_for_others(&mut self, limits: &[Instant]) {
-        let count = self.part().returned.len();
-        let number = self.part().number;
-        for id in (0..self.shared_links.len()).filter(|id| id % count != number as usize) {
-            let limit = limits[usize::from(self.shared_links[id].group)];
-            let mut leaving = std::mem::take(&mut self.part().leaving[id]);
-            self.leave_batch(id as u32, limit, |_, packet| leaving.push(packet.of_share(Some(number))));
-            self.part().leaving[id] = leaving;
+        let (number, count) = (self.part().number, self.part().count());
+        for to in (0..count as u32).filter(|to| *to != number) {
+            let mut leaving = std::mem::take(&mut self.part().leaving.giving[to as usize]);
+            for id in self.shared_links_of(to, count) {
+                let limit = limits[usize::from(self.shared_links[id as usize].group)];
+                self.leave_batch(id, limit, |_, packet| leaving.packets.push(packet.of_share(Some(number))));
+                leaving.ends.push(leaving.packets.len());
+            }
+            self.part().leaving.giving[to as usize] = leaving;
         }
+        self.part().leaving.give();
     }
 
     /// The shared links of this share let through what all shares have for them.
     fn let_own_through(&mut self, limits: &[Instant]) {
-        let count = self.part().returned.len();
-        for id in (self.part().number as usize..self.shared_links.len()).step_by(count) {
-            let limit = limits[usize::from(self.shared_links[id].group)];
-            let mut lists = std::mem::take(&mut self.part().coming[id]);
-            let mut of_others = merge(&lists).peekable();
-            self.leave_batch(id as u32, limit, |simulation, packet| {
+        let (number, count) = (self.part().number, self.part().count());
+        self.part().leaving.get();
+        let mut got = std::mem::take(&mut self.part().leaving.got);
+        for (place, id) in self.shared_links_of(number, count).enumerate() {
+            let limit = limits[usize::from(self.shared_links[id as usize].group)];
+            let others = got.iter().filter(|leaving| !leaving.ends.is_empty());
+            let mut of_others = merge(others.map(|leaving| leaving.for_link(place))).peekable();
+            self.leave_batch(id, limit, |simulation, packet| {
                 while let Some(other) = of_others.next_if(|other| **other < packet) {
-                    simulation.pass_shared_link(id as u32, *other);
+                    simulation.pass_shared_link(id, *other);
                 }
-                simulation.pass_shared_link(id as u32, packet);
+                simulation.pass_shared_link(id, packet);
             });
-            of_others.for_each(|packet| self.pass_shared_link(id as u32, *packet));
-            // Whoever fills a list next finds its memory.
-            lists.iter_mut().for_each(Vec::clear);
-            self.part().coming[id] = lists;
+            of_others.for_each(|packet| self.pass_shared_link(id, *packet));
         }
+        got.iter_mut().for_each(Leaving::clear);
+        self.part().leaving.got = got;
+        self.part().returned.give();
     }
 
     /// Executes a window of each phase group, and the events that come before the next one.
     fn run_window_of_share(&mut self, safe_times: &[Instant]) {
-        self.take_back();
-        for (group, safe_time) in (0..).zip(safe_times) {
-            self.note_let_through(group);
-            self.execute_window(group, *safe_time);
+        let (number, count) = (self.part().number, self.part().count());
+        let others = (0..count as u32).filter(|share| *share != number);
+        let of_others = others.flat_map(|share| self.shared_links_of(share, count));
+        // Where all packets went through links of this share, it need not wait for others.
+        let waiting: Vec<_> = of_others.map(|id| self.shared_links[id as usize].group).collect();
+        for is_waiting in [false, true] {
+            if is_waiting {
+                self.take_back();
+            }
+            for (group, safe_time) in (0..).zip(safe_times) {
+                if waiting.contains(&group) == is_waiting {
+                    self.note_let_through(group);
+                    self.execute_window(group, *safe_time);
+                }
+            }
         }
         self.run_wheel();
     }
@@ -224,11 +171,17 @@ impl Simulation<Silent> {
     }
 }
 
-impl Shares<'_> {
+impl<'a> Shares<'a> {
+    /// Until this is called again, threads are used if there were many events since it was called last.
+    pub fn note_meeting(&mut self) {
+        let events = self.all.iter().map(|share| share.events).sum();
+        self.all.is_parallel = events - std::mem::replace(&mut self.events, events) >= MANY_EVENTS;
+    }
+
     /// Executes the windows of a world of processes until the end.
     fn run_windows(&mut self, options: &RunOptions<'_>) -> Ended {
         let groups = 0..self.all[0].processes.groups.len() as GroupId;
-        self.each(|share| {
+        self.all.each(|share| {
             share.wheel.cancel(share.targets.sampler);
             share.start_processes();
             share.run_wheel();
@@ -248,15 +201,17 @@ impl Shares<'_> {
             if window <= sample {
                 let safe_time = |group| self.all[0].processes.safe_time(group, clock);
                 let safe_times: Vec<_> = groups.clone().map(safe_time).collect();
-                self.let_through(safe_times.iter().map(|time| *time - Duration::from_nanos(1)).collect());
-                self.each(move |share| share.run_window_of_share(&safe_times));
+                let limits = safe_times.iter().map(|time| *time - Duration::from_nanos(1)).collect();
+                self.let_through(limits, move |share| share.run_window_of_share(&safe_times));
                 self.note_meeting();
             } else {
-                let delivered = self.all.iter_mut().map(|share| share.sample_flows()).sum();
-                self.each(move |share| {
-                    share.note_sample(delivered);
+                self.all.each(|share| {
+                    share.part().delivered = share.sample_flows();
+                    share.go_on_after_sample(share.now + SAMPLE_INTERVAL);
                     share.run_wheel();
                 });
+                let delivered = self.all.iter_mut().map(|share| share.part().delivered).sum();
+                self.all[0].note_goodput(sample, delivered);
             }
             if let Some(progress) = options.progress {
                 progress(clock.as_secs_f64());
@@ -265,26 +220,23 @@ impl Shares<'_> {
         // All packets go through shared links that came to them before the end.
         let waits = |share: &Simulation<_>| share.shared_links.iter().any(|link| link.batch.len() > 0);
         while self.all.iter().any(|share| waits(share)) {
-            self.let_through(groups.clone().map(|_| until).collect());
-            self.each(Simulation::take_back);
+            self.let_through(groups.clone().map(|_| until).collect(), Simulation::take_back);
         }
         Ended::InTime
     }
 
-    /// Each shared link lets through what the shares have for it that comes by the limit of its group.
-    fn let_through(&mut self, limits: Vec<Instant>) {
+    /// Each shared link lets through what the shares have for it that comes by the limit of its group; then each share does something.
+    fn let_through(
+        &mut self,
+        limits: Vec<Instant>,
+        then: impl Fn(&mut Simulation<Silent>) + Send + Sync + 'a,
+    ) {
         let of_others = limits.clone();
-        self.each(move |share| share.leave_for_others(&of_others));
-        for id in 0..self.all[0].shared_links.len() {
-            for from in 0..self.all.len() {
-                let mut leaving = std::mem::take(&mut self.all[from].part().leaving[id]);
-                let owner = id % self.all.len();
-                std::mem::swap(&mut leaving, &mut self.all[owner].part().coming[id][from]);
-                self.all[from].part().leaving[id] = leaving;
-            }
-        }
-        self.each(move |share| share.let_own_through(&limits));
-        self.hand_back();
+        self.all.take_steps(vec![
+            Box::new(move |share| share.leave_for_others(&of_others)),
+            Box::new(move |share| share.let_own_through(&limits)),
+            Box::new(then),
+        ]);
     }
 }
 
@@ -313,19 +265,24 @@ pub(crate) fn run_shares(
         others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let mut all: Vec<_> = std::iter::once(&mut *simulation).chain(&mut others).collect();
-    for (number, simulation) in (0..).zip(&mut all) {
-        simulation.become_share((number, count), &of_flows);
+    let links = all[0].links.len();
+    for (simulation, share) in all.iter_mut().zip(Share::all(count as usize, links)) {
+        simulation.become_share(share, &of_flows);
     }
     let ended = thread::scope(|scope| {
-        let mut shares = Shares::new(all, scope);
+        let mut shares = Shares { all: Team::new(all, |share| share.share = None, scope), events: 0 };
         let ended =
             if is_routed { shares.run_routes(&of_flows, options) } else { shares.run_windows(options) };
-        shares.each(Simulation::end);
-        shares.hand_back();
-        shares.each(|share| {
-            share.take_back();
-            close_books(share);
-        });
+        shares.all.take_steps(vec![
+            Box::new(|share| {
+                share.end();
+                share.part().returned.give();
+            }),
+            Box::new(|share| {
+                share.take_back();
+                close_books(share);
+            }),
+        ]);
         ended
     });
     let packets = simulation.pool.used() + others.iter().map(|other| other.pool.used()).sum::<usize>();
@@ -345,7 +302,7 @@ mod tests {
     #[test]
     fn lists_are_merged_in_order() {
         let lists = [vec![1, 4, 5, 9], vec![], vec![2, 3, 4, 10, 11], vec![0]];
-        assert!(merge(&lists).eq(&[0, 1, 2, 3, 4, 4, 5, 9, 10, 11]));
-        assert_eq!(merge(&[Vec::<u8>::new()]).next(), None);
+        assert!(merge(lists.iter().map(Vec::as_slice)).eq(&[0, 1, 2, 3, 4, 4, 5, 9, 10, 11]));
+        assert_eq!(merge([&[][..]].into_iter()).next(), None::<&u8>);
     }
 }

@@ -15,7 +15,8 @@ impl<M: Monitor> Simulation<M> {
         self.events -= 1;
         self.run_windows();
         let delivered = self.sample_flows();
-        self.note_sample(delivered);
+        self.note_goodput(self.now, delivered);
+        self.go_on_after_sample(self.now + SAMPLE_INTERVAL);
         // In a world at rest nothing will be delivered.
         if !self.wheel.is_empty() {
             self.wheel.schedule(sampler, self.now + SAMPLE_INTERVAL);
@@ -35,11 +36,10 @@ impl<M: Monitor> Simulation<M> {
         self.core.goodput.sample(self.now, self.flows.iter().map(|flow| flow.start))
     }
 
-    /// All flows together have delivered so many bytes by now.
-    pub(crate) fn note_sample(&mut self, delivered: u64) {
+    /// All flows together had delivered so many bytes by a time.
+    pub(crate) fn note_goodput(&mut self, at: Instant, bytes: u64) {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-        self.core.goodput.sample_all(self.now, first, delivered);
-        self.go_on_after_sample(self.now + SAMPLE_INTERVAL);
+        self.core.goodput.sample_all(at, first, bytes);
     }
 
     /// What has arrived of each flow by now, in bytes.
