@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(processes_of(&scenario), 0);
     }
 
-    /// Both sides of a flow are in one share, and shares are about as large as each other.
+    /// Both sides of a flow are in one share, and shares have about as much work as each other: the first has the link by which data go.
     #[test]
     fn a_world_is_divided_into_shares_by_flows() {
         let shares = |scenario: &Scenario, most| {
@@ -275,7 +275,7 @@ mod tests {
             (simulation.processes.divide(most), simulation.processes.shares_of_flows())
         };
         let mut scenario = dumbbell();
-        let three: Vec<u32> = [[0; 7].as_slice(), &[1; 7], &[2; 6]].concat();
+        let three: Vec<u32> = [[0; 6].as_slice(), &[1; 7], &[2; 7]].concat();
         assert_eq!(shares(&scenario, 3), (3, three));
         assert_eq!(shares(&scenario, 100).0, scenario.flows[0].count);
         // The flows of a host stay together.
