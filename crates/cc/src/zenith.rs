@@ -263,6 +263,8 @@ pub struct Zenith {
     rebased: Option<(Duration, Instant)>,
     rounds_since_drain: u32,
     round: Round,
+    /// The most segments in flight in this round trip, and in the one before.
+    flight: [f64; 2],
     /// Segments a second in the last round trip.
     delivery_rate: f64,
     drain: Drain,
@@ -313,6 +315,7 @@ impl Zenith {
             rebased: None,
             rounds_since_drain: 0,
             round: Round::new(Instant::ZERO, Before::Ordinary, None),
+            flight: [0.0; 2],
             delivery_rate: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
@@ -436,7 +439,7 @@ impl Zenith {
                 let target_s = self.config.target_s(self.rate().max(1.0));
                 if self.delay.queue_s() > 0.5 * target_s + 0.001 {
                     self.settle();
-                } else if self.is_used(path, segments) {
+                } else if self.is_used() {
                     self.window += segments;
                 }
             }
@@ -456,10 +459,11 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
-    /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
-    /// slow flow in pairs, so that of a small window a segment and its fraction stay free.
-    fn is_used(&self, path: &Path, segments: f64) -> bool {
-        f64::from(path.in_flight) + segments + 1.0 >= 0.75 * self.window
+    /// Whether the window was used within the last two round trips, but for a quarter and a segment: only then may it grow. Where ACKs come many at a
+    /// time, the window is used before they come, and after that free until the pace has filled it. Whole segments leave, and those of a slow flow in
+    /// pairs, so that of a small window a segment and its fraction stay free.
+    fn is_used(&self) -> bool {
+        self.flight[0].max(self.flight[1]) + 1.0 >= 0.75 * self.window
     }
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
@@ -468,7 +472,7 @@ impl Zenith {
         if self.pending.1 * STEPS < path.srtt {
             return;
         }
-        let used = self.is_used(path, segments);
+        let used = self.is_used();
         let (segments, since) = core::mem::take(&mut self.pending);
         let rate = self.rate();
         if rate <= 0.0 {
@@ -517,6 +521,7 @@ impl Zenith {
 
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
+        self.flight = [0.0, self.flight[0]];
         let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
         let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
@@ -533,7 +538,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
+        if queue_s < CALM * target_s && self.is_used() && round.before == Before::Ordinary {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -696,7 +701,7 @@ impl Zenith {
                 let (standing_s, base_s) = (self.delay.standing_s(), self.delay.base_s());
                 // Where much is lost, less arrives than leaves, and what leaves would keep the queue full.
                 let rate = self.rate().min(self.delivery_rate);
-                let window = (DRAIN_DEPTH * base_s * rate).max(1.0);
+                let window = (DRAIN_DEPTH * self.delay.empty_s() * rate).max(1.0);
                 let until = path.now + Duration::from_secs_f64(DRAIN_RTTS * standing_s);
                 let tide = Tide::Ebb { window, until };
                 let Drain { lowest: before, same, .. } = self.drain;
@@ -785,6 +790,7 @@ impl CongestionControl for Zenith {
         }
         let segments = ack.delivered_bytes as f64 / self.mss;
         self.round.delivered += segments;
+        self.flight[0] = self.flight[0].max(f64::from(path.in_flight) + segments);
         let rtt = ack.rtt.filter(|rtt| !rtt.is_zero());
         let sent_at = rtt.map_or(Instant::ZERO, |rtt| path.now - rtt);
         let trusted = sent_at >= self.trusted_from;

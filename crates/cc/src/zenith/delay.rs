@@ -130,6 +130,11 @@ impl Delay {
         self.bounded(standing, out).as_secs_f64()
     }
 
+    /// The recent round trip without the queue on the way out, in seconds: where there is none on the way back either, the smallest one.
+    pub fn empty_s(&self) -> f64 {
+        self.standing_s() - self.queue_s()
+    }
+
     /// The queueing delay on the way out of the newest segment.
     pub fn latest_queue(&self) -> Duration {
         self.bounded(self.latest, self.outward.as_ref().and_then(|outward| outward.queue(outward.latest)))
