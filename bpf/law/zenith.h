@@ -102,6 +102,7 @@ struct bp_law {
 	struct bp_windowed out_standing;
 	bp_u32 pending;
 	bp_u32 in_flight;		/* at the newest ACK */
+	bp_u32 flight[2];		/* the most segments in flight in this round trip, and in the one before */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
 	bp_u32 previous_queue;		/* the queue that the ACK before showed, us */
@@ -149,6 +150,12 @@ BP_INLINE bp_u32 zenith_queue(const struct bp_law *law)
 	out = law->out_standing.best[0].value;
 	out = BP_MAX(out, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
 	return BP_MIN(out, there_and_back);
+}
+
+/* The recent round trip without the queue on the way out, us: where there is none on the way back either, the smallest one. */
+BP_INLINE bp_u32 zenith_empty(const struct bp_law *law)
+{
+	return zenith_standing(law) - BP_MIN(zenith_queue(law), zenith_standing(law));
 }
 
 /* x. */
@@ -212,10 +219,13 @@ BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
 	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
 }
 
-/* The window was used when this ACK was on its way, but for a quarter and a segment: only then may it grow. Whole segments leave. */
-BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
+/*
+ * The window was used within the last two round trips, but for a quarter and a segment: only then may it grow. Where ACKs come many at a time, it
+ * is used before they come, and after that free until the pace has filled it. Whole segments leave.
+ */
+BP_INLINE int zenith_is_used(const struct bp_law *law)
 {
-	return BP_SEGMENTS((bp_u64)law->in_flight + segments + 1) >= law->window - law->window / 4;
+	return BP_SEGMENTS((bp_u64)BP_MAX(law->flight[0], law->flight[1]) + 1) >= law->window - law->window / 4;
 }
 
 /* How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip. */
@@ -309,7 +319,7 @@ BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 		return 0;
 	if ((bp_u64)zenith_queue(law) << ZENITH_FINE > zenith_own_target(law) / 2 + (1000ULL << ZENITH_FINE))
 		zenith_settle(law);
-	else if (zenith_is_used(law, segments))
+	else if (zenith_is_used(law))
 		law->window += BP_SEGMENTS(segments);
 	return 0;
 }
@@ -633,6 +643,8 @@ BP_APART zenith_end_round(struct bp_law *law)
 
 	if (!law)
 		return 0;
+	law->flight[1] = law->flight[0];
+	law->flight[0] = 0;
 	took = law->now - law->round_since;
 	if (law->before != ZENITH_CUT)
 		law->silences = 0;
@@ -649,7 +661,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && zenith_is_used(law, 0) && law->before == ZENITH_ORDINARY) {
+	if (queue < target / 4 && zenith_is_used(law) && law->before == ZENITH_ORDINARY) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
@@ -709,17 +721,16 @@ BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
 /* Begins and ends drains. True while the law rests. */
 BP_APART zenith_drains(struct bp_law *law)
 {
-	bp_u32 standing, base;
+	bp_u32 standing;
 	zenith_rate rate;
 
 	if (!law)
 		return 0;
 	standing = zenith_standing(law);
-	base = zenith_base(law);
 	if (law->tide == ZENITH_USUAL && zenith_is_due(law, law->now)) {
-		/* 0.95 base x; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
+		/* What fills 0.95 of the path without its queue; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
 		rate = BP_MIN(zenith_rate_of(law), law->delivery_rate);
-		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)base << ZENITH_FINE);
+		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)zenith_empty(law) << ZENITH_FINE);
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
 		law->ebb_until = law->now + standing + standing / 10;
 		law->tide = ZENITH_EBB;
@@ -727,7 +738,7 @@ BP_APART zenith_drains(struct bp_law *law)
 		law->lowest = BP_UNKNOWN;
 		law->lowest_at = law->now;
 		law->drain_standing = standing;
-		law->drain_base = base;
+		law->drain_base = zenith_base(law);
 		law->rounds_since_drain = 0;
 	} else if (law->tide == ZENITH_EBB && law->now >= law->ebb_until) {
 		law->tide = ZENITH_FLOOD;
@@ -781,7 +792,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	law->pending_time += since;
 	if (law->pending_time * ZENITH_STEPS < law->srtt)
 		return 0;
-	used = zenith_is_used(law, segments);
+	used = zenith_is_used(law);
 	segments = BP_MIN(law->pending, 1U << 20);
 	since = law->pending_time;
 	law->pending = 0;
@@ -858,6 +869,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	}
 	law->now = path->now;
 	law->in_flight = path->in_flight;
+	law->flight[0] = BP_MAX(law->flight[0], BP_MIN(path->in_flight, 1U << 30) + segments);
 	law->srtt = path->srtt;
 	law->expected_by = path->now + zenith_patience(path);
 	if (ack->acked && law->before_timeout) {

@@ -1216,6 +1216,42 @@ mod tests {
         assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
     }
 
+    /// ACKs come two hundred at a time: the first of them find a full window, and the last ones an empty one, which the pace has not filled yet.
+    #[test]
+    fn a_window_whose_acks_come_at_once_is_used() {
+        for (fullest, grows) in [(400, true), (200, false)] {
+            let mut zenith = zenith(400.0);
+            for burst in 0..20 {
+                for ack in 0..200 {
+                    let path = Path { in_flight: fullest - fullest / 200 * ack, ..at(1200 + 600 * burst) };
+                    let rtt = Some(Duration::from_millis(BASE_MS));
+                    zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &path);
+                }
+            }
+            assert_eq!(zenith.window > 500.0, grows, "{fullest} in flight: {}", zenith.window);
+        }
+    }
+
+    /// A queue on the way back, which the peer's clock shows not to be on the way out, is part of what a drain keeps full.
+    #[test]
+    fn a_drain_does_not_drain_the_way_back() {
+        let mut zenith = zenith(690.0);
+        for tenth in 0..=20 {
+            let (now, held) = (700 + 100 * tenth, if tenth < 10 { 0 } else { 400 });
+            let (rtt, peer_clock) =
+                (Some(Duration::from_millis(BASE_MS + held)), Some((now - 275 - held) as u32));
+            zenith.on_ack(&Ack { rtt, peer_clock, ..fixture::ack(1) }, &at(now));
+        }
+        zenith.delivery_rate = 1e6;
+        zenith.drains(&at(12_000));
+        assert!(
+            (0.9..0.96).contains(&(zenith.window() / zenith.window)),
+            "{} of {}",
+            zenith.window(),
+            zenith.window
+        );
+    }
+
     #[test]
     fn a_drain_keeps_no_more_on_the_path_than_arrives() {
         let mut zenith = zenith(690.0);
