@@ -219,13 +219,19 @@ BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
 	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
 }
 
+/* So many segments use the window, but for a quarter and a segment. Whole segments leave. */
+BP_INLINE int zenith_is_nearly_full(const struct bp_law *law, bp_u32 segments)
+{
+	return BP_SEGMENTS((bp_u64)segments + 1) >= law->window - law->window / 4;
+}
+
 /*
- * The window was used within the last two round trips, but for a quarter and a segment: only then may it grow. Where ACKs come many at a time, it
- * is used before they come, and after that free until the pace has filled it. Whole segments leave.
+ * The window was used within the last two round trips: only then may it grow. Where ACKs come many at a time, it is used before they come, and
+ * after that free until the pace has filled it.
  */
 BP_INLINE int zenith_is_used(const struct bp_law *law)
 {
-	return BP_SEGMENTS((bp_u64)BP_MAX(law->flight[0], law->flight[1]) + 1) >= law->window - law->window / 4;
+	return zenith_is_nearly_full(law, BP_MAX(law->flight[0], law->flight[1]));
 }
 
 /* How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip. */
@@ -319,7 +325,7 @@ BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 		return 0;
 	if ((bp_u64)zenith_queue(law) << ZENITH_FINE > zenith_own_target(law) / 2 + (1000ULL << ZENITH_FINE))
 		zenith_settle(law);
-	else if (zenith_is_used(law))
+	else if (zenith_is_nearly_full(law, BP_MIN(law->in_flight, 1U << 30) + segments))
 		law->window += BP_SEGMENTS(segments);
 	return 0;
 }

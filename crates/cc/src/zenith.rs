@@ -439,7 +439,7 @@ impl Zenith {
                 let target_s = self.config.target_s(self.rate().max(1.0));
                 if self.delay.queue_s() > 0.5 * target_s + 0.001 {
                     self.settle();
-                } else if self.is_used() {
+                } else if self.is_nearly_full(f64::from(path.in_flight) + segments) {
                     self.window += segments;
                 }
             }
@@ -459,11 +459,16 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
-    /// Whether the window was used within the last two round trips, but for a quarter and a segment: only then may it grow. Where ACKs come many at a
-    /// time, the window is used before they come, and after that free until the pace has filled it. Whole segments leave, and those of a slow flow in
-    /// pairs, so that of a small window a segment and its fraction stay free.
+    /// Whether the window was used within the last two round trips: only then may it grow. Where ACKs come many at a time, the window is used before
+    /// they come, and after that free until the pace has filled it.
     fn is_used(&self) -> bool {
-        self.flight[0].max(self.flight[1]) + 1.0 >= 0.75 * self.window
+        self.is_nearly_full(self.flight[0].max(self.flight[1]))
+    }
+
+    /// Whether so many segments use the window, but for a quarter and a segment. Whole segments leave, and those of a slow flow in pairs, so that of a
+    /// small window a segment and its fraction stay free.
+    fn is_nearly_full(&self, segments: f64) -> bool {
+        segments + 1.0 >= 0.75 * self.window
     }
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
