@@ -250,6 +250,20 @@ fn bundles_survive_losses_by_ltp_or_by_custody() {
     assert!((share - 0.81).abs() < 0.12 && flow.completion_s.is_none(), "{share}");
 }
 
+/// A flow that starts while there is no contact opens the connection under its bundles when there is one again.
+#[test]
+fn bundles_over_a_connection_wait_for_the_next_contact() {
+    let mut scenario = geo(Transport::Dtn, Traffic::File { bytes: 100_000 }, 0.0);
+    scenario.nodes[1].kind = NodeKind::BundleRouter(RouterConfig::default());
+    scenario.flows[0].options.dtn.convergence = Convergence::Tcp;
+    let at_once = outcome(&scenario).flows[0].completion_s.expect("it arrives");
+    let at = |secs| Instant::ZERO + Duration::from_secs(secs);
+    scenario.links[1].forward.outages.intervals = vec![Outage { from: at(2), to: at(7) }];
+    scenario.flows[0].start = Duration::from_secs(3);
+    let after_4_s = outcome(&scenario).flows[0].completion_s.expect("it arrives");
+    assert!((after_4_s - 4.0 - at_once).abs() < 1.0, "{after_4_s} s instead of {at_once} s");
+}
+
 #[test]
 fn a_connection_of_stp_outlasts_an_outage_if_it_may() {
     let world = |tolerant: bool| {

@@ -20,8 +20,9 @@ use crate::simulation::Simulation;
 use crate::world::End;
 
 impl<M: Monitor> Simulation<M> {
-    /// Sees to it that a flow is woken at a time or earlier.
+    /// Sees to it that a flow is woken at a time or earlier, or at once if that is over.
     pub(crate) fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
+        let at = at.max(self.now);
         if self.processes.is_empty() {
             self.wheel.schedule(id, at);
         } else {

@@ -108,7 +108,7 @@ impl Stream {
     pub fn next_timeout(&self) -> Instant {
         match &self.end {
             Some(end) => end.next_timeout().min(self.until),
-            None if self.opens => self.contacts.next(self.opens_from, MOMENT),
+            None if self.opens => self.opens_from,
             None => Instant::FAR_FUTURE,
         }
     }
@@ -119,9 +119,12 @@ impl Stream {
         }
         match &mut self.end {
             Some(end) => end.handle_timeout(now),
-            // Later than any that the neighbour may remember.
-            None if self.opens && self.contacts.next(self.opens_from.max(now), MOMENT) <= now => {
-                self.begin(now, now.as_nanos().max(self.number + 1));
+            None if self.opens => {
+                self.opens_from = self.contacts.next(self.opens_from.max(now), MOMENT);
+                if self.opens_from <= now {
+                    // Later than any that the neighbour may remember.
+                    self.begin(now, now.as_nanos().max(self.number + 1));
+                }
             }
             None => {}
         }
