@@ -586,10 +586,19 @@ impl Zenith {
         self.rounds_since_drain += 1;
     }
 
+    /// Segments a second in this round trip so far, once a quarter of it is over. Where ACKs come many at a time, the peer's clock tells how long that took.
+    fn running_rate(&self, now: Instant) -> f64 {
+        let took_s = now.since(self.round.since).as_secs_f64();
+        let clocks = self.round.clock.zip(self.delay.clock);
+        let peer_s = clocks.map_or(0.0, |(from, to)| f64::from(to.wrapping_sub(from)) / 1000.0);
+        let span_s = took_s.max(peer_s);
+        if span_s < 0.25 * self.rtt_s { 0.0 } else { self.round.delivered / span_s }
+    }
+
     /// Sets the window to what the rate of the last round trip fills when the queue is at its target. Calling it twice changes nothing more.
     fn fit(&mut self, now: Instant) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let fits = self.delivery_rate * (self.delay.base_s() + target_s);
+        let fits = self.delivery_rate.max(self.running_rate(now)) * (self.delay.base_s() + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
