@@ -102,7 +102,6 @@ struct bp_law {
 	struct bp_windowed out_standing;
 	bp_u32 pending;
 	bp_u32 in_flight;		/* at the newest ACK */
-	bp_u32 flight[2];		/* the most segments in flight in this round trip, and in the one before */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
 	bp_u32 previous_queue;		/* the queue that the ACK before showed, us */
@@ -219,19 +218,10 @@ BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
 	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
 }
 
-/* So many segments use the window, but for a quarter and a segment. Whole segments leave. */
-BP_INLINE int zenith_is_nearly_full(const struct bp_law *law, bp_u32 segments)
+/* The window was used when this ACK was on its way, but for a quarter and a segment: only then may it grow. Whole segments leave. */
+BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
 {
-	return BP_SEGMENTS((bp_u64)segments + 1) >= law->window - law->window / 4;
-}
-
-/*
- * The window was used within the last two round trips: only then may it grow. Where ACKs come many at a time, it is used before they come, and
- * after that free until the pace has filled it.
- */
-BP_INLINE int zenith_is_used(const struct bp_law *law)
-{
-	return zenith_is_nearly_full(law, BP_MAX(law->flight[0], law->flight[1]));
+	return BP_SEGMENTS((bp_u64)law->in_flight + segments + 1) >= law->window - law->window / 4;
 }
 
 /* How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip. */
@@ -325,7 +315,7 @@ BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 		return 0;
 	if ((bp_u64)zenith_queue(law) << ZENITH_FINE > zenith_own_target(law) / 2 + (1000ULL << ZENITH_FINE))
 		zenith_settle(law);
-	else if (zenith_is_nearly_full(law, BP_MIN(law->in_flight, 1U << 30) + segments))
+	else if (zenith_is_used(law, segments))
 		law->window += BP_SEGMENTS(segments);
 	return 0;
 }
@@ -649,8 +639,6 @@ BP_APART zenith_end_round(struct bp_law *law)
 
 	if (!law)
 		return 0;
-	law->flight[1] = law->flight[0];
-	law->flight[0] = 0;
 	took = law->now - law->round_since;
 	if (law->before != ZENITH_CUT)
 		law->silences = 0;
@@ -667,7 +655,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && zenith_is_used(law) && law->before == ZENITH_ORDINARY) {
+	if (queue < target / 4 && zenith_is_used(law, 0) && law->before == ZENITH_ORDINARY) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
@@ -734,7 +722,7 @@ BP_APART zenith_drains(struct bp_law *law)
 		return 0;
 	standing = zenith_standing(law);
 	if (law->tide == ZENITH_USUAL && zenith_is_due(law, law->now)) {
-		/* What fills 0.95 of the path without its queue; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
+		/* 0.95 of the path without its queue; where much is lost, less arrives than leaves, and what leaves would keep the queue full. */
 		rate = BP_MIN(zenith_rate_of(law), law->delivery_rate);
 		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)zenith_empty(law) << ZENITH_FINE);
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
@@ -798,7 +786,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	law->pending_time += since;
 	if (law->pending_time * ZENITH_STEPS < law->srtt)
 		return 0;
-	used = zenith_is_used(law);
+	used = zenith_is_used(law, segments);
 	segments = BP_MIN(law->pending, 1U << 20);
 	since = law->pending_time;
 	law->pending = 0;
@@ -875,7 +863,6 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	}
 	law->now = path->now;
 	law->in_flight = path->in_flight;
-	law->flight[0] = BP_MAX(law->flight[0], BP_MIN(path->in_flight, 1U << 30) + segments);
 	law->srtt = path->srtt;
 	law->expected_by = path->now + zenith_patience(path);
 	if (ack->acked && law->before_timeout) {

@@ -263,8 +263,6 @@ pub struct Zenith {
     rebased: Option<(Duration, Instant)>,
     rounds_since_drain: u32,
     round: Round,
-    /// The most segments in flight in this round trip, and in the one before.
-    flight: [f64; 2],
     /// Segments a second in the last round trip.
     delivery_rate: f64,
     drain: Drain,
@@ -315,7 +313,6 @@ impl Zenith {
             rebased: None,
             rounds_since_drain: 0,
             round: Round::new(Instant::ZERO, Before::Ordinary, None),
-            flight: [0.0; 2],
             delivery_rate: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
@@ -439,7 +436,7 @@ impl Zenith {
                 let target_s = self.config.target_s(self.rate().max(1.0));
                 if self.delay.queue_s() > 0.5 * target_s + 0.001 {
                     self.settle();
-                } else if self.is_nearly_full(f64::from(path.in_flight) + segments) {
+                } else if self.is_used(path, segments) {
                     self.window += segments;
                 }
             }
@@ -459,16 +456,10 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
-    /// Whether the window was used within the last two round trips: only then may it grow. Where ACKs come many at a time, the window is used before
-    /// they come, and after that free until the pace has filled it.
-    fn is_used(&self) -> bool {
-        self.is_nearly_full(self.flight[0].max(self.flight[1]))
-    }
-
-    /// Whether so many segments use the window, but for a quarter and a segment. Whole segments leave, and those of a slow flow in pairs, so that of a
-    /// small window a segment and its fraction stay free.
-    fn is_nearly_full(&self, segments: f64) -> bool {
-        segments + 1.0 >= 0.75 * self.window
+    /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
+    /// slow flow in pairs, so that of a small window a segment and its fraction stay free.
+    fn is_used(&self, path: &Path, segments: f64) -> bool {
+        f64::from(path.in_flight) + segments + 1.0 >= 0.75 * self.window
     }
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
@@ -477,7 +468,7 @@ impl Zenith {
         if self.pending.1 * STEPS < path.srtt {
             return;
         }
-        let used = self.is_used();
+        let used = self.is_used(path, segments);
         let (segments, since) = core::mem::take(&mut self.pending);
         let rate = self.rate();
         if rate <= 0.0 {
@@ -526,7 +517,6 @@ impl Zenith {
 
     /// Once per round trip: speed, losses, and whether the path is still the same.
     fn end_round(&mut self, path: &Path) {
-        self.flight = [0.0, self.flight[0]];
         let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
         let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
@@ -543,7 +533,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used() && round.before == Before::Ordinary {
+        if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -586,19 +576,10 @@ impl Zenith {
         self.rounds_since_drain += 1;
     }
 
-    /// Segments a second in this round trip so far, once a quarter of it is over. Where ACKs come many at a time, the peer's clock tells how long that took.
-    fn running_rate(&self, now: Instant) -> f64 {
-        let took_s = now.since(self.round.since).as_secs_f64();
-        let clocks = self.round.clock.zip(self.delay.clock);
-        let peer_s = clocks.map_or(0.0, |(from, to)| f64::from(to.wrapping_sub(from)) / 1000.0);
-        let span_s = took_s.max(peer_s);
-        if span_s < 0.25 * self.rtt_s { 0.0 } else { self.round.delivered / span_s }
-    }
-
     /// Sets the window to what the rate of the last round trip fills when the queue is at its target. Calling it twice changes nothing more.
     fn fit(&mut self, now: Instant) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let fits = self.delivery_rate.max(self.running_rate(now)) * (self.delay.base_s() + target_s);
+        let fits = self.delivery_rate * (self.delay.base_s() + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
@@ -804,7 +785,6 @@ impl CongestionControl for Zenith {
         }
         let segments = ack.delivered_bytes as f64 / self.mss;
         self.round.delivered += segments;
-        self.flight[0] = self.flight[0].max(f64::from(path.in_flight) + segments);
         let rtt = ack.rtt.filter(|rtt| !rtt.is_zero());
         let sent_at = rtt.map_or(Instant::ZERO, |rtt| path.now - rtt);
         let trusted = sent_at >= self.trusted_from;
@@ -1230,22 +1210,6 @@ mod tests {
         assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
     }
 
-    /// ACKs come two hundred at a time: the first of them find a full window, and the last ones an empty one, which the pace has not filled yet.
-    #[test]
-    fn a_window_whose_acks_come_at_once_is_used() {
-        for (fullest, grows) in [(400, true), (200, false)] {
-            let mut zenith = zenith(400.0);
-            for burst in 0..20 {
-                for ack in 0..200 {
-                    let path = Path { in_flight: fullest - fullest / 200 * ack, ..at(1200 + 600 * burst) };
-                    let rtt = Some(Duration::from_millis(BASE_MS));
-                    zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &path);
-                }
-            }
-            assert_eq!(zenith.window > 500.0, grows, "{fullest} in flight: {}", zenith.window);
-        }
-    }
-
     /// A queue on the way back, which the peer's clock shows not to be on the way out, is part of what a drain keeps full.
     #[test]
     fn a_drain_does_not_drain_the_way_back() {
@@ -1258,12 +1222,8 @@ mod tests {
         }
         zenith.delivery_rate = 1e6;
         zenith.drains(&at(12_000));
-        assert!(
-            (0.9..0.96).contains(&(zenith.window() / zenith.window)),
-            "{} of {}",
-            zenith.window(),
-            zenith.window
-        );
+        let kept = zenith.window() / zenith.window;
+        assert!((0.9..0.96).contains(&kept), "{kept}");
     }
 
     #[test]
