@@ -4,7 +4,7 @@
 //! those at both ends of its flows. Only shared links see the packets of several shares: each belongs to one thread, which lets the packets of
 //! all through it in the order of their arrival, and hands those of others back. The threads go from window to window together (synchronous
 //! conservative simulation; Fujimoto 2000): what a window may not reach is decided as on one thread, from the same times, so that no result
-//! depends on the number of threads.
+//! depends on the number of threads. Within a window a thread waits only for what others give it: packets for its links, and its own back.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
