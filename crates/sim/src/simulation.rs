@@ -150,7 +150,6 @@ impl<M: Monitor> Simulation<M> {
                     self.now = self.until;
                     return Ended::InTime;
                 };
-                debug_assert!(now >= self.now, "{target} is due at {now:?}, before {:?}", self.now);
                 self.now = now;
                 self.turns += 1;
                 self.prefetch_ahead();
