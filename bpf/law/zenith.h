@@ -154,7 +154,7 @@ BP_INLINE bp_u32 zenith_queue(const struct bp_law *law)
 /* The recent round trip without the queue on the way out, us: where there is none on the way back either, the smallest one. */
 BP_INLINE bp_u32 zenith_empty(const struct bp_law *law)
 {
-	return zenith_standing(law) - BP_MIN(zenith_queue(law), zenith_standing(law));
+	return zenith_standing(law) - zenith_queue(law);
 }
 
 /* x. */

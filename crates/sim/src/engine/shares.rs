@@ -103,6 +103,7 @@ impl Simulation<Silent> {
         let mut got = std::mem::take(&mut self.part().leaving.got);
         for (place, id) in self.shared_links_of(number, count).enumerate() {
             let limit = limits[usize::from(self.shared_links[id as usize].group)];
+            // From this share itself comes nothing.
             let others = got.iter().filter(|leaving| !leaving.ends.is_empty());
             let mut of_others = merge(others.map(|leaving| leaving.for_link(place))).peekable();
             self.leave_batch(id, limit, |simulation, packet| {
@@ -211,7 +212,7 @@ impl<'a> Shares<'a> {
                     share.run_wheel();
                 });
                 let delivered = self.all.iter_mut().map(|share| share.part().delivered).sum();
-                self.all[0].note_goodput(sample, delivered);
+                self.all[0].note_goodput(clock, delivered);
             }
             if let Some(progress) = options.progress {
                 progress(clock.as_secs_f64());
