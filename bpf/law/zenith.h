@@ -114,6 +114,7 @@ struct bp_law {
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
 	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
+	bp_u32 rebased_out;		/* and out_base */
 	bp_u32 calm_rounds;
 	bp_u32 crowded_rounds;
 	bp_u32 rounds_since_drain;
@@ -410,12 +411,12 @@ BP_INLINE int zenith_saw_queue(const struct bp_law *law, bp_u32 longest)
 	return (bp_u64)longest << ZENITH_FINE >= BP_MAX(most / 2, zenith_own_target(law) / 4);
 }
 
-/* The path is another one, and so long. */
-BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base)
+/* The smallest delays are these: of a round trip, and to the peer. */
+BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base, bp_u32 out)
 {
 	bp_windowed_reset(&law->base, now, base);
 	if (law->clock == ZENITH_BELIEVED)
-		bp_windowed_reset(&law->out_base, now, law->out_standing.best[0].value);
+		bp_windowed_reset(&law->out_base, now, out);
 }
 
 /* More was lost, of so many, than the path is known to lose. This is heeded where the sender of CUBIC heeds each loss. */
@@ -604,9 +605,10 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		zenith_fit(law, now);
 	}
 	if (flat) {
-		law->rebased = base;
+		law->rebased = zenith_base(law);
+		law->rebased_out = law->out_base.best[0].value;
 		law->rebased_at = now;
-		zenith_rebase(law, now, lowest);
+		zenith_rebase(law, now, lowest, law->out_standing.best[0].value);
 		/* In proportion, at most 256 times; quotient and remainder apart, so that no product leaves 64 bits. */
 		base = BP_MIN(BP_MAX(base, 1U), 1U << 30);
 		lowest = BP_MIN(lowest, (bp_u64)base << 8);
@@ -675,7 +677,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 	if (law->before == ZENITH_ORDINARY && !law->contest_most && zenith_is_excessive(law)) {
 		/* A longer path has room: it was a queue. */
 		if (law->rebased && law->now - law->rebased_at < ZENITH_REGRET)
-			zenith_rebase(law, law->now, law->rebased);
+			zenith_rebase(law, law->now, law->rebased, law->rebased_out);
 		law->rebased = 0;
 		if (zenith_saw_queue(law, longest))
 			zenith_fit(law, law->now);

@@ -29,7 +29,7 @@ use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
     SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, WindowState, state,
 };
-use delay::Delay;
+use delay::{Delay, Smallest};
 use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
 
 /// What `bentpipe list cc` says of it.
@@ -259,8 +259,8 @@ pub struct Zenith {
     contest: Option<Contest>,
     /// Losses that the path's own share still explains.
     allowance: f64,
-    /// The smallest round trip before the path was found to be longer, and when that was.
-    rebased: Option<(Duration, Instant)>,
+    /// The smallest delays before the path was found to be longer, and when that was.
+    rebased: Option<(Smallest, Instant)>,
     rounds_since_drain: u32,
     round: Round,
     /// Segments a second in the last round trip.
@@ -550,11 +550,11 @@ impl Zenith {
         self.crowded.1 += round.lost;
         match round.before {
             Before::Ordinary if self.contest.is_none() && self.is_excessive(&round) => {
-                if let Some((base, at)) = self.rebased.take()
+                if let Some((before, at)) = self.rebased.take()
                     && path.now.since(at) < REGRET
                 {
                     // A path that had only become longer would not overflow: there was a queue.
-                    self.delay.rebase(path.now, base);
+                    self.delay.restore(path.now, before);
                 }
                 if self.saw_queue(&round) {
                     self.fit(path.now);
@@ -742,8 +742,7 @@ impl Zenith {
             self.fit(now);
         }
         if flat {
-            self.rebased = Some((Duration::from_secs_f64(base_s), now));
-            self.delay.rebase(now, lowest);
+            self.rebased = Some((self.delay.rebase(now, lowest), now));
             self.window *= lowest_s / base_s;
             return true;
         }

@@ -50,6 +50,13 @@ impl Outward {
     }
 }
 
+/// The smallest delays of a path: of a round trip, and on the way out by the peer's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Smallest {
+    rtt: Duration,
+    outward: Option<Reverse<i64>>,
+}
+
 /// What is known of the path's delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delay {
@@ -155,14 +162,24 @@ impl Delay {
         }
     }
 
-    /// The path has changed, and its delay is this.
-    pub fn rebase(&mut self, now: Instant, base: Duration) {
+    /// The path has changed, and its delay is this. Returns what was known before.
+    pub fn rebase(&mut self, now: Instant, rtt: Duration) -> Smallest {
+        let outward = self.outward.as_ref();
+        let before = Smallest {
+            rtt: self.base().unwrap_or(rtt),
+            outward: outward.and_then(|outward| outward.base.get()),
+        };
+        let standing = outward.and_then(|outward| outward.standing.get());
+        self.restore(now, Smallest { rtt, outward: standing });
+        before
+    }
+
+    /// The smallest delays are these again.
+    pub fn restore(&mut self, now: Instant, smallest: Smallest) {
         let at = now.as_nanos();
-        self.base.reset(at, Reverse(base));
-        if let Some(outward) = &mut self.outward
-            && let Some(standing) = outward.standing.get()
-        {
-            outward.base.reset(at, standing);
+        self.base.reset(at, Reverse(smallest.rtt));
+        if let Some((outward, base)) = self.outward.as_mut().zip(smallest.outward) {
+            outward.base.reset(at, base);
         }
     }
 }
@@ -202,6 +219,23 @@ mod tests {
             delay.sample(now, rtt, Some(millis - 275 - held), Duration::from_millis(100));
         }
         assert!(delay.queue_s() < 0.0015, "{}", delay.queue_s());
+    }
+
+    #[test]
+    fn a_path_that_is_not_longer_after_all_shows_its_queue_again() {
+        let mut delay = Delay::new(true);
+        let sample = |delay: &mut Delay, millis: u32, rtt: u32| {
+            let rtt_s = Duration::from_millis(u64::from(rtt));
+            let now = path_at(f64::from(millis) / 1000.0).now;
+            delay.sample(now, rtt_s, Some(millis - 275), Duration::from_millis(100));
+            now
+        };
+        sample(&mut delay, 1000, 550);
+        let now = sample(&mut delay, 2000, 600);
+        let before = delay.rebase(now, Duration::from_millis(600));
+        assert!(delay.queue_s() < 0.0015, "{}", delay.queue_s());
+        delay.restore(now, before);
+        assert!((delay.queue_s() - 0.05).abs() < 1e-6, "{}", delay.queue_s());
     }
 
     #[test]
