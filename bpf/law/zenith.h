@@ -17,9 +17,10 @@
 #define ZENITH_SHARING 4
 /* D, us: the queue that the loss of every segment stands for, where losses and not delays tell of it. */
 #define ZENITH_LOSS 2000000ULL
-/* T, us. */
-#define ZENITH_MEMORY 10000000U
-#define ZENITH_DRAIN_EVERY 10000000U
+/* T: so many round trips, and its bounds, us. */
+#define ZENITH_MEMORY_RTTS 20
+#define ZENITH_MEMORY_LEAST 5000000U
+#define ZENITH_MEMORY_MOST 10000000U
 #define ZENITH_DRAIN_ROUNDS 8
 #define ZENITH_LONGEST_WINDOW 10000000ULL
 #define ZENITH_REGRET 10000000U
@@ -457,11 +458,21 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value, bp_u32 cubic)
 	return law->root;
 }
 
-/* The part of a delay with ZENITH_MEAN fractional bits that so many us are of T, at most all of it. No product leaves 64 bits. */
-BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since)
+/* T, us. */
+BP_INLINE bp_u32 zenith_memory(const struct bp_law *law)
 {
-	since = BP_MIN(since, (bp_u64)ZENITH_MEMORY);
-	return since < 1 << 13 ? delay * since / ZENITH_MEMORY : ((delay >> 12) * since / ZENITH_MEMORY) << 12;
+	bp_u32 base = BP_MIN(zenith_base(law), ZENITH_MEMORY_MOST / ZENITH_MEMORY_RTTS);
+
+	return BP_MAX(ZENITH_MEMORY_RTTS * base, ZENITH_MEMORY_LEAST);
+}
+
+/* The part of a delay with ZENITH_MEAN fractional bits that so many us are of T, at most all of it. No product leaves 64 bits. */
+BP_INLINE bp_u64 zenith_part(const struct bp_law *law, bp_u64 delay, bp_u64 since)
+{
+	bp_u64 memory = zenith_memory(law);
+
+	since = BP_MIN(since, memory);
+	return since < 1 << 13 ? delay * since / memory : ((delay >> 12) * since / memory) << 12;
 }
 
 /* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
@@ -508,7 +519,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	/* g is one half, and at most half of the window counts. */
 	taken = BP_MIN(cost, law->window / 2) / 2;
 	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
-	overflow = zenith_part(overflow << (ZENITH_MEAN - ZENITH_FINE), took);
+	overflow = zenith_part(law, overflow << (ZENITH_MEAN - ZENITH_FINE), took);
 	law->mean = BP_MIN(law->mean + overflow, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
 	law->overflow = BP_MIN(law->overflow + overflow, law->mean);
 	return 0;
@@ -711,7 +722,7 @@ BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
 {
 	int doubtful = !law->contest_most && law->crowded_rounds >= 2 && law->rounds_since_drain >= ZENITH_DRAIN_ROUNDS;
 
-	return law->stage == ZENITH_STEADY && (doubtful || now >= law->lowest_at + ZENITH_DRAIN_EVERY);
+	return law->stage == ZENITH_STEADY && (doubtful || now >= law->lowest_at + zenith_memory(law));
 }
 
 /* Begins and ends drains. True while the law rests. */
@@ -749,8 +760,8 @@ BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u
 	bp_u64 seen = BP_MIN((bp_u64)queue << ZENITH_FINE, 3 * own) << (ZENITH_MEAN - ZENITH_FINE);
 	bp_u64 apart = seen > law->mean ? seen - law->mean : law->mean - seen;
 
-	law->overflow -= zenith_part(law->overflow, since);
-	apart = zenith_part(apart, since);
+	law->overflow -= zenith_part(law, law->overflow, since);
+	apart = zenith_part(law, apart, since);
 	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
 	own <<= ZENITH_MEAN - ZENITH_FINE;
 	law->mean = BP_MIN(BP_MAX(law->mean, own / 3), 3 * own);

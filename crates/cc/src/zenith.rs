@@ -9,6 +9,7 @@
 //! | x = w / s                  | `Zenith::rate`             | segments / s |
 //! | q*(x) = a + p / sqrt(x)    | `Config::target_s`         | s            |
 //! | Q                          | `Zenith::mean_s`           | s            |
+//! | T                          | `Zenith::memory_s`         | s            |
 //! | D, O                       | `Config::loss_s`, `Zenith::overflow_s` | s |
 //! | g, m                       | [`Config::gain`], [`Config::sharing`] | -  |
 //! | v                          | `Zenith::speed`            | -            |
@@ -63,12 +64,15 @@ pub struct Config {
     /// D: seconds of queue that the loss of every segment stands for, where losses and not delays tell of it.
     #[serde(deserialize_with = "at_least_zero")]
     pub loss_s: f64,
-    /// Seconds over which the mean queue is taken.
+    /// T: round trips over which the mean queue is taken, and between drains.
     #[serde(deserialize_with = "positive")]
-    pub memory_s: f64,
-    /// Seconds between drains; 0 for none.
-    #[serde(deserialize_with = "at_least_zero")]
-    pub drain_every_s: f64,
+    pub memory_rtts: f64,
+    /// The least of T, in seconds.
+    #[serde(deserialize_with = "positive")]
+    pub memory_least_s: f64,
+    /// The most of T, in seconds.
+    #[serde(deserialize_with = "positive")]
+    pub memory_most_s: f64,
     /// Share of losses in a round trip that is never taken for congestion, and what the path is believed to lose until a drain shows it.
     #[serde(deserialize_with = "fraction")]
     pub noise: f64,
@@ -78,6 +82,8 @@ pub struct Config {
     pub outward: bool,
     /// What overflows the queue counts as a queue.
     pub overflow: bool,
+    /// Once in T the queue runs empty.
+    pub drains: bool,
     /// Beside flows that do not drain, the window follows CUBIC's.
     pub contest: bool,
 }
@@ -90,12 +96,14 @@ impl Default for Config {
             gain: 0.5,
             sharing: 4.0,
             loss_s: 2.0,
-            memory_s: 10.0,
-            drain_every_s: 10.0,
+            memory_rtts: 20.0,
+            memory_least_s: 5.0,
+            memory_most_s: 10.0,
             noise: 0.01,
             measured_start: true,
             outward: true,
             overflow: true,
+            drains: true,
             contest: true,
         }
     }
@@ -456,6 +464,12 @@ impl Zenith {
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
 
+    /// T.
+    fn memory_s(&self) -> f64 {
+        let Config { memory_rtts, memory_least_s, memory_most_s, .. } = self.config;
+        (memory_rtts * self.delay.base_s()).max(memory_least_s).min(memory_most_s)
+    }
+
     /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
     /// slow flow in pairs, so that of a small window a segment and its fraction stay free.
     fn is_used(&self, path: &Path, segments: f64) -> bool {
@@ -484,7 +498,7 @@ impl Zenith {
         }
         let config = self.config;
         let (queue_s, own_s) = (self.delay.queue_s(), config.target_s(rate));
-        let weight = (since.as_secs_f64() / config.memory_s).min(1.0);
+        let weight = (since.as_secs_f64() / self.memory_s()).min(1.0);
         self.overflow_s -= self.overflow_s * weight;
         self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
         self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
@@ -628,7 +642,7 @@ impl Zenith {
         }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
         self.window = (self.window - self.config.gain * beyond.min(0.5 * self.window)).max(SMALLEST);
-        let weight = (took_s / self.config.memory_s).min(1.0);
+        let weight = (took_s / self.memory_s()).min(1.0);
         self.mean_s = (self.mean_s + overflow_s * weight).min(LONGEST * own_s);
         self.overflow_s = (self.overflow_s + overflow_s * weight).min(self.mean_s);
     }
@@ -682,11 +696,10 @@ impl Zenith {
 
     /// A drain is due so long after the lowest round trip, or when the queue is longer than it should be.
     fn is_due(&self, now: Instant) -> bool {
-        let every_s = self.config.drain_every_s;
         let doubtful =
             self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
-        let due = doubtful || now.since(self.drain.lowest_at).as_secs_f64() >= every_s;
-        every_s > 0.0 && due && matches!(self.stage, Stage::Steady)
+        let due = doubtful || now.since(self.drain.lowest_at).as_secs_f64() >= self.memory_s();
+        self.config.drains && due && matches!(self.stage, Stage::Steady)
     }
 
     /// Begins and ends drains. True in a drain, when the law does not change the window.
@@ -925,6 +938,15 @@ mod tests {
         let config = Config::default();
         assert!((config.target_s(1250.0) - 0.00596).abs() < 1e-5, "{}", config.target_s(1250.0));
         assert!((config.target_s(62.5) - 0.01971).abs() < 1e-5, "{}", config.target_s(62.5));
+    }
+
+    #[test]
+    fn the_memory_is_twenty_round_trips_within_five_and_ten_seconds() {
+        for (rtt_ms, memory_s) in [(100, 5.0), (350, 7.0), (BASE_MS, 10.0)] {
+            let mut zenith = established(10.0, 0);
+            hear(&mut zenith, 600, rtt_ms);
+            assert!((zenith.memory_s() - memory_s).abs() < 1e-9, "{rtt_ms} ms: {}", zenith.memory_s());
+        }
     }
 
     #[test]
