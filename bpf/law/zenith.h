@@ -41,8 +41,10 @@
 #define ZENITH_STEPS 16
 /* Largest change of the window for a delivered segment. */
 #define ZENITH_STEP (BP_ONE / 2)
-/* The longest queue that counts, in targets; a drain that leaves more has others beside it who do not drain. */
+/* The longest queue that counts, in targets. */
 #define ZENITH_LONGEST 3
+/* A drain that leaves more targets than these has others beside it who do not drain. */
+#define ZENITH_FOREIGN 5
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and over how many segments. */
@@ -600,7 +602,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	left = zenith_queue(law);
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
-	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_LONGEST * target) {
+	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * target) {
 		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
 		if (!law->contest_most) {
 			law->speed = 1;

@@ -158,8 +158,11 @@ const STILL_S: f64 = 0.0005;
 const SAME: u32 = 2;
 /// If packets are lost to an overflow so soon after the path was found to be longer, that finding was wrong and there is a queue.
 const REGRET: Duration = Duration::from_secs(10);
-/// The longest queue that the law takes into account, as a multiple of the target. If a drain leaves more, others do not drain.
+/// The longest queue that the law takes into account, as a multiple of the target.
 const LONGEST: f64 = 3.0;
+/// If a drain leaves more than so many targets, others do not drain. The queue that N equal flows aim at is the root of N times that of one
+/// with all of their rate: one that has nearly all of it, and drains alone, leaves this to 25 that have just begun.
+const FOREIGN: f64 = 5.0;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
 /// Segments whose losses the belief of before the first drain weighs.
@@ -746,7 +749,7 @@ impl Zenith {
         let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
-        if !flat && left_s > LONGEST * target_s && self.config.contest {
+        if !flat && left_s > FOREIGN * target_s && self.config.contest {
             self.compete(now);
             return false;
         }
@@ -1192,6 +1195,22 @@ mod tests {
         (600..900)
             .for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
         assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
+    }
+
+    /// One flow has nearly all of 10 Mbit/s and drains while many that have just begun do not; it aims at 6 ms alone.
+    #[test]
+    fn a_queue_of_many_of_our_kind_is_not_contested() {
+        let contested = |left_ms: u64| {
+            let mut zenith = zenith(690.0);
+            hear(&mut zenith, 700, BASE_MS + left_ms);
+            hear(&mut zenith, 1200, BASE_MS + left_ms);
+            zenith.drain.lowest = Duration::from_millis(BASE_MS + left_ms);
+            zenith.drain.standing_s = 0.001 * (BASE_MS + left_ms + 10) as f64;
+            zenith.drain.base_s = 0.001 * BASE_MS as f64;
+            zenith.judge_drain(at(1200).now);
+            zenith.contest.is_some()
+        };
+        assert_eq!([contested(25), contested(35)], [false, true]);
     }
 
     /// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
