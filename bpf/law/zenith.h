@@ -117,7 +117,7 @@ struct bp_law {
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
 	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
-	bp_u32 rebased_out;		/* and out_base */
+	bp_u32 rebased_out;		/* and out_base; 0 while there is no clock */
 	bp_u32 calm_rounds;
 	bp_u32 crowded_rounds;
 	bp_u32 rounds_since_drain;
@@ -414,11 +414,11 @@ BP_INLINE int zenith_saw_queue(const struct bp_law *law, bp_u32 longest)
 	return (bp_u64)longest << ZENITH_FINE >= BP_MAX(most / 2, zenith_own_target(law) / 4);
 }
 
-/* The smallest delays are these: of a round trip, and to the peer. */
+/* The smallest delays are these: of a round trip, and to the peer, if it is known. */
 BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base, bp_u32 out)
 {
 	bp_windowed_reset(&law->base, now, base);
-	if (law->clock == ZENITH_BELIEVED)
+	if (law->clock == ZENITH_BELIEVED && out)
 		bp_windowed_reset(&law->out_base, now, out);
 }
 
