@@ -70,7 +70,7 @@ pub struct Config {
     /// The least of T, in seconds.
     #[serde(deserialize_with = "positive")]
     pub memory_least_s: f64,
-    /// The most of T, in seconds.
+    /// The most of T, in seconds, unless it is less than the least.
     #[serde(deserialize_with = "positive")]
     pub memory_most_s: f64,
     /// Share of losses in a round trip that is never taken for congestion, and what the path is believed to lose until a drain shows it.
@@ -391,8 +391,11 @@ impl Zenith {
     }
 
     fn sample(&mut self, rtt: Duration, ack: &Ack, path: &Path) {
-        // A quarter of a round trip, or more of it where that brings less than six ACKs.
-        let span = (rtt * 6 / u64::from(path.in_flight.max(1))).clamp(rtt / 4, rtt);
+        // A quarter of a round trip, or more of it where that brings less than six ACKs. Most flows need no division to know it.
+        let span = match u64::from(path.in_flight) {
+            24.. => rtt / 4,
+            few => (rtt * 6 / few.max(1)).clamp(rtt / 4, rtt),
+        };
         self.delay.sample(path.now, rtt, ack.peer_clock, span);
         let latest = self.delay.latest_queue();
         // The ACK of a lone segment may have waited at the receiver.
@@ -470,7 +473,7 @@ impl Zenith {
     /// T.
     fn memory_s(&self) -> f64 {
         let Config { memory_rtts, memory_least_s, memory_most_s, .. } = self.config;
-        (memory_rtts * self.delay.base_s()).max(memory_least_s).min(memory_most_s)
+        (memory_rtts * self.delay.base_s()).min(memory_most_s).max(memory_least_s)
     }
 
     /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
@@ -701,7 +704,9 @@ impl Zenith {
     fn is_due(&self, now: Instant) -> bool {
         let doubtful =
             self.contest.is_none() && self.crowded_rounds >= 2 && self.rounds_since_drain >= DRAIN_ROUNDS;
-        let due = doubtful || now.since(self.drain.lowest_at).as_secs_f64() >= self.memory_s();
+        let elapsed_s = now.since(self.drain.lowest_at).as_secs_f64();
+        // Before the least of T, which is most of the time, T itself need not be known.
+        let due = doubtful || (elapsed_s >= self.config.memory_least_s && elapsed_s >= self.memory_s());
         self.config.drains && due && matches!(self.stage, Stage::Steady)
     }
 
