@@ -469,10 +469,8 @@ BP_INLINE bp_u32 zenith_memory(const struct bp_law *law)
 }
 
 /* The part of a delay with ZENITH_MEAN fractional bits that so many us are of T, at most all of it. No product leaves 64 bits. */
-BP_INLINE bp_u64 zenith_part(const struct bp_law *law, bp_u64 delay, bp_u64 since)
+BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since, bp_u64 memory)
 {
-	bp_u64 memory = zenith_memory(law);
-
 	since = BP_MIN(since, memory);
 	return since < 1 << 13 ? delay * since / memory : ((delay >> 12) * since / memory) << 12;
 }
@@ -521,7 +519,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	/* g is one half, and at most half of the window counts. */
 	taken = BP_MIN(cost, law->window / 2) / 2;
 	law->window = BP_MAX(law->window, taken + ZENITH_SMALLEST) - taken;
-	overflow = zenith_part(law, overflow << (ZENITH_MEAN - ZENITH_FINE), took);
+	overflow = zenith_part(overflow << (ZENITH_MEAN - ZENITH_FINE), took, zenith_memory(law));
 	law->mean = BP_MIN(law->mean + overflow, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
 	law->overflow = BP_MIN(law->overflow + overflow, law->mean);
 	return 0;
@@ -756,17 +754,18 @@ BP_APART zenith_drains(struct bp_law *law)
 	return law->tide != ZENITH_USUAL;
 }
 
-/* The mean queue follows the queue, at most three of the own target away; since us have passed. */
+/* The mean queue follows the queue, at most ZENITH_LONGEST of the own target away; since us have passed. */
 BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u64 since)
 {
-	bp_u64 seen = BP_MIN((bp_u64)queue << ZENITH_FINE, 3 * own) << (ZENITH_MEAN - ZENITH_FINE);
+	bp_u64 seen = BP_MIN((bp_u64)queue << ZENITH_FINE, ZENITH_LONGEST * own) << (ZENITH_MEAN - ZENITH_FINE);
+	bp_u64 memory = zenith_memory(law);
 	bp_u64 apart = seen > law->mean ? seen - law->mean : law->mean - seen;
 
-	law->overflow -= zenith_part(law, law->overflow, since);
-	apart = zenith_part(law, apart, since);
+	law->overflow -= zenith_part(law->overflow, since, memory);
+	apart = zenith_part(apart, since, memory);
 	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
 	own <<= ZENITH_MEAN - ZENITH_FINE;
-	law->mean = BP_MIN(BP_MAX(law->mean, own / 3), 3 * own);
+	law->mean = BP_MIN(BP_MAX(law->mean, own / ZENITH_LONGEST), ZENITH_LONGEST * own);
 }
 
 /*

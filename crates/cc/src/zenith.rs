@@ -219,7 +219,7 @@ enum Tide {
 }
 
 /// Drains: for a round trip the flow lets the queue run empty, which shows the path without it. All flows see the same lowest round trip,
-/// and drain so many seconds after it together.
+/// and those of one round trip drain T after it together.
 #[derive(Clone, Copy, Debug)]
 struct Drain {
     tide: Tide,

@@ -224,10 +224,9 @@ mod tests {
     #[test]
     fn a_path_that_is_not_longer_after_all_shows_its_queue_again() {
         let mut delay = Delay::new(true);
-        let sample = |delay: &mut Delay, millis: u32, rtt: u32| {
-            let rtt_s = Duration::from_millis(u64::from(rtt));
+        let sample = |delay: &mut Delay, millis: u32, rtt_ms: u64| {
             let now = path_at(f64::from(millis) / 1000.0).now;
-            delay.sample(now, rtt_s, Some(millis - 275), Duration::from_millis(100));
+            delay.sample(now, Duration::from_millis(rtt_ms), Some(millis - 275), Duration::from_millis(100));
             now
         };
         sample(&mut delay, 1000, 550);
