@@ -68,6 +68,11 @@ impl Pacer {
         self.second_at.is_some()
     }
 
+    /// The rate of what left was a mistake: the next segment need not wait for it.
+    pub fn forgive(&mut self, now: Instant) {
+        self.next = self.next.min(now);
+    }
+
     /// `bytes` left at `now` at a rate.
     #[inline]
     pub fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {

@@ -5,7 +5,7 @@
 mod script;
 
 use bentpipe_base::{Flags, SackRange, Segment};
-use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout};
+use bentpipe_tcp::{Config, InitialWindow, Pacing, Recovery, SpuriousTimeout};
 use script::{Script, plain};
 
 fn config(recovery: Recovery) -> Config {
@@ -180,6 +180,22 @@ fn timeouts_in_a_row_are_taken_back_together() {
     assert_eq!(end.end.stats().timeouts, 2);
     ack(&mut end, 3001, &[], sent);
     assert_eq!((end.end.stats().undone, end.window() >= 10.0), (1, true));
+}
+
+/// What the timeout left of the window would let one segment leave in a round trip.
+#[test]
+fn the_pace_of_a_mistaken_timeout_holds_nothing_back() {
+    let pacing = Pacing::Window { slow_start_gain: 1.0, avoidance_gain: 1.0 };
+    let mut end = Script::established(Config { pacing, ..config(Recovery::Sack) });
+    let sent = end.clock();
+    end.write(50_000);
+    end.wait(310);
+    assert_eq!((end.end.stats().timeouts, end.window()), (1, 1.0));
+    ack(&mut end, 3001, &[], sent);
+    assert_eq!(end.end.stats().undone, 1);
+    end.trace();
+    end.wait(25);
+    assert_eq!(end.trace().len(), 2, "ten milliseconds apart");
 }
 
 #[test]

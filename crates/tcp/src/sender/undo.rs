@@ -60,6 +60,10 @@ impl Sender {
             self.leave_episode(cx);
             self.note_late_original();
         }
+        // What a timeout left of the window set the pace since: the next segment would wait for most of a round trip.
+        if let Some(pacer) = &mut self.pacer {
+            pacer.forgive(cx.now);
+        }
         let una = self.una;
         self.reductions().undone(una);
         self.ecn.settle();
