@@ -722,7 +722,10 @@ BP_INLINE int zenith_is_due(const struct bp_law *law, bp_u64 now)
 {
 	int doubtful = !law->contest_most && law->crowded_rounds >= 2 && law->rounds_since_drain >= ZENITH_DRAIN_ROUNDS;
 
-	return law->stage == ZENITH_STEADY && (doubtful || now >= law->lowest_at + zenith_memory(law));
+	/* What a timeout leaves of the window is not what fills the path. */
+	if (law->stage != ZENITH_STEADY || law->before_timeout)
+		return 0;
+	return doubtful || now >= law->lowest_at + zenith_memory(law);
 }
 
 /* Begins and ends drains. True while the law rests. */

@@ -707,7 +707,8 @@ impl Zenith {
         let elapsed_s = now.since(self.drain.lowest_at).as_secs_f64();
         // Before the least of T, which is most of the time, T itself need not be known.
         let due = doubtful || (elapsed_s >= self.config.memory_least_s && elapsed_s >= self.memory_s());
-        self.config.drains && due && matches!(self.stage, Stage::Steady)
+        // What a timeout leaves of the window is not what fills the path.
+        self.config.drains && due && self.before_timeout.is_none() && matches!(self.stage, Stage::Steady)
     }
 
     /// Begins and ends drains. True in a drain, when the law does not change the window.
@@ -1166,6 +1167,20 @@ mod tests {
         zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(3000));
         hear(&mut zenith, 3400, BASE_MS);
         assert_eq!(zenith.window(), before);
+    }
+
+    /// In an outage the timer expires, a drain becomes due, and ACKs that were under way arrive before the first of new data.
+    #[test]
+    fn a_timeout_does_not_set_the_window_of_a_drain() {
+        let mut zenith = zenith(690.0);
+        (0..99).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5));
+        assert_eq!(zenith.drain.tide, Tide::Usual);
+        zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(10_550));
+        let duplicate = Ack { acked: 0, rtt: Some(Duration::from_millis(BASE_MS + 5)), ..fixture::ack(1) };
+        (0..4).for_each(|tenth| zenith.on_ack(&duplicate, &at(10_600 + 100 * tenth)));
+        assert_eq!(zenith.drain.tide, Tide::Usual);
+        hear(&mut zenith, 11_000, BASE_MS + 5);
+        assert!(matches!(zenith.drain.tide, Tide::Ebb { .. }));
     }
 
     /// A queue of 3 ms, where six are wanted, of which one segment in twenty is lost.
