@@ -78,7 +78,8 @@ struct bp_law {
 	bp_window ebb;			/* the window of a drain */
 	bp_u64 mean;			/* Q */
 	bp_u64 overflow;		/* O, the part of it that losses stand for */
-	zenith_rate delivery_rate;	/* in the last round trip */
+	zenith_rate delivery_rate;	/* in the last round trip, and in the one before */
+	zenith_rate delivery_rate_before;
 	bp_u64 now;			/* time of the newest ACK, us, as all times here */
 	bp_u64 expected_by;		/* no ACK by then is a silence */
 	bp_u64 trusted_from;		/* segments that left before tell nothing */
@@ -354,14 +355,14 @@ BP_INLINE bp_window zenith_fills(zenith_rate rate, bp_u64 delay)
 	return BP_MIN(segments, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 }
 
-/* The window becomes what the rate of the last round trip fills with the queue aimed at. Doing it twice changes nothing. */
-BP_APART zenith_fit(struct bp_law *law, bp_u64 now)
+/* The window becomes what a measured rate fills with the queue aimed at. Doing it twice changes nothing. */
+BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 {
 	bp_window fits;
 
 	if (!law)
 		return 0;
-	fits = zenith_fills(law->delivery_rate, ((bp_u64)zenith_base(law) << ZENITH_FINE) + zenith_own_target(law));
+	fits = zenith_fills(rate, ((bp_u64)zenith_base(law) << ZENITH_FINE) + zenith_own_target(law));
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
 		zenith_settle(law);
@@ -615,7 +616,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	}
 	if (law->contest_most) {
 		law->contest_most = 0;
-		zenith_fit(law, now);
+		zenith_fit(law, now, law->delivery_rate);
 	}
 	if (flat) {
 		law->rebased = zenith_base(law);
@@ -666,6 +667,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		arrived = 1000 * ((bp_u64)(bp_u32)(law->latest_clock - law->round_clock) + 1);
 		if (!law->round_has_clock || law->clock != ZENITH_BELIEVED || arrived > took)
 			arrived = took;
+		law->delivery_rate_before = law->delivery_rate;
 		law->delivery_rate = ((bp_u64)BP_MIN(delivered, 1U << 22) << 16) * 1000000 / arrived;
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
@@ -693,7 +695,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 			zenith_rebase(law, law->now, law->rebased, law->rebased_out);
 		law->rebased = 0;
 		if (zenith_saw_queue(law, longest))
-			zenith_fit(law, law->now);
+			zenith_fit(law, law->now, law->delivery_rate);
 		else
 			zenith_begin_round(law, law->now, ZENITH_ORDINARY);
 		return 0;
@@ -823,7 +825,11 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	zenith_average(law, queue, own, since);
 	mean = law->mean >> (ZENITH_MEAN - ZENITH_FINE);
 	if (law->speed > 1 && 4 * fine_queue > own) {
-		zenith_fit(law, law->now);
+		/*
+		 * The window was about to outgrow the path: where much arrives in one round trip and little in the next, the path carries the
+		 * larger rate.
+		 */
+		zenith_fit(law, law->now, BP_MAX(law->delivery_rate, law->delivery_rate_before));
 		return 0;
 	}
 	mean_above = BP_MAX(mean, floor + (1ULL << ZENITH_FINE)) - floor;
@@ -919,7 +925,7 @@ BP_INLINE void zenith_on_start(struct bp_law *law, const struct bp_path *path)
 BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	if (loss->cause == BP_MARKED && law->delivery_rate)
-		zenith_fit(law, path->now);
+		zenith_fit(law, path->now, law->delivery_rate);
 }
 
 /* The first ACK brings the window back: losses are counted one by one, and a timeout says no more of them. */

@@ -276,8 +276,9 @@ pub struct Zenith {
     rebased: Option<(Smallest, Instant)>,
     rounds_since_drain: u32,
     round: Round,
-    /// Segments a second in the last round trip.
+    /// Segments a second in the last round trip, and in the one before.
     delivery_rate: f64,
+    delivery_rate_before: f64,
     drain: Drain,
     /// Longest queue that two ACKs in a row showed in the last seconds: a receiver that holds an ACK back (RFC 9293, section 3.8.6.3) does so once.
     longest: WindowedMax<Duration>,
@@ -327,6 +328,7 @@ impl Zenith {
             rounds_since_drain: 0,
             round: Round::new(Instant::ZERO, Before::Ordinary, None),
             delivery_rate: 0.0,
+            delivery_rate_before: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
                 lowest: Duration::MAX,
@@ -518,7 +520,8 @@ impl Zenith {
         let target_s = if config.sharing > 0.0 { self.mean_s * (1.0 + urge * apart) } else { own_s };
         let mut step = config.gain * (target_s - queue_s) / self.loss_worth_s();
         if queue_s > CALM * own_s && self.speed > 1.0 {
-            self.fit(path.now);
+            // The window was about to outgrow the path: where much arrives in one round trip and little in the next, the path carries the larger rate.
+            self.fit(path.now, self.delivery_rate.max(self.delivery_rate_before));
             return;
         }
         if step > 0.0 {
@@ -552,6 +555,7 @@ impl Zenith {
                 .clock
                 .zip(self.delay.clock)
                 .map_or(f64::INFINITY, |(from, to)| (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0);
+            self.delivery_rate_before = self.delivery_rate;
             self.delivery_rate = round.delivered / took_s.min(peer_s);
         }
         let queue_s = self.delay.queue_s();
@@ -581,7 +585,7 @@ impl Zenith {
                     self.delay.restore(path.now, before);
                 }
                 if self.saw_queue(&round) {
-                    self.fit(path.now);
+                    self.fit(path.now, self.delivery_rate);
                 }
                 return;
             }
@@ -600,10 +604,10 @@ impl Zenith {
         self.rounds_since_drain += 1;
     }
 
-    /// Sets the window to what the rate of the last round trip fills when the queue is at its target. Calling it twice changes nothing more.
-    fn fit(&mut self, now: Instant) {
+    /// Sets the window to what a measured rate fills when the queue is at its target. Calling it twice changes nothing more.
+    fn fit(&mut self, now: Instant, rate: f64) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let fits = self.delivery_rate * (self.delay.base_s() + target_s);
+        let fits = rate * (self.delay.base_s() + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
@@ -765,7 +769,7 @@ impl Zenith {
         }
         if self.contest.take().is_some() {
             self.delay.hold(false);
-            self.fit(now);
+            self.fit(now, self.delivery_rate);
         }
         if flat {
             self.rebased = Some((self.delay.rebase(now, lowest), now));
@@ -834,7 +838,7 @@ impl CongestionControl for Zenith {
     /// Losses are counted one by one, so the beginning of a loss episode changes nothing. A congestion mark is taken for a queue.
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         if loss.cause == Cause::Mark && self.delivery_rate > 0.0 {
-            self.fit(path.now);
+            self.fit(path.now, self.delivery_rate);
         }
     }
 
@@ -1049,6 +1053,16 @@ mod tests {
             }
         }
         assert_eq!(zenith.speed, FASTEST);
+    }
+
+    /// A receive window that has not opened lets a thousand segments arrive in one round trip and a hundred in the next.
+    #[test]
+    fn the_end_of_speed_fits_the_window_to_the_larger_of_two_rates() {
+        let mut zenith = zenith(690.0);
+        (zenith.speed, zenith.delivery_rate_before, zenith.delivery_rate) = (4.0, 1250.0, 175.0);
+        zenith.round.since = at(1000).now;
+        hear(&mut zenith, 1152, BASE_MS + 2);
+        assert_eq!((zenith.speed, zenith.window()), (1.0, 690.0));
     }
 
     #[test]
