@@ -362,7 +362,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 
 	if (!law)
 		return 0;
-	fits = zenith_fills(rate, ((bp_u64)zenith_base(law) << ZENITH_FINE) + zenith_own_target(law));
+	fits = zenith_fills(rate, ((bp_u64)zenith_empty(law) << ZENITH_FINE) + zenith_own_target(law));
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
 		zenith_settle(law);

@@ -607,7 +607,7 @@ impl Zenith {
     /// Sets the window to what a measured rate fills when the queue is at its target. Calling it twice changes nothing more.
     fn fit(&mut self, now: Instant, rate: f64) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let fits = rate * (self.delay.base_s() + target_s);
+        let fits = rate * (self.delay.empty_s() + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
@@ -1063,6 +1063,20 @@ mod tests {
         zenith.round.since = at(1000).now;
         hear(&mut zenith, 1152, BASE_MS + 2);
         assert_eq!((zenith.speed, zenith.window()), (1.0, 690.0));
+    }
+
+    /// All ACKs wait for 300 ms on their way back, which the window fills, too.
+    #[test]
+    fn a_window_is_fitted_to_the_path_without_its_queue_on_the_way_out_alone() {
+        let mut zenith = zenith(1200.0);
+        for number in 0..100 {
+            let (now, back_ms) = (700 + 10 * number, if number < 50 { 0 } else { 300 });
+            let peer_clock = Some((now - back_ms) as u32);
+            let rtt = Some(Duration::from_millis(BASE_MS + back_ms));
+            zenith.on_ack(&Ack { rtt, peer_clock, ..fixture::ack(1) }, &at(now));
+        }
+        zenith.fit(at(1700).now, 1250.0);
+        assert!((zenith.window() - 1250.0 * (0.849 + 0.006)).abs() < 5.0, "{}", zenith.window());
     }
 
     #[test]
