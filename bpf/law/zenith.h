@@ -58,8 +58,8 @@
 #define ZENITH_MEAN 28
 /* Rates in segments a second with 16 fractional bits. */
 typedef bp_u64 zenith_rate;
-/* Slower flows send in pairs. */
-#define ZENITH_PAIRS_BELOW (49ULL << 16)
+/* What leaves slower leaves in pairs. */
+#define ZENITH_PAIRS_BELOW (50ULL << 16)
 #define ZENITH_FASTEST_RATE (1ULL << 46)
 /* Shares with 24 fractional bits, rounded up: two of 25 segments are not more than a fiftieth and chance explain. */
 #define ZENITH_SHARE(thousandths) (((thousandths) << 24) / 1000ULL + 1)
@@ -954,20 +954,32 @@ BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
 	return BP_NO_THRESHOLD;
 }
 
+/*
+ * Segments a second that leave: a little more than would by itself, so that the pace never holds the window back. While it doubles, twice the
+ * window in the path's own round trip; a smoothed one holds what waited on the way back, too. 0 while no round trip is known.
+ */
+BP_INLINE zenith_rate zenith_pace(const struct bp_law *law)
+{
+	bp_u32 base = BP_MAX(zenith_base(law), 1U);
+	zenith_rate rate = zenith_rate_of(law);
+
+	if (law->stage != ZENITH_DOUBLES)
+		return rate + rate / 50;
+	return rate ? BP_MIN(2 * ((law->window >> (BP_SHIFT - 16)) * 1000000 / base), ZENITH_FASTEST_RATE) : 0;
+}
+
 /* Segments further apart than 20 ms leave in pairs: a receiver holds the ACK of a lone one back, Linux for 40 ms at least. */
 BP_INLINE int zenith_in_pairs(const struct bp_law *law)
 {
-	return law->stage == ZENITH_STEADY && zenith_rate_of(law) < ZENITH_PAIRS_BELOW;
+	zenith_rate rate = zenith_pace(law);
+
+	return rate && rate < ZENITH_PAIRS_BELOW;
 }
 #define BP_IN_PAIRS(law) zenith_in_pairs(law)
 
-/* A little more than leaves by itself, so that the pace never holds the window back; twice the window while it doubles. */
 BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
 {
-	zenith_rate rate = zenith_rate_of(law);
+	zenith_rate rate = zenith_pace(law);
 
-	if (law->stage == ZENITH_DOUBLES)
-		return 2 * bp_rate(law->window, path);
-	rate += rate / 50;
-	return (rate >> 8) * path->mss >> 8;
+	return rate ? (rate >> 8) * path->mss >> 8 : 2 * bp_rate(law->window, path);
 }

@@ -855,7 +855,10 @@ impl CongestionControl for Zenith {
                 1.0 / Chirp::gap_s(self.sent, self.rtt_s)
             }
             Stage::Groups(groups) => 1.0 / groups.gap_s(self.sent),
-            Stage::Doubling if self.rtt_s > 0.0 => 2.0 * self.window / self.rtt_s,
+            // By the path's own round trip: a smoothed one holds what waited on the way back, too.
+            Stage::Doubling if self.rtt_s > 0.0 => {
+                2.0 * self.window / self.delay.base().map_or(self.rtt_s, Duration::as_secs_f64)
+            }
             _ => PACE * rate,
         };
         if per_s <= 0.0 {
@@ -863,7 +866,7 @@ impl CongestionControl for Zenith {
         }
         let pace = Rate::from_bytes_per_s(per_s * self.mss);
         match self.stage {
-            Stage::Steady if per_s * PAIR_S < 1.0 => {
+            Stage::Doubling | Stage::Steady if per_s * PAIR_S < 1.0 => {
                 Spacing::Pairs { rate: pace, gap: Duration::from_secs_f64(PAIR_S) }
             }
             _ => Spacing::at(Some(pace)),
@@ -1001,6 +1004,22 @@ mod tests {
             );
             let rate = spacing.rate().expect("it is spaced").bps() as f64;
             let expected = PACE * window / 0.55 * f64::from(fixture::MSS) * 8.0;
+            assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
+        }
+    }
+
+    /// Half of the ACKs wait for a second on their way back.
+    #[test]
+    fn a_window_doubles_at_the_pace_of_the_path_and_in_pairs() {
+        for (window, paired) in [(10.0, true), (20.0, false)] {
+            let mut zenith = established(window, 0);
+            hear(&mut zenith, 600, BASE_MS);
+            zenith.stage = Stage::Doubling;
+            zenith.rtt_s = 1.05;
+            let spacing = zenith.spacing();
+            assert_eq!(matches!(spacing, Spacing::Pairs { .. }), paired, "{window}");
+            let rate = spacing.rate().expect("it is spaced").bps() as f64;
+            let expected = 2.0 * window / 0.55 * f64::from(fixture::MSS) * 8.0;
             assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
         }
     }
