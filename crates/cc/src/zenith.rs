@@ -31,7 +31,7 @@ use crate::{
     SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, WindowState, state,
 };
 use delay::{Delay, Smallest};
-use start::{Chirp, FLIGHT_RATE, Finding, GROUP, Groups};
+use start::{Chirp, FLIGHT_RATE, Finding, Groups, LEAST_FLIGHT};
 
 /// What `bentpipe list cc` says of it.
 pub const ENTRY: Entry = Entry {
@@ -430,7 +430,7 @@ impl Zenith {
                 let Some(rtt) = rtt else { return true };
                 match chirp.on_ack(path.now, rtt, segments) {
                     Finding::Waiting => {}
-                    Finding::Idle(capacity) if FLIGHT_RATE * capacity * base_s >= f64::from(2 * GROUP) => {
+                    Finding::Idle(capacity) if FLIGHT_RATE * capacity * base_s >= LEAST_FLIGHT => {
                         self.stage = Stage::Groups(Groups::new(capacity, self.sent, path.now));
                         self.window = self.window.max(FLIGHT_RATE * capacity * base_s);
                     }
