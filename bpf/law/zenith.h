@@ -132,7 +132,6 @@ struct bp_law {
 	bp_u8 before;
 	bp_u8 clock;
 	bp_u8 round_has_clock;
-	bp_u8 round_used;		/* the window was used at a step of the law; of ACKs that come many at once only the first ones find it so */
 };
 
 BP_INLINE bp_u32 zenith_base(const struct bp_law *law)
@@ -333,7 +332,6 @@ BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
 	law->round_delivered = 0;
 	law->round_lost = 0;
 	law->round_longest = 0;
-	law->round_used = 0;
 	law->round_clock = law->latest_clock;
 	law->round_has_clock = law->clock == ZENITH_BELIEVED;
 }
@@ -672,7 +670,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && (law->round_used || zenith_is_used(law, 0)) && law->before == ZENITH_ORDINARY) {
+	if (queue < target / 4 && zenith_is_used(law, 0) && law->before == ZENITH_ORDINARY) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
@@ -808,7 +806,6 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	if (law->pending_time * ZENITH_STEPS < law->srtt)
 		return 0;
 	used = zenith_is_used(law, segments);
-	law->round_used |= used;
 	segments = BP_MIN(law->pending, 1U << 20);
 	since = law->pending_time;
 	law->pending = 0;

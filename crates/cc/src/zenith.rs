@@ -197,15 +197,13 @@ struct Round {
     lost: f64,
     /// Longest queue that a single segment saw.
     longest: Duration,
-    /// Whether the window was used at one of the law's steps. Of ACKs that come many at once only the first ones find it so.
-    used: bool,
     /// The peer's clock when the round began, in milliseconds.
     clock: Option<u32>,
 }
 
 impl Round {
     fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, longest: Duration::ZERO, used: false, clock }
+        Self { since, before, delivered: 0.0, lost: 0.0, longest: Duration::ZERO, clock }
     }
 }
 
@@ -493,7 +491,6 @@ impl Zenith {
             return;
         }
         let used = self.is_used(path, segments);
-        self.round.used |= used;
         let (segments, since) = core::mem::take(&mut self.pending);
         let rate = self.rate();
         if rate <= 0.0 {
@@ -560,8 +557,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let used = round.used || self.is_used(path, 0.0);
-        if queue_s < CALM * target_s && used && round.before == Before::Ordinary {
+        if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -1058,20 +1054,6 @@ mod tests {
         }
         assert_eq!(zenith.silences, 0);
         assert!(zenith.window() > 2.0, "{}", zenith.window());
-    }
-
-    /// Of ten ACKs that come at once the second ends the round trip, when little is in flight.
-    #[test]
-    fn a_window_that_the_first_of_many_acks_finds_used_was_used() {
-        let mut zenith = zenith(20.0);
-        for number in 1..8 {
-            for ack in 0..10_u32 {
-                let path = Path { in_flight: if ack == 0 { 18 } else { 4 }, ..at(600 + BASE_MS * number) };
-                let rtt = Some(Duration::from_millis(BASE_MS + u64::from(ack == 0)));
-                zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
-            }
-        }
-        assert_eq!(zenith.speed, FASTEST);
     }
 
     /// A receive window that has not opened lets a thousand segments arrive in one round trip and a hundred in the next.
