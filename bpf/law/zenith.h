@@ -162,16 +162,18 @@ BP_INLINE bp_u32 zenith_empty(const struct bp_law *law)
 	return zenith_standing(law) - zenith_queue(law);
 }
 
+/* So much in so many us; 0 for no time. */
+BP_INLINE zenith_rate zenith_rate_over(bp_window window, bp_u32 time)
+{
+	zenith_rate rate = time ? (window >> (BP_SHIFT - 16)) * 1000000 / time : 0;
+
+	return BP_MIN(rate, ZENITH_FASTEST_RATE);
+}
+
 /* x. */
 BP_INLINE zenith_rate zenith_rate_of(const struct bp_law *law)
 {
-	bp_u32 standing = zenith_standing(law);
-	zenith_rate rate;
-
-	if (!standing)
-		return 0;
-	rate = (law->window >> (BP_SHIFT - 16)) * 1000000 / standing;
-	return BP_MIN(rate, ZENITH_FASTEST_RATE);
+	return zenith_rate_over(law->window, zenith_standing(law));
 }
 
 /* p / sqrt(x). Newton's iteration for the inverse root, which needs no division. */
@@ -569,6 +571,14 @@ BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
 	return 0;
 }
 
+BP_INLINE void zenith_leave_crowd(struct bp_law *law)
+{
+	law->crowded_rounds = 0;
+	law->crowded_sent = 0;
+	law->crowded_lost = 0;
+	law->crowded_window = 0;
+}
+
 /*
  * What the drain has shown. True if the queue was empty then. A round trip that stayed where it was has no queue in it, the path
  * has become longer.
@@ -576,6 +586,8 @@ BP_APART zenith_compete(struct bp_law *law, bp_u32 segments)
 BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
+	bp_window before_yield;
+	zenith_rate rate;
 	bp_u64 target, still;
 	int flat, overflows;
 
@@ -595,17 +607,18 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		    !(law->contest_most && law->drains_same >= ZENITH_SAME);
 	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < still && !overflows;
 	law->tide = ZENITH_USUAL;
-	law->crowded_rounds = 0;
-	law->crowded_sent = 0;
-	law->crowded_lost = 0;
+	before_yield = BP_MAX(law->window, law->crowded_window);
+	zenith_leave_crowd(law);
 	left = zenith_queue(law);
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
-	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * target) {
+	/* The target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue. */
+	rate = BP_MAX(zenith_rate_of(law), zenith_rate_over(before_yield, base));
+	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * zenith_target(BP_MAX(rate, 1ULL << 16))) {
 		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
 		if (!law->contest_most) {
 			law->speed = 1;
-			law->window = BP_MAX(law->window, law->crowded_window);
+			law->window = before_yield;
 			law->contest_most = law->window;
 			law->contest_since = now;
 			law->contest_until_most = 0;
@@ -624,7 +637,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		/* In proportion, at most 256 times; quotient and remainder apart, so that no product leaves 64 bits. */
 		base = BP_MIN(BP_MAX(base, 1U), 1U << 30);
 		lowest = BP_MIN(lowest, (bp_u64)base << 8);
-		law->window = law->window / base * lowest + law->window % base * lowest / base;
+		law->window = before_yield / base * lowest + before_yield % base * lowest / base;
 		law->window = BP_MIN(law->window, BP_LARGEST);
 		return 1;
 	}
@@ -710,9 +723,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 			law->crowded_window = law->window;
 		law->crowded_rounds++;
 	} else {
-		law->crowded_rounds = 0;
-		law->crowded_sent = 0;
-		law->crowded_lost = 0;
+		zenith_leave_crowd(law);
 	}
 	law->rounds_since_drain++;
 	zenith_begin_round(law, law->now, next);
@@ -957,12 +968,11 @@ BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
  */
 BP_INLINE zenith_rate zenith_pace(const struct bp_law *law)
 {
-	bp_u32 base = BP_MAX(zenith_base(law), 1U);
 	zenith_rate rate = zenith_rate_of(law);
 
-	if (law->stage != ZENITH_DOUBLES)
-		return rate + rate / 50;
-	return rate ? BP_MIN(2 * ((law->window >> (BP_SHIFT - 16)) * 1000000 / base), ZENITH_FASTEST_RATE) : 0;
+	if (law->stage == ZENITH_DOUBLES)
+		return 2 * zenith_rate_over(law->window, zenith_base(law));
+	return rate + rate / 50;
 }
 
 /* Segments further apart than 20 ms leave in pairs: a receiver holds the ACK of a lone one back, Linux for 40 ms at least. */

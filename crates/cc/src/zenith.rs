@@ -265,7 +265,7 @@ pub struct Zenith {
     crowded_rounds: u32,
     /// Segments sent and lost in those rounds.
     crowded: (f64, f64),
-    /// The window when they began.
+    /// The window when they began; 0 while there are none.
     crowded_window: f64,
     contest: Option<Contest>,
     /// Losses that the path's own share still explains.
@@ -594,10 +594,13 @@ impl Zenith {
             }
             self.crowded_rounds += 1;
         } else {
-            self.crowded_rounds = 0;
-            self.crowded = (0.0, 0.0);
+            self.leave_crowd();
         }
         self.rounds_since_drain += 1;
+    }
+
+    fn leave_crowd(&mut self) {
+        (self.crowded_rounds, self.crowded, self.crowded_window) = (0, (0.0, 0.0), 0.0);
     }
 
     /// Sets the window to what a measured rate fills when the queue is at its target. Calling it twice changes nothing more.
@@ -751,16 +754,18 @@ impl Zenith {
         let target_s = self.config.target_s(self.rate().max(1.0));
         let lowest_s = lowest.as_secs_f64();
         let fell_s = standing_s - lowest_s;
-        self.crowded_rounds = 0;
-        self.crowded = (0.0, 0.0);
+        let before_yield = self.window.max(self.crowded_window);
+        self.leave_crowd();
         let still_s = FLAT * queue_s + STILL_S;
         let is_same = (lowest_s - before.as_secs_f64()).abs() < still_s;
         self.drain.same = if is_same { self.drain.same + 1 } else { 0 };
         let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
-        if !flat && left_s > FOREIGN * target_s && self.config.contest {
-            self.compete(now);
+        // What is left is compared with the target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue.
+        let before_s = self.config.target_s(self.rate().max(before_yield / base_s).max(1.0));
+        if !flat && left_s > FOREIGN * before_s && self.config.contest {
+            self.compete(now, before_yield);
             return false;
         }
         if self.contest.take().is_some() {
@@ -769,7 +774,7 @@ impl Zenith {
         }
         if flat {
             self.rebased = Some((self.delay.rebase(now, lowest), now));
-            self.window *= lowest_s / base_s;
+            self.window = before_yield * lowest_s / base_s;
             return true;
         }
         lowest_s - base_s < 0.5 * target_s
@@ -777,11 +782,11 @@ impl Zenith {
 
     /// A drain has left a queue that flows of our kind would not leave: whoever fills it does not drain. The window is as large again as
     /// before it yielded to that queue, and follows CUBIC's. What the path is like without a queue is remembered all the while.
-    fn compete(&mut self, now: Instant) {
+    fn compete(&mut self, now: Instant, window: f64) {
         if self.contest.is_none() {
             self.delay.hold(true);
             self.speed = 1.0;
-            self.window = self.window.max(self.crowded_window);
+            self.window = window;
             self.contest =
                 Some(Contest { since: now, curve: Curve::new(self.window, self.window, cubic::C) });
         }
@@ -1280,13 +1285,29 @@ mod tests {
         assert_eq!([contested(25), contested(35)], [false, true]);
     }
 
+    /// A flow of 690 segments has come down to two before its drain finds 450 ms, less than five times what two segments aim at; the same with a
+    /// drain that changes nothing, after which the path counts as longer.
+    #[test]
+    fn a_drain_gives_back_what_was_yielded_to_a_queue_of_others_or_to_a_longer_path() {
+        for (standing_ms, contested, window) in [(1100, true, 690.0), (1000, false, 690.0 / 0.55)] {
+            let mut zenith = zenith(690.0);
+            (7..27).for_each(|tenth| hear(&mut zenith, 100 * tenth, 1000));
+            (zenith.window, zenith.crowded_rounds, zenith.crowded_window) = (2.0, 8, 690.0);
+            zenith.drain.lowest = Duration::from_millis(1000);
+            (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * f64::from(standing_ms), 0.55);
+            zenith.judge_drain(at(2600).now);
+            assert_eq!(zenith.contest.is_some(), contested, "{standing_ms} ms");
+            assert!((zenith.window - window).abs() < 1e-6, "{standing_ms} ms: {}", zenith.window);
+        }
+    }
+
     /// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
     #[test]
     fn a_contest_with_nobody_ends() {
         let mut zenith = zenith(690.0);
         zenith.drained = (2000.0, 2.0);
         (0..10).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS));
-        zenith.compete(at(1700).now);
+        zenith.compete(at(1700).now, zenith.window);
         let rtt = Some(Duration::from_millis(BASE_MS + 200));
         for hundredth in 0..6000 {
             let lost = u32::from(hundredth % 50 == 0);
