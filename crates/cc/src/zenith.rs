@@ -714,14 +714,14 @@ impl Zenith {
         let elapsed_s = now.since(self.drain.lowest_at).as_secs_f64();
         // Before the least of T, which is most of the time, T itself need not be known.
         let due = doubtful || (elapsed_s >= self.config.memory_least_s && elapsed_s >= self.memory_s());
-        // What a timeout leaves of the window is not what fills the path.
-        self.config.drains && due && self.before_timeout.is_none() && matches!(self.stage, Stage::Steady)
+        self.config.drains && due && matches!(self.stage, Stage::Steady)
     }
 
     /// Begins and ends drains. True in a drain, when the law does not change the window.
     fn drains(&mut self, path: &Path) -> bool {
         match self.drain.tide {
-            Tide::Usual if self.is_due(path.now) => {
+            // What a timeout leaves of the window is not what fills the path.
+            Tide::Usual if self.is_due(path.now) && self.before_timeout.is_none() => {
                 let (standing_s, base_s) = (self.delay.standing_s(), self.delay.base_s());
                 // Where much is lost, less arrives than leaves, and what leaves would keep the queue full.
                 let rate = self.rate().min(self.delivery_rate);
