@@ -587,8 +587,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
-	zenith_rate rate;
-	bp_u64 target, still;
+	bp_u64 target, before, still;
 	int flat, overflows;
 
 	if (!law)
@@ -613,8 +612,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
 	/* The target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue. */
-	rate = BP_MAX(zenith_rate_of(law), zenith_rate_over(before_yield, base));
-	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * zenith_target(BP_MAX(rate, 1ULL << 16))) {
+	before = zenith_target(BP_MAX(zenith_rate_over(before_yield, base), 1ULL << 16));
+	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * before) {
 		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
 		if (!law->contest_most) {
 			law->speed = 1;

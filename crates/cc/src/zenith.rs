@@ -763,7 +763,7 @@ impl Zenith {
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
         // What is left is compared with the target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue.
-        let before_s = self.config.target_s(self.rate().max(before_yield / base_s).max(1.0));
+        let before_s = self.config.target_s((before_yield / base_s).max(1.0));
         if !flat && left_s > FOREIGN * before_s && self.config.contest {
             self.compete(now, before_yield);
             return false;
