@@ -429,7 +429,7 @@ impl Zenith {
                 match chirp.on_ack(path.now, rtt, segments) {
                     Finding::Waiting => {}
                     Finding::Idle(capacity) if FLIGHT_RATE * capacity * base_s >= LEAST_FLIGHT => {
-                        self.stage = Stage::Groups(Groups::new(capacity, self.sent, path.now));
+                        self.stage = Stage::Groups(Groups::new(capacity, chirp.flight as u32, path.now));
                         self.window = self.window.max(FLIGHT_RATE * capacity * base_s);
                     }
                     _ => self.double(path.now),
@@ -797,7 +797,6 @@ impl CongestionControl for Zenith {
     fn window(&self) -> f64 {
         match (&self.drain.tide, &self.stage) {
             (Tide::Ebb { window, .. }, _) => window.min(self.window),
-            (_, Stage::Chirp(chirp)) => chirp.window(self.window),
             _ => self.window,
         }
     }
@@ -852,9 +851,7 @@ impl CongestionControl for Zenith {
     fn spacing(&self) -> Spacing {
         let rate = self.rate();
         let per_s = match &self.stage {
-            Stage::Chirp(_) if self.rtt_s > 0.0 && self.sent < 16 => {
-                1.0 / Chirp::gap_s(self.sent, self.rtt_s)
-            }
+            Stage::Chirp(_) if self.rtt_s > 0.0 => 1.0 / Chirp::gap_s(self.sent, self.rtt_s),
             Stage::Groups(groups) => 1.0 / groups.gap_s(self.sent),
             // By the path's own round trip: a smoothed one holds what waited on the way back, too.
             Stage::Doubling if self.rtt_s > 0.0 => {
@@ -1023,6 +1020,22 @@ mod tests {
             let expected = 2.0 * window / 0.55 * f64::from(fixture::MSS) * 8.0;
             assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
         }
+    }
+
+    /// A sender that waited for the last of these ACKs would learn of a lost last segment by a timeout.
+    #[test]
+    fn the_acks_of_the_first_flight_let_as_much_leave_at_once() {
+        let mut zenith = established(10.0, 0);
+        for _ in 0..18 {
+            let sent = Sent { seq: 1, len: fixture::MSS, retransmission: false };
+            zenith.on_sent(&sent, &at(20));
+        }
+        for millis in 0..8 {
+            hear(&mut zenith, BASE_MS + millis, BASE_MS);
+            assert_eq!(zenith.window(), 10.0);
+        }
+        let rate = zenith.spacing().rate().expect("it is spaced").bps() as f64;
+        assert!(rate > 1e9, "{rate}");
     }
 
     /// Others' second flights overflow the queue: what is lost ends the measurement.

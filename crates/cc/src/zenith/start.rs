@@ -4,6 +4,8 @@ use bentpipe_base::{Duration, Instant};
 
 /// Gaps of the first flight shrink by this factor from segment to segment.
 const SHRINK: f64 = 0.6;
+/// Later gaps are as short as that of this segment, which is shorter than any bottleneck needs.
+const MOST_SHRUNK: u32 = 16;
 /// First gap of the first flight in seconds, and at most in round trips.
 const FIRST_GAP_S: f64 = 0.0048;
 const FIRST_GAP_RTT: f64 = 0.125;
@@ -39,7 +41,8 @@ pub(super) struct Chirp {
     points: [Point; POINTS],
     len: usize,
     delivered: f64,
-    flight: f64,
+    /// Segments of the flight.
+    pub flight: f64,
     /// When the last segment of the flight left.
     last_sent: Instant,
 }
@@ -66,9 +69,9 @@ impl Chirp {
         }
     }
 
-    /// Seconds between segment `index` of the flight and the next.
+    /// Seconds between segment `index` of the connection and the next.
     pub fn gap_s(index: u32, rtt_s: f64) -> f64 {
-        FIRST_GAP_S.min(FIRST_GAP_RTT * rtt_s) * libm::pow(SHRINK, f64::from(index))
+        FIRST_GAP_S.min(FIRST_GAP_RTT * rtt_s) * libm::pow(SHRINK, f64::from(index.min(MOST_SHRUNK)))
     }
 
     /// Segment `index` of the connection leaves.
@@ -78,16 +81,13 @@ impl Chirp {
         }
     }
 
-    /// Nothing more leaves before the flight has arrived: it would disturb the measurement.
-    pub fn window(&self, window: f64) -> f64 {
-        (window - self.delivered).max(1.0)
-    }
-
     /// An ACK of so many segments.
     pub fn on_ack(&mut self, now: Instant, rtt: Duration, segments: f64) -> Finding {
         self.delivered += segments;
         let at_s = now.as_secs_f64();
-        if let Some(point) = self.points.get_mut(self.len) {
+        // What these ACKs let leave is sent as they come, and shows no gap of the flight.
+        let of_flight = now - rtt <= self.last_sent;
+        if let Some(point) = self.points.get_mut(self.len).filter(|_| of_flight) {
             *point = Point { sent_s: at_s - rtt.as_secs_f64(), at_s, delivered: self.delivered };
             self.len += 1;
         }
@@ -141,7 +141,7 @@ fn median_rate(points: &[Point]) -> f64 {
 pub(super) struct Groups {
     /// Segments a second.
     pub capacity: f64,
-    /// Segments sent when the flight began.
+    /// Segments of the first flight. The second begins with what the ACKs of the first let leave.
     pub first: u32,
     since: Instant,
     previous: Option<(f64, f64)>,
@@ -215,6 +215,26 @@ mod tests {
             let Finding::Idle(found) = flight(capacity, 0.0) else { panic!("{capacity} a second: not idle") };
             assert!((found / capacity - 1.0).abs() < 0.02, "{found} of {capacity}");
         }
+    }
+
+    /// The last segment is lost, and what the ACK of the first let leave is acknowledged a round trip later.
+    #[test]
+    fn what_leaves_after_the_first_flight_is_not_measured() {
+        let mut chirp = Chirp::new(10.0);
+        let (mut sent_s, mut finding) = (1.0, Finding::Waiting);
+        for index in 0..10 {
+            chirp.on_sent(path_at(sent_s).now, index);
+            if index < 9 {
+                let queued_s = f64::from(index) * 0.0048;
+                let rtt_s = RTT_S + queued_s + 1.0 - sent_s;
+                finding = chirp.on_ack(path_at(sent_s + rtt_s).now, Duration::from_secs_f64(rtt_s), 1.0);
+            }
+            sent_s += Chirp::gap_s(index, RTT_S);
+        }
+        assert_eq!(finding, Finding::Waiting);
+        finding = chirp.on_ack(path_at(1.0 + 2.0 * RTT_S).now, Duration::from_secs_f64(RTT_S), 1.0);
+        let Finding::Idle(found) = finding else { panic!("{finding:?}") };
+        assert!((found * 0.0048 - 1.0).abs() < 0.02, "{found}");
     }
 
     #[test]
