@@ -355,14 +355,22 @@ BP_INLINE bp_window zenith_fills(zenith_rate rate, bp_u64 delay)
 	return BP_MIN(segments, BP_LARGEST >> (BP_SHIFT - 16)) << (BP_SHIFT - 16);
 }
 
-/* The window becomes what a measured rate fills with the queue aimed at. Doing it twice changes nothing. */
+/*
+ * The window becomes what a measured rate fills with the queue aimed at. Doing it twice changes nothing. A rate over a round trip goes
+ * with the mean of its delays: where ACKs wait on their way back, the smallest is far from it. While the queue grows fast the smoothed
+ * delay is behind it, and the window falls below what fills the path, but not below half of that.
+ */
 BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 {
 	bp_window fits;
+	bp_u32 queue;
+	bp_u32 path;
 
 	if (!law)
 		return 0;
-	fits = zenith_fills(rate, ((bp_u64)zenith_empty(law) << ZENITH_FINE) + zenith_own_target(law));
+	queue = zenith_queue(law);
+	path = BP_MAX(law->srtt - BP_MIN(queue, law->srtt), zenith_base(law) / 2);
+	fits = zenith_fills(rate, ((bp_u64)path << ZENITH_FINE) + zenith_own_target(law));
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
 		zenith_settle(law);

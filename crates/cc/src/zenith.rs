@@ -604,9 +604,12 @@ impl Zenith {
     }
 
     /// Sets the window to what a measured rate fills when the queue is at its target. Calling it twice changes nothing more.
+    /// A rate over a round trip goes with the mean of its delays (Little's law): where ACKs wait on their way back, the smallest is far from it.
+    /// While the queue grows fast the smoothed delay is behind it, and the window falls below what fills the path, but not below half of that.
     fn fit(&mut self, now: Instant, rate: f64) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let fits = rate * (self.delay.empty_s() + target_s);
+        let path_s = (self.rtt_s - self.delay.queue_s()).max(0.5 * self.delay.base_s());
+        let fits = rate * (path_s + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
@@ -1094,8 +1097,15 @@ mod tests {
             let rtt = Some(Duration::from_millis(BASE_MS + back_ms));
             zenith.on_ack(&Ack { rtt, peer_clock, ..fixture::ack(1) }, &at(now));
         }
+        zenith.rtt_s = 0.85;
         zenith.fit(at(1700).now, 1250.0);
         assert!((zenith.window() - 1250.0 * (0.849 + 0.006)).abs() < 5.0, "{}", zenith.window());
+        zenith.rtt_s = 0.7;
+        zenith.fit(at(1700).now, 1250.0);
+        assert!((zenith.window() - 1250.0 * (0.699 + 0.006)).abs() < 5.0, "{}", zenith.window());
+        (zenith.window, zenith.rtt_s) = (1200.0, 0.1);
+        zenith.fit(at(1700).now, 1250.0);
+        assert!((zenith.window() - 1250.0 * (0.275 + 0.006)).abs() < 5.0, "{}", zenith.window());
     }
 
     #[test]
