@@ -33,7 +33,7 @@
 /* A clock that is further from our own than this after a while does not count milliseconds, us. */
 #define ZENITH_CLOCK_SLACK 500000ULL
 /* Fastest growth, in times that of the law. */
-#define ZENITH_FASTEST 16
+#define ZENITH_FASTEST 32
 /*
  * Steps of the law in a smoothed round trip at most. The standing queue, which it follows, is the smallest of a quarter of a round trip, kept in
  * quarters of that; a step of this length delays the loop of 1.25 round trips by a thirty-second of one.
@@ -45,6 +45,13 @@
 #define ZENITH_LONGEST 3
 /* A drain that leaves more targets than these has others beside it who do not drain. */
 #define ZENITH_FOREIGN 5
+/* So does one that leaves more targets of the smallest window than these. */
+#define ZENITH_LONGEST_OWN 2
+/*
+ * A flow yields to others who do not drain if it has less than half of the window that it had when a drain last left no queue, and so many
+ * drains in a row have left one.
+ */
+#define ZENITH_FILLED_DRAINS 8
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and over how many segments. */
@@ -95,6 +102,7 @@ struct bp_law {
 	bp_u64 root;			/* that is being found */
 	bp_window allowance;		/* losses that the path's own share still explains */
 	bp_window crowded_window;	/* the window when the queue became too long */
+	bp_window emptied_window;	/* the window when a drain last left no queue, or when the doubling ended */
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
 	bp_u64 contest_since;
 	bp_u64 contest_until_most;	/* how long CUBIC takes to get back to it, us */
@@ -115,6 +123,7 @@ struct bp_law {
 	bp_u32 lowest;			/* round trip since the last drain began */
 	bp_u32 lowest_before;		/* between the two drains before */
 	bp_u32 drains_same;		/* drains in a row that have found the same */
+	bp_u32 drains_filled;		/* drains in a row that have left a queue */
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
 	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
@@ -312,6 +321,7 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 segments, const st
 BP_INLINE void zenith_settle(struct bp_law *law)
 {
 	law->stage = ZENITH_STEADY;
+	law->emptied_window = law->window;
 	law->calm_rounds = 0;
 	law->mean = zenith_own_target(law) << (ZENITH_MEAN - ZENITH_FINE);
 }
@@ -595,8 +605,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 {
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
-	bp_u64 target, before, still;
-	int flat, overflows;
+	bp_u64 target, longest_own, fine_left, still;
+	int flat, overflows, foreign, robbed;
 
 	if (!law)
 		return 0;
@@ -619,9 +629,14 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	left = zenith_queue(law);
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
-	/* The target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue. */
-	before = zenith_target(BP_MAX(zenith_rate_over(before_yield, base), 1ULL << 16));
-	if (!flat && (bp_u64)left << ZENITH_FINE > ZENITH_FOREIGN * before) {
+	fine_left = (bp_u64)left << ZENITH_FINE;
+	law->drains_filled = BP_MIN(law->drains_filled, 1U << 30) + 1;
+	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
+	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
+	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
+	robbed = !law->contest_most && before_yield < law->emptied_window / 2 &&
+		 (law->drains_filled >= ZENITH_FILLED_DRAINS || fine_left > longest_own);
+	if (foreign || robbed) {
 		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
 		if (!law->contest_most) {
 			law->speed = 1;
@@ -648,7 +663,11 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		law->window = BP_MIN(law->window, BP_LARGEST);
 		return 1;
 	}
-	return lowest <= base || 2 * ((bp_u64)(lowest - base) << ZENITH_FINE) < target;
+	if (2 * fine_left >= target)
+		return 0;
+	law->emptied_window = law->window;
+	law->drains_filled = 0;
+	return 1;
 }
 
 /*
@@ -865,12 +884,13 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	up = wanted > now;
 	/* g is one half. */
 	step = ((up ? wanted - now : now - wanted) << (BP_SHIFT + 8 - ZENITH_FINE - 1)) / BP_MAX(zenith_loss_worth(law), 1ULL);
-	if (up) {
-		if (!used)
-			return 0;
-		if (law->speed > 1)
-			step = BP_MAX(law->speed * step, law->speed * (BP_ONE / 128));
+	/* Two round trips without a queue say that there is room, even if Q remembers one. */
+	if (law->speed > 1) {
+		step = BP_MAX(up ? law->speed * step : 0, law->speed * (BP_ONE / 128));
+		up = 1;
 	}
+	if (up && !used)
+		return 0;
 	step = segments * BP_MIN(step, ZENITH_STEP);
 	law->window = up ? law->window + step : BP_MAX(law->window, step + ZENITH_SMALLEST) - step;
 	law->window = BP_MIN(BP_MAX(law->window, ZENITH_SMALLEST), BP_LARGEST);

@@ -141,8 +141,8 @@ const PAIR_S: f64 = 0.02;
 const STEPS: u64 = 16;
 /// Largest change of the window for a delivered segment.
 const STEP: f64 = 0.5;
-/// Largest growth, as a multiple of what the law gives.
-const FASTEST: f64 = 16.0;
+/// Largest growth, as a multiple of what the law gives. With 32 a window grows by a quarter in a round trip, less than it does while it doubles.
+const FASTEST: f64 = 32.0;
 /// A queue that is smaller than this share of the target counts as no queue.
 const CALM: f64 = 0.25;
 /// Losses stand for a queue where the longest queue of the last seconds is shorter than so many targets.
@@ -163,6 +163,12 @@ const LONGEST: f64 = 3.0;
 /// If a drain leaves more than so many targets, others do not drain. The queue that N equal flows aim at is the root of N times that of one
 /// with all of their rate: one that has nearly all of it, and drains alone, leaves this to 25 that have just begun.
 const FOREIGN: f64 = 5.0;
+/// Nor is there a flow of our kind that aims at a longer queue than one of the smallest window does: more than so many of its targets are others'.
+const LONGEST_OWN: f64 = 2.0;
+/// A flow yields to others who do not drain if it has less than this share of the window that it had when a drain last left no queue, and so many
+/// drains in a row have left one. Flows of our kind that have begun within 20 s of each other seldom need six to drain together.
+const YIELDED: f64 = 0.5;
+const FILLED_DRAINS: u32 = 8;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
 /// Segments whose losses the belief of before the first drain weighs.
@@ -232,6 +238,9 @@ struct Drain {
     /// The lowest round trip between the two drains before, and how many drains in a row have found the same.
     before: Duration,
     same: u32,
+    /// The window when a drain last left no queue, or when the start ended, and how many drains in a row have left one since.
+    emptied_window: f64,
+    filled: u32,
 }
 
 /// Beside flows that do not drain: the window grows and shrinks as CUBIC's does (RFC 9438), since the last loss.
@@ -335,6 +344,8 @@ impl Zenith {
                 base_s: 0.0,
                 before: Duration::MAX,
                 same: 0,
+                emptied_window: 0.0,
+                filled: 0,
             },
             longest: WindowedMax::new(LONGEST_WINDOW.as_nanos()),
             previous_queue: Duration::ZERO,
@@ -468,6 +479,7 @@ impl Zenith {
 
     fn settle(&mut self) {
         self.stage = Stage::Steady;
+        self.drain.emptied_window = self.window;
         self.calm_rounds = 0;
         self.mean_s = self.config.target_s(self.rate().max(1.0));
     }
@@ -521,13 +533,12 @@ impl Zenith {
             self.fit(path.now, self.delivery_rate.max(self.delivery_rate_before));
             return;
         }
-        if step > 0.0 {
-            if !used {
-                return;
-            }
-            if self.speed > 1.0 {
-                step = (self.speed * step).max(self.speed / 128.0);
-            }
+        // Two round trips without a queue say that there is room, even if Q remembers one.
+        if self.speed > 1.0 {
+            step = (self.speed * step).max(self.speed / 128.0);
+        }
+        if step > 0.0 && !used {
+            return;
         }
         self.window = (self.window + segments * step.clamp(-STEP, STEP)).max(SMALLEST);
     }
@@ -731,9 +742,8 @@ impl Zenith {
                 let window = (DRAIN_DEPTH * self.delay.empty_s() * rate).max(1.0);
                 let until = path.now + Duration::from_secs_f64(DRAIN_RTTS * standing_s);
                 let tide = Tide::Ebb { window, until };
-                let Drain { lowest: before, same, .. } = self.drain;
-                let lowest = Duration::MAX;
-                self.drain = Drain { tide, lowest, lowest_at: path.now, standing_s, base_s, before, same };
+                let (before, lowest, lowest_at) = (self.drain.lowest, Duration::MAX, path.now);
+                self.drain = Drain { tide, lowest, lowest_at, standing_s, base_s, before, ..self.drain };
                 self.rounds_since_drain = 0;
             }
             Tide::Ebb { until, .. } if path.now >= until => {
@@ -765,9 +775,14 @@ impl Zenith {
         let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
-        // What is left is compared with the target of before the flow yielded: that of a flow that has come down to two segments is longer than any queue.
-        let before_s = self.config.target_s((before_yield / base_s).max(1.0));
-        if !flat && left_s > FOREIGN * before_s && self.config.contest {
+        self.drain.filled = self.drain.filled.saturating_add(1);
+        let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
+        let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
+        // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
+        let robbed = self.contest.is_none()
+            && before_yield < YIELDED * self.drain.emptied_window
+            && (self.drain.filled >= FILLED_DRAINS || left_s > longest_own_s);
+        if (foreign || robbed) && self.config.contest {
             self.compete(now, before_yield);
             return false;
         }
@@ -780,7 +795,11 @@ impl Zenith {
             self.window = before_yield * lowest_s / base_s;
             return true;
         }
-        lowest_s - base_s < 0.5 * target_s
+        let empties = left_s < 0.5 * target_s;
+        if empties {
+            (self.drain.emptied_window, self.drain.filled) = (self.window, 0);
+        }
+        empties
     }
 
     /// A drain has left a queue that flows of our kind would not leave: whoever fills it does not drain. The window is as large again as
@@ -1130,7 +1149,7 @@ mod tests {
             zenith.window = window;
             zenith
         });
-        for round in 1..200 {
+        for round in 1..140 {
             for flow in [&mut more, &mut less] {
                 let rtt = Some(Duration::from_millis(35));
                 let segments = flow.window() as u32;
@@ -1322,6 +1341,58 @@ mod tests {
             assert_eq!(zenith.contest.is_some(), contested, "{standing_ms} ms");
             assert!((zenith.window - window).abs() < 1e-6, "{standing_ms} ms: {}", zenith.window);
         }
+    }
+
+    /// Ends a drain that began with a round trip of `standing_ms` and whose lowest was `lowest_ms`. True if a contest begins.
+    fn contests(zenith: &mut Zenith, standing_ms: u64, lowest_ms: u64) -> bool {
+        for millis in [1000, 1500] {
+            hear(zenith, millis, lowest_ms);
+        }
+        zenith.drain.lowest = Duration::from_millis(lowest_ms);
+        (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * standing_ms as f64, 0.55);
+        zenith.judge_drain(at(1500).now);
+        zenith.contest.is_some()
+    }
+
+    /// Beside Reno, whose queue grows by a segment a round trip, each drain leaves less than five targets.
+    #[test]
+    fn a_flow_that_yields_drain_after_drain_contests() {
+        for (emptied_window, drains, contested) in [(690.0, 7, false), (690.0, 8, true), (150.0, 8, false)] {
+            let mut zenith = zenith(100.0);
+            (zenith.drain.emptied_window, zenith.drain.filled) = (emptied_window, drains - 1);
+            assert_eq!(contests(&mut zenith, 595, 570), contested, "{drains} after {emptied_window}");
+        }
+        let mut zenith = zenith(100.0);
+        zenith.drain.filled = 7;
+        contests(&mut zenith, 595, 552);
+        assert_eq!(
+            (zenith.drain.emptied_window, zenith.drain.filled),
+            (zenith.window, 0),
+            "an empty queue ends the row"
+        );
+    }
+
+    /// Ten segments of what were 690 aim at 37 ms and are a small part of the 170 ms that their drain does not shorten. Two segments would aim at 75 ms.
+    #[test]
+    fn the_drain_of_a_flow_that_has_yielded_shows_no_longer_path() {
+        for (emptied_window, left_ms, contested) in
+            [(690.0, 170, true), (15.0, 170, false), (690.0, 140, false)]
+        {
+            let mut zenith = zenith(10.0);
+            zenith.drain.emptied_window = emptied_window;
+            let found = contests(&mut zenith, BASE_MS + left_ms, BASE_MS + left_ms);
+            assert_eq!(found, contested, "{left_ms} ms after {emptied_window}");
+            assert_eq!(zenith.delay.base_s() > 0.55, !contested, "{left_ms} ms after {emptied_window}");
+        }
+    }
+
+    /// Who has just lost its window to a long queue remembers it for some time.
+    #[test]
+    fn two_round_trips_without_a_queue_end_the_yielding() {
+        let mut zenith = zenith(10.0);
+        zenith.mean_s = 0.1;
+        (0..8).for_each(|number| hear(&mut zenith, 700 + 600 * number, BASE_MS));
+        assert!(zenith.speed > 1.0 && zenith.window > 10.0, "{} {}", zenith.speed, zenith.window);
     }
 
     /// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
