@@ -606,7 +606,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, robbed;
+	int flat, overflows, foreign, yielded;
 
 	if (!law)
 		return 0;
@@ -634,9 +634,9 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
 	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
-	robbed = !law->contest_most && before_yield < law->emptied_window / 2 &&
+	yielded = !law->contest_most && before_yield < law->emptied_window / 2 &&
 		 (law->drains_filled >= ZENITH_FILLED_DRAINS || fine_left > longest_own);
-	if (foreign || robbed) {
+	if (foreign || yielded) {
 		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
 		if (!law->contest_most) {
 			law->speed = 1;

@@ -779,10 +779,10 @@ impl Zenith {
         let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
         let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
-        let robbed = self.contest.is_none()
+        let yielded = self.contest.is_none()
             && before_yield < YIELDED * self.drain.emptied_window
             && (self.drain.filled >= FILLED_DRAINS || left_s > longest_own_s);
-        if (foreign || robbed) && self.config.contest {
+        if (foreign || yielded) && self.config.contest {
             self.compete(now, before_yield);
             return false;
         }
