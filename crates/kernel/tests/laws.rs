@@ -291,6 +291,9 @@ struct History {
     sacked: u32,
     base_us: u64,
     queue_us: u64,
+    /// The queue that others fill, and by how much it grows at each event.
+    others_us: u64,
+    others_growth_us: u64,
     expiries: u32,
     /// Losses in ten thousand ACKs.
     trouble: u64,
@@ -383,6 +386,8 @@ impl History {
             sacked: 0,
             base_us,
             queue_us: 0,
+            others_us: 0,
+            others_growth_us: 0,
             expiries: 0,
             trouble,
             lots,
@@ -502,6 +507,7 @@ impl History {
             1..18 => self.queue_us + self.rng.below(self.base_us / 20 + 2),
             _ => self.queue_us - self.queue_us.min(self.rng.below(self.base_us / 20 + 2)),
         };
+        self.others_us += self.others_growth_us;
         match self.rng.below(10_000) {
             n if n < self.trouble && self.phase == Phase::Open => self.lose(),
             n if n < self.trouble / 3 => self.expire(),
@@ -567,7 +573,7 @@ impl History {
         self.sacked = if duplicate { self.sacked + 1 } else { self.sacked - self.sacked.min(acked) };
         let delivered = if duplicate { 1 } else { fresh };
         let rtt = (!duplicate && self.phase != Phase::Loss)
-            .then(|| Duration::from_micros(self.base_us + self.queue_us));
+            .then(|| Duration::from_micros(self.base_us + self.queue_us + self.others_us));
         self.measure(rtt);
         self.path.snd_una += u64::from(acked) * u64::from(MSS);
         self.path.outstanding -= acked;
@@ -640,13 +646,25 @@ fn rule(name: &str, parameters: &str) -> Algorithm {
 }
 
 fn agree(name: &str, parameters: &str, law: &'static Native) {
+    agree_beside(name, parameters, law, 700, |_| 0);
+}
+
+/// The same in histories of so many events, in each of which others fill a queue that grows by so many microseconds at each event.
+fn agree_beside(
+    name: &str,
+    parameters: &str,
+    law: &'static Native,
+    length: u64,
+    growth_us: fn(&History) -> u64,
+) {
     let events: u64 =
         std::env::var("BENTPIPE_LAW_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let algorithm = rule(name, parameters);
     let (mut done, mut number, mut worst) = (0, 0, 0.0_f64);
     while done < events {
         let mut history = History::new(&algorithm, law, Rng::stream(number, name));
-        for event in 0..700 {
+        history.others_growth_us = growth_us(&history);
+        for event in 0..length {
             history.step();
             done += 1;
             let apart = history.apart();
@@ -745,6 +763,14 @@ fn copa_is_one_law() {
 #[test]
 fn zenith_is_one_law() {
     agree("zenith", r#"{ "measured_start": false }"#, &ZENITH);
+}
+
+/// Drains do not shorten the queue of others, and the flow yields until it contests it.
+#[test]
+fn zenith_is_one_law_beside_others() {
+    agree_beside("zenith", r#"{ "measured_start": false }"#, &ZENITH, 20_000, |history| {
+        history.base_us / 50_000
+    });
 }
 
 #[test]
