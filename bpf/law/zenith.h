@@ -781,7 +781,7 @@ BP_APART zenith_drains(struct bp_law *law)
 		rate = BP_MIN(zenith_rate_of(law), law->delivery_rate);
 		law->ebb = zenith_fills(rate - rate / 20, (bp_u64)zenith_empty(law) << ZENITH_FINE);
 		law->ebb = BP_MAX(law->ebb, BP_ONE);
-		law->ebb_until = law->now + standing + standing / 10;
+		law->ebb_until = law->now + (11ULL * standing + 9) / 10;
 		law->tide = ZENITH_EBB;
 		law->lowest_before = law->lowest;
 		law->lowest = BP_UNKNOWN;
