@@ -102,6 +102,21 @@ fn nothing_is_left_behind_and_the_exit_code_is_that_of_the_command() {
 }
 
 #[test]
+fn a_missing_packet_filter_is_all_that_is_said() {
+    let Some(_alone) = ready(&[]) else { return };
+    let which = Command::new("which").arg("ip").output().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(stdout(&which).trim(), folder.path().join("ip")).unwrap();
+    let before = host();
+    let mut command = bentpipe(&["emulate", "geo-single", "--quiet", "--", "/bin/true"]);
+    let output = command.env("PATH", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "bentpipe: the program `nft` is missing: install the package nftables\n");
+    assert_eq!(host(), before);
+}
+
+#[test]
 fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
     let Some(_alone) = ready(&[]) else { return };
     let before = host();

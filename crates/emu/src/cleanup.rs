@@ -85,11 +85,13 @@ fn serve(socket: UnixStream) -> io::Result<()> {
                 let Ok(number) = number.parse() else { break };
                 let addresses = Addresses { number };
                 let answer = match host::open(&addresses) {
-                    Ok(()) => "done".to_owned(),
+                    Ok(()) => {
+                        opened = Some(addresses);
+                        "done".to_owned()
+                    }
                     Err(Error::Missing(why)) => format!("missing {why}"),
                     Err(error) => format!("failed {error}").replace('\n', "; "),
                 };
-                opened = Some(addresses);
                 if writeln!(&socket, "{answer}").is_err() {
                     break;
                 }

@@ -94,7 +94,7 @@ impl Addresses {
     }
 }
 
-/// Lets packets from the path out to where this machine is connected, and answers back in.
+/// Lets packets from the path out to where this machine is connected, and answers back in. If it fails, it leaves nothing to undo.
 pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
     let (table, device) = (addresses.table(), addresses.device());
     let (v4, v6) = (addresses.network_v4(), addresses.network_v6());
@@ -105,17 +105,25 @@ pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
          oifname != \"{device}\" ip saddr {v4} masquerade\n\
          oifname != \"{device}\" ip6 saddr {v6} masquerade\n}}\n}}\n"
     ))?;
-    SavedSettings::open().and_then(SavedSettings::begin).map_err(Error::at("cannot switch on forwarding"))
+    let forwarding = SavedSettings::open().and_then(SavedSettings::begin);
+    if forwarding.is_err() {
+        delete_table(addresses);
+    }
+    forwarding.map_err(Error::at("cannot switch on forwarding"))
 }
 
 /// Undoes what [`open`] did, except for what other emulations need.
 pub(crate) fn close(addresses: &Addresses) {
+    delete_table(addresses);
+    if let Err(error) = SavedSettings::open().and_then(SavedSettings::end) {
+        eprintln!("bentpipe: forwarding could not be switched off: {error}; see {SETTINGS_FILE}");
+    }
+}
+
+fn delete_table(addresses: &Addresses) {
     let table = addresses.table();
     if let Err(error) = nft(&format!("delete table inet {table}\n")) {
         eprintln!("bentpipe: the table inet {table} could not be deleted: {error}");
-    }
-    if let Err(error) = SavedSettings::open().and_then(SavedSettings::end) {
-        eprintln!("bentpipe: forwarding could not be switched off: {error}; see {SETTINGS_FILE}");
     }
 }
 
@@ -148,7 +156,7 @@ impl SavedSettings {
         Ok(saved)
     }
 
-    /// Adds this process, and switches forwarding on if it is off.
+    /// Adds this process, and switches forwarding on if it is off; all or nothing.
     fn begin(mut self) -> io::Result<()> {
         if self.users.is_empty() {
             self.restore();
@@ -156,8 +164,13 @@ impl SavedSettings {
         let wanted = forwarding_to_switch_on()?;
         self.users.push(std::process::id());
         self.settings.extend(wanted.iter().cloned());
-        self.save()?;
-        wanted.iter().try_for_each(|(path, _)| fs::write(path, "1"))
+        let switched =
+            self.save().and_then(|()| wanted.iter().try_for_each(|(path, _)| fs::write(path, "1")));
+        if switched.is_err() {
+            // Why it could not be switched on is worth more than why something of it remains.
+            let _ = self.end();
+        }
+        switched
     }
 
     /// Removes this process; the last one restores the settings.
