@@ -581,7 +581,7 @@ impl CongestionControl for Bbr {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
     }
 }
 

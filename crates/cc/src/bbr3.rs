@@ -935,7 +935,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
     }
 }
 

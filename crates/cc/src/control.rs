@@ -417,6 +417,8 @@ pub struct Wants {
     /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::spacing`] and
     /// [`Ack::rate`].
     pub window_only: bool,
+    /// [`CongestionControl::spacing`] always gives a rate, which belongs to the law: hosts that do not pace make another algorithm of it.
+    pub pacing: bool,
 }
 
 /// A congestion control algorithm.

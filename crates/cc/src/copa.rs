@@ -335,7 +335,7 @@ impl CongestionControl for Copa {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
     }
 }
 

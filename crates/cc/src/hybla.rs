@@ -113,6 +113,10 @@ impl Config {
     fn estimates(&self) -> bool {
         self.estimate && self.train >= 2 && self.compat == Compat::Paper
     }
+
+    fn paces(&self) -> bool {
+        self.spacing && self.compat == Compat::Paper
+    }
 }
 
 /// 2^16 segments per ACK are as good as any larger number, and do not overflow.
@@ -335,9 +339,8 @@ impl CongestionControl for Sender {
     fn spacing(&self) -> Spacing {
         let Hybla { config, estimate, bytes_per_s_per_segment, .. } = &self.classic.rule;
         let in_train = matches!(estimate, Estimate::Pending { left: 1.., .. });
-        let paced = config.spacing && !self.classic.rule.is_linux() && !in_train;
         let rate = config.pace_gain * self.classic.windows.cwnd * bytes_per_s_per_segment;
-        Spacing::at((paced && rate > 0.0).then(|| Rate::from_bytes_per_s(rate)))
+        Spacing::at((config.paces() && !in_train && rate > 0.0).then(|| Rate::from_bytes_per_s(rate)))
     }
 
     fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
@@ -352,7 +355,8 @@ impl CongestionControl for Sender {
     }
 
     fn wants(&self) -> Wants {
-        Wants { sent: self.classic.rule.config.estimates(), ..Wants::default() }
+        let config = &self.classic.rule.config;
+        Wants { sent: config.estimates(), pacing: config.paces(), ..Wants::default() }
     }
 }
 

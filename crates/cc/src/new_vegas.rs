@@ -293,7 +293,7 @@ impl CongestionControl for Sender {
     }
 
     fn wants(&self) -> Wants {
-        Wants { sent: true, ..Wants::default() }
+        Wants { sent: true, pacing: true, ..Wants::default() }
     }
 
     fn detector(&mut self) -> Option<&mut dyn Detector> {

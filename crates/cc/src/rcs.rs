@@ -353,7 +353,7 @@ impl CongestionControl for Rcs {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

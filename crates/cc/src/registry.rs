@@ -175,6 +175,12 @@ macro_rules! registry {
                 }
             }
 
+            /// What its senders ask of the engine.
+            pub fn wants(&self) -> Wants {
+                let start = Start { mss: 1000, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 0, memory: None };
+                self.build(&start).wants()
+            }
+
             /// A sender of one connection.
             pub fn build(&self, start: &Start) -> alloc::boxed::Box<dyn CongestionControl> {
                 match self {

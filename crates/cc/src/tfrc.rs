@@ -364,7 +364,7 @@ impl CongestionControl for Tfrc {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

@@ -929,7 +929,7 @@ impl CongestionControl for Zenith {
     }
 
     fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, sent: true, ..Wants::default() }
+        Wants { accounting: Accounting::Own, sent: true, pacing: true, ..Wants::default() }
     }
 }
 

@@ -412,6 +412,26 @@ fn a_sender_asks_for_the_receiver_half_of_its_entry() {
 }
 
 #[test]
+fn who_always_spaces_its_segments_says_that_it_wants_pacing() {
+    for entry in REGISTRY {
+        let mut driver = Driver::new(entry, PeerProbes::Unknown);
+        for _ in 0..100 {
+            driver.apply(Step::Sent { segments: 40 });
+            driver.apply(Step::Passes { ms: 550 });
+            let segments = driver.path.outstanding;
+            driver.apply(Step::Acked {
+                segments,
+                rtt_ms: Some(550),
+                window_limited: true,
+                ends_episode: false,
+            });
+        }
+        let rate = driver.cc.spacing().rate().is_some_and(|rate| rate != Rate::ZERO);
+        assert_eq!(rate, driver.cc.wants().pacing, "{}", entry.name);
+    }
+}
+
+#[test]
 fn a_number_means_one_receiver_half() {
     let halves = REGISTRY.iter().filter_map(|entry| Some((entry.receiver?.number, entry.name)));
     let halves: Vec<_> = halves.filter(|(_, name)| *name != "p-xcp").collect(); // has XCP's

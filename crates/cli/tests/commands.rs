@@ -476,9 +476,12 @@ fn without_an_algorithm_each_flow_keeps_its_own() {
 }
 
 #[test]
-fn an_algorithm_without_its_router_says_so() {
+fn an_algorithm_without_its_router_or_without_pacing_says_so() {
     let output = bentpipe(&with_small(&["run", "geo-dumbbell", "--cc", "xcp"]));
     assert!(text(&output.stderr).contains("xcp finds no node of kind \"xcp\""), "{}", text(&output.stderr));
+    let output = bentpipe(&with_small(&["run", "geo-dumbbell", "--cc", "zenith", "--json"]));
+    assert!(text(&output.stderr).contains("zenith needs pacing"), "{}", text(&output.stderr));
+    json(&output);
     let output = bentpipe(&["run", "geo-voip", "--set", "duration=5 s", "--json"]);
     let flows = json(&output)["flows"].clone();
     assert!(

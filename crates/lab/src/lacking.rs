@@ -11,10 +11,11 @@ const ROUTERS: &[(&str, &str, &str)] = &[
     ("pbs", "link-notices", "it learns nothing of outages and errors"),
 ];
 
-/// A sentence for each registered algorithm that lacks what it needs in `scenario`: the router that informs it, or earlier connections to learn from.
+/// A sentence for each registered algorithm that lacks what it needs in `scenario`: the router that informs it, earlier connections to learn
+/// from, or pacing.
 pub fn lacking(scenario: &Scenario) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
-    let own = own_algorithms();
+    let (own, world) = (own_algorithms(), &scenario.name);
     for flow in &scenario.flows {
         let name = flow.sender.cc.name();
         // What others brought may remember, but nobody knows what it is without.
@@ -22,18 +23,23 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
             continue;
         }
         let missing = ROUTERS.iter().find(|(cc, kind, _)| *cc == name && !has_node(scenario, kind));
-        let sentence = match missing {
-            Some((_, kind, left)) => {
-                format!("{name} finds no node of kind \"{kind}\" in {}: {left}", scenario.name)
+        let router = missing
+            .map(|(_, kind, left)| format!("{name} finds no node of kind \"{kind}\" in {world}: {left}"));
+        let forgets = flow.sender.cc.remembers() && !has_history(scenario, flow);
+        let history = forgets.then(|| {
+            format!(
+                "{name} finds no earlier connection between the same hosts in {world}: it behaves like Reno's window (sack)"
+            )
+        });
+        let pacing = flow.sender.lacks_pacing().then(|| {
+            format!(
+                "{name} needs pacing, which the hosts of {world} do not do: --set tcp.pacing=algorithm switches it on"
+            )
+        });
+        for sentence in [router, history, pacing].into_iter().flatten() {
+            if !said.contains(&sentence) {
+                said.push(sentence);
             }
-            None if flow.sender.cc.remembers() && !has_history(scenario, flow) => format!(
-                "{name} finds no earlier connection between the same hosts in {}: it behaves like Reno's window (sack)",
-                scenario.name
-            ),
-            None => continue,
-        };
-        if !said.contains(&sentence) {
-            said.push(sentence);
         }
     }
     said
@@ -80,6 +86,20 @@ mod tests {
         for cc in ["cubic", "peach", "vegas"] {
             assert!(of(&[], cc).is_empty(), "{cc}");
         }
+    }
+
+    #[test]
+    fn hosts_that_do_not_pace_are_named_once_for_each_algorithm_that_needs_it() {
+        for cc in ["bbr", "bbr3", "copa", "hybla", "new-vegas", "rcs", "tfrc", "zenith"] {
+            let said = of(&["flow.bulk.count=8"], cc);
+            let [said] = &said[..] else { panic!("{cc}: {said:?}") };
+            assert!(said.starts_with(&format!("{cc} needs pacing")), "{said}");
+            let typed = said.split_once("--set ").unwrap().1.split(' ').next().unwrap();
+            for paced in [typed, "tcp.pacing=window"] {
+                assert!(of(&[paced], cc).is_empty(), "{cc}, {paced}");
+            }
+        }
+        assert!(of(&["flow.bulk.cc.spacing=false"], "hybla").is_empty());
     }
 
     #[test]

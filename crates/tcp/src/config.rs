@@ -385,6 +385,13 @@ pub struct Config {
     pub memory: Option<PathMemory>,
 }
 
+impl Config {
+    /// Whether the algorithm wants pacing and this end does not pace.
+    pub fn lacks_pacing(&self) -> bool {
+        self.pacing == Pacing::Off && self.cc.wants().pacing
+    }
+}
+
 impl Default for Config {
     /// What a current host does, except for the algorithm, which is Reno until the caller chooses another one: RACK-TLP, timestamps, SACK, an
     /// initial window of ten segments, delayed ACKs and an auto-tuned receive window.
