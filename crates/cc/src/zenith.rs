@@ -1146,18 +1146,18 @@ mod tests {
     fn shares_meet_without_oscillation_on_a_short_path() {
         let [mut more, mut less] = [9.0, 3.0].map(|window| {
             let mut zenith = established(10.0, 0);
-            hear(&mut zenith, 600, 20);
+            hear(&mut zenith, 600, 4);
             zenith.settle();
             zenith.window = window;
             // The queue here never changes, which a drain would take for a longer path.
             zenith.config.drains = false;
             zenith
         });
-        for round in 1..200 {
+        for round in 1..1500 {
             for flow in [&mut more, &mut less] {
-                let rtt = Some(Duration::from_millis(35));
+                let rtt = Some(Duration::from_millis(14));
                 let segments = flow.window() as u32;
-                flow.on_ack(&Ack { rtt, ..fixture::ack(segments) }, &at(600 + 35 * round));
+                flow.on_ack(&Ack { rtt, ..fixture::ack(segments) }, &at(600 + 14 * round));
             }
             let (more, less) = (more.window, less.window);
             assert!(more > 0.98 * less, "round {round}: {more} and {less}");
