@@ -606,7 +606,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, yielded;
+	int flat, overflows, foreign, yielded, empties;
 
 	if (!law)
 		return 0;
@@ -630,7 +630,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
 	fine_left = (bp_u64)left << ZENITH_FINE;
-	law->drains_filled = BP_MIN(law->drains_filled, 1U << 30) + 1;
+	empties = 2 * fine_left < target;
+	law->drains_filled = empties ? 0 : BP_MIN(law->drains_filled, 1U << 30) + 1;
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
 	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
@@ -663,11 +664,9 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		law->window = BP_MIN(law->window, BP_LARGEST);
 		return 1;
 	}
-	if (2 * fine_left >= target)
-		return 0;
-	law->emptied_window = law->window;
-	law->drains_filled = 0;
-	return 1;
+	if (empties)
+		law->emptied_window = law->window;
+	return empties;
 }
 
 /*

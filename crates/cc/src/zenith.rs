@@ -165,6 +165,8 @@ const LONGEST: f64 = 3.0;
 const FOREIGN: f64 = 5.0;
 /// Nor is there a flow of our kind that aims at a longer queue than one of the smallest window does: more than so many of its targets are others'.
 const LONGEST_OWN: f64 = 2.0;
+/// The queue is empty if it is shorter than this share of the target.
+const EMPTY: f64 = 0.5;
 /// A flow yields to others who do not drain if it has less than this share of the window that it had when a drain last left no queue, and so many
 /// drains in a row have left one. Flows of our kind that have begun within 20 s of each other seldom need six to drain together.
 const YIELDED: f64 = 0.5;
@@ -777,7 +779,8 @@ impl Zenith {
         let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
-        self.drain.filled = self.drain.filled.saturating_add(1);
+        let empties = left_s < EMPTY * target_s;
+        self.drain.filled = if empties { 0 } else { self.drain.filled.saturating_add(1) };
         let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
         let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
@@ -797,9 +800,8 @@ impl Zenith {
             self.window = before_yield * lowest_s / base_s;
             return true;
         }
-        let empties = left_s < 0.5 * target_s;
         if empties {
-            (self.drain.emptied_window, self.drain.filled) = (self.window, 0);
+            self.drain.emptied_window = self.window;
         }
         empties
     }
@@ -1367,8 +1369,8 @@ mod tests {
             assert_eq!(contests(&mut zenith, 595, 570), contested, "{drains} after {emptied_window}");
         }
         let mut zenith = zenith(100.0);
-        zenith.drain.filled = 7;
-        contests(&mut zenith, 595, 552);
+        (zenith.drain.emptied_window, zenith.drain.filled) = (690.0, 7);
+        assert!(!contests(&mut zenith, 595, 552), "the eighth drain leaves none");
         assert_eq!(
             (zenith.drain.emptied_window, zenith.drain.filled),
             (zenith.window, 0),
