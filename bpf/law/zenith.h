@@ -54,9 +54,9 @@
 #define ZENITH_FILLED_DRAINS 8
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
-/* What the path is believed to lose before a drain shows it, and over how many segments. */
+/* What the path is believed to lose before a drain shows it, and as how many segments in drains that weighs for ever. */
 #define ZENITH_NOISE ZENITH_SHARE(10)
-#define ZENITH_BELIEF 50
+#define ZENITH_BELIEF 100
 /* Queues that moved by less in a drain are none: this, us, and a twentieth of themselves. */
 #define ZENITH_STILL 500U
 
@@ -675,10 +675,12 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
  */
 BP_INLINE void zenith_learn_noise(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u32 longest)
 {
-	law->drained_lost -= law->drained_lost / 4;
+	bp_u64 belief = ((bp_u64)ZENITH_BELIEF << 16) / 8;
+
+	law->drained_lost -= law->drained_lost / 8;
 	if (!zenith_saw_queue(law, longest)) {
-		law->drained_sent = law->drained_sent - law->drained_sent / 4 + ((bp_u64)(delivered + lost) << 16);
-		law->drained_lost += (bp_u64)lost << 16;
+		law->drained_sent += belief + ((bp_u64)(delivered + lost) << 16) - law->drained_sent / 8;
+		law->drained_lost += belief / 100 + ((bp_u64)lost << 16);
 	}
 }
 

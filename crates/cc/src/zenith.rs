@@ -173,14 +173,15 @@ const YIELDED: f64 = 0.5;
 const FILLED_DRAINS: u32 = 8;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
-/// Segments whose losses the belief of before the first drain weighs.
-const BELIEF: f64 = 50.0;
+/// What the path is believed to lose before a drain shows it weighs as much as so many segments in drains, and is never forgotten: of a slow flow few
+/// segments leave in drains, and a flow that takes the path's losses for those of a queue becomes slower still.
+const BELIEF: f64 = 100.0;
 /// Rounds between two drains at least.
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
 const LONGEST_WINDOW: Duration = Duration::from_secs(10);
 /// The factor by which the weight of a drain falls at the next one, and the largest share of losses that can be ascribed to noise.
-const NOISE_MEMORY: f64 = 0.75;
+const NOISE_MEMORY: f64 = 0.875;
 const MOST_NOISE: f64 = 0.1;
 /// Share of the path that stays full in a drain, and its length in round trips.
 const DRAIN_DEPTH: f64 = 0.95;
@@ -641,12 +642,13 @@ impl Zenith {
     /// What was lost in a drain tells the path's own losses if no segment saw a queue. If one did, others overflow it, and losses
     /// are the less likely to be the path's.
     fn learn_noise(&mut self, round: &Round) {
-        let saw_queue = self.saw_queue(round);
+        let (saw_queue, noise) = (self.saw_queue(round), self.config.noise);
+        let belief = (1.0 - NOISE_MEMORY) * BELIEF;
         let (sent, lost) = &mut self.drained;
         *lost *= NOISE_MEMORY;
         if !saw_queue {
-            *sent = NOISE_MEMORY * *sent + round.delivered + round.lost;
-            *lost += round.lost;
+            *sent = NOISE_MEMORY * *sent + belief + round.delivered + round.lost;
+            *lost += belief * noise + round.lost;
         }
     }
 
@@ -1085,6 +1087,17 @@ mod tests {
             zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
         }
         assert!(zenith.window() > 2.7, "{}", zenith.window());
+    }
+
+    /// Two segments in a drain, none of them lost: the chance of that is 98 % where the path loses one in a hundred.
+    #[test]
+    fn a_slow_flow_does_not_forget_what_a_path_may_lose() {
+        for (delivered, least, most) in [(2.0, 0.008, 0.01), (700.0, 0.0, 0.0002)] {
+            let mut zenith = zenith(690.0);
+            let drained = Round { delivered, ..zenith.round };
+            (0..100).for_each(|_| zenith.learn_noise(&drained));
+            assert!((least..most).contains(&zenith.noise()), "{delivered}: {}", zenith.noise());
+        }
     }
 
     /// A window of two segments leaves at once, and its ACKs come a round trip after those before.
