@@ -114,6 +114,8 @@ struct bp_law {
 	struct bp_windowed out_standing;
 	bp_u32 pending;
 	bp_u32 in_flight;		/* at the newest ACK */
+	bp_u32 in_flight_before;	/* the most at an ACK of the round trip before, what it reports included */
+	bp_u32 round_in_flight;		/* and of this one */
 	bp_u32 round_delivered;
 	bp_u32 round_lost;
 	bp_u32 previous_queue;		/* the queue that the ACK before showed, us */
@@ -234,10 +236,15 @@ BP_INLINE bp_u64 zenith_own_target(const struct bp_law *law)
 	return zenith_target(BP_MAX(zenith_rate_of(law), 1ULL << 16));
 }
 
-/* The window was used when this ACK was on its way, but for a quarter and a segment: only then may it grow. Whole segments leave. */
-BP_INLINE int zenith_is_used(const struct bp_law *law, bp_u32 segments)
+/*
+ * The window was used in this round trip or in the one before, but for a quarter and a segment: only then may it grow. Where ACKs come many at
+ * once, it is full only at the first of them. Whole segments leave.
+ */
+BP_INLINE int zenith_is_used(const struct bp_law *law)
 {
-	return BP_SEGMENTS((bp_u64)law->in_flight + segments + 1) >= law->window - law->window / 4;
+	bp_u64 most = BP_MAX(law->round_in_flight, law->in_flight_before);
+
+	return BP_SEGMENTS(most + 1) >= law->window - law->window / 4;
 }
 
 /* How long ACKs may pause: those of a flow that sends once in a round trip do so for a round trip. */
@@ -332,7 +339,7 @@ BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 		return 0;
 	if ((bp_u64)zenith_queue(law) << ZENITH_FINE > zenith_own_target(law) / 2 + (1000ULL << ZENITH_FINE))
 		zenith_settle(law);
-	else if (zenith_is_used(law, segments))
+	else if (zenith_is_used(law))
 		law->window += BP_SEGMENTS(segments);
 	return 0;
 }
@@ -342,6 +349,7 @@ BP_INLINE void zenith_begin_round(struct bp_law *law, bp_u64 now, bp_u8 before)
 	law->round_since = now;
 	law->before = before;
 	law->round_delivered = 0;
+	law->round_in_flight = 0;
 	law->round_lost = 0;
 	law->round_longest = 0;
 	law->round_clock = law->latest_clock;
@@ -700,6 +708,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 	delivered = law->round_delivered;
 	lost = law->round_lost;
 	longest = law->round_longest;
+	law->in_flight_before = law->round_in_flight;
 	if (took) {
 		/* By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back. */
 		arrived = 1000 * ((bp_u64)(bp_u32)(law->latest_clock - law->round_clock) + 1);
@@ -710,7 +719,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && zenith_is_used(law, 0) && law->before == ZENITH_ORDINARY) {
+	if (queue < target / 4 && zenith_is_used(law) && law->before == ZENITH_ORDINARY) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
@@ -835,7 +844,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	bp_u32 queue;
 	bp_u64 above, own, mean, floor = (bp_u64)ZENITH_FLOOR << ZENITH_FINE, shift, urge, wanted, now, step;
 	bp_u64 mean_above, fine_queue, calmest;
-	int up, used;
+	int up;
 
 	if (!law || !zenith_standing(law))
 		return 0;
@@ -843,13 +852,12 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	law->pending_time += since;
 	if (law->pending_time * ZENITH_STEPS < law->srtt)
 		return 0;
-	used = zenith_is_used(law, segments);
 	segments = BP_MIN(law->pending, 1U << 20);
 	since = law->pending_time;
 	law->pending = 0;
 	law->pending_time = 0;
 	if (law->contest_most) {
-		if (used)
+		if (zenith_is_used(law))
 			zenith_compete(law, segments);
 		return 0;
 	}
@@ -890,7 +898,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 		step = BP_MAX(up ? law->speed * step : 0, law->speed * (BP_ONE / 128));
 		up = 1;
 	}
-	if (up && !used)
+	if (up && !zenith_is_used(law))
 		return 0;
 	step = segments * BP_MIN(step, ZENITH_STEP);
 	law->window = up ? law->window + step : BP_MAX(law->window, step + ZENITH_SMALLEST) - step;
@@ -933,6 +941,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 		law->trusted_from = path->now;
 	}
 	law->round_delivered += segments;
+	law->round_in_flight = BP_MAX(law->round_in_flight, law->in_flight + segments);
 	trusted = ack->rtt && sent_at >= law->trusted_from;
 	if (trusted)
 		zenith_sample(law, ack->rtt, segments, path);

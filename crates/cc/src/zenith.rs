@@ -204,6 +204,8 @@ struct Round {
     before: Before,
     delivered: f64,
     lost: f64,
+    /// Most segments in flight at an ACK, what it reports included.
+    in_flight: f64,
     /// Longest queue that a single segment saw.
     longest: Duration,
     /// The peer's clock when the round began, in milliseconds.
@@ -212,7 +214,7 @@ struct Round {
 
 impl Round {
     fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, longest: Duration::ZERO, clock }
+        Self { since, before, delivered: 0.0, lost: 0.0, in_flight: 0.0, longest: Duration::ZERO, clock }
     }
 }
 
@@ -289,6 +291,8 @@ pub struct Zenith {
     /// Segments a second in the last round trip, and in the one before.
     delivery_rate: f64,
     delivery_rate_before: f64,
+    /// Most segments in flight in the round trip before.
+    in_flight_before: f64,
     drain: Drain,
     /// Longest queue that two ACKs in a row showed in the last seconds: a receiver that holds an ACK back (RFC 9293, section 3.8.6.3) does so once.
     longest: WindowedMax<Duration>,
@@ -339,6 +343,7 @@ impl Zenith {
             round: Round::new(Instant::ZERO, Before::Ordinary, None),
             delivery_rate: 0.0,
             delivery_rate_before: 0.0,
+            in_flight_before: 0.0,
             drain: Drain {
                 tide: Tide::Usual,
                 lowest: Duration::MAX,
@@ -466,7 +471,7 @@ impl Zenith {
                 let target_s = self.config.target_s(self.rate().max(1.0));
                 if self.delay.queue_s() > 0.5 * target_s + 0.001 {
                     self.settle();
-                } else if self.is_used(path, segments) {
+                } else if self.is_used() {
                     self.window += segments;
                 }
             }
@@ -493,10 +498,11 @@ impl Zenith {
         (memory_rtts * self.delay.base_s()).min(memory_most_s).max(memory_least_s)
     }
 
-    /// Whether the window was used in the last round trip, but for a quarter and a segment: only then may it grow. Whole segments leave, and those of a
-    /// slow flow in pairs, so that of a small window a segment and its fraction stay free.
-    fn is_used(&self, path: &Path, segments: f64) -> bool {
-        f64::from(path.in_flight) + segments + 1.0 >= 0.75 * self.window
+    /// Whether the window was used in this round trip or in the one before, but for a quarter and a segment: only then may it grow. Where ACKs come many
+    /// at once, it is full only at the first of them. Whole segments leave, and those of a slow flow in pairs, so that of a small window a segment and
+    /// its fraction stay free.
+    fn is_used(&self) -> bool {
+        self.round.in_flight.max(self.in_flight_before) + 1.0 >= 0.75 * self.window
     }
 
     /// The law: `g x (q_t - q)` segments a round trip, spread over its steps.
@@ -505,14 +511,13 @@ impl Zenith {
         if self.pending.1 * STEPS < path.srtt {
             return;
         }
-        let used = self.is_used(path, segments);
         let (segments, since) = core::mem::take(&mut self.pending);
         let rate = self.rate();
         if rate <= 0.0 {
             return;
         }
         if let Some(contest) = &self.contest {
-            if used {
+            if self.is_used() {
                 let after_s = path.now.since(contest.since).as_secs_f64() + self.rtt_s;
                 let wanted = contest.curve.window(after_s).clamp(self.window, 1.5 * self.window);
                 self.window += segments * (wanted / self.window - 1.0);
@@ -540,7 +545,7 @@ impl Zenith {
         if self.speed > 1.0 {
             step = (self.speed * step).max(self.speed / 128.0);
         }
-        if step > 0.0 && !used {
+        if step > 0.0 && !self.is_used() {
             return;
         }
         self.window = (self.window + segments * step.clamp(-STEP, STEP)).max(SMALLEST);
@@ -560,6 +565,7 @@ impl Zenith {
         if round.before != Before::Cut {
             self.silences = 0;
         }
+        self.in_flight_before = round.in_flight;
         if took_s > 0.0 {
             // By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
             let peer_s = round
@@ -571,7 +577,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used(path, 0.0) && round.before == Before::Ordinary {
+        if queue_s < CALM * target_s && self.is_used() && round.before == Before::Ordinary {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -842,6 +848,7 @@ impl CongestionControl for Zenith {
         }
         let segments = ack.delivered_bytes as f64 / self.mss;
         self.round.delivered += segments;
+        self.round.in_flight = self.round.in_flight.max(f64::from(path.in_flight) + segments);
         let rtt = ack.rtt.filter(|rtt| !rtt.is_zero());
         let sent_at = rtt.map_or(Instant::ZERO, |rtt| path.now - rtt);
         let trusted = sent_at >= self.trusted_from;
@@ -1087,6 +1094,22 @@ mod tests {
             zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
         }
         assert!(zenith.window() > 2.7, "{}", zenith.window());
+    }
+
+    /// Of ACKs that come four hundred at a time only the first finds the window full.
+    #[test]
+    fn a_window_that_was_full_in_the_round_trip_before_is_used() {
+        let mut zenith = zenith(690.0);
+        let ack = Ack { rtt: Some(Duration::from_millis(BASE_MS + 1)), ..fixture::ack(1) };
+        zenith.on_ack(&ack, &Path { in_flight: 520, ..at(700) });
+        let emptied = |millis| Path { in_flight: 100, ..at(millis) };
+        (1..12).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+        let grown = zenith.window;
+        assert!(grown > 690.0, "{grown}");
+        (12..40).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+        let later = zenith.window;
+        (40..60).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+        assert_eq!(zenith.window, later);
     }
 
     /// Two segments in a drain, none of them lost: the chance of that is 98 % where the path loses one in a hundred.
