@@ -1,0 +1,549 @@
+use super::*;
+use crate::fixture;
+
+const BASE_MS: u64 = 550;
+
+/// A flow with an initial window of so many segments whose handshake ended at that time.
+fn established(initial_window: f64, millis: u64) -> Zenith {
+    let mut zenith = Zenith::new(Config::default(), &fixture::start(initial_window));
+    zenith.on_event(ConnectionEvent::Established, &at(millis));
+    zenith
+}
+
+fn zenith(window: f64) -> Zenith {
+    let mut zenith = established(window, 0);
+    hear(&mut zenith, 600, BASE_MS);
+    zenith.settle();
+    zenith
+}
+
+fn at(millis: u64) -> Path {
+    Path { in_flight: 10_000, outstanding: 10_000, ..fixture::path_at(millis as f64 / 1000.0) }
+}
+
+fn hear(zenith: &mut Zenith, millis: u64, rtt_ms: u64) {
+    zenith.on_ack(&Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) }, &at(millis));
+}
+
+/// Who begins behind the first flights of others gets its own ACKs late, and then in flights with pauses between them.
+#[test]
+fn a_flow_that_begins_behind_others_measures_its_delay() {
+    let mut zenith = established(10.0, 0);
+    zenith.settle();
+    let sent = Sent { seq: 1, len: fixture::MSS, retransmission: false };
+    zenith.on_sent(&sent, &Path { outstanding: 1, ..at(0) });
+    hear(&mut zenith, BASE_MS + 200, BASE_MS + 200);
+    assert_eq!(zenith.delay.base_s(), 0.75, "its first ACK counts, 200 ms late");
+    hear(&mut zenith, 2 * BASE_MS + 150, BASE_MS);
+    assert_eq!(zenith.delay.base_s(), 0.55);
+}
+
+#[test]
+fn one_flow_on_ten_megabits_aims_at_six_milliseconds_and_twenty_at_twenty() {
+    let config = Config::default();
+    assert!((config.target_s(1250.0) - 0.00596).abs() < 1e-5, "{}", config.target_s(1250.0));
+    assert!((config.target_s(62.5) - 0.01971).abs() < 1e-5, "{}", config.target_s(62.5));
+}
+
+#[test]
+fn the_memory_is_twenty_round_trips_within_five_and_ten_seconds() {
+    for (rtt_ms, memory_s) in [(100, 5.0), (350, 7.0), (BASE_MS, 10.0)] {
+        let mut zenith = established(10.0, 0);
+        hear(&mut zenith, 600, rtt_ms);
+        assert!((zenith.memory_s() - memory_s).abs() < 1e-9, "{rtt_ms} ms: {}", zenith.memory_s());
+    }
+}
+
+#[test]
+fn the_rates_of_two_queues_are_apart_by_their_logarithm() {
+    let config = Config::default();
+    for (rate, expected) in
+        [(62.5, 0.0), (62.5 / 1.5, 0.405_465), (150.0, -0.875_469), (500.0, -1.0), (1.0, 1.0)]
+    {
+        let apart = config.apart(config.target_s(62.5), config.target_s(rate));
+        assert!((apart - expected).abs() < 1e-4, "{rate}: {apart}");
+    }
+}
+
+#[test]
+fn a_queue_longer_than_wanted_shrinks_the_window_and_a_shorter_one_widens_it() {
+    for (rtt_ms, grows) in [(BASE_MS + 1, true), (BASE_MS + 40, false)] {
+        let mut zenith = zenith(690.0);
+        for millis in 0..100 {
+            hear(&mut zenith, 700 + 10 * millis, rtt_ms);
+        }
+        assert_eq!(zenith.window() > 690.0, grows, "{rtt_ms} ms: {}", zenith.window());
+    }
+}
+
+/// Segments of a flow of 40 a second would arrive 25 ms apart, and every second one would wait for the receiver's timer.
+#[test]
+fn segments_further_apart_than_a_receiver_waits_leave_in_pairs() {
+    let gap = Duration::from_millis(20);
+    for (window, paired) in [(22.0, true), (28.0, false)] {
+        let spacing = zenith(window).spacing();
+        assert_eq!(matches!(spacing, Spacing::Pairs { gap: found, .. } if found == gap), paired, "{window}");
+        let rate = spacing.rate().expect("it is spaced").bps() as f64;
+        let expected = PACE * window / 0.55 * f64::from(fixture::MSS) * 8.0;
+        assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
+    }
+}
+
+/// Half of the ACKs wait for a second on their way back.
+#[test]
+fn a_window_doubles_at_the_pace_of_the_path_and_in_pairs() {
+    for (window, paired) in [(10.0, true), (20.0, false)] {
+        let mut zenith = established(window, 0);
+        hear(&mut zenith, 600, BASE_MS);
+        zenith.stage = Stage::Doubling;
+        zenith.rtt_s = 1.05;
+        let spacing = zenith.spacing();
+        assert_eq!(matches!(spacing, Spacing::Pairs { .. }), paired, "{window}");
+        let rate = spacing.rate().expect("it is spaced").bps() as f64;
+        let expected = 2.0 * window / 0.55 * f64::from(fixture::MSS) * 8.0;
+        assert!((rate / expected - 1.0).abs() < 1e-3, "{rate}, not {expected}");
+    }
+}
+
+/// A sender that waited for the last of these ACKs would learn of a lost last segment by a timeout.
+#[test]
+fn the_acks_of_the_first_flight_let_as_much_leave_at_once() {
+    let mut zenith = established(10.0, 0);
+    for _ in 0..18 {
+        let sent = Sent { seq: 1, len: fixture::MSS, retransmission: false };
+        zenith.on_sent(&sent, &at(20));
+    }
+    for millis in 0..8 {
+        hear(&mut zenith, BASE_MS + millis, BASE_MS);
+        assert_eq!(zenith.window(), 10.0);
+    }
+    let rate = zenith.spacing().rate().expect("it is spaced").bps() as f64;
+    assert!(rate > 1e9, "{rate}");
+}
+
+/// Others' second flights overflow the queue: what is lost ends the measurement.
+#[test]
+fn an_overflow_of_the_second_flight_ends_the_measurement() {
+    let mut zenith = established(10.0, 600);
+    zenith.stage = Stage::Groups(Groups::new(1250.0, 10, at(600).now));
+    zenith.window = 275.0;
+    let rtt = Some(Duration::from_millis(BASE_MS));
+    zenith.on_ack(&Ack { rtt, lost: 60, ..fixture::ack(1) }, &at(1152));
+    assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 10.0));
+}
+
+/// A window of 2.7 segments lets two leave.
+#[test]
+fn a_small_window_grows_if_its_whole_segments_are_used() {
+    let mut zenith = zenith(2.7);
+    let rtt = Some(Duration::from_millis(BASE_MS + 1));
+    for number in 1..5 {
+        let path = Path { in_flight: 0, ..at(600 + 300 * number) };
+        zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
+    }
+    assert!(zenith.window() > 2.7, "{}", zenith.window());
+}
+
+/// Of ACKs that come four hundred at a time only the first finds the window full.
+#[test]
+fn a_window_that_was_full_in_the_round_trip_before_is_used() {
+    let mut zenith = zenith(690.0);
+    let ack = Ack { rtt: Some(Duration::from_millis(BASE_MS + 1)), ..fixture::ack(1) };
+    zenith.on_ack(&ack, &Path { in_flight: 520, ..at(700) });
+    let emptied = |millis| Path { in_flight: 100, ..at(millis) };
+    (1..12).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+    let grown = zenith.window;
+    assert!(grown > 690.0, "{grown}");
+    (12..40).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+    let later = zenith.window;
+    (40..60).for_each(|tenth| zenith.on_ack(&ack, &emptied(700 + 100 * tenth)));
+    assert_eq!(zenith.window, later);
+}
+
+/// Two segments in a drain, none of them lost: the chance of that is 98 % where the path loses one in a hundred.
+#[test]
+fn a_slow_flow_does_not_forget_what_a_path_may_lose() {
+    for (delivered, least, most) in [(2.0, 0.008, 0.01), (700.0, 0.0, 0.0002)] {
+        let mut zenith = zenith(690.0);
+        let drained = Round { delivered, ..zenith.round };
+        (0..100).for_each(|_| zenith.learn_noise(&drained));
+        assert!((least..most).contains(&zenith.noise()), "{delivered}: {}", zenith.noise());
+    }
+}
+
+/// A window of two segments leaves at once, and its ACKs come a round trip after those before.
+#[test]
+fn a_flow_of_one_flight_a_round_trip_is_not_silent_in_between() {
+    let mut zenith = zenith(2.0);
+    let rtt = Some(Duration::from_millis(BASE_MS));
+    for number in 1..8 {
+        let path = Path { in_flight: 0, ..at(600 + BASE_MS * number) };
+        zenith.on_ack(&Ack { rtt, ..fixture::ack(2) }, &path);
+    }
+    assert_eq!(zenith.silences, 0);
+    assert!(zenith.window() > 2.0, "{}", zenith.window());
+}
+
+/// A receive window that has not opened lets a thousand segments arrive in one round trip and a hundred in the next.
+#[test]
+fn the_end_of_speed_fits_the_window_to_the_larger_of_two_rates() {
+    let mut zenith = zenith(690.0);
+    (zenith.speed, zenith.delivery_rate_before, zenith.delivery_rate) = (4.0, 1250.0, 175.0);
+    zenith.round.since = at(1000).now;
+    hear(&mut zenith, 1152, BASE_MS + 2);
+    assert_eq!((zenith.speed, zenith.window()), (1.0, 690.0));
+}
+
+/// All ACKs wait for 300 ms on their way back, which the window fills, too.
+#[test]
+fn a_window_is_fitted_to_the_path_without_its_queue_on_the_way_out_alone() {
+    let mut zenith = zenith(1200.0);
+    for number in 0..100 {
+        let (now, back_ms) = (700 + 10 * number, if number < 50 { 0 } else { 300 });
+        let peer_clock = Some((now - back_ms) as u32);
+        let rtt = Some(Duration::from_millis(BASE_MS + back_ms));
+        zenith.on_ack(&Ack { rtt, peer_clock, ..fixture::ack(1) }, &at(now));
+    }
+    zenith.rtt_s = 0.85;
+    zenith.fit(at(1700).now, 1250.0);
+    assert!((zenith.window() - 1250.0 * (0.849 + 0.006)).abs() < 5.0, "{}", zenith.window());
+    zenith.rtt_s = 0.7;
+    zenith.fit(at(1700).now, 1250.0);
+    assert!((zenith.window() - 1250.0 * (0.699 + 0.006)).abs() < 5.0, "{}", zenith.window());
+    (zenith.window, zenith.rtt_s) = (1200.0, 0.1);
+    zenith.fit(at(1700).now, 1250.0);
+    assert!((zenith.window() - 1250.0 * (0.275 + 0.006)).abs() < 5.0, "{}", zenith.window());
+}
+
+#[test]
+fn an_ack_that_waited_at_the_receiver_shows_no_queue() {
+    let mut zenith = zenith(690.0);
+    for (number, queue_ms) in (0..).zip([5, 5, 45, 5]) {
+        hear(&mut zenith, 700 + 10 * number, BASE_MS + queue_ms);
+    }
+    for millis in [800, 900] {
+        let rtt = Some(Duration::from_millis(BASE_MS + 45));
+        zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &Path { in_flight: 1, ..at(millis) });
+    }
+    assert_eq!(zenith.longest_s(), 0.005);
+}
+
+#[test]
+fn shares_meet_without_oscillation_on_a_short_path() {
+    let [mut more, mut less] = [9.0, 3.0].map(|window| {
+        let mut zenith = established(10.0, 0);
+        hear(&mut zenith, 600, 4);
+        zenith.settle();
+        zenith.window = window;
+        // The queue here never changes, which a drain would take for a longer path.
+        zenith.config.drains = false;
+        zenith
+    });
+    for round in 1..1500 {
+        for flow in [&mut more, &mut less] {
+            let rtt = Some(Duration::from_millis(14));
+            let segments = flow.window() as u32;
+            flow.on_ack(&Ack { rtt, ..fixture::ack(segments) }, &at(600 + 14 * round));
+        }
+        let (more, less) = (more.window, less.window);
+        assert!(more > 0.98 * less, "round {round}: {more} and {less}");
+    }
+}
+
+/// Seven ACKs of a segment within a step, and one of seven at its end.
+#[test]
+fn acks_between_two_steps_count_in_the_next() {
+    let (mut each, mut once) = (zenith(690.0), zenith(690.0));
+    let step_ms = at(0).srtt.as_nanos().div_ceil(STEPS * 1_000_000);
+    for ack in 1..7 {
+        hear(&mut each, 600 + ack * step_ms / 7, BASE_MS + 1);
+    }
+    assert_eq!(each.window(), 690.0);
+    hear(&mut each, 600 + step_ms, BASE_MS + 1);
+    let rtt = Some(Duration::from_millis(BASE_MS + 1));
+    once.on_ack(&Ack { rtt, ..fixture::ack(7) }, &at(600 + step_ms));
+    assert!(each.window() > 690.0);
+    assert_eq!((each.window(), each.mean_s), (once.window(), once.mean_s));
+}
+
+#[test]
+fn losses_without_a_queue_cost_nothing() {
+    let mut zenith = zenith(690.0);
+    let before = zenith.window();
+    let rtt = Some(Duration::from_millis(BASE_MS));
+    for millis in 0..300 {
+        zenith.on_ack(&Ack { rtt, lost: u32::from(millis % 100 == 0), ..fixture::ack(1) }, &at(700 + millis));
+    }
+    assert!(zenith.window() >= before);
+}
+
+/// A mark in the round trip after a drain, whose segments are not judged then.
+#[test]
+fn the_law_goes_on_after_a_mark_in_a_drain() {
+    let mut zenith = zenith(690.0);
+    for tenth in 0..=108 {
+        hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5);
+    }
+    assert_eq!(zenith.drain.tide, Tide::Flood);
+    let mark = Loss { cause: Cause::Mark, ..fixture::loss(690) };
+    zenith.on_loss(&mark, &at(11_550));
+    let before = zenith.window;
+    for tenth in 0..20 {
+        hear(&mut zenith, 11_600 + 100 * tenth, BASE_MS + 5);
+    }
+    assert!(zenith.window != before, "the window stays at {before}");
+}
+
+/// What is lost in an outage of five seconds, and the rate over it, tell nothing of the path.
+#[test]
+fn an_outage_does_not_shrink_the_window() {
+    let mut zenith = zenith(690.0);
+    for millis in 0..2000 {
+        hear(&mut zenith, 700 + millis, BASE_MS + 5);
+    }
+    let before = zenith.window;
+    let rtt = Some(Duration::from_millis(BASE_MS));
+    zenith.on_ack(&Ack { rtt, lost: 600, ..fixture::ack(1) }, &at(7700));
+    for tenth in 0..10 {
+        hear(&mut zenith, 7800 + 100 * tenth, BASE_MS);
+    }
+    assert!(zenith.window > 0.9 * before, "{} of {before}", zenith.window);
+}
+
+/// Three segments of a first flight of ten arrive, and seven are lost before any queue is seen.
+#[test]
+fn an_overflow_of_the_first_flight_ends_the_measurement_but_not_the_doubling() {
+    let mut zenith = established(10.0, 600);
+    for millis in [1150, 1151] {
+        hear(&mut zenith, millis, BASE_MS);
+    }
+    assert_eq!(zenith.snapshot().phase, "first-flight");
+    let rtt = Some(Duration::from_millis(BASE_MS));
+    zenith.on_ack(&Ack { rtt, lost: 7, ..fixture::ack(1) }, &at(1152));
+    assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 10.0));
+    // The second flight leaves after that.
+    for millis in 1710..1720 {
+        hear(&mut zenith, millis, BASE_MS);
+    }
+    assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 20.0));
+}
+
+#[test]
+fn a_timeout_leaves_two_segments_and_the_first_ack_brings_the_window_back() {
+    let mut zenith = zenith(690.0);
+    let timeout = Timeout { consecutive: 1, outstanding: 690, answered: false };
+    assert_eq!(zenith.on_rto(&timeout, &at(3000)), BackOff::Keep);
+    assert_eq!(zenith.window(), SMALLEST);
+    zenith.on_rto(&Timeout { consecutive: 2, ..timeout }, &at(4000));
+    hear(&mut zenith, 5000, BASE_MS);
+    assert_eq!(zenith.window(), 690.0);
+}
+
+/// A hole keeps the timer running while SACKs arrive.
+#[test]
+fn a_timeout_while_acks_arrive_does_not_shrink_the_window() {
+    let mut zenith = zenith(690.0);
+    hear(&mut zenith, 2900, BASE_MS);
+    let before = zenith.window();
+    zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(3000));
+    hear(&mut zenith, 3400, BASE_MS);
+    assert_eq!(zenith.window(), before);
+}
+
+/// In an outage the timer expires, a drain becomes due, and ACKs that were under way arrive before the first of new data.
+#[test]
+fn a_timeout_does_not_set_the_window_of_a_drain() {
+    let mut zenith = zenith(690.0);
+    (0..99).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5));
+    assert_eq!(zenith.drain.tide, Tide::Usual);
+    zenith.on_rto(&Timeout { consecutive: 1, outstanding: 690, answered: false }, &at(10_550));
+    let duplicate = Ack { acked: 0, rtt: Some(Duration::from_millis(BASE_MS + 5)), ..fixture::ack(1) };
+    (0..4).for_each(|tenth| zenith.on_ack(&duplicate, &at(10_600 + 100 * tenth)));
+    assert_eq!(zenith.drain.tide, Tide::Usual);
+    hear(&mut zenith, 11_000, BASE_MS + 5);
+    assert!(matches!(zenith.drain.tide, Tide::Ebb { .. }));
+}
+
+/// A queue of 3 ms, where six are wanted, of which one segment in twenty is lost.
+#[test]
+fn losses_in_a_queue_that_stays_short_are_the_rest_of_the_queue() {
+    let after = |overflow: bool| {
+        let mut zenith = zenith(690.0);
+        zenith.config.overflow = overflow;
+        let rtt = Some(Duration::from_millis(BASE_MS + 3));
+        for hundredth in 0..800 {
+            let lost = u32::from(hundredth % 20 == 0);
+            zenith.on_ack(&Ack { rtt, lost, ..fixture::ack(1) }, &at(700 + 10 * hundredth));
+        }
+        zenith.window
+    };
+    assert!(after(false) > 690.0, "{}", after(false));
+    assert!(after(true) < 685.0, "{}", after(true));
+}
+
+/// Others keep 200 ms of queue, to which the window adds its own; after a minute they have gone.
+#[test]
+fn a_queue_that_a_drain_leaves_is_contested_until_it_is_gone() {
+    let mut zenith = zenith(690.0);
+    let mut contested = false;
+    for tenth in 0..600 {
+        let own_ms = (0.3 * zenith.window()) as u64;
+        hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 200 + own_ms);
+        contested |= zenith.snapshot().phase == "contest";
+    }
+    assert!(contested);
+    assert!(zenith.window > 690.0, "{}", zenith.window);
+    (600..900).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5 * u64::from(tenth > 600)));
+    assert!(zenith.contest.is_none(), "{:?}", zenith.contest);
+}
+
+/// One flow has nearly all of 10 Mbit/s and drains while many that have just begun do not; it aims at 6 ms alone.
+#[test]
+fn a_queue_of_many_of_our_kind_is_not_contested() {
+    let contested = |left_ms: u64| {
+        let mut zenith = zenith(690.0);
+        hear(&mut zenith, 700, BASE_MS + left_ms);
+        hear(&mut zenith, 1200, BASE_MS + left_ms);
+        zenith.drain.lowest = Duration::from_millis(BASE_MS + left_ms);
+        zenith.drain.standing_s = 0.001 * (BASE_MS + left_ms + 10) as f64;
+        zenith.drain.base_s = 0.001 * BASE_MS as f64;
+        zenith.judge_drain(at(1200).now);
+        zenith.contest.is_some()
+    };
+    assert_eq!([contested(25), contested(35)], [false, true]);
+}
+
+/// A flow of 690 segments has come down to two before its drain finds 450 ms, less than five times what two segments aim at; the same with a
+/// drain that changes nothing, after which the path counts as longer.
+#[test]
+fn a_drain_gives_back_what_was_yielded_to_a_queue_of_others_or_to_a_longer_path() {
+    for (standing_ms, contested, window) in [(1100, true, 690.0), (1000, false, 690.0 / 0.55)] {
+        let mut zenith = zenith(690.0);
+        (7..27).for_each(|tenth| hear(&mut zenith, 100 * tenth, 1000));
+        (zenith.window, zenith.crowded_rounds, zenith.crowded_window) = (2.0, 8, 690.0);
+        zenith.drain.lowest = Duration::from_millis(1000);
+        (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * f64::from(standing_ms), 0.55);
+        zenith.judge_drain(at(2600).now);
+        assert_eq!(zenith.contest.is_some(), contested, "{standing_ms} ms");
+        assert!((zenith.window - window).abs() < 1e-6, "{standing_ms} ms: {}", zenith.window);
+    }
+}
+
+/// Ends a drain that began with a round trip of `standing_ms` and whose lowest was `lowest_ms`. True if a contest begins.
+fn contests(zenith: &mut Zenith, standing_ms: u64, lowest_ms: u64) -> bool {
+    for millis in [1000, 1500] {
+        hear(zenith, millis, lowest_ms);
+    }
+    zenith.drain.lowest = Duration::from_millis(lowest_ms);
+    (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * standing_ms as f64, 0.55);
+    zenith.judge_drain(at(1500).now);
+    zenith.contest.is_some()
+}
+
+/// Beside Reno, whose queue grows by a segment a round trip, each drain leaves less than five targets.
+#[test]
+fn a_flow_that_yields_drain_after_drain_contests() {
+    for (emptied_window, drains, contested) in [(690.0, 7, false), (690.0, 8, true), (150.0, 8, false)] {
+        let mut zenith = zenith(100.0);
+        (zenith.drain.emptied_window, zenith.drain.filled) = (emptied_window, drains - 1);
+        assert_eq!(contests(&mut zenith, 595, 570), contested, "{drains} after {emptied_window}");
+    }
+    let mut zenith = zenith(100.0);
+    (zenith.drain.emptied_window, zenith.drain.filled) = (690.0, 7);
+    assert!(!contests(&mut zenith, 595, 552), "the eighth drain leaves none");
+    assert_eq!(
+        (zenith.drain.emptied_window, zenith.drain.filled),
+        (zenith.window, 0),
+        "an empty queue ends the row"
+    );
+}
+
+/// Ten segments of what were 690 aim at 37 ms and are a small part of the 170 ms that their drain does not shorten. Two segments would aim at 75 ms.
+#[test]
+fn the_drain_of_a_flow_that_has_yielded_shows_no_longer_path() {
+    for (emptied_window, left_ms, contested) in [(690.0, 170, true), (15.0, 170, false), (690.0, 140, false)]
+    {
+        let mut zenith = zenith(10.0);
+        zenith.drain.emptied_window = emptied_window;
+        let found = contests(&mut zenith, BASE_MS + left_ms, BASE_MS + left_ms);
+        assert_eq!(found, contested, "{left_ms} ms after {emptied_window}");
+        assert_eq!(zenith.delay.base_s() > 0.55, !contested, "{left_ms} ms after {emptied_window}");
+    }
+}
+
+/// Who has just lost its window to a long queue remembers it for some time.
+#[test]
+fn two_round_trips_without_a_queue_end_the_yielding() {
+    let mut zenith = zenith(10.0);
+    zenith.mean_s = 0.1;
+    (0..8).for_each(|number| hear(&mut zenith, 700 + 600 * number, BASE_MS));
+    assert!(zenith.speed > 1.0 && zenith.window > 10.0, "{} {}", zenith.speed, zenith.window);
+}
+
+/// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
+#[test]
+fn a_contest_with_nobody_ends() {
+    let mut zenith = zenith(690.0);
+    zenith.drained = (2000.0, 2.0);
+    (0..10).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS));
+    zenith.compete(at(1700).now, zenith.window);
+    let rtt = Some(Duration::from_millis(BASE_MS + 200));
+    for hundredth in 0..6000 {
+        let lost = u32::from(hundredth % 50 == 0);
+        zenith.on_ack(&Ack { rtt, lost, ..fixture::ack(1) }, &at(1700 + 10 * hundredth));
+    }
+    assert!(zenith.contest.is_none() && zenith.delay.base_s() == 0.75, "{}", zenith.delay.base_s());
+}
+
+/// Before 200 segments without a loss: two of 276 are chance, as are ten of 308, and 61 of 198 are not.
+#[test]
+fn few_losses_after_few_segments_without_any_are_no_overflow() {
+    let mut zenith = zenith(690.0);
+    zenith.drained = (259.0, 0.12);
+    let overflows = |sent, lost| zenith.overflows(sent, lost);
+    assert_eq!([overflows(276.0, 2.0), overflows(308.0, 10.0), overflows(198.0, 61.0)], [false, false, true]);
+}
+
+#[test]
+fn ten_seconds_after_the_lowest_round_trip_the_queue_is_drained() {
+    let mut zenith = zenith(690.0);
+    for tenth in 0..=101 {
+        hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 5);
+    }
+    assert_eq!(zenith.snapshot().phase, "drain");
+    assert!(zenith.window() < 0.96 * zenith.window, "{} of {}", zenith.window(), zenith.window);
+}
+
+/// A queue on the way back, which the peer's clock shows not to be on the way out, is part of what a drain keeps full.
+#[test]
+fn a_drain_does_not_drain_the_way_back() {
+    let mut zenith = zenith(690.0);
+    for tenth in 0..=20 {
+        let (now, held) = (700 + 100 * tenth, if tenth < 10 { 0 } else { 400 });
+        let (rtt, peer_clock) =
+            (Some(Duration::from_millis(BASE_MS + held)), Some((now - 275 - held) as u32));
+        zenith.on_ack(&Ack { rtt, peer_clock, ..fixture::ack(1) }, &at(now));
+    }
+    zenith.delivery_rate = 1e6;
+    zenith.drains(&at(12_000));
+    let kept = zenith.window() / zenith.window;
+    assert!((0.9..0.96).contains(&kept), "{kept}");
+}
+
+#[test]
+fn a_drain_keeps_no_more_on_the_path_than_arrives() {
+    let mut zenith = zenith(690.0);
+    hear(&mut zenith, 700, BASE_MS + 5);
+    zenith.delivery_rate = 0.5 * zenith.rate();
+    zenith.drains(&at(11_000));
+    let expected = DRAIN_DEPTH * zenith.delay.base_s() * zenith.delivery_rate;
+    assert!((zenith.window() / expected - 1.0).abs() < 1e-9, "{} of {expected}", zenith.window());
+}
+
+#[test]
+fn a_round_trip_that_does_not_fall_in_a_drain_belongs_to_a_longer_path() {
+    let mut zenith = zenith(690.0);
+    (0..90).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 100));
+    assert!((zenith.delay.base_s() - 0.65).abs() < 1e-9, "{}", zenith.delay.base_s());
+    assert!(zenith.window() > 690.0);
+}
