@@ -73,7 +73,7 @@ pub struct Config {
     /// The most of T, in seconds, unless it is less than the least.
     #[serde(deserialize_with = "positive")]
     pub memory_most_s: f64,
-    /// Share of losses in a round trip that is never taken for congestion, and what the path is believed to lose until a drain shows it.
+    /// Share of losses in a round trip that is never taken for congestion, and what the path is believed to lose as far as drains have not shown it.
     #[serde(deserialize_with = "fraction")]
     pub noise: f64,
     /// The first two flights measure the path; otherwise the window doubles from the first.
@@ -298,7 +298,8 @@ pub struct Zenith {
     longest: WindowedMax<Duration>,
     /// What the ACK before showed.
     previous_queue: Duration,
-    /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most.
+    /// Segments sent and lost in drains, when the queue is empty, so that no congestion explains these losses. Recent drains weigh most; what is believed
+    /// before them is among these.
     drained: (f64, f64),
     /// Segments that left before this one are not measured.
     trusted_from: Instant,
