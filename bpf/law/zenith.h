@@ -292,7 +292,7 @@ BP_INLINE void zenith_hear_clock(struct bp_law *law, bp_u32 rtt, bp_u32 span, bp
 	bp_windowed_update(&law->out_standing, law->now, delay, span);
 }
 
-BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 segments, const struct bp_path *path)
+BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, const struct bp_path *path)
 {
 	bp_u32 span, queue, out;
 
@@ -311,11 +311,8 @@ BP_APART zenith_sample(struct bp_law *law, bp_u32 rtt, bp_u32 segments, const st
 		out = BP_MAX(law->out_latest, law->out_base.best[0].value) - law->out_base.best[0].value + ZENITH_TICK;
 		queue = BP_MIN(queue, out);
 	}
-	/* The ACK of a lone segment may have waited at the receiver. */
-	if (segments >= 2 || law->in_flight > 1) {
-		bp_windowed_update(&law->longest, law->now, ~BP_MIN(queue, law->previous_queue), ZENITH_LONGEST_WINDOW);
-		law->previous_queue = queue;
-	}
+	bp_windowed_update(&law->longest, law->now, ~BP_MIN(queue, law->previous_queue), ZENITH_LONGEST_WINDOW);
+	law->previous_queue = queue;
 	law->round_longest = BP_MAX(law->round_longest, queue);
 	/* A path that shows itself without a queue needs no drain, but a contest is judged by drains alone. */
 	if (rtt < law->lowest || (rtt == law->lowest && !law->contest_most)) {
@@ -376,7 +373,7 @@ BP_INLINE bp_window zenith_fills(zenith_rate rate, bp_u64 delay)
 /*
  * The window becomes what a measured rate fills with the queue aimed at. Doing it twice changes nothing. A rate over a round trip goes
  * with the mean of its delays: where ACKs wait on their way back, the smallest is far from it. While the queue grows fast the smoothed
- * delay is behind it, and the window falls below what fills the path, but not below half of that.
+ * delay is behind it, and the window falls below what fills the path.
  */
 BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 {
@@ -387,7 +384,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 	if (!law)
 		return 0;
 	queue = zenith_queue(law);
-	path = BP_MAX(law->srtt - BP_MIN(queue, law->srtt), zenith_base(law) / 2);
+	path = law->srtt - BP_MIN(queue, law->srtt);
 	fits = zenith_fills(rate, ((bp_u64)path << ZENITH_FINE) + zenith_own_target(law));
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
@@ -449,15 +446,6 @@ BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base, bp_u32
 	bp_windowed_reset(&law->base, now, base);
 	if (law->clock == ZENITH_BELIEVED && out)
 		bp_windowed_reset(&law->out_base, now, out);
-}
-
-/* More was lost, of so many, than the path is known to lose. This is heeded where the sender of CUBIC heeds each loss. */
-BP_INLINE int zenith_exceeds_noise(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
-{
-	bp_u64 noise = zenith_noise(law);
-
-	sent = BP_MIN(sent, 1ULL << 24);
-	return zenith_exceeds(lost, sent << 16, noise + noise / 2, sent * BP_MAX(noise, ZENITH_SHARE(1)));
 }
 
 /*
@@ -727,7 +715,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->calm_rounds = 0;
 	}
 	if (law->contest_most) {
-		if (law->before != ZENITH_CUT && zenith_exceeds_noise(law, (bp_u64)delivered + lost, lost)) {
+		if (law->before != ZENITH_CUT && zenith_is_excessive(law)) {
 			zenith_yield(law);
 			next = ZENITH_CUT;
 		}
@@ -944,7 +932,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->round_in_flight = BP_MAX(law->round_in_flight, law->in_flight + segments);
 	trusted = ack->rtt && sent_at >= law->trusted_from;
 	if (trusted)
-		zenith_sample(law, ack->rtt, segments, path);
+		zenith_sample(law, ack->rtt, path);
 	law->round_lost += ack->lost;
 	rests = zenith_drains(law);
 	begins = law->stage == ZENITH_DOUBLES;

@@ -420,11 +420,8 @@ impl Zenith {
         };
         self.delay.sample(path.now, rtt, ack.peer_clock, span);
         let latest = self.delay.latest_queue();
-        // The ACK of a lone segment may have waited at the receiver.
-        if ack.delivered_bytes >= 2 * u64::from(path.mss) || path.in_flight > 1 {
-            self.longest.update(path.now.as_nanos(), latest.min(self.previous_queue));
-            self.previous_queue = latest;
-        }
+        self.longest.update(path.now.as_nanos(), latest.min(self.previous_queue));
+        self.previous_queue = latest;
         self.round.longest = self.round.longest.max(latest);
         // A path that shows itself without a queue needs no drain, but a contest is judged by drains alone.
         if rtt < self.drain.lowest || (rtt == self.drain.lowest && self.contest.is_none()) {
@@ -626,10 +623,10 @@ impl Zenith {
 
     /// Sets the window to what a measured rate fills when the queue is at its target. Calling it twice changes nothing more.
     /// A rate over a round trip goes with the mean of its delays (Little's law): where ACKs wait on their way back, the smallest is far from it.
-    /// While the queue grows fast the smoothed delay is behind it, and the window falls below what fills the path, but not below half of that.
+    /// While the queue grows fast the smoothed delay is behind it, and the window falls below what fills the path.
     fn fit(&mut self, now: Instant, rate: f64) {
         let target_s = self.config.target_s(self.rate().max(1.0));
-        let path_s = (self.rtt_s - self.delay.queue_s()).max(0.5 * self.delay.base_s());
+        let path_s = (self.rtt_s - self.delay.queue_s()).max(0.0);
         let fits = rate * (path_s + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
         if !matches!(self.stage, Stage::Steady) {
@@ -696,9 +693,9 @@ impl Zenith {
         self.longest.get().map_or(0.0, Duration::as_secs_f64)
     }
 
-    /// Losses in a contest end CUBIC's growth, where they are more than the path's own.
+    /// Losses in a contest end CUBIC's growth, where noise on the link does not explain them.
     fn contend(&mut self, round: &Round, now: Instant) {
-        if round.before == Before::Cut || !self.exceeds_noise(round.delivered + round.lost, round.lost) {
+        if round.before == Before::Cut || !self.is_excessive(round) {
             return;
         }
         if let Some(contest) = &mut self.contest {
@@ -707,12 +704,6 @@ impl Zenith {
             *contest = Contest { since: now, curve: Curve::new(self.window, w_max, cubic::C) };
             self.round.before = Before::Cut;
         }
-    }
-
-    /// Whether more was lost of so many than the path is known to lose. This is heeded where the sender of CUBIC heeds each loss.
-    fn exceeds_noise(&self, sent: f64, lost: f64) -> bool {
-        let noise = self.noise();
-        lost > 1.5 * sent * noise + 3.0 * libm::sqrt(sent * noise.max(0.001))
     }
 
     /// Whether more was lost of so many than the path loses, as far as drains can tell: half as much again as in drains, and more than

@@ -210,9 +210,6 @@ fn a_window_is_fitted_to_the_path_without_its_queue_on_the_way_out_alone() {
     zenith.rtt_s = 0.7;
     zenith.fit(at(1700).now, 1250.0);
     assert!((zenith.window() - 1250.0 * (0.699 + 0.006)).abs() < 5.0, "{}", zenith.window());
-    (zenith.window, zenith.rtt_s) = (1200.0, 0.1);
-    zenith.fit(at(1700).now, 1250.0);
-    assert!((zenith.window() - 1250.0 * (0.275 + 0.006)).abs() < 5.0, "{}", zenith.window());
 }
 
 #[test]
@@ -220,10 +217,6 @@ fn an_ack_that_waited_at_the_receiver_shows_no_queue() {
     let mut zenith = zenith(690.0);
     for (number, queue_ms) in (0..).zip([5, 5, 45, 5]) {
         hear(&mut zenith, 700 + 10 * number, BASE_MS + queue_ms);
-    }
-    for millis in [800, 900] {
-        let rtt = Some(Duration::from_millis(BASE_MS + 45));
-        zenith.on_ack(&Ack { rtt, ..fixture::ack(1) }, &Path { in_flight: 1, ..at(millis) });
     }
     assert_eq!(zenith.longest_s(), 0.005);
 }
