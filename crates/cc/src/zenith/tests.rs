@@ -210,6 +210,13 @@ fn a_window_is_fitted_to_the_path_without_its_queue_on_the_way_out_alone() {
     zenith.rtt_s = 0.7;
     zenith.fit(at(1700).now, 1250.0);
     assert!((zenith.window() - 1250.0 * (0.699 + 0.006)).abs() < 5.0, "{}", zenith.window());
+    // Far behind a queue that grows: less than half of base stays full, and never less than nothing.
+    for (rtt_s, path_s) in [(0.1, 0.099), (0.0005, 0.0)] {
+        (zenith.window, zenith.rtt_s) = (1200.0, rtt_s);
+        zenith.fit(at(1700).now, 1250.0);
+        let expected = 1250.0 * (path_s + zenith.config.target_s(1200.0 / 0.85));
+        assert!((zenith.window() - expected).abs() < 0.3, "{} of {expected}", zenith.window());
+    }
 }
 
 #[test]
