@@ -44,14 +44,14 @@
 /* The longest queue that counts, in targets. */
 #define ZENITH_LONGEST 3
 /* A drain that leaves more targets than these has others beside it who do not drain. */
-#define ZENITH_FOREIGN 5
+#define ZENITH_FOREIGN 4
 /* So does one that leaves more targets of the smallest window than these. */
 #define ZENITH_LONGEST_OWN 2
 /*
  * A flow yields to others who do not drain if it has less than half of the window that it had when a drain last left no queue, and so many
- * drains in a row have left one.
+ * drains in a row have left at least three quarters of the queue before them.
  */
-#define ZENITH_FILLED_DRAINS 8
+#define ZENITH_FILLED_DRAINS 3
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and as how many segments in drains that weighs for ever. */
@@ -125,7 +125,7 @@ struct bp_law {
 	bp_u32 lowest;			/* round trip since the last drain began */
 	bp_u32 lowest_before;		/* between the two drains before */
 	bp_u32 drains_same;		/* drains in a row that have found the same */
-	bp_u32 drains_filled;		/* drains in a row that have left a queue */
+	bp_u32 drains_filled;		/* drains in a row that have left most of a queue */
 	bp_u32 drain_standing;
 	bp_u32 drain_base;
 	bp_u32 rebased;			/* base before the path was found to be longer; 0 for not */
@@ -602,7 +602,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, yielded, empties;
+	int flat, overflows, foreign, yielded, empties, fills;
 
 	if (!law)
 		return 0;
@@ -626,8 +626,9 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	above = BP_MAX(lowest, base) - base;
 	left = BP_MIN(left, above);
 	fine_left = (bp_u64)left << ZENITH_FINE;
-	empties = 2 * fine_left < target;
-	law->drains_filled = empties ? 0 : BP_MIN(law->drains_filled, 1U << 30) + 1;
+	empties = 4 * fine_left < target;
+	fills = !empties && 4ULL * left >= 3ULL * queue;
+	law->drains_filled = fills ? BP_MIN(law->drains_filled, 1U << 30) + 1 : 0;
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
 	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
@@ -707,7 +708,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && zenith_is_used(law) && law->before == ZENITH_ORDINARY) {
+	if (queue < target / 4 && zenith_is_used(law)) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);

@@ -161,16 +161,16 @@ const REGRET: Duration = Duration::from_secs(10);
 /// The longest queue that the law takes into account, as a multiple of the target.
 const LONGEST: f64 = 3.0;
 /// If a drain leaves more than so many targets, others do not drain. The queue that N equal flows aim at is the root of N times that of one
-/// with all of their rate: one that has nearly all of it, and drains alone, leaves this to 25 that have just begun.
-const FOREIGN: f64 = 5.0;
+/// with all of their rate: one that has nearly all of it, and drains alone, leaves this to 16 that have just begun.
+const FOREIGN: f64 = 4.0;
 /// Nor is there a flow of our kind that aims at a longer queue than one of the smallest window does: more than so many of its targets are others'.
 const LONGEST_OWN: f64 = 2.0;
-/// The queue is empty if it is shorter than this share of the target.
-const EMPTY: f64 = 0.5;
 /// A flow yields to others who do not drain if it has less than this share of the window that it had when a drain last left no queue, and so many
-/// drains in a row have left one. Flows of our kind that have begun within 20 s of each other seldom need six to drain together.
+/// drains in a row have left at least this share of the queue before them. Flows of our kind drain together soon, and those that are not
+/// yet in step see half of the queue go.
 const YIELDED: f64 = 0.5;
-const FILLED_DRAINS: u32 = 8;
+const FILLS: f64 = 0.75;
+const FILLED_DRAINS: u32 = 3;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
 /// What the path is believed to lose before a drain shows it weighs as much as so many segments in drains, and is never forgotten: of a slow flow few
@@ -243,7 +243,7 @@ struct Drain {
     /// The lowest round trip between the two drains before, and how many drains in a row have found the same.
     before: Duration,
     same: u32,
-    /// The window when a drain last left no queue, or when the start ended, and how many drains in a row have left one since.
+    /// The window when a drain last left no queue, or when the start ended, and how many drains in a row have left most of it since.
     emptied_window: f64,
     filled: u32,
 }
@@ -575,7 +575,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used() && round.before == Before::Ordinary {
+        if queue_s < CALM * target_s && self.is_used() {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -779,8 +779,9 @@ impl Zenith {
         let is_path = !overflows || (self.contest.is_some() && self.drain.same >= SAME);
         let flat = queue_s > target_s && fell_s.abs() < still_s && is_path;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
-        let empties = left_s < EMPTY * target_s;
-        self.drain.filled = if empties { 0 } else { self.drain.filled.saturating_add(1) };
+        let empties = left_s < CALM * target_s;
+        let fills = !empties && left_s >= FILLS * queue_s;
+        self.drain.filled = if fills { self.drain.filled.saturating_add(1) } else { 0 };
         let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
         let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
