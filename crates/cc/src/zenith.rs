@@ -560,6 +560,8 @@ impl Zenith {
         let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
         let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
+        // After a silence the path fills first.
+        let heard = self.silences == 0;
         if round.before != Before::Cut {
             self.silences = 0;
         }
@@ -575,7 +577,7 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used() {
+        if queue_s < CALM * target_s && self.is_used() && heard {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);

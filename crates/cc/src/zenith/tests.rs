@@ -492,6 +492,20 @@ fn a_round_trip_of_a_smaller_window_without_a_queue_counts() {
     }
 }
 
+/// The first round trip that is measured after a silence does not yet show what the path carries.
+#[test]
+fn after_a_silence_the_path_fills_before_round_trips_count() {
+    let mut zenith = zenith(10.0);
+    let silences = |zenith: &Zenith| (zenith.silences, zenith.calm_rounds);
+    hear(&mut zenith, 3000, BASE_MS);
+    assert_eq!(silences(&zenith), (1, 0));
+    let found = [3600, 4200, 4800].map(|millis| {
+        hear(&mut zenith, millis, BASE_MS);
+        silences(&zenith)
+    });
+    assert_eq!(found, [(1, 0), (0, 0), (0, 1)]);
+}
+
 /// In a contest the path becomes longer and loses 2 % where it had lost a thousandth.
 #[test]
 fn a_contest_with_nobody_ends() {
