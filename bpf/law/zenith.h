@@ -552,8 +552,9 @@ BP_INLINE void zenith_yield(struct bp_law *law)
 	if (law->window < law->contest_most)
 		most = law->window / 20 * 17;
 	law->window = BP_MAX(law->window / 10 * 7, ZENITH_SMALLEST);
-	apart = BP_MAX(most, law->window) - law->window;
-	law->contest_most = most;
+	/* A window that cannot become smaller is an origin of its own. */
+	law->contest_most = BP_MAX(most, law->window);
+	apart = law->contest_most - law->window;
 	law->contest_since = law->now;
 	/* The cubic root of apart / 0.4 in seconds, with as many fractional bits as fit: the root of the 24 of a window has eight. */
 	apart = BP_MIN(apart, BP_LARGEST) * 5 / 2;

@@ -784,7 +784,7 @@ impl Zenith {
         let empties = left_s < CALM * target_s;
         let fills = !empties && left_s >= FILLS * queue_s;
         self.drain.filled = if fills { self.drain.filled.saturating_add(1) } else { 0 };
-        let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
+        let longest_own_s = LONGEST_OWN * self.config.target_s((SMALLEST / base_s).max(1.0));
         let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
         let yielded = self.contest.is_none()
