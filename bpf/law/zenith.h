@@ -688,15 +688,10 @@ BP_APART zenith_end_round(struct bp_law *law)
 	bp_u32 delivered, lost, longest;
 	bp_u64 took, arrived, target, queue;
 	bp_u8 next = ZENITH_ORDINARY;
-	int heard;
 
 	if (!law)
 		return 0;
 	took = law->now - law->round_since;
-	/* After a silence the path fills first. */
-	heard = !law->silences;
-	if (law->before != ZENITH_CUT)
-		law->silences = 0;
 	queue = (bp_u64)zenith_queue(law) << ZENITH_FINE;
 	delivered = law->round_delivered;
 	lost = law->round_lost;
@@ -712,13 +707,16 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4 && zenith_is_used(law) && heard) {
+	/* After a silence the path fills first. */
+	if (queue < target / 4 && zenith_is_used(law) && !law->silences) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);
 	} else {
 		law->calm_rounds = 0;
 	}
+	if (law->before != ZENITH_CUT)
+		law->silences = 0;
 	if (law->contest_most) {
 		if (law->before != ZENITH_CUT && zenith_is_excessive(law)) {
 			zenith_yield(law);

@@ -560,11 +560,6 @@ impl Zenith {
         let next = Round::new(path.now, Before::Ordinary, self.delay.clock);
         let round = core::mem::replace(&mut self.round, next);
         let took_s = path.now.since(round.since).as_secs_f64();
-        // After a silence the path fills first.
-        let heard = self.silences == 0;
-        if round.before != Before::Cut {
-            self.silences = 0;
-        }
         self.in_flight_before = round.in_flight;
         if took_s > 0.0 {
             // By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
@@ -577,13 +572,17 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.config.target_s(self.rate().max(1.0));
-        if queue_s < CALM * target_s && self.is_used() && heard {
+        // After a silence the path fills first.
+        if queue_s < CALM * target_s && self.is_used() && self.silences == 0 {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
             }
         } else {
             self.calm_rounds = 0;
+        }
+        if round.before != Before::Cut {
+            self.silences = 0;
         }
         if self.contest.is_some() {
             self.contend(&round, path.now);
