@@ -413,12 +413,15 @@ BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 vari
 	bp_u64 expected, excess;
 
 	sent = BP_MIN(sent, 1ULL << 40);
-	expected = sent * share >> 24;
+	expected = (sent * share >> 24) + 1;
 	lost <<= 16;
 	if (lost <= expected)
 		return 0;
-	/* With 12 fractional bits; beyond chance in any case where it is large. */
-	excess = BP_MIN((lost - expected) >> 4, 1ULL << 28);
+	/* With 16 fractional bits, or with 12 where the square of that would leave 64. */
+	excess = lost - expected;
+	if (excess < 1ULL << 31)
+		return excess * excess >> 8 > 9 * variance;
+	excess = BP_MIN(excess >> 4, 1ULL << 31);
 	return excess * excess > 9 * variance;
 }
 
@@ -495,9 +498,10 @@ BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since, bp_u64 memory)
 /* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
-	bp_u64 share = ((law->overflow >> 12) << 24) / BP_MAX(law->mean >> 12, 1ULL);
+	/* With 29 fractional bits: a round trip may be shorter than a millionth of D. */
+	bp_u64 share = (BP_MIN(law->overflow >> 12, (1ULL << 35) - 1) << 29) / BP_MAX(law->mean >> 12, 1ULL);
 
-	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 24) >> 16);
+	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 29) >> 21);
 }
 
 /*
@@ -1016,5 +1020,5 @@ BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
 {
 	zenith_rate rate = zenith_pace(law);
 
-	return rate ? (rate >> 8) * path->mss >> 8 : 2 * bp_rate(law->window, path);
+	return rate ? rate * path->mss >> 16 : 2 * bp_rate(law->window, path);
 }
