@@ -514,24 +514,22 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 
 	if (!law)
 		return 0;
-	noise = zenith_noise(law);
+	own = zenith_own_target(law);
+	/* Without a queue losses are the path's as far as a path may lose. */
+	noise = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own ? ZENITH_MOST_NOISE : zenith_noise(law);
 	/* The root of 40 fractional bits has 20. */
 	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
-	allowance = law->allowance + noise * sent;
-	allowance = BP_MIN(allowance, most);
+	allowance = BP_MIN(law->allowance, most) + noise * sent;
 	cost = BP_SEGMENTS(BP_MIN(lost, 1U << 20));
 	if (cost <= allowance) {
 		law->allowance = allowance - cost;
 		return 0;
 	}
 	law->allowance = 0;
-	own = zenith_own_target(law);
 	/* A buffer that holds more than flows aim at shows them by its delay that it is full. */
 	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
-	if (2 * longest >= 3 * own)
-		return 0;
-	if (4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own || law->stage != ZENITH_STEADY)
+	if (2 * longest >= 3 * own || law->stage != ZENITH_STEADY)
 		return 0;
 	cost -= allowance;
 	/* The share of losses with 28 fractional bits. */
@@ -811,8 +809,7 @@ BP_INLINE void zenith_average(struct bp_law *law, bp_u32 queue, bp_u64 own, bp_u
 	law->overflow -= zenith_part(law->overflow, since, memory);
 	apart = zenith_part(apart, since, memory);
 	law->mean = seen > law->mean ? law->mean + apart : law->mean - apart;
-	own <<= ZENITH_MEAN - ZENITH_FINE;
-	law->mean = BP_MIN(BP_MAX(law->mean, own / ZENITH_LONGEST), ZENITH_LONGEST * own);
+	law->mean = BP_MIN(law->mean, ZENITH_LONGEST * own << (ZENITH_MEAN - ZENITH_FINE));
 }
 
 /*
@@ -875,7 +872,7 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	urge = ZENITH_SHARING * BP_MIN((above << 20) / (2 * floor), 1ULL << 20);
 	/* Differences between flows decay without oscillation up to g m' Q / s = 1 / e; 2 / e is 771497 of 2^20. */
 	calmest = (BP_MIN((bp_u64)zenith_standing(law), 1ULL << 30) << 30) / BP_MAX(mean >> 6, 1ULL);
-	urge = BP_MIN(urge, calmest * 771497 >> 20);
+	urge = BP_MIN(urge, BP_MIN(calmest, 1ULL << 40) * 771497 >> 20);
 	shift = mean * (zenith_apart(above, mean_above) * urge >> 24) >> 20;
 	/* Who aims at a longer queue than the mean is slower than the others. What may be subtracted stands on the other side. */
 	if (above > mean_above) {

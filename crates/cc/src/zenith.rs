@@ -180,7 +180,7 @@ const BELIEF: f64 = 100.0;
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
 const LONGEST_WINDOW: Duration = Duration::from_secs(10);
-/// The factor by which the weight of a drain falls at the next one, and the largest share of losses that can be ascribed to noise.
+/// The factor by which the weight of a drain falls at the next one, and the largest share of losses that a path is believed to have without a queue.
 const NOISE_MEMORY: f64 = 0.875;
 const MOST_NOISE: f64 = 0.1;
 /// Share of the path that stays full in a drain, and its length in round trips.
@@ -527,7 +527,7 @@ impl Zenith {
         let weight = (since.as_secs_f64() / self.memory_s()).min(1.0);
         self.overflow_s -= self.overflow_s * weight;
         self.mean_s += (queue_s.min(LONGEST * own_s) - self.mean_s) * weight;
-        self.mean_s = self.mean_s.clamp(own_s / LONGEST, LONGEST * own_s);
+        self.mean_s = self.mean_s.min(LONGEST * own_s);
         // Differences between flows decay without oscillation up to g m' Q / s = 1 / e, on short paths with a smaller m' than m.
         let urge = (config.sharing * ((own_s - config.floor_s) / (2.0 * config.floor_s)).min(1.0))
             .min(self.delay.standing_s() / (E * config.gain * self.mean_s));
@@ -659,21 +659,20 @@ impl Zenith {
 
     /// A segment that overflows a queue is the rest of that queue: where one was seen, a share of losses beyond the path's own counts as
     /// that share of what the loss of everything stands for. Then `q` in the law and in Q is the queue that a larger buffer would hold.
+    /// Without one, losses are the path's as far as a path may lose: a buffer may be too short to show a queue, and many flows that overflow a
+    /// longer one hide it from those that begin, which take it for a part of the path.
     fn charge(&mut self, round: &Round, took_s: f64) {
-        let noise = self.noise();
+        let own_s = self.config.target_s(self.rate().max(1.0));
+        let unseen = round.longest.as_secs_f64() < CALM * own_s;
+        let noise = if unseen { MOST_NOISE } else { self.noise() };
         let most = 3.0 * libm::sqrt(self.window * noise);
         let sent = round.delivered + round.lost;
-        let allowance = (self.allowance + noise * sent).min(most);
+        let allowance = self.allowance.min(most) + noise * sent;
         let beyond = round.lost - allowance;
         self.allowance = (-beyond).max(0.0);
-        let own_s = self.config.target_s(self.rate().max(1.0));
         // A buffer that holds more than flows aim at shows them by its delay that it is full.
         let deep = self.longest_s() >= DEEP * own_s;
-        if beyond <= 0.0
-            || deep
-            || round.longest.as_secs_f64() < CALM * own_s
-            || !matches!(self.stage, Stage::Steady)
-        {
+        if beyond <= 0.0 || deep || !matches!(self.stage, Stage::Steady) {
             return;
         }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);

@@ -277,6 +277,31 @@ fn losses_without_a_queue_cost_nothing() {
     assert!(zenith.window() >= before);
 }
 
+/// A path that loses 2 % by itself, beside a queue of 3 ms; and one whose buffer is so short that no segment sees a queue.
+#[test]
+fn what_a_path_loses_by_itself_costs_nothing_and_half_of_the_rest_is_taken_from_the_window() {
+    for (longest_ms, lost, taken) in [(3, 20.0, 0.0), (3, 40.0, 10.0), (0, 100.0, 0.0), (0, 140.0, 20.0)] {
+        let mut zenith = zenith(690.0);
+        (zenith.drained, zenith.allowance) = ((1e4, 200.0), 0.0);
+        let longest = Duration::from_millis(longest_ms);
+        let round = Round { delivered: 1000.0 - lost, lost, longest, ..zenith.round };
+        zenith.charge(&round, 0.55);
+        assert!((690.0 - taken - zenith.window).abs() < 1e-6, "{lost} at {longest_ms} ms: {}", zenith.window);
+    }
+}
+
+/// What the losses of two round trips allow is not more than chance in one.
+#[test]
+fn losses_that_did_not_happen_are_not_saved_up() {
+    let mut zenith = zenith(690.0);
+    let mut round = Round { delivered: 1000.0, longest: Duration::from_millis(3), ..zenith.round };
+    (0..9).for_each(|_| zenith.charge(&round, 0.55));
+    round.lost = 100.0;
+    zenith.charge(&round, 0.55);
+    let allowed = 3.0 * libm::sqrt(690.0 * 0.01) + 0.01 * 1100.0;
+    assert!((690.0 - 0.5 * (100.0 - allowed) - zenith.window).abs() < 1e-6, "{}", zenith.window);
+}
+
 /// A mark in the round trip after a drain, whose segments are not judged then.
 #[test]
 fn the_law_goes_on_after_a_mark_in_a_drain() {
