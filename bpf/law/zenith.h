@@ -55,8 +55,12 @@
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and as how many segments in drains that weighs for ever. */
-#define ZENITH_NOISE ZENITH_SHARE(10)
+#define ZENITH_NOISE ZENITH_SHARE(8)
 #define ZENITH_BELIEF 100
+/* Rounded up, with 16 fractional bits: losses that tie with what it explains are explained. */
+#define ZENITH_BELIEVED_LOST ((ZENITH_BELIEF * ZENITH_NOISE >> 8) + 1)
+/* So many standard deviations of the losses of a round trip are saved up. */
+#define ZENITH_SAVED 9
 /* Queues that moved by less in a drain are none: this, us, and a twentieth of themselves. */
 #define ZENITH_STILL 500U
 
@@ -261,7 +265,7 @@ BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struc
 	law->lowest = BP_UNKNOWN;
 	law->speed = 1;
 	law->drained_sent = (bp_u64)ZENITH_BELIEF << 16;
-	law->drained_lost = law->drained_sent / 100;
+	law->drained_lost = ZENITH_BELIEVED_LOST;
 }
 
 /* The peer's timestamp less our time of sending is the delay on the way out, but for a constant. */
@@ -457,11 +461,13 @@ BP_INLINE void zenith_rebase(struct bp_law *law, bp_u64 now, bp_u32 base, bp_u32
  */
 BP_INLINE int zenith_overflows(const struct bp_law *law, bp_u64 sent, bp_u64 lost)
 {
-	bp_u64 noise = zenith_noise(law), all = (lost << 12) + (law->drained_lost >> 4), ratio;
+	bp_u64 noise = zenith_noise(law), all = BP_MIN((lost << 12) + (law->drained_lost >> 4), 1ULL << 32), ratio, variance;
 
 	sent = BP_MIN(sent, 1ULL << 24) << 16;
-	ratio = (sent << 12) / BP_MAX(law->drained_sent, 1ULL);
-	return zenith_exceeds(lost, sent, noise + noise / 2, BP_MIN(all, 1ULL << 32) * BP_MIN(ratio, 1ULL << 28));
+	/* With 20 fractional bits, or with 12 where it is large. */
+	ratio = (sent << 20) / BP_MAX(law->drained_sent, 1ULL);
+	variance = ratio < 1ULL << 31 ? all * ratio >> 8 : all * BP_MIN(ratio >> 8, 1ULL << 28);
+	return zenith_exceeds(lost, sent, noise + noise / 2, variance);
 }
 
 /* The whole root of a power, bit by bit. It grows in memory: the verifier would follow each value that a register could have. */
@@ -518,7 +524,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	/* Without a queue losses are the path's as far as a path may lose. */
 	noise = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own ? ZENITH_MOST_NOISE : zenith_noise(law);
 	/* The root of 40 fractional bits has 20. */
-	most = 3 * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
+	most = ZENITH_SAVED * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
 	allowance = BP_MIN(law->allowance, most) + noise * sent;
 	cost = BP_SEGMENTS(BP_MIN(lost, 1U << 20));
@@ -680,7 +686,7 @@ BP_INLINE void zenith_learn_noise(struct bp_law *law, bp_u32 delivered, bp_u32 l
 	law->drained_lost -= law->drained_lost / 8;
 	if (!zenith_saw_queue(law, longest)) {
 		law->drained_sent += belief + ((bp_u64)(delivered + lost) << 16) - law->drained_sent / 8;
-		law->drained_lost += belief / 100 + ((bp_u64)lost << 16);
+		law->drained_lost += ZENITH_BELIEVED_LOST / 8 + ((bp_u64)lost << 16);
 	}
 }
 

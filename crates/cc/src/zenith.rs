@@ -99,7 +99,7 @@ impl Default for Config {
             memory_rtts: 20.0,
             memory_least_s: 5.0,
             memory_most_s: 10.0,
-            noise: 0.01,
+            noise: 0.008,
             measured_start: true,
             outward: true,
             overflow: true,
@@ -176,6 +176,8 @@ const MOST_SILENCES: u32 = 3;
 /// What the path is believed to lose before a drain shows it weighs as much as so many segments in drains, and is never forgotten: of a slow flow few
 /// segments leave in drains, and a flow that takes the path's losses for those of a queue becomes slower still.
 const BELIEF: f64 = 100.0;
+/// Losses that a path could have had and did not have are saved up for later round trips, up to so many standard deviations of those of one.
+const SAVED: f64 = 9.0;
 /// Rounds between two drains at least.
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
@@ -665,7 +667,7 @@ impl Zenith {
         let own_s = self.config.target_s(self.rate().max(1.0));
         let unseen = round.longest.as_secs_f64() < CALM * own_s;
         let noise = if unseen { MOST_NOISE } else { self.noise() };
-        let most = 3.0 * libm::sqrt(self.window * noise);
+        let most = SAVED * libm::sqrt(self.window * noise);
         let sent = round.delivered + round.lost;
         let allowance = self.allowance.min(most) + noise * sent;
         let beyond = round.lost - allowance;
