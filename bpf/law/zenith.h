@@ -417,6 +417,7 @@ BP_INLINE int zenith_exceeds(bp_u64 lost, bp_u64 sent, bp_u64 share, bp_u64 vari
 	bp_u64 expected, excess;
 
 	sent = BP_MIN(sent, 1ULL << 40);
+	/* Rounded up: losses that tie with what is expected and chance are explained. */
 	expected = (sent * share >> 24) + 1;
 	lost <<= 16;
 	if (lost <= expected)
@@ -876,7 +877,10 @@ BP_APART zenith_steer(struct bp_law *law, bp_u32 segments, bp_u64 since)
 	mean_above = BP_MAX(mean, floor + (1ULL << ZENITH_FINE)) - floor;
 	/* m' with 20 fractional bits, and the share by which the wanted queue differs from the mean one. */
 	urge = ZENITH_SHARING * BP_MIN((above << 20) / (2 * floor), 1ULL << 20);
-	/* Differences between flows decay without oscillation up to g m' Q / s = 1 / e; 2 / e is 771497 of 2^20. */
+	/*
+	 * Differences between flows decay without oscillation up to g m' Q / s = 1 / e; 2 / e is 771497 of 2^20. Where Q is next to nothing
+	 * the bound is large, and held where the product still has 64 bits.
+	 */
 	calmest = (BP_MIN((bp_u64)zenith_standing(law), 1ULL << 30) << 30) / BP_MAX(mean >> 6, 1ULL);
 	urge = BP_MIN(urge, BP_MIN(calmest, 1ULL << 40) * 771497 >> 20);
 	shift = mean * (zenith_apart(above, mean_above) * urge >> 24) >> 20;

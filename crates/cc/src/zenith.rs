@@ -379,6 +379,11 @@ impl Zenith {
         if standing.is_zero() { 0.0 } else { self.window * 1e9 / standing.as_nanos() as f64 }
     }
 
+    /// q* of this flow, as that of a segment a second where it is slower.
+    fn own_target_s(&self) -> f64 {
+        self.config.target_s(self.rate().max(1.0))
+    }
+
     /// An ACK after a pause of the ACKs: the delay of what was in flight meanwhile is not that of a queue.
     fn hear(&mut self, path: &Path) {
         if path.now > self.expected_by {
@@ -468,7 +473,7 @@ impl Zenith {
                 }
             }
             Stage::Doubling => {
-                let target_s = self.config.target_s(self.rate().max(1.0));
+                let target_s = self.own_target_s();
                 if self.delay.queue_s() > 0.5 * target_s + 0.001 {
                     self.settle();
                 } else if self.is_used() {
@@ -489,7 +494,7 @@ impl Zenith {
         self.stage = Stage::Steady;
         self.drain.emptied_window = self.window;
         self.calm_rounds = 0;
-        self.mean_s = self.config.target_s(self.rate().max(1.0));
+        self.mean_s = self.own_target_s();
     }
 
     /// T.
@@ -573,7 +578,7 @@ impl Zenith {
             self.delivery_rate = round.delivered / took_s.min(peer_s);
         }
         let queue_s = self.delay.queue_s();
-        let target_s = self.config.target_s(self.rate().max(1.0));
+        let target_s = self.own_target_s();
         // After a silence the path fills first.
         if queue_s < CALM * target_s && self.is_used() && self.silences == 0 {
             self.calm_rounds += 1;
@@ -628,7 +633,7 @@ impl Zenith {
     /// A rate over a round trip goes with the mean of its delays (Little's law): where ACKs wait on their way back, the smallest is far from it.
     /// While the queue grows fast the smoothed delay is behind it, and the window falls below what fills the path.
     fn fit(&mut self, now: Instant, rate: f64) {
-        let target_s = self.config.target_s(self.rate().max(1.0));
+        let target_s = self.own_target_s();
         let path_s = (self.rtt_s - self.delay.queue_s()).max(0.0);
         let fits = rate * (path_s + target_s);
         self.window = self.window.min(fits).max(SMALLEST);
@@ -664,7 +669,7 @@ impl Zenith {
     /// Without one, losses are the path's as far as a path may lose: a buffer may be too short to show a queue, and many flows that overflow a
     /// longer one hide it from those that begin, which take it for a part of the path.
     fn charge(&mut self, round: &Round, took_s: f64) {
-        let own_s = self.config.target_s(self.rate().max(1.0));
+        let own_s = self.own_target_s();
         let unseen = round.longest.as_secs_f64() < CALM * own_s;
         let noise = if unseen { MOST_NOISE } else { self.noise() };
         let most = SAVED * libm::sqrt(self.window * noise);
@@ -686,7 +691,7 @@ impl Zenith {
 
     /// Whether a segment of this round trip saw a queue, one of those that are long here.
     fn saw_queue(&self, round: &Round) -> bool {
-        let target_s = self.config.target_s(self.rate().max(1.0));
+        let target_s = self.own_target_s();
         round.longest.as_secs_f64() >= (LONG * self.longest_s()).max(CALM * target_s)
     }
 
@@ -770,7 +775,7 @@ impl Zenith {
         let (sent, lost) = self.crowded;
         let overflows = self.overflows(sent, lost);
         let queue_s = standing_s - base_s;
-        let target_s = self.config.target_s(self.rate().max(1.0));
+        let target_s = self.own_target_s();
         let lowest_s = lowest.as_secs_f64();
         let fell_s = standing_s - lowest_s;
         let before_yield = self.window.max(self.crowded_window);
