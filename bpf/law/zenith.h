@@ -518,12 +518,14 @@ BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
 {
 	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent, longest;
+	int unseen;
 
 	if (!law)
 		return 0;
 	own = zenith_own_target(law);
 	/* Without a queue losses are the path's as far as a path may lose. */
-	noise = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own ? ZENITH_MOST_NOISE : zenith_noise(law);
+	unseen = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own;
+	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise(law);
 	/* The root of 40 fractional bits has 20. */
 	most = ZENITH_SAVED * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
@@ -538,6 +540,11 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
 	if (2 * longest >= 3 * own || law->stage != ZENITH_STEADY)
 		return 0;
+	if (!unseen) {
+		/* Like the queue that they are the rest of, they end fast growth. */
+		law->speed = 1;
+		law->calm_rounds = 0;
+	}
 	cost -= allowance;
 	/* The share of losses with 28 fractional bits. */
 	overflow = (cost << 4) / BP_MAX(sent, 1ULL) * BP_MIN(zenith_loss_worth(law), 1ULL << 32) >> (36 - ZENITH_FINE);

@@ -682,6 +682,10 @@ impl Zenith {
         if beyond <= 0.0 || deep || !matches!(self.stage, Stage::Steady) {
             return;
         }
+        if !unseen {
+            // Like the queue that they are the rest of, they end fast growth.
+            (self.speed, self.calm_rounds) = (1.0, 0);
+        }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
         self.window = (self.window - self.config.gain * beyond.min(0.5 * self.window)).max(SMALLEST);
         let weight = (took_s / self.memory_s()).min(1.0);

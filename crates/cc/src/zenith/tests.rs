@@ -285,8 +285,11 @@ fn what_a_path_loses_by_itself_costs_nothing_and_half_of_the_rest_is_taken_from_
         (zenith.drained, zenith.allowance) = ((1e4, 200.0), 0.0);
         let longest = Duration::from_millis(longest_ms);
         let round = Round { delivered: 1000.0 - lost, lost, longest, ..zenith.round };
+        (zenith.speed, zenith.calm_rounds) = (8.0, 4);
         zenith.charge(&round, 0.55);
         assert!((690.0 - taken - zenith.window).abs() < 1e-6, "{lost} at {longest_ms} ms: {}", zenith.window);
+        let slow = (zenith.speed, zenith.calm_rounds) == (1.0, 0);
+        assert_eq!(slow, longest_ms > 0 && taken > 0.0, "{lost} at {longest_ms} ms: speed {}", zenith.speed);
     }
 }
 
