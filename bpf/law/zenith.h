@@ -52,6 +52,8 @@
  * drains in a row have left at least three quarters of the queue before them.
  */
 #define ZENITH_FILLED_DRAINS 3
+/* For the first contest of a connection the queue that a drain leaves must have been there for one and a half T: so many halves of it. */
+#define ZENITH_FIRST_DRAINS 3
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
 #define ZENITH_MOST_SILENCES 3
 /* What the path is believed to lose before a drain shows it, and as how many segments in drains that weighs for ever. */
@@ -108,6 +110,7 @@ struct bp_law {
 	bp_window crowded_window;	/* the window when the queue became too long */
 	bp_window emptied_window;	/* the window when a drain last left no queue, or when the doubling ended */
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
+	bp_u64 empty_at;		/* a round trip last ended without a queue, or the doubling */
 	bp_u64 contest_since;
 	bp_u64 contest_until_most;	/* how long CUBIC takes to get back to it, us */
 	bp_u64 pending_time;		/* since the law's last step, us, and the segments delivered */
@@ -147,6 +150,7 @@ struct bp_law {
 	bp_u8 before;
 	bp_u8 clock;
 	bp_u8 round_has_clock;
+	bp_u8 met_others;		/* there has been a contest */
 };
 
 BP_INLINE bp_u32 zenith_base(const struct bp_law *law)
@@ -330,6 +334,7 @@ BP_INLINE void zenith_settle(struct bp_law *law)
 {
 	law->stage = ZENITH_STEADY;
 	law->emptied_window = law->window;
+	law->empty_at = law->now;
 	law->calm_rounds = 0;
 	law->mean = zenith_own_target(law) << (ZENITH_MEAN - ZENITH_FINE);
 }
@@ -619,7 +624,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, yielded, empties, fills;
+	int flat, overflows, foreign, stays, yielded, empties, fills;
 
 	if (!law)
 		return 0;
@@ -649,11 +654,17 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
 	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
-	yielded = !law->contest_most && before_yield < law->emptied_window / 2 &&
-		 (law->drains_filled >= ZENITH_FILLED_DRAINS || fine_left > longest_own);
+	stays = law->drains_filled >= ZENITH_FILLED_DRAINS;
+	yielded = !law->contest_most && before_yield < law->emptied_window / 2 && (stays || fine_left > longest_own);
 	if (foreign || yielded) {
-		/* Flows of our kind would not leave so long a queue: whoever fills it does not drain. */
+		/* Flows of our kind that have just begun leave such a queue, too, until they drain. */
+		if (!stays && !law->met_others && now < law->empty_at + ZENITH_FIRST_DRAINS * (bp_u64)zenith_memory(law) / 2) {
+			law->crowded_window = before_yield;
+			return 0;
+		}
+		/* Later ones would not: whoever fills it does not drain. */
 		if (!law->contest_most) {
+			law->met_others = 1;
 			law->speed = 1;
 			law->window = before_yield;
 			law->contest_most = law->window;
@@ -678,8 +689,11 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 		law->window = BP_MIN(law->window, BP_LARGEST);
 		return 1;
 	}
-	if (empties)
-		law->emptied_window = law->window;
+	if (empties) {
+		law->empty_at = now;
+		/* A drain of a flow that has yielded may find the queue of others empty once. */
+		law->emptied_window = BP_MAX(law->window, law->emptied_window / 2);
+	}
 	return empties;
 }
 
@@ -723,6 +737,8 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
+	if (queue < target / 4)
+		law->empty_at = law->now;
 	/* After a silence the path fills first. */
 	if (queue < target / 4 && zenith_is_used(law) && !law->silences) {
 		law->calm_rounds++;
@@ -763,7 +779,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 	}
 	if (queue > target + target / 2 + (1000ULL << ZENITH_FINE)) {
 		if (!law->crowded_rounds)
-			law->crowded_window = law->window;
+			law->crowded_window = BP_MAX(law->crowded_window, law->window);
 		law->crowded_rounds++;
 	} else {
 		zenith_leave_crowd(law);

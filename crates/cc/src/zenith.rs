@@ -171,6 +171,10 @@ const LONGEST_OWN: f64 = 2.0;
 const YIELDED: f64 = 0.5;
 const FILLS: f64 = 0.75;
 const FILLED_DRAINS: u32 = 3;
+/// For the first contest of a connection, the queue that a drain leaves must have been there for so many T: a flow of our kind that has begun meanwhile
+/// drains T after the lowest round trip that it has seen, and the drains of others show it lower ones. With 2 one flow beside one of CUBIC
+/// had less than a third of its share in a run of fifty.
+const FIRST_DRAINS: f64 = 1.5;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
 /// What the path is believed to lose before a drain shows it weighs as much as so many segments in drains, and is never forgotten: of a slow flow few
@@ -245,7 +249,8 @@ struct Drain {
     /// The lowest round trip between the two drains before, and how many drains in a row have found the same.
     before: Duration,
     same: u32,
-    /// The window when a drain last left no queue, or when the start ended, and how many drains in a row have left most of it since.
+    /// The window when a drain last left no queue, or when the start ended, at least half of that before; and how many drains in a row have left most
+    /// of the queue since.
     emptied_window: f64,
     filled: u32,
 }
@@ -283,7 +288,11 @@ pub struct Zenith {
     crowded: (f64, f64),
     /// The window when they began; 0 while there are none.
     crowded_window: f64,
+    /// When a round trip last ended without a queue, or when the start ended.
+    empty_at: Instant,
     contest: Option<Contest>,
+    /// Whether there has been a contest.
+    met_others: bool,
     /// Losses that the path's own share still explains.
     allowance: f64,
     /// The smallest delays before the path was found to be longer, and when that was.
@@ -339,7 +348,9 @@ impl Zenith {
             crowded_rounds: 0,
             crowded: (0.0, 0.0),
             crowded_window: 0.0,
+            empty_at: Instant::ZERO,
             contest: None,
+            met_others: false,
             allowance: 0.0,
             rebased: None,
             rounds_since_drain: 0,
@@ -493,6 +504,7 @@ impl Zenith {
     fn settle(&mut self) {
         self.stage = Stage::Steady;
         self.drain.emptied_window = self.window;
+        self.empty_at = self.last_ack;
         self.calm_rounds = 0;
         self.mean_s = self.own_target_s();
     }
@@ -579,8 +591,12 @@ impl Zenith {
         }
         let queue_s = self.delay.queue_s();
         let target_s = self.own_target_s();
+        let is_empty = queue_s < CALM * target_s;
+        if is_empty {
+            self.empty_at = path.now;
+        }
         // After a silence the path fills first.
-        if queue_s < CALM * target_s && self.is_used() && self.silences == 0 {
+        if is_empty && self.is_used() && self.silences == 0 {
             self.calm_rounds += 1;
             if self.calm_rounds >= 2 && matches!(self.stage, Stage::Steady) {
                 self.speed = (2.0 * self.speed).min(FASTEST);
@@ -616,7 +632,7 @@ impl Zenith {
         }
         if queue_s > 1.5 * target_s + 0.001 {
             if self.crowded_rounds == 0 {
-                self.crowded_window = self.window;
+                self.crowded_window = self.crowded_window.max(self.window);
             }
             self.crowded_rounds += 1;
         } else {
@@ -796,11 +812,17 @@ impl Zenith {
         let longest_own_s = LONGEST_OWN * self.config.target_s((SMALLEST / base_s).max(1.0));
         let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
+        let stays = self.drain.filled >= FILLED_DRAINS;
         let yielded = self.contest.is_none()
             && before_yield < YIELDED * self.drain.emptied_window
-            && (self.drain.filled >= FILLED_DRAINS || left_s > longest_own_s);
+            && (stays || left_s > longest_own_s);
         if (foreign || yielded) && self.config.contest {
-            self.compete(now, before_yield);
+            let is_old = now.since(self.empty_at).as_secs_f64() >= FIRST_DRAINS * self.memory_s();
+            if is_old || stays || self.met_others {
+                self.compete(now, before_yield);
+            } else {
+                self.crowded_window = before_yield;
+            }
             return false;
         }
         if self.contest.take().is_some() {
@@ -813,7 +835,9 @@ impl Zenith {
             return true;
         }
         if empties {
-            self.drain.emptied_window = self.window;
+            self.empty_at = now;
+            // A drain of a flow that has yielded may find the queue of others empty once.
+            self.drain.emptied_window = self.window.max(0.5 * self.drain.emptied_window);
         }
         empties
     }
@@ -822,6 +846,7 @@ impl Zenith {
     /// before it yielded to that queue, and follows CUBIC's. What the path is like without a queue is remembered all the while.
     fn compete(&mut self, now: Instant, window: f64) {
         if self.contest.is_none() {
+            self.met_others = true;
             self.delay.hold(true);
             self.speed = 1.0;
             self.window = window;

@@ -430,6 +430,7 @@ fn a_queue_that_a_drain_leaves_is_contested_until_it_is_gone() {
 fn a_queue_of_many_of_our_kind_is_not_contested() {
     let contested = |left_ms: u64| {
         let mut zenith = zenith(690.0);
+        zenith.met_others = true;
         hear(&mut zenith, 700, BASE_MS + left_ms);
         hear(&mut zenith, 1200, BASE_MS + left_ms);
         zenith.drain.lowest = Duration::from_millis(BASE_MS + left_ms);
@@ -449,6 +450,7 @@ fn a_drain_gives_back_what_was_yielded_to_a_queue_of_others_or_to_a_longer_path(
         let mut zenith = zenith(690.0);
         (7..27).for_each(|tenth| hear(&mut zenith, 100 * tenth, 1000));
         (zenith.window, zenith.crowded_rounds, zenith.crowded_window) = (2.0, 8, 690.0);
+        zenith.met_others = true;
         zenith.drain.lowest = Duration::from_millis(1000);
         (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * f64::from(standing_ms), 0.55);
         zenith.judge_drain(at(2600).now);
@@ -481,7 +483,7 @@ fn a_flow_that_yields_drain_after_drain_contests() {
         (zenith.drain.emptied_window, zenith.drain.filled) = (690.0, 2);
         assert!(!contests(&mut zenith, standing_ms, lowest_ms), "the third drain finds {lowest_ms} ms");
         assert_eq!(zenith.drain.filled, 0, "{lowest_ms} ms end the row");
-        assert_eq!(zenith.drain.emptied_window == zenith.window, empties, "{lowest_ms} ms");
+        assert_eq!(zenith.drain.emptied_window, if empties { 345.0 } else { 690.0 }, "{lowest_ms} ms");
     }
 }
 
@@ -491,10 +493,48 @@ fn the_drain_of_a_flow_that_has_yielded_shows_no_longer_path() {
     for (emptied_window, left_ms, contested) in [(690.0, 170, true), (15.0, 170, false), (690.0, 140, false)]
     {
         let mut zenith = zenith(10.0);
-        zenith.drain.emptied_window = emptied_window;
+        (zenith.drain.emptied_window, zenith.met_others) = (emptied_window, true);
         let found = contests(&mut zenith, BASE_MS + left_ms, BASE_MS + left_ms);
         assert_eq!(found, contested, "{left_ms} ms after {emptied_window}");
         assert_eq!(zenith.delay.base_s() > 0.55, !contested, "{left_ms} ms after {emptied_window}");
+    }
+}
+
+/// Flows of our kind that have begun since the queue was last empty drain within one and a half times ten seconds: before that, their queue is none of others, and
+/// what the flow had before it yielded to it is remembered. Who has met others knows them at once.
+#[test]
+fn those_that_have_just_begun_are_not_contested_before_they_drain() {
+    for (age_ms, met, contested) in [(14_900, false, false), (15_100, false, true), (100, true, true)] {
+        let mut zenith = zenith(100.0);
+        zenith.empty_at = Instant::ZERO;
+        zenith.settle();
+        assert_eq!(zenith.empty_at, at(600).now, "the end of the start");
+        [1200, 1800].into_iter().for_each(|millis| hear(&mut zenith, millis, BASE_MS));
+        assert_eq!(zenith.empty_at, at(1800).now, "a round trip that ends without a queue");
+        [2400, 2900].into_iter().for_each(|millis| hear(&mut zenith, millis, BASE_MS + 100));
+        zenith.empty_at = at(30_000).now - Duration::from_millis(age_ms);
+        (zenith.met_others, zenith.window, zenith.crowded_window) = (met, 100.0, 690.0);
+        zenith.drain.lowest = Duration::from_millis(BASE_MS + 100);
+        (zenith.drain.standing_s, zenith.drain.base_s) = (0.001 * (BASE_MS + 200) as f64, 0.55);
+        assert!(!zenith.judge_drain(at(30_000).now));
+        assert_eq!(
+            (zenith.contest.is_some(), zenith.met_others),
+            (contested, contested),
+            "after {age_ms} ms"
+        );
+        assert_eq!(zenith.window == 690.0, contested, "after {age_ms} ms");
+        if !contested {
+            zenith.window = 100.0;
+            hear(&mut zenith, 3500, BASE_MS + 100);
+            assert_eq!(
+                (zenith.crowded_rounds, zenith.crowded_window),
+                (1, 690.0),
+                "the queue is still there"
+            );
+            zenith.drain.lowest = Duration::from_millis(BASE_MS);
+            assert!(zenith.judge_drain(at(40_000).now));
+            assert_eq!(zenith.empty_at, at(40_000).now, "a drain that leaves no queue");
+        }
     }
 }
 
