@@ -108,7 +108,7 @@ struct bp_law {
 	bp_u64 root;			/* that is being found */
 	bp_window allowance;		/* losses that the path's own share still explains */
 	bp_window crowded_window;	/* the window when the queue became too long */
-	bp_window emptied_window;	/* the window when a drain last left no queue, or when the doubling ended */
+	bp_window emptied_window;	/* the window when a drain last left no queue or the doubling ended, at least half of that before */
 	bp_window contest_most;		/* CUBIC's window at the last loss; 0 while there is no contest */
 	bp_u64 empty_at;		/* a round trip last ended without a queue, or the doubling */
 	bp_u64 contest_since;
@@ -339,6 +339,13 @@ BP_INLINE void zenith_settle(struct bp_law *law)
 	law->mean = zenith_own_target(law) << (ZENITH_MEAN - ZENITH_FINE);
 }
 
+/* The window grows as the law gives it again, until two more round trips show no queue. */
+BP_INLINE void zenith_end_speed(struct bp_law *law)
+{
+	law->speed = 1;
+	law->calm_rounds = 0;
+}
+
 BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 {
 	if (!law)
@@ -398,8 +405,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 	law->window = BP_MAX(BP_MIN(law->window, fits), ZENITH_SMALLEST);
 	if (law->stage != ZENITH_STEADY)
 		zenith_settle(law);
-	law->speed = 1;
-	law->calm_rounds = 0;
+	zenith_end_speed(law);
 	zenith_cut_round(law, now);
 	return 0;
 }
@@ -547,8 +553,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 		return 0;
 	if (!unseen) {
 		/* Like the queue that they are the rest of, they end fast growth. */
-		law->speed = 1;
-		law->calm_rounds = 0;
+		zenith_end_speed(law);
 	}
 	cost -= allowance;
 	/* The share of losses with 28 fractional bits. */
@@ -718,6 +723,7 @@ BP_APART zenith_end_round(struct bp_law *law)
 	bp_u32 delivered, lost, longest;
 	bp_u64 took, arrived, target, queue;
 	bp_u8 next = ZENITH_ORDINARY;
+	int empty;
 
 	if (!law)
 		return 0;
@@ -737,10 +743,11 @@ BP_APART zenith_end_round(struct bp_law *law)
 		law->delivery_rate = BP_MIN(law->delivery_rate, ZENITH_FASTEST_RATE);
 	}
 	target = zenith_own_target(law);
-	if (queue < target / 4)
+	empty = queue < target / 4;
+	if (empty)
 		law->empty_at = law->now;
 	/* After a silence the path fills first. */
-	if (queue < target / 4 && zenith_is_used(law) && !law->silences) {
+	if (empty && zenith_is_used(law) && !law->silences) {
 		law->calm_rounds++;
 		if (law->calm_rounds >= 2 && law->stage == ZENITH_STEADY)
 			law->speed = BP_MIN(2 * law->speed, ZENITH_FASTEST);

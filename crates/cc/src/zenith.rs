@@ -656,9 +656,14 @@ impl Zenith {
         if !matches!(self.stage, Stage::Steady) {
             self.settle();
         }
+        self.end_speed();
+        self.cut_round(now);
+    }
+
+    /// The window grows as the law gives it again, until two more round trips show no queue.
+    fn end_speed(&mut self) {
         self.speed = 1.0;
         self.calm_rounds = 0;
-        self.cut_round(now);
     }
 
     /// The share of segments that is lost although there is no queue.
@@ -700,7 +705,7 @@ impl Zenith {
         }
         if !unseen {
             // Like the queue that they are the rest of, they end fast growth.
-            (self.speed, self.calm_rounds) = (1.0, 0);
+            self.end_speed();
         }
         let overflow_s = (beyond / sent * self.loss_worth_s()).min(LONGEST * own_s);
         self.window = (self.window - self.config.gain * beyond.min(0.5 * self.window)).max(SMALLEST);

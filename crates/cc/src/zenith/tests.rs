@@ -500,8 +500,8 @@ fn the_drain_of_a_flow_that_has_yielded_shows_no_longer_path() {
     }
 }
 
-/// Flows of our kind that have begun since the queue was last empty drain within one and a half times ten seconds: before that, their queue is none of others, and
-/// what the flow had before it yielded to it is remembered. Who has met others knows them at once.
+/// Flows of our kind that have begun since the queue was last empty drain within one and a half times ten seconds: before that, their queue is
+/// none of others, and what the flow had before it yielded to it is remembered. Who has met others knows them at once.
 #[test]
 fn those_that_have_just_begun_are_not_contested_before_they_drain() {
     for (age_ms, met, contested) in [(14_900, false, false), (15_100, false, true), (100, true, true)] {
