@@ -513,13 +513,18 @@ BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since, bp_u64 memory)
 	return since < 1 << 13 ? delay * since / memory : ((delay >> 12) * since / memory) << 12;
 }
 
+/* O / Q, the share of Q that losses stand for, with 29 fractional bits: a round trip may be shorter than a millionth of D. */
+BP_INLINE bp_u64 zenith_loss_share(const struct bp_law *law)
+{
+	bp_u64 share = (BP_MIN(law->overflow >> 12, (1ULL << 35) - 1) << 29) / BP_MAX(law->mean >> 12, 1ULL);
+
+	return BP_MIN(share, 1ULL << 29);
+}
+
 /* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
-	/* With 29 fractional bits: a round trip may be shorter than a millionth of D. */
-	bp_u64 share = (BP_MIN(law->overflow >> 12, (1ULL << 35) - 1) << 29) / BP_MAX(law->mean >> 12, 1ULL);
-
-	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * BP_MIN(share, 1ULL << 29) >> 21);
+	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * zenith_loss_share(law) >> 21);
 }
 
 /*
@@ -536,7 +541,8 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	own = zenith_own_target(law);
 	/* Without a queue losses are the path's as far as a path may lose. */
 	unseen = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own;
-	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise(law);
+	/* Where losses stand for the queue, those that drains showed were for the most part others' overflow, or too few segments to say. */
+	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise(law) * ((1ULL << 29) - zenith_loss_share(law)) >> 29;
 	/* The root of 40 fractional bits has 20. */
 	most = ZENITH_SAVED * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);

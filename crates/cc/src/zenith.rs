@@ -570,8 +570,12 @@ impl Zenith {
 
     /// The queue that the loss of every segment stands for: a round trip and, as far as losses and not delays make up Q, D more.
     fn loss_worth_s(&self) -> f64 {
-        let share = (self.overflow_s / self.mean_s.max(1e-6)).min(1.0);
-        self.delay.standing_s() + self.config.loss_s * share
+        self.delay.standing_s() + self.config.loss_s * self.loss_share()
+    }
+
+    /// O / Q: the share of Q that losses stand for.
+    fn loss_share(&self) -> f64 {
+        (self.overflow_s / self.mean_s.max(1e-6)).min(1.0)
     }
 
     /// Once per round trip: speed, losses, and whether the path is still the same.
@@ -692,7 +696,8 @@ impl Zenith {
     fn charge(&mut self, round: &Round, took_s: f64) {
         let own_s = self.own_target_s();
         let unseen = round.longest.as_secs_f64() < CALM * own_s;
-        let noise = if unseen { MOST_NOISE } else { self.noise() };
+        // Where losses stand for the queue, those that drains showed were for the most part others' overflow, or too few segments to say.
+        let noise = if unseen { MOST_NOISE } else { self.noise() * (1.0 - self.loss_share()) };
         let most = SAVED * libm::sqrt(self.window * noise);
         let sent = round.delivered + round.lost;
         let allowance = self.allowance.min(most) + noise * sent;

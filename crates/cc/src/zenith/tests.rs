@@ -538,6 +538,25 @@ fn those_that_have_just_begun_are_not_contested_before_they_drain() {
     }
 }
 
+/// Where all of Q is losses, none are the path's; where none of it is, so many are as drains have shown.
+#[test]
+fn where_losses_stand_for_the_queue_none_are_taken_for_the_paths() {
+    for (overflow_s, share) in [(0.0, 0.0), (0.01, 0.5), (0.02, 1.0)] {
+        let mut zenith = zenith(100.0);
+        (zenith.mean_s, zenith.overflow_s, zenith.drained) = (0.02, overflow_s, (100.0, 2.0));
+        zenith.allowance = 0.0;
+        assert_eq!(zenith.loss_share(), share);
+        let round = Round {
+            delivered: 98.0,
+            lost: 2.0,
+            longest: Duration::from_millis(10),
+            ..Round::new(Instant::ZERO, Before::Ordinary, None)
+        };
+        zenith.charge(&round, 0.55);
+        assert!((zenith.window - (100.0 - 0.5 * 2.0 * share)).abs() < 1e-9, "{share}: {}", zenith.window);
+    }
+}
+
 /// Who has just lost its window to a long queue remembers it for some time.
 #[test]
 fn two_round_trips_without_a_queue_end_the_yielding() {
