@@ -52,6 +52,8 @@
  * drains in a row have left at least three quarters of the queue before them.
  */
 #define ZENITH_FILLED_DRAINS 3
+/* A contest in which more than one segment of so many is lost is one of flows of our kind with each other. */
+#define ZENITH_FUTILE 20
 /* For the first contest of a connection the queue that a drain leaves must have been there for one and a half T: so many halves of it. */
 #define ZENITH_FIRST_DRAINS 3
 /* So many silences in a row, without a round trip between them that is measured, are congestion. */
@@ -635,7 +637,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, stays, yielded, empties, fills;
+	int flat, overflows, foreign, stays, yielded, empties, fills, futile;
 
 	if (!law)
 		return 0;
@@ -652,6 +654,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	overflows = zenith_overflows(law, law->crowded_sent, law->crowded_lost) &&
 		    !(law->contest_most && law->drains_same >= ZENITH_SAME);
 	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < still && !overflows;
+	/* Flows of our kind that are in a contest with each other lose more than beside CUBIC. */
+	futile = law->contest_most && ZENITH_FUTILE * law->crowded_lost > law->crowded_sent;
 	law->tide = ZENITH_USUAL;
 	before_yield = BP_MAX(law->window, law->crowded_window);
 	zenith_leave_crowd(law);
@@ -667,7 +671,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
 	stays = law->drains_filled >= ZENITH_FILLED_DRAINS;
 	yielded = !law->contest_most && before_yield < law->emptied_window / 2 && (stays || fine_left > longest_own);
-	if (foreign || yielded) {
+	if ((foreign || yielded) && !futile) {
 		/* Flows of our kind that have just begun leave such a queue, too, until they drain. */
 		if (!stays && !law->met_others && now < law->empty_at + ZENITH_FIRST_DRAINS * (bp_u64)zenith_memory(law) / 2) {
 			law->crowded_window = before_yield;
@@ -687,6 +691,12 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	if (law->contest_most) {
 		law->contest_most = 0;
 		zenith_fit(law, now, law->delivery_rate);
+		if (futile) {
+			/* As at the end of the start: nothing is known of others. */
+			zenith_settle(law);
+			law->met_others = 0;
+			law->drains_filled = 0;
+		}
 	}
 	if (flat) {
 		law->rebased = zenith_base(law);

@@ -175,6 +175,9 @@ const FILLED_DRAINS: u32 = 3;
 /// drains T after the lowest round trip that it has seen, and the drains of others show it lower ones. With 2 one flow beside one of CUBIC
 /// had less than a third of its share in a run of fifty.
 const FIRST_DRAINS: f64 = 1.5;
+/// A contest in which more than this share is lost is one of flows of our kind with each other: in queues that are long for few flows CUBIC loses a tenth of
+/// that.
+const FUTILE: f64 = 0.05;
 /// So many silences in a row, without a round trip between them that is measured, are congestion.
 const MOST_SILENCES: u32 = 3;
 /// What the path is believed to lose before a drain shows it weighs as much as so many segments in drains, and is never forgotten: of a slow flow few
@@ -804,6 +807,7 @@ impl Zenith {
         let Drain { standing_s, base_s, lowest, before, .. } = self.drain;
         let (sent, lost) = self.crowded;
         let overflows = self.overflows(sent, lost);
+        let is_futile = self.contest.is_some() && lost > FUTILE * sent;
         let queue_s = standing_s - base_s;
         let target_s = self.own_target_s();
         let lowest_s = lowest.as_secs_f64();
@@ -826,7 +830,7 @@ impl Zenith {
         let yielded = self.contest.is_none()
             && before_yield < YIELDED * self.drain.emptied_window
             && (stays || left_s > longest_own_s);
-        if (foreign || yielded) && self.config.contest {
+        if (foreign || yielded) && self.config.contest && !is_futile {
             let is_old = now.since(self.empty_at).as_secs_f64() >= FIRST_DRAINS * self.memory_s();
             if is_old || stays || self.met_others {
                 self.compete(now, before_yield);
@@ -838,6 +842,11 @@ impl Zenith {
         if self.contest.take().is_some() {
             self.delay.hold(false);
             self.fit(now, self.delivery_rate);
+            if is_futile {
+                // As at the end of the start: nothing is known of others.
+                self.settle();
+                (self.met_others, self.drain.filled) = (false, 0);
+            }
         }
         if flat {
             self.rebased = Some((self.delay.rebase(now, lowest), now));

@@ -538,6 +538,21 @@ fn those_that_have_just_begun_are_not_contested_before_they_drain() {
     }
 }
 
+/// Flows of our kind that take each other for others lose a tenth and more. A contest that costs more than a twentieth ends with the next drain, whatever
+/// that leaves, and everything known of others with it.
+#[test]
+fn a_contest_that_costs_a_twentieth_of_the_segments_ends() {
+    for (lost, ends) in [(5.0, false), (6.0, true)] {
+        let mut zenith = zenith(100.0);
+        (zenith.drain.filled, zenith.crowded) = (2, (100.0, 6.0));
+        assert!(contests(&mut zenith, 700, 690), "losses before a contest are those of its cause");
+        (zenith.delivery_rate, zenith.crowded) = (100.0, (100.0, lost));
+        assert_eq!(contests(&mut zenith, 700, 690), !ends, "{lost} of 100");
+        assert_eq!((zenith.met_others, zenith.drain.filled), if ends { (false, 0) } else { (true, 4) });
+        assert_eq!(zenith.drain.emptied_window == zenith.window, ends, "{lost} of 100");
+    }
+}
+
 /// Where all of Q is losses, none are the path's; where none of it is, so many are as drains have shown.
 #[test]
 fn where_losses_stand_for_the_queue_none_are_taken_for_the_paths() {
