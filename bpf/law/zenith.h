@@ -413,12 +413,18 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 }
 
 /* The share of losses that is there without a queue. */
+BP_INLINE bp_u64 zenith_noise_without(const struct bp_law *law, bp_u64 share)
+{
+	bp_u64 doubted = (((bp_u64)ZENITH_BELIEF << 16) * share) >> 29, doubted_lost = (ZENITH_BELIEVED_LOST * share) >> 29;
+	bp_u64 sent = BP_MAX(law->drained_sent, doubted + (1ULL << 16)) - doubted;
+	bp_u64 lost = BP_MIN(BP_MAX(law->drained_lost, doubted_lost) - doubted_lost, 1ULL << 39);
+
+	return BP_MIN((lost << 24) / sent, ZENITH_MOST_NOISE);
+}
+
 BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
 {
-	bp_u64 lost = BP_MIN(law->drained_lost, 1ULL << 39);
-	bp_u64 share = (lost << 24) / BP_MAX(law->drained_sent, 1ULL);
-
-	return BP_MIN(share, ZENITH_MOST_NOISE);
+	return zenith_noise_without(law, 0);
 }
 
 /*
@@ -543,8 +549,8 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	own = zenith_own_target(law);
 	/* Without a queue losses are the path's as far as a path may lose. */
 	unseen = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own;
-	/* Where losses stand for the queue, those that drains showed were for the most part others' overflow, or too few segments to say. */
-	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise(law) * ((1ULL << 29) - zenith_loss_share(law)) >> 29;
+	/* Where losses stand for the queue, nothing but drains tells what the path loses. */
+	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise_without(law, zenith_loss_share(law));
 	/* The root of 40 fractional bits has 20. */
 	most = ZENITH_SAVED * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
