@@ -562,8 +562,12 @@ fn where_losses_stand_for_the_queue_only_drains_tell_what_the_path_loses() {
         (zenith.mean_s, zenith.overflow_s, zenith.allowance) = (0.02, overflow_s, 0.0);
         zenith.drained = (BELIEF + shown.0, BELIEF * zenith.config.noise + shown.1);
         let longest = Duration::from_millis(10);
-        let round =
-            Round { delivered: 97.0, lost: 3.0, longest, ..Round::new(Instant::ZERO, Before::Ordinary, None) };
+        let round = Round {
+            delivered: 97.0,
+            lost: 3.0,
+            longest,
+            ..Round::new(Instant::ZERO, Before::Ordinary, None)
+        };
         zenith.charge(&round, 0.55);
         2.0 * (100.0 - zenith.window)
     };
