@@ -153,7 +153,6 @@ struct bp_law {
 	bp_u8 clock;
 	bp_u8 round_has_clock;
 	bp_u8 met_others;		/* there has been a contest */
-	bp_u8 futile;			/* the contest that a drain has ended cost too much */
 };
 
 BP_INLINE bp_u32 zenith_base(const struct bp_law *law)
@@ -413,16 +412,7 @@ BP_APART zenith_fit(struct bp_law *law, bp_u64 now, zenith_rate rate)
 	return 0;
 }
 
-/* The share of losses that is there without a queue. */
-BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
-{
-	bp_u64 lost = BP_MIN(law->drained_lost, 1ULL << 39);
-	bp_u64 share = (lost << 24) / BP_MAX(law->drained_sent, 1ULL);
-
-	return BP_MIN(share, ZENITH_MOST_NOISE);
-}
-
-/* The same without so much of what is believed before drains show it, a share with 29 fractional bits. */
+/* The share of losses that is there without a queue, without so much of what is believed before drains show it: a share with 29 fractional bits. */
 BP_INLINE bp_u64 zenith_noise_without(const struct bp_law *law, bp_u64 share)
 {
 	bp_u64 doubted = (((bp_u64)ZENITH_BELIEF << 16) * share) >> 29, doubted_lost = (ZENITH_BELIEVED_LOST * share) >> 29;
@@ -430,6 +420,12 @@ BP_INLINE bp_u64 zenith_noise_without(const struct bp_law *law, bp_u64 share)
 	bp_u64 lost = BP_MIN(BP_MAX(law->drained_lost, doubted_lost) - doubted_lost, 1ULL << 39);
 
 	return BP_MIN((lost << 24) / sent, ZENITH_MOST_NOISE);
+}
+
+/* The share of losses that is there without a queue. */
+BP_INLINE bp_u64 zenith_noise(const struct bp_law *law)
+{
+	return zenith_noise_without(law, 0);
 }
 
 /*
@@ -648,7 +644,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	bp_u32 base, standing, lowest, queue, moved, apart, left, above;
 	bp_window before_yield;
 	bp_u64 target, longest_own, fine_left, still;
-	int flat, overflows, foreign, stays, yielded, empties, fills;
+	int flat, overflows, foreign, stays, yielded, empties, fills, futile;
 
 	if (!law)
 		return 0;
@@ -665,8 +661,8 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	overflows = zenith_overflows(law, law->crowded_sent, law->crowded_lost) &&
 		    !(law->contest_most && law->drains_same >= ZENITH_SAME);
 	flat = (bp_u64)queue << ZENITH_FINE > target && 20ULL * moved < still && !overflows;
-	/* Flows of our kind that are in a contest with each other lose more than beside CUBIC. In memory: the verifier would follow both answers to the end. */
-	*(volatile bp_u8 *)&law->futile = law->contest_most && ZENITH_FUTILE * law->crowded_lost > law->crowded_sent;
+	/* Flows of our kind that are in a contest with each other lose more than beside CUBIC. */
+	futile = law->contest_most && ZENITH_FUTILE * law->crowded_lost > law->crowded_sent;
 	law->tide = ZENITH_USUAL;
 	before_yield = BP_MAX(law->window, law->crowded_window);
 	zenith_leave_crowd(law);
@@ -678,11 +674,11 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	fills = !empties && 4ULL * left >= 3ULL * queue;
 	law->drains_filled = fills ? BP_MIN(law->drains_filled, 1U << 30) + 1 : 0;
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(BP_MAX(zenith_rate_over(ZENITH_SMALLEST, base), 1ULL << 16));
-	foreign = !flat && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
+	foreign = !flat && !futile && fine_left > BP_MIN(ZENITH_FOREIGN * target, longest_own);
 	/* The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind. */
 	stays = law->drains_filled >= ZENITH_FILLED_DRAINS;
 	yielded = !law->contest_most && before_yield < law->emptied_window / 2 && (stays || fine_left > longest_own);
-	if ((foreign || yielded) && !*(volatile bp_u8 *)&law->futile) {
+	if (foreign || yielded) {
 		/* Flows of our kind that have just begun leave such a queue, too, until they drain. */
 		if (!stays && !law->met_others && now < law->empty_at + ZENITH_FIRST_DRAINS * (bp_u64)zenith_memory(law) / 2) {
 			law->crowded_window = before_yield;
@@ -702,7 +698,7 @@ BP_APART zenith_judge_drain(struct bp_law *law, bp_u64 now)
 	if (law->contest_most) {
 		law->contest_most = 0;
 		zenith_fit(law, now, law->delivery_rate);
-		if (*(volatile bp_u8 *)&law->futile) {
+		if (futile) {
 			/* As at the end of the start: nothing is known of others. */
 			zenith_settle(law);
 			law->met_others = 0;

@@ -830,13 +830,13 @@ impl Zenith {
         let fills = !empties && left_s >= FILLS * queue_s;
         self.drain.filled = if fills { self.drain.filled.saturating_add(1) } else { 0 };
         let longest_own_s = LONGEST_OWN * self.config.target_s((SMALLEST / base_s).max(1.0));
-        let foreign = !flat && left_s > (FOREIGN * target_s).min(longest_own_s);
+        let foreign = !flat && !is_futile && left_s > (FOREIGN * target_s).min(longest_own_s);
         // The drain of a slow flow shortens no queue: it may look like a longer path, and that of Reno, which grows slowly, like one of our kind.
         let stays = self.drain.filled >= FILLED_DRAINS;
         let yielded = self.contest.is_none()
             && before_yield < YIELDED * self.drain.emptied_window
             && (stays || left_s > longest_own_s);
-        if (foreign || yielded) && self.config.contest && !is_futile {
+        if (foreign || yielded) && self.config.contest {
             let is_old = now.since(self.empty_at).as_secs_f64() >= FIRST_DRAINS * self.memory_s();
             if is_old || stays || self.met_others {
                 self.compete(now, before_yield);
