@@ -538,20 +538,21 @@ BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 
 /*
  * A segment that overflows a queue is the rest of that queue: where one was seen, a share of losses beyond the path's own counts as that
- * share of what the loss of everything stands for.
+ * share of what the loss of everything stands for. Where none was seen, or a buffer holds more than flows aim at and shows them by its delay
+ * that it is full, losses are the path's as far as a path may lose.
  */
 BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
 {
 	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent, longest;
-	int unseen;
+	int losses_tell;
 
 	if (!law)
 		return 0;
 	own = zenith_own_target(law);
-	/* Without a queue losses are the path's as far as a path may lose. */
-	unseen = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) < own;
+	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
+	losses_tell = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) >= own && 2 * longest < 3 * own;
 	/* Where losses stand for the queue, nothing but drains tells what the path loses. */
-	noise = unseen ? ZENITH_MOST_NOISE : zenith_noise_without(law, zenith_loss_share(law));
+	noise = losses_tell ? zenith_noise_without(law, zenith_loss_share(law)) : ZENITH_MOST_NOISE;
 	/* The root of 40 fractional bits has 20. */
 	most = ZENITH_SAVED * zenith_root(law, (BP_MIN(law->window, BP_LARGEST) >> 8) * noise, 0) << (BP_SHIFT - 20);
 	sent = BP_MIN((bp_u64)delivered + lost, 1ULL << 24);
@@ -562,11 +563,9 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 		return 0;
 	}
 	law->allowance = 0;
-	/* A buffer that holds more than flows aim at shows them by its delay that it is full. */
-	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
-	if (2 * longest >= 3 * own || law->stage != ZENITH_STEADY)
+	if (law->stage != ZENITH_STEADY)
 		return 0;
-	if (!unseen) {
+	if (losses_tell) {
 		/* Like the queue that they are the rest of, they end fast growth. */
 		zenith_end_speed(law);
 	}

@@ -700,24 +700,23 @@ impl Zenith {
 
     /// A segment that overflows a queue is the rest of that queue: where one was seen, a share of losses beyond the path's own counts as
     /// that share of what the loss of everything stands for. Then `q` in the law and in Q is the queue that a larger buffer would hold.
-    /// Without one, losses are the path's as far as a path may lose: a buffer may be too short to show a queue, and many flows that overflow a
-    /// longer one hide it from those that begin, which take it for a part of the path.
+    /// Where none was seen, or a buffer holds more than flows aim at and shows them by its delay that it is full, losses are the path's as far as a
+    /// path may lose. More than that is an overflow: a buffer may be too short to show a queue; many flows that overflow a longer one hide it from
+    /// those that begin, which take it for a part of the path; and the queue of a fast flow that overflows it in each round trip stands shorter than it aims at.
     fn charge(&mut self, round: &Round, took_s: f64) {
         let own_s = self.own_target_s();
-        let unseen = round.longest.as_secs_f64() < CALM * own_s;
+        let losses_tell = round.longest.as_secs_f64() >= CALM * own_s && self.longest_s() < DEEP * own_s;
         // Where losses stand for the queue, nothing but drains tells what the path loses.
-        let noise = if unseen { MOST_NOISE } else { self.noise_without(self.loss_share()) };
+        let noise = if losses_tell { self.noise_without(self.loss_share()) } else { MOST_NOISE };
         let most = SAVED * libm::sqrt(self.window * noise);
         let sent = round.delivered + round.lost;
         let allowance = self.allowance.min(most) + noise * sent;
         let beyond = round.lost - allowance;
         self.allowance = (-beyond).max(0.0);
-        // A buffer that holds more than flows aim at shows them by its delay that it is full.
-        let deep = self.longest_s() >= DEEP * own_s;
-        if beyond <= 0.0 || deep || !matches!(self.stage, Stage::Steady) {
+        if beyond <= 0.0 || !matches!(self.stage, Stage::Steady) {
             return;
         }
-        if !unseen {
+        if losses_tell {
             // Like the queue that they are the rest of, they end fast growth.
             self.end_speed();
         }

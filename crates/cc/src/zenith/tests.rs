@@ -277,19 +277,28 @@ fn losses_without_a_queue_cost_nothing() {
     assert!(zenith.window() >= before);
 }
 
-/// A path that loses 2 % by itself, beside a queue of 3 ms; and one whose buffer is so short that no segment sees a queue.
+/// A path that loses 2 % by itself, beside a queue of 3 ms; one whose buffer is so short that no segment sees a queue; and one whose buffer holds
+/// 12 ms, where six are wanted.
 #[test]
 fn what_a_path_loses_by_itself_costs_nothing_and_half_of_the_rest_is_taken_from_the_window() {
-    for (longest_ms, lost, taken) in [(3, 20.0, 0.0), (3, 40.0, 10.0), (0, 100.0, 0.0), (0, 140.0, 20.0)] {
+    for (longest_ms, lost, taken) in [
+        (3, 20.0, 0.0),
+        (3, 40.0, 10.0),
+        (0, 100.0, 0.0),
+        (0, 140.0, 20.0),
+        (12, 100.0, 0.0),
+        (12, 140.0, 20.0),
+    ] {
         let mut zenith = zenith(690.0);
         (zenith.drained, zenith.allowance) = ((1e4, 200.0), 0.0);
         let longest = Duration::from_millis(longest_ms);
+        zenith.longest.update(at(600).now.as_nanos(), longest);
         let round = Round { delivered: 1000.0 - lost, lost, longest, ..zenith.round };
         (zenith.speed, zenith.calm_rounds) = (8.0, 4);
         zenith.charge(&round, 0.55);
         assert!((690.0 - taken - zenith.window).abs() < 1e-6, "{lost} at {longest_ms} ms: {}", zenith.window);
         let slow = (zenith.speed, zenith.calm_rounds) == (1.0, 0);
-        assert_eq!(slow, longest_ms > 0 && taken > 0.0, "{lost} at {longest_ms} ms: speed {}", zenith.speed);
+        assert_eq!(slow, longest_ms == 3 && taken > 0.0, "{lost} at {longest_ms} ms: speed {}", zenith.speed);
     }
 }
 
