@@ -458,14 +458,16 @@ BP_INLINE int zenith_is_excessive(const struct bp_law *law)
 	return zenith_exceeds(law->round_lost, sent, ZENITH_NOISE + noise + noise / 2, sent * BP_MAX(noise, ZENITH_SHARE(10)) >> 16);
 }
 
+/* The longest queue of the last seconds. */
+BP_INLINE bp_u64 zenith_longest(const struct bp_law *law)
+{
+	return law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
+}
+
 /* A segment of the round trip saw a queue, one of those that are long here. */
 BP_INLINE int zenith_saw_queue(const struct bp_law *law, bp_u32 longest)
 {
-	bp_u64 most = 0;
-
-	if (law->longest.best[0].known)
-		most = (bp_u64)~law->longest.best[0].value << ZENITH_FINE;
-	return (bp_u64)longest << ZENITH_FINE >= BP_MAX(most / 2, zenith_own_target(law) / 4);
+	return (bp_u64)longest << ZENITH_FINE >= BP_MAX(zenith_longest(law) / 2, zenith_own_target(law) / 4);
 }
 
 /* The smallest delays are these: of a round trip, and to the peer, if it is known. */
@@ -543,14 +545,13 @@ BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
  */
 BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64 took)
 {
-	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent, longest;
+	bp_u64 noise, most, allowance, cost, own, overflow, taken, sent;
 	int losses_tell;
 
 	if (!law)
 		return 0;
 	own = zenith_own_target(law);
-	longest = law->longest.best[0].known ? (bp_u64)~law->longest.best[0].value << ZENITH_FINE : 0;
-	losses_tell = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) >= own && 2 * longest < 3 * own;
+	losses_tell = 4 * ((bp_u64)law->round_longest << ZENITH_FINE) >= own && 2 * zenith_longest(law) < 3 * own;
 	/* Where losses stand for the queue, nothing but drains tells what the path loses. */
 	noise = losses_tell ? zenith_noise_without(law, zenith_loss_share(law)) : ZENITH_MOST_NOISE;
 	/* The root of 40 fractional bits has 20. */
