@@ -78,7 +78,8 @@ typedef bp_u64 zenith_rate;
 #define ZENITH_FASTEST_RATE (1ULL << 46)
 /* Shares with 24 fractional bits, rounded up: two of 25 segments are not more than a fiftieth and chance explain. */
 #define ZENITH_SHARE(thousandths) (((thousandths) << 24) / 1000ULL + 1)
-#define ZENITH_MOST_NOISE ZENITH_SHARE(100)
+/* A binary fraction: so much of a whole number of segments and whole losses tie in Rust and here alike. */
+#define ZENITH_MOST_NOISE (1ULL << 21)
 
 enum zenith_stage { ZENITH_DOUBLES, ZENITH_STEADY };
 enum zenith_tide { ZENITH_USUAL, ZENITH_EBB, ZENITH_FLOOD };

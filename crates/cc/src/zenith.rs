@@ -189,9 +189,10 @@ const SAVED: f64 = 9.0;
 const DRAIN_ROUNDS: u32 = 8;
 /// For how long the longest queue is remembered.
 const LONGEST_WINDOW: Duration = Duration::from_secs(10);
-/// The factor by which the weight of a drain falls at the next one, and the largest share of losses that a path is believed to have without a queue.
+/// The factor by which the weight of a drain falls at the next one, and the largest share of losses that a path is believed to have without a queue:
+/// a binary fraction, so that the losses it explains are exact in the integers of the kernel, too.
 const NOISE_MEMORY: f64 = 0.875;
-const MOST_NOISE: f64 = 0.1;
+const MOST_NOISE: f64 = 0.125;
 /// Share of the path that stays full in a drain, and its length in round trips.
 const DRAIN_DEPTH: f64 = 0.95;
 const DRAIN_RTTS: f64 = 1.1;

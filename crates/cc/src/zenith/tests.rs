@@ -284,10 +284,10 @@ fn what_a_path_loses_by_itself_costs_nothing_and_half_of_the_rest_is_taken_from_
     for (longest_ms, lost, taken) in [
         (3, 20.0, 0.0),
         (3, 40.0, 10.0),
-        (0, 100.0, 0.0),
-        (0, 140.0, 20.0),
-        (12, 100.0, 0.0),
-        (12, 140.0, 20.0),
+        (0, 125.0, 0.0),
+        (0, 165.0, 20.0),
+        (12, 125.0, 0.0),
+        (12, 165.0, 20.0),
     ] {
         let mut zenith = zenith(690.0);
         (zenith.drained, zenith.allowance) = ((1e4, 200.0), 0.0);
