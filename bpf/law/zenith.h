@@ -15,8 +15,8 @@
 #define ZENITH_PRICE 140000ULL
 /* m. */
 #define ZENITH_SHARING 4
-/* D, us: the queue that the loss of every segment stands for, where losses and not delays tell of it. */
-#define ZENITH_LOSS 2000000ULL
+/* K, us s: the queue that one loss a second stands for, where losses and not delays tell of it. */
+#define ZENITH_LOSS 20000ULL
 /* T: so many round trips, and its bounds, us. */
 #define ZENITH_MEMORY_RTTS 20
 #define ZENITH_MEMORY_LEAST 5000000U
@@ -525,7 +525,7 @@ BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since, bp_u64 memory)
 	return since < 1 << 13 ? delay * since / memory : ((delay >> 12) * since / memory) << 12;
 }
 
-/* O / Q, the share of Q that losses stand for, with 29 fractional bits: a round trip may be shorter than a millionth of D. */
+/* O / Q, the share of Q that losses stand for, with 29 fractional bits: a round trip may be shorter than a millionth of what a loss is worth. */
 BP_INLINE bp_u64 zenith_loss_share(const struct bp_law *law)
 {
 	bp_u64 share = (BP_MIN(law->overflow >> 12, (1ULL << 35) - 1) << 29) / BP_MAX(law->mean >> 12, 1ULL);
@@ -533,10 +533,15 @@ BP_INLINE bp_u64 zenith_loss_share(const struct bp_law *law)
 	return BP_MIN(share, 1ULL << 29);
 }
 
-/* The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, D more. */
+/*
+ * The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, K for each
+ * segment a second. No product leaves 64 bits up to 2^18 segments a second, 3 Gbit/s; for faster flows a loss is worth no more.
+ */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
-	return ((bp_u64)zenith_standing(law) << 8) + (ZENITH_LOSS * zenith_loss_share(law) >> 21);
+	bp_u64 rate = BP_MIN(zenith_rate_of(law), 1ULL << 34);
+
+	return ((bp_u64)zenith_standing(law) << 8) + ((rate * zenith_loss_share(law) >> 21) * ZENITH_LOSS >> 16);
 }
 
 /*
@@ -573,7 +578,7 @@ BP_APART zenith_charge(struct bp_law *law, bp_u32 delivered, bp_u32 lost, bp_u64
 	}
 	cost -= allowance;
 	/* The share of losses with 28 fractional bits. */
-	overflow = (cost << 4) / BP_MAX(sent, 1ULL) * BP_MIN(zenith_loss_worth(law), 1ULL << 32) >> (36 - ZENITH_FINE);
+	overflow = (cost << 4) / BP_MAX(sent, 1ULL) * BP_MIN(zenith_loss_worth(law), 1ULL << 35) >> (36 - ZENITH_FINE);
 	overflow = BP_MIN(overflow, ZENITH_LONGEST * own);
 	/* g is one half, and at most half of the window counts. */
 	taken = BP_MIN(cost, law->window / 2) / 2;

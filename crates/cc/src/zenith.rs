@@ -10,7 +10,7 @@
 //! | q*(x) = a + p / sqrt(x)    | `Config::target_s`         | s            |
 //! | Q                          | `Zenith::mean_s`           | s            |
 //! | T                          | `Zenith::memory_s`         | s            |
-//! | D, O                       | `Config::loss_s`, `Zenith::overflow_s` | s |
+//! | K, O                       | `Config::loss_s2`, `Zenith::overflow_s` | s², s |
 //! | g, m                       | [`Config::gain`], [`Config::sharing`] | -  |
 //! | v                          | `Zenith::speed`            | -            |
 
@@ -61,9 +61,9 @@ pub struct Config {
     /// m: how much faster shares converge than the law alone would make them; 0 for the law alone.
     #[serde(deserialize_with = "at_least_zero")]
     pub sharing: f64,
-    /// D: seconds of queue that the loss of every segment stands for, where losses and not delays tell of it.
+    /// K: seconds of queue that one loss a second stands for, where losses and not delays tell of it, in s².
     #[serde(deserialize_with = "at_least_zero")]
-    pub loss_s: f64,
+    pub loss_s2: f64,
     /// T: round trips over which the mean queue is taken, and between drains.
     #[serde(deserialize_with = "positive")]
     pub memory_rtts: f64,
@@ -95,7 +95,7 @@ impl Default for Config {
             price: 0.14,
             gain: 0.5,
             sharing: 4.0,
-            loss_s: 2.0,
+            loss_s2: 0.02,
             memory_rtts: 20.0,
             memory_least_s: 5.0,
             memory_most_s: 10.0,
@@ -572,9 +572,10 @@ impl Zenith {
         self.window = (self.window + segments * step.clamp(-STEP, STEP)).max(SMALLEST);
     }
 
-    /// The queue that the loss of every segment stands for: a round trip and, as far as losses and not delays make up Q, D more.
+    /// The queue that the loss of every segment stands for: a round trip and, as far as losses and not delays make up Q, K for each segment
+    /// a second. A full queue drops as many segments of a slow flow as of a fast one, so their number and not their share tells both the same.
     fn loss_worth_s(&self) -> f64 {
-        self.delay.standing_s() + self.config.loss_s * self.loss_share()
+        self.delay.standing_s() + self.config.loss_s2 * self.rate() * self.loss_share()
     }
 
     /// O / Q: the share of Q that losses stand for.

@@ -593,6 +593,21 @@ fn where_losses_stand_for_the_queue_only_drains_tell_what_the_path_loses() {
     }
 }
 
+/// Half a loss in a round trip of 550 ms stands for 0.5 / 0.55 s of 20 ms s each, and for its share of the round trip.
+#[test]
+fn where_losses_stand_for_the_queue_their_number_tells_a_slow_flow_what_it_tells_a_fast_one() {
+    for segments in [100.0, 200.0] {
+        let mut zenith = zenith(segments);
+        (zenith.mean_s, zenith.overflow_s, zenith.drained) = (0.02, 0.02, (1e4, 0.0));
+        let (lost, longest) = (0.5, Duration::from_millis(8));
+        let unmarked = Round::new(Instant::ZERO, Before::Ordinary, None);
+        zenith.charge(&Round { delivered: segments - lost, lost, longest, ..unmarked }, 0.55);
+        let stands_for_s = 0.02 * lost / 0.55 + lost / segments * 0.55;
+        let found_s = zenith.overflow_s - 0.02;
+        assert!((found_s - stands_for_s * 0.55 / 10.0).abs() < 1e-9, "{segments}: {found_s}");
+    }
+}
+
 /// Who has just lost its window to a long queue remembers it for some time.
 #[test]
 fn two_round_trips_without_a_queue_end_the_yielding() {
