@@ -593,7 +593,7 @@ fn where_losses_stand_for_the_queue_only_drains_tell_what_the_path_loses() {
     }
 }
 
-/// Half a loss in a round trip of 550 ms stands for 0.5 / 0.55 s of 20 ms s each, and for its share of the round trip.
+/// Half a loss in a round trip of 550 ms: of 0.5 / 0.55 losses a second each stands for 20 ms of queue, and their share for as much of the round trip.
 #[test]
 fn where_losses_stand_for_the_queue_their_number_tells_a_slow_flow_what_it_tells_a_fast_one() {
     for segments in [100.0, 200.0] {
