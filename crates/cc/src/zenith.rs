@@ -977,12 +977,19 @@ impl CongestionControl for Zenith {
     }
 
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
-        if event != ConnectionEvent::Established {
-            return;
+        match event {
+            // A SYN was lost (RFC 5681, section 3.1). Others that began at the same time may repair their first flights: the path that would look idle is not.
+            ConnectionEvent::Idle { restart } if self.sent == 0 => {
+                self.window = restart;
+                self.stage = Stage::Doubling;
+            }
+            ConnectionEvent::Established => {
+                self.mss = f64::from(path.mss);
+                self.rtt_s = path.srtt_s();
+                self.round = Round::new(path.now, Before::Ordinary, None);
+            }
+            _ => {}
         }
-        self.mss = f64::from(path.mss);
-        self.rtt_s = path.srtt_s();
-        self.round = Round::new(path.now, Before::Ordinary, None);
     }
 
     fn snapshot(&self) -> WindowState {
