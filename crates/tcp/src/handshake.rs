@@ -7,7 +7,8 @@ use bentpipe_base::{Instant, SynOptions};
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
     due: bool,
-    first_sent_at: Option<Instant>,
+    /// When the SYN or SYN-ACK was first sent.
+    pub first_sent_at: Option<Instant>,
     /// When the SYN or SYN-ACK was last sent.
     pub sent_at: Instant,
     /// Retransmissions of the SYN or SYN-ACK.
@@ -75,10 +76,5 @@ impl Handshake {
     /// Whether the SYN or SYN-ACK was sent more than once.
     pub fn was_repeated(&self) -> bool {
         self.retries > 0
-    }
-
-    /// When the first SYN or SYN-ACK left, if it was sent more than once.
-    pub fn repeated_since(&self) -> Option<Instant> {
-        self.first_sent_at.filter(|_| self.was_repeated())
     }
 }

@@ -156,7 +156,6 @@ impl Connection {
         if self.reports == Reports::Snack && self.offers_best_effort() && peer.best_effort {
             self.receiver.accept_gaps();
         }
-        let lost_syn = handshake.was_repeated();
         self.sender.reset_back_off();
         self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
@@ -164,7 +163,7 @@ impl Connection {
         self.agree_on_probes_and_feedback(peer);
         self.last_heard = now;
         self.events |= Events::ESTABLISHED;
-        self.time_handshake(now, segment, &handshake);
+        let lost_syn = !self.time_handshake(now, segment, &handshake);
         self.sender.established(now, lost_syn);
         if self.sender.stream.finished {
             self.state = State::FinWait1;
@@ -193,18 +192,22 @@ impl Connection {
         }
     }
 
-    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered.
-    fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) {
-        let echo = segment.timestamps.filter(|(_, echo)| self.timestamps && *echo != 0);
-        let Some(first) = handshake.repeated_since() else {
-            return self.sender.handshake_rtt(now.since(handshake.sent_at), &self.config);
-        };
+    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered. Whether the first one was: then
+    /// none was lost, and the timeout was too short for the path (RFC 3522).
+    fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) -> bool {
+        let echo = segment.timestamps.map(|(_, echo)| echo).filter(|echo| self.timestamps && *echo != 0);
+        let first = handshake.first_sent_at.unwrap_or(handshake.sent_at);
         let longest = now.since(first);
-        let by_echo = echo.map(|(_, echo)| Duration::from_millis(clock_ms(now).wrapping_sub(echo).into()));
+        if !handshake.was_repeated() || echo == Some(clock_ms(first)) {
+            self.sender.handshake_rtt(longest, &self.config);
+            return true;
+        }
+        let by_echo = echo.map(|echo| Duration::from_millis(clock_ms(now).wrapping_sub(echo).into()));
         match by_echo.filter(|rtt| !rtt.is_zero() && *rtt <= longest) {
             Some(rtt) => self.sender.handshake_rtt(rtt, &self.config),
             None => self.sender.guess_rtt(longest, &self.config),
         }
+        false
     }
 
     /// Best effort is offered with SNACK only, because holes are skipped when the timer expires that repeats SNACK reports.

@@ -61,6 +61,30 @@ fn after_a_lost_syn_the_window_is_one_and_the_timeout_three_seconds() {
     assert_eq!(end.timed(start), ["0 1+1000", "3300 1+1000"]);
 }
 
+/// RFC 3522: the answer takes longer than the first timeout, and echoes the timestamp of the first or of the second SYN.
+#[test]
+fn a_syn_whose_answer_was_only_late_was_not_lost() {
+    for (echoes_first, leaves, rtt_ms) in [(true, 5, 1100), (false, 1, 100)] {
+        let mut end = Script::connecting(Config { timestamps: true, ..plain() });
+        let first = end.clock();
+        end.wait(1100);
+        let echo = if echoes_first { first } else { first + 1000 };
+        let syn_options = Some(SynOptions { mss: Some(1000), ..SynOptions::default() });
+        let window = end.window;
+        end.give(Segment {
+            flags: SYN_ACK,
+            ack: 1,
+            window,
+            timestamps: Some((7, echo)),
+            syn_options,
+            ..Segment::default()
+        });
+        end.trace();
+        end.write(5000);
+        assert_eq!((end.trace().len(), end.end.srtt()), (leaves, Some(ms(rtt_ms))), "first: {echoes_first}");
+    }
+}
+
 #[test]
 fn a_lost_syn_ack_is_repeated_by_timeout_and_on_a_repeated_syn() {
     let mut end = Script::listening(plain());
