@@ -9,8 +9,6 @@ pub(crate) struct Handshake {
     due: bool,
     /// When the SYN or SYN-ACK was first sent.
     pub first_sent_at: Option<Instant>,
-    /// When the SYN or SYN-ACK was last sent.
-    pub sent_at: Instant,
     /// Retransmissions of the SYN or SYN-ACK.
     retries: u32,
     /// Seed of the algorithm.
@@ -38,7 +36,6 @@ impl Handshake {
         Self {
             due: false,
             first_sent_at: None,
-            sent_at: Instant::ZERO,
             retries: 0,
             seed,
             ecn: false,
@@ -57,7 +54,6 @@ impl Handshake {
     pub fn take_due(&mut self, now: Instant) -> bool {
         let due = std::mem::take(&mut self.due);
         if due {
-            self.sent_at = now;
             self.first_sent_at.get_or_insert(now);
         }
         due

@@ -192,11 +192,11 @@ impl Connection {
         }
     }
 
-    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered. Whether the first one was: then
-    /// none was lost, and the timeout was too short for the path (RFC 3522).
+    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered. True if
+    /// the first one was: none was lost, and the timeout was too short for the path (RFC 3522).
     fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) -> bool {
         let echo = segment.timestamps.map(|(_, echo)| echo).filter(|echo| self.timestamps && *echo != 0);
-        let first = handshake.first_sent_at.unwrap_or(handshake.sent_at);
+        let first = handshake.first_sent_at.unwrap_or(Instant::ZERO);
         let longest = now.since(first);
         if !handshake.was_repeated() || echo == Some(clock_ms(first)) {
             self.sender.handshake_rtt(longest, &self.config);
