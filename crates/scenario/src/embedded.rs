@@ -28,8 +28,7 @@ pub(crate) const SCENARIOS: Files = &[
 ];
 
 /// Two-line elements that scenarios name.
-pub(crate) const ELEMENTS: Files =
-    &[("starlink-shell", include_str!("../../../scenarios/starlink-shell.tle"))];
+pub(crate) const ELEMENTS: Files = &[("starlink-shell", include_str!("../../../scenarios/starlink-shell.tle"))];
 
 /// Recorded links that scenarios name.
 pub(crate) const SERIES: Files = &[
