@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// `bpf/` of the checkout.
+/// The programs; in a checkout, a link to `bpf/` at its root.
 fn programs() -> PathBuf {
-    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../bpf")
+    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("bpf")
 }
 
 fn main() {
@@ -18,7 +18,7 @@ fn main() {
 
 /// One object per program, and a table of them to be included.
 fn compile_programs(out: &Path) {
-    let files = fs::read_dir(programs()).expect("bpf/ is part of the checkout");
+    let files = fs::read_dir(programs()).expect("bpf/ is part of the crate");
     let mut names: Vec<String> = files
         .filter_map(|file| Some(file.ok()?.file_name().to_str()?.strip_suffix(".bpf.c")?.to_owned()))
         .collect();
