@@ -1,9 +1,9 @@
-//! Files that the binary carries: those under `scenarios/`. A link in this crate leads there, so that packages of the crate hold them.
+//! Files embedded in the binary: those under `scenarios/`, by way of a link in this crate, so that its package holds them.
 
 /// Name and text of each file.
 type Files = &'static [(&'static str, &'static str)];
 
-/// Scenarios by name.
+/// Scenarios, keyed by name.
 pub(crate) const SCENARIOS: Files = &[
     ("geo", include_str!("../scenarios/geo.toml")),
     ("geo-dumbbell", include_str!("../scenarios/geo-dumbbell.toml")),
@@ -27,21 +27,21 @@ pub(crate) const SCENARIOS: Files = &[
     ("leo-recorded", include_str!("../scenarios/leo-recorded.toml")),
 ];
 
-/// Two-line elements that scenarios name.
+/// Two-line elements used by scenarios.
 pub(crate) const ELEMENTS: Files = &[("starlink-shell", include_str!("../scenarios/starlink-shell.tle"))];
 
-/// Recorded links that scenarios name.
+/// Link recordings used by scenarios.
 pub(crate) const SERIES: Files = &[
     ("leo-recorded.csv", include_str!("../scenarios/leo-recorded.csv")),
     ("12mbit.trace", include_str!("../scenarios/12mbit.trace")),
 ];
 
-/// The text of the file called `name`.
+/// Returns the text of the file called `name`.
 pub(crate) fn text(files: Files, name: &str) -> Option<&'static str> {
     files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// Names of files.
+/// Returns the names of files.
 pub(crate) fn names(files: Files) -> impl Iterator<Item = &'static str> {
     files.iter().map(|(name, _)| *name)
 }

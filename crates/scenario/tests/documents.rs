@@ -1,4 +1,4 @@
-//! What the documents show is what the code reads: every TOML example in README.md and `docs/scenarios.md` is loaded.
+//! Test of the documents: every TOML example in README.md and `docs/scenarios.md` is loaded.
 
 use bentpipe_scenario::Draft;
 
@@ -7,7 +7,7 @@ const DOCUMENTS: [(&str, &str); 2] = [
     ("docs/scenarios.md", include_str!("../../../docs/scenarios.md")),
 ];
 
-/// A fenced block: the words after `toml`, the line of its fence, its text.
+/// A fenced block: the words after `toml`, the line of its fence, and its text.
 struct Example<'a> {
     path: &'a str,
     line: usize,
@@ -30,7 +30,7 @@ fn examples(document: &str) -> Vec<Example<'_>> {
     examples
 }
 
-/// A block without a path is a whole file.
+/// A block without a path is a complete file.
 #[test]
 fn whole_files_are_scenarios() {
     for (name, document) in DOCUMENTS {
@@ -44,7 +44,7 @@ fn whole_files_are_scenarios() {
     }
 }
 
-/// Each line of a block with a path is a value that may stand there.
+/// Each line of a block with a path is a valid value at that path.
 #[test]
 fn lines_are_values_of_the_table_they_are_shown_for() {
     let (name, document) = DOCUMENTS[1];
